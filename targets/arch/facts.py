@@ -1,0 +1,36 @@
+"""The record that every machine fills. Its docstring is the checklist for a fourth machine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+@dataclass(frozen=True, slots=True)
+class ArchFacts:
+    """Facts of one machine that need no code.
+
+    To add a machine: fill this record in `targets/arch/<name>.py`; classify its instructions in `rewriter/arch/<name>.py`;
+    emulate the displaced ones in `runtime/arch/<name>.py`; say how it takes exceptions in `runtime/exceptions/<name>.py`
+    and translates addresses in `runtime/paging/<name>.py`; describe a board in `targets/machines/`.
+    """
+
+    name: str
+    elf_machine: int  # e_machine
+    breakpoints: Mapping[int, bytes]  # instruction size -> what is written at the site; amd64: every size -> cc
+    slot_size: int  # bytes of one trampoline
+    instruction_alignment: int  # of instruction starts, in bytes
+    trampoline_window: int  # trampolines lie at the end of the aligned window of this size that holds the sites
+
+    kinds: type[IntEnum]  # the machine's own `Kind`, stored in the manifest
+
+    # The trap frame: one unsigned 64-bit word a register, in this order; `frame[name]` is `registers.index(name)`.
+    registers: tuple[str, ...]
+    pc: int
+    stack_pointer: int
+    frame_pointer: int
+    link_register: int | None  # None: the return address is on the stack (amd64)
+    arguments: tuple[int, ...]  # integer argument registers of the C ABI
+    return_value: int
+    register_names: Mapping[str, int]  # D's R_ constant -> index in the frame, as FreeBSD's regs.d has them
+
+    excluded_functions: frozenset[str]  # the machine's own trap path by name, beside the common rules

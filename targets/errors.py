@@ -1,0 +1,40 @@
+"""What can go wrong, as one tree. A message reads "what: why", with the address and the symbol where there is one.
+
+The exit code sits on the class: 1 for input that cannot be used, 2 for a command line that makes no sense.
+"""
+
+
+class KinstError(Exception):
+    """Anything a user can cause. Commands print it as ``command: message`` and exit with `exit_code`."""
+
+    exit_code = 1
+
+
+class UsageError(KinstError):
+    """The command line contradicts itself or names something that does not exist."""
+
+    exit_code = 2
+
+
+class ImageError(KinstError):
+    """The file is not an image we can read: not ELF, truncated, another machine, or damaged."""
+
+
+class ProbeNameError(UsageError):
+    """A probe name that does not parse: too many fields, a bad offset, an unknown provider."""
+
+
+class ProbeError(KinstError):
+    """A well-formed probe name that matches nothing usable; the message gives the reason and the nearest choice."""
+
+
+class ManifestError(KinstError):
+    """A manifest that is damaged, or written by a newer format than this one."""
+
+
+class PlacementError(KinstError):
+    """No room for trampolines: out of reach of the sites, or on top of something else."""
+
+
+class MachineError(KinstError):
+    """The machine cannot run this image: memory does not fit, no such machine, the guest stopped for good."""

@@ -1,0 +1,120 @@
+"""What is known of machine instructions: columns of arrays, one row an instruction, for any machine.
+
+An instruction is classified once, by the dissector of its machine (`kinst.rewriter.arch`). Everything later (plan,
+trampolines, emulation) acts on the stored kind and never looks at the bits again.
+"""
+
+from dataclasses import dataclass, fields
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Verdict(IntEnum):
+    """How a displaced instruction is carried out."""
+
+    COPY = 0  # runs in its trampoline, as it is or with its displacement re-encoded
+    EMULATE = 1  # its effect is computed: it depends on its own address or leaves the trampoline for good
+    REFUSE = 2  # cannot be probed; `Reason` says why
+
+
+class Flow(IntEnum):
+    """Where control goes after the instruction. Direct flows have a `target`."""
+
+    NEXT = 0
+    JUMP = 1
+    BRANCH = 2  # conditional: falls through too
+    CALL = 3
+    INDIRECT_JUMP = 4
+    INDIRECT_CALL = 5
+    RETURN = 6
+    STOP = 7  # never falls through and goes nowhere known: ud2, udf, eret, iret, mret, hlt-loops
+
+
+class Reason(IntEnum):
+    """Why an instruction or a function is refused. `text` is what the user reads."""
+
+    NONE = 0
+    UNDECODABLE = 1
+    BREAKPOINT = 2
+    LANDING_PAD = 3
+    EXCLUSIVE = 4
+    PRIVILEGED_FLOW = 5
+    INTERRUPT_FLAG = 6
+    INTERRUPT_SHADOW = 7
+    SYSTEM_CALL = 8
+    DATA = 9
+    PATCHED_AT_BOOT = 10
+    RELOCATED = 11
+    OUT_OF_REACH = 12
+    EXCLUDED_FUNCTION = 13
+    TRAP_PATH = 14
+    NO_PROLOGUE = 15
+    OVERLAP = 16
+    TRANSLATION = 17
+    UNSUPPORTED = 18
+    PADDING = 19
+
+    @property
+    def text(self) -> str:
+        """The reason in words, to follow "refused: "."""
+        return _REASON_TEXT[self]
+
+
+_REASON_TEXT = {
+    Reason.NONE: "",
+    Reason.UNDECODABLE: "not code: the bytes do not decode",
+    Reason.BREAKPOINT: "a breakpoint of the image's own",
+    Reason.LANDING_PAD: "a branch-target landing pad: hardware checks that it is there",
+    Reason.EXCLUSIVE: "inside an exclusive load/store region: a trap would break the reservation",
+    Reason.PRIVILEGED_FLOW: "returns from an exception: the trampoline would never be left",
+    Reason.INTERRUPT_FLAG: "reads or changes the interrupt flag, which the trap path holds",
+    Reason.INTERRUPT_SHADOW: "opens an interrupt shadow that must cover the next instruction",
+    Reason.SYSTEM_CALL: "enters another privilege level and records its own address",
+    Reason.DATA: "data, not code: an instruction of the image loads from it",
+    Reason.PATCHED_AT_BOOT: "code that the kernel patches by itself at boot",
+    Reason.RELOCATED: "a relocation is applied to these bytes at load time",
+    Reason.OUT_OF_REACH: "its operand is out of reach of the trampoline",
+    Reason.EXCLUDED_FUNCTION: "the function is excluded",
+    Reason.TRAP_PATH: "part of the trap path",
+    Reason.NO_PROLOGUE: "no instruction at the function's entry can be probed",
+    Reason.OVERLAP: "overlaps another instruction of the image",
+    Reason.TRANSLATION: "changes address translation, under which the trampoline must stay reachable",
+    Reason.UNSUPPORTED: "not supported",
+    Reason.PADDING: "padding between functions, never executed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """Columns of the same length, in address order within each function.
+
+    `target` is the destination of a direct flow, or the address read by a PC-relative load (flow NEXT); 0 where there is
+    none. `function` is the row of the function (of the ranges given to the dissector). `kind` is the machine's own `Kind`.
+    """
+
+    address: NDArray[np.uint64]
+    target: NDArray[np.uint64]
+    function: NDArray[np.int32]
+    size: NDArray[np.uint8]
+    kind: NDArray[np.uint8]
+    flow: NDArray[np.uint8]
+    verdict: NDArray[np.uint8]
+    reason: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "Instructions":
+        """The rows chosen by an index array or a mask."""
+        return Instructions(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def refuse(self, rows: NDArray[np.bool_], reason: Reason) -> "Instructions":
+        """The same instructions with `rows` (a mask) refused; an earlier reason stays."""
+        fresh = rows & (self.verdict != Verdict.REFUSE)
+        verdict, reasons = self.verdict.copy(), self.reason.copy()
+        verdict[fresh], reasons[fresh] = Verdict.REFUSE, reason
+        return Instructions(
+            self.address, self.target, self.function, self.size, self.kind, self.flow, verdict, reasons
+        )

@@ -1,0 +1,202 @@
+"""Image name -> path of a real kernel or firmware image, downloaded from Debian once and cached outside the repository.
+
+The packages come through a private apt state, so the system's dpkg is not touched and no root is needed. The mirror is
+the one the system's own apt uses. Run as ``python -m tests.images [NAME...]`` to fill the cache and print the paths.
+"""
+
+import gzip
+import hashlib
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import urllib.request
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+CACHE = Path(os.environ.get("KINST_IMAGES") or Path.home() / ".cache" / "kinst-rewrite" / "images")
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
+@dataclass(frozen=True, slots=True)
+class RealImage:
+    """A member of a Debian package. `package` is a regular expression; the highest matching version is taken."""
+
+    package: str
+    architecture: str
+    suite: str
+    member: str
+
+    @property
+    def is_large(self) -> bool:
+        """A kernel with debug information, streamed out of its package instead of downloading all of it."""
+        return self.member.endswith("vmlinux")
+
+
+SMALL = {
+    "opensbi-1.1": RealImage("opensbi", "all", "bookworm", "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_jump.elf"),
+    "opensbi-1.6": RealImage("opensbi", "all", "trixie", "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_jump.elf"),
+    "u-boot-riscv64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-riscv64/uboot.elf"),
+    "u-boot-riscv64-smode": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-riscv64_smode/uboot.elf"),
+    "u-boot-arm64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu_arm64/uboot.elf"),
+    "u-boot-amd64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-x86_64/uboot.elf"),
+    "u-boot-arm32": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu_arm/uboot.elf"),
+    "u-boot-mips64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/malta64el/uboot.elf"),
+    "u-boot-ppc": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-ppce500/uboot.elf"),
+    "gnumach": RealImage(r"gnumach-image-1\.8-amd64-up-dbg", "amd64", "trixie", "boot/gnumach-1.8-amd64-up-dbg.gz"),
+    "xen-arm64": RealImage(
+        r"xen-hypervisor-[0-9.]+-arm64-dbg", "arm64", "trixie", r"usr/lib/debug/boot/xen-syms-[0-9.]+-arm64"
+    ),
+}
+LARGE = {
+    "linux-amd64": RealImage(r"linux-image-6\.1\.0-\d+-cloud-amd64-dbg", "amd64", "bookworm", "vmlinux"),
+    "linux-arm64": RealImage(r"linux-image-6\.1\.0-\d+-cloud-arm64-dbg", "arm64", "bookworm", "vmlinux"),
+    "linux-riscv64": RealImage(r"linux-image-6\.12\.\d+\+deb13-riscv64-dbg", "riscv64", "trixie", "vmlinux"),
+}
+IMAGES = SMALL | LARGE
+
+
+def real_image(name: str) -> Path:
+    """Path of image `name`, downloading it on first use. The SHA-256 of what came is kept beside it."""
+    path = CACHE / name / "image.elf"
+    if not path.exists():
+        _fetch(IMAGES[name], path)
+    return path
+
+
+def _fetch(image: RealImage, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    package = _newest_package(image)
+    partial = path.with_suffix(f".{os.getpid()}")
+    with partial.open("wb") as out:
+        if image.is_large:
+            _stream_member(image, package, out)
+        else:
+            _unpack_member(image, package, out)
+    digest = hashlib.file_digest(partial.open("rb"), "sha256").hexdigest()
+    path.with_suffix(".sha256").write_text(f"{digest}  {package}\n")
+    partial.rename(path)
+
+
+def _apt(*arguments: str) -> str:
+    result = subprocess.run(
+        arguments,
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=CACHE,
+        env=os.environ | {"APT_CONFIG": str(_apt_config())},
+    )
+    return result.stdout
+
+
+def _apt_config() -> Path:
+    """A private apt state whose lists are read once; rebuilt when the machine's mirror changes."""
+    root = CACHE / "apt"
+    config = root / "apt.conf"
+    if config.exists():
+        return config
+    for folder in ("state/lists/partial", "cache/archives/partial", "parts"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    (root / "status").touch()
+    (root / "parts" / "debian.sources").write_text(
+        f"Types: deb\nURIs: {_system_mirror()}\nSuites: bookworm trixie\nComponents: main\nSigned-By: {KEYRING}\n"
+    )
+    partial = root / "apt.conf.new"
+    partial.write_text(
+        f'Dir::State "{root}/state";\nDir::State::status "{root}/status";\nDir::Cache "{root}/cache";\n'
+        f'Dir::Etc::sourcelist "/dev/null";\nDir::Etc::sourceparts "{root}/parts";\n'
+        'APT::Architecture "amd64";\nAPT::Architectures { "amd64"; "arm64"; "riscv64"; };\n'
+        'Acquire::Languages "none";\n'
+    )
+    environment = os.environ | {"APT_CONFIG": str(partial)}
+    subprocess.run(["apt-get", "update"], check=True, capture_output=True, env=environment)
+    partial.rename(config)
+    return config
+
+
+def _system_mirror() -> str:
+    """The URI of the system's own Debian archive, from deb822 or one-line sources."""
+    sources = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]
+    for source in sources:
+        if source.suffix not in (".list", ".sources") or not source.exists():
+            continue
+        for line in source.read_text().splitlines():
+            found = re.match(r"(?:URIs:|deb(?:\s+\[.*?\])?)\s+(\S+/debian)/?(?:\s|$)", line)
+            if found:
+                return found.group(1)
+    raise LookupError("no Debian mirror in /etc/apt: real images cannot be downloaded on this machine")
+
+
+def _newest_package(image: RealImage) -> str:
+    """``name:architecture/suite`` of the newest package whose whole name matches."""
+    listing = _apt("apt-cache", "pkgnames", re.split(r"[\\\[(]", image.package)[0])
+    names = [name for name in listing.split() if re.fullmatch(image.package, name)]
+    candidates = sorted(names, key=_version_key, reverse=True)
+    for name in candidates:
+        target = f"{name}:{image.architecture}/{image.suite}"
+        try:
+            _apt("apt-get", "download", "--print-uris", target)
+        except subprocess.CalledProcessError:
+            continue
+        return target
+    raise LookupError(f"{image.package}: no such package for {image.architecture} in {image.suite}")
+
+
+def _version_key(name: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", name)]
+
+
+def _download_uri(package: str) -> str:
+    found = re.search(r"^'(\S+)'", _apt("apt-get", "download", "--print-uris", package), re.MULTILINE)
+    if found is None:
+        raise LookupError(f"{package}: apt names no address for it")
+    return found.group(1)
+
+
+def _unpack_member(image: RealImage, package: str, out: BinaryIO) -> None:
+    with urllib.request.urlopen(_download_uri(package)) as response:
+        _copy_tar_member(_data_tar(response), image.member, out)
+
+
+def _stream_member(image: RealImage, package: str, out: BinaryIO) -> None:
+    """Decompress while the package arrives and stop at the end of the member, about a third of the download."""
+    with urllib.request.urlopen(_download_uri(package)) as response:
+        _copy_tar_member(_data_tar(response), r".*/vmlinux[^/]*", out)
+
+
+def _data_tar(deb: BinaryIO) -> BinaryIO:
+    """A .deb is an ar archive: 8 bytes of magic, then members of 60 header bytes each; data.tar.xz is the last."""
+    assert deb.read(8) == b"!<arch>\n"
+    while True:
+        header = deb.read(60)
+        name, size = header[:16].decode().strip().rstrip("/"), int(header[48:58])
+        if name.startswith("data.tar"):
+            return deb if name == "data.tar" else lzma.open(deb)  # type: ignore[return-value]
+        deb.read(size + size % 2)
+
+
+def _copy_tar_member(data: BinaryIO, pattern: str, out: BinaryIO) -> None:
+    with tarfile.open(fileobj=data, mode="r|") as archive:
+        for member in archive:
+            if member.isfile() and re.fullmatch(pattern, member.name.removeprefix("./")):
+                content = archive.extractfile(member)
+                assert content is not None
+                plain = gzip.open(content) if member.name.endswith(".gz") else content
+                shutil.copyfileobj(plain, out, 1 << 20)
+                return
+    raise LookupError(f"no member {pattern} in the package")
+
+
+def main(names: Iterable[str]) -> None:
+    for name in names:
+        print(real_image(name), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or IMAGES)
