@@ -1,0 +1,61 @@
+"""What the repository promises about itself stays true: packages, links, README commands."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+TREES = ("targets", "rewriter", "runtime")
+
+
+def test_every_package_is_installed() -> None:
+    """A folder with an __init__.py that setuptools is not told of would be missing from the wheel."""
+    found = {
+        "kinst." + ".".join(path.parent.relative_to(ROOT).parts)
+        for tree in TREES
+        for path in (ROOT / tree).rglob("__init__.py")
+    }
+
+    assert found == set(PROJECT["tool"]["setuptools"]["packages"])
+
+
+def test_every_module_is_in_a_package() -> None:
+    """A module beside no __init__.py would import from the checkout and not from the wheel."""
+    orphans = [
+        path for tree in TREES for path in (ROOT / tree).rglob("*.py") if not (path.parent / "__init__.py").exists()
+    ]
+
+    assert orphans == []
+
+
+def test_typing_links_lead_to_the_packages() -> None:
+    """mypy, pytest and import-linter see kinst.<name> through these links."""
+    for tree in TREES:
+        assert (ROOT / ".typing" / "kinst" / tree).resolve() == ROOT / tree
+
+
+def test_dependencies_are_locked() -> None:
+    """Every direct dependency has a hash-pinned version in requirements.lock."""
+    locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
+    wanted = PROJECT["project"]["dependencies"] + PROJECT["dependency-groups"]["dev"]
+    names = {re.split(r"[<>=\[]", requirement)[0] for requirement in wanted}
+
+    assert names <= locked
+
+
+def test_repository_names_no_registry_host() -> None:
+    """The lock holds versions and hashes only; where they come from is the user's own configuration."""
+    assert "://" not in (ROOT / "requirements.lock").read_text()
+
+
+def test_files_keep_to_one_reason_to_change() -> None:
+    """A file of ours beyond 500 lines has more than one reason to change: split it."""
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for tree in TREES
+        for path in (ROOT / tree).rglob("*.py")
+        if (lines := len(path.read_text().splitlines())) > 500
+    }
+
+    assert long == {}
