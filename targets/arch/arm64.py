@@ -1,0 +1,94 @@
+"""arm64 (A64): what needs no code to say. Names and numbers follow the Arm ARM (DDI 0487) and FreeBSD's regs_aarch64.d."""
+
+from enum import IntEnum
+
+from kinst.targets.arch.facts import ArchFacts
+
+GENERAL = tuple(f"x{number}" for number in range(31))
+REGISTERS = (*GENERAL, "sp", "pc", "pstate")
+SP, PC, PSTATE = 31, 32, 33  # indexes in the frame; `pstate` is laid out as SPSR_ELx: NZCV 31..28, DAIF 9..6
+
+# brk #0x40d, the immediate that FreeBSD's DTrace claims (sys/arm64: DTRACE_PATCHVAL).
+BREAKPOINT = (0xD4200000 | 0x40D << 5).to_bytes(4, "little")
+
+
+class Kind(IntEnum):
+    """What an instruction is, as far as probing needs it. Stored in manifests: numbers never change."""
+
+    OTHER = 0  # no rule speaks of it: it runs in its trampoline
+
+    # Emulated: the result depends on the instruction's own address, or control leaves the trampoline.
+    B = 1
+    B_COND = 2
+    BL = 3
+    BR = 4
+    BLR = 5
+    RET = 6
+    CBZ = 7
+    CBNZ = 8
+    TBZ = 9
+    TBNZ = 10
+    ADR = 11
+    ADRP = 12
+    LDR_LITERAL_W = 13
+    LDR_LITERAL_X = 14
+    LDRSW_LITERAL = 15
+    LDR_LITERAL_S = 16
+    LDR_LITERAL_D = 17
+    LDR_LITERAL_Q = 18
+    PRFM_LITERAL = 19
+
+    # Emulated because it is cheap: one trap instead of two.
+    NOP = 32
+    MOV_REGISTER = 33
+    MOVZ = 34
+    MOVN = 35
+    ADD_IMMEDIATE = 36
+    SUB_IMMEDIATE = 37
+    STP_PRE_SP = 38
+    LDP_POST_SP = 39
+
+    # Copied, but worth a name.
+    WAIT = 64  # wfi, wfe
+    PACIXSP = 65  # paciasp, pacibsp: signs the link register and is a landing pad
+
+    # Refused.
+    UNALLOCATED = 128
+    BRK = 129
+    HLT = 130
+    SYSTEM_CALL = 131  # svc, hvc, smc
+    EXCEPTION_RETURN = 132
+    BTI = 133
+    LOAD_EXCLUSIVE = 134
+    STORE_EXCLUSIVE = 135
+    CLREX = 136
+    INTERRUPT_MASK = 137
+    TRANSLATION_CONTROL = 138
+    VECTOR_BASE = 139
+    BR_AUTHENTICATED = 140
+    BLR_AUTHENTICATED = 141
+    RET_AUTHENTICATED = 142
+    TRANSACTION = 143
+    DEBUG_STATE = 144
+
+
+ARM64 = ArchFacts(
+    name="arm64",
+    elf_machine=183,  # EM_AARCH64
+    breakpoints={4: BREAKPOINT},
+    slot_size=8,
+    instruction_alignment=4,
+    # What adrp reaches; its end also lies above the RAM of boards whose image is linked at 0 (QEMU virt: 1 GiB up).
+    trampoline_window=1 << 32,
+    kinds=Kind,
+    registers=REGISTERS,
+    pc=PC,
+    stack_pointer=SP,
+    frame_pointer=29,
+    link_register=30,
+    arguments=tuple(range(8)),
+    return_value=0,
+    register_names={f"R_X{number}": number for number in range(30)} | {"R_FP": 29, "R_LR": 30, "R_SP": SP, "R_PC": PC},
+    # FreeBSD's kinst_md_excluded: the way of a breakpoint from EL1 to the handler.
+    excluded_functions=frozenset({"handle_el1h_sync", "do_el1h_sync"}),
+)

@@ -1,0 +1,98 @@
+"""riscv64 (RV64GC): what needs no code to say. Names follow the psABI and FreeBSD's regs_riscv.d."""
+
+from enum import IntEnum
+
+from kinst.targets.arch.facts import ArchFacts
+
+# x-number order with ABI names; s0 is also the frame pointer.
+GENERAL = (
+    *("zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1"),
+    *(f"a{number}" for number in range(8)),
+    *(f"s{number}" for number in range(2, 12)),
+    *("t3", "t4", "t5", "t6"),
+)
+RA, SP, FP, PC = 1, 2, 8, 32  # indexes in the frame
+
+EBREAK = (0x0010_0073).to_bytes(4, "little")
+C_EBREAK = (0x9002).to_bytes(2, "little")
+
+
+class Kind(IntEnum):
+    """What an instruction is, as far as probing needs it. Stored in manifests: numbers never change."""
+
+    OTHER = 0  # no rule speaks of it: it runs in its trampoline
+
+    # Emulated: the result depends on the instruction's own address, or control leaves the trampoline.
+    JAL = 1
+    JALR = 2
+    BEQ = 3
+    BNE = 4
+    BLT = 5
+    BGE = 6
+    BLTU = 7
+    BGEU = 8
+    AUIPC = 9
+    C_J = 10
+    C_BEQZ = 11
+    C_BNEZ = 12
+    C_JR = 13
+    C_JALR = 14
+
+    # Emulated because it is cheap: one trap instead of two.
+    ADDI = 32  # also nop, li, mv, sp adjustment
+    LUI = 33
+    SD_SP = 34  # sd rs2, imm(sp)
+    C_NOP = 35
+    C_ADDI = 36
+    C_LI = 37
+    C_LUI = 38
+    C_ADDI16SP = 39
+    C_ADDI4SPN = 40
+    C_MV = 41
+    C_SDSP = 42
+
+    # Copied, but worth a name.
+    WAIT = 64  # wfi
+    ATOMIC = 65  # amo*
+
+    # Refused.
+    UNDECODABLE = 128
+    BREAKPOINT = 129  # ebreak, c.ebreak
+    SYSTEM_CALL = 130
+    EXCEPTION_RETURN = 131  # mret, sret, uret, dret, mnret
+    LOAD_RESERVED = 132
+    STORE_CONDITIONAL = 133
+    STATUS_CSR = 134
+    TRANSLATION_CSR = 135
+    VECTOR_CSR = 136
+    LANDING_PAD = 137  # lpad (Zicfilp), which is auipc x0
+
+
+RISCV64 = ArchFacts(
+    name="riscv64",
+    elf_machine=243,  # EM_RISCV
+    breakpoints={2: C_EBREAK, 4: EBREAK},
+    slot_size=8,
+    instruction_alignment=2,
+    # What auipc reaches; its end also lies above the RAM of boards that have it at 0x80000000 (2 GiB of it at most).
+    trampoline_window=1 << 31,
+    kinds=Kind,
+    registers=(*GENERAL, "pc"),
+    pc=PC,
+    stack_pointer=SP,
+    frame_pointer=FP,
+    link_register=RA,
+    arguments=tuple(range(10, 18)),
+    return_value=10,
+    register_names={f"R_{name.upper()}": number for number, name in enumerate(GENERAL)} | {"R_FP": FP, "R_PC": PC},
+    # FreeBSD's kinst_md_excluded: the way of a breakpoint from S-mode to the handler.
+    excluded_functions=frozenset(
+        {
+            "cpu_exception_handler",
+            "cpu_exception_handler_supervisor",
+            "cpu_exception_handler_user",
+            "do_trap_supervisor",
+            "do_trap_user",
+        }
+    ),
+)
