@@ -1,0 +1,120 @@
+"""What each machine's exception model answers: an event that Unicorn reports -> what the hardware would have done.
+
+Unicorn never delivers an exception or interrupt by itself: it reports a number, and the model saves PC and status, sets
+the cause, changes mode and stack and jumps to the guest's vector. The trap path sees every event first: an event that
+a probe claims never comes here. A PC inside a trampoline is replaced by the address in the original code before the
+model is called (before the displaced instruction: the site; after it: the next instruction), so models know nothing of
+trampolines, and the guest never sees one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol
+
+from kinst.runtime.paging.walker import PageFault
+
+if TYPE_CHECKING:
+    from kinst.runtime.machine import Cpu
+
+
+class Source(IntEnum):
+    """How Unicorn reported an event."""
+
+    INTERRUPT = 0  # UC_HOOK_INTR: `number` is QEMU's exception number
+    INVALID = 1  # UC_HOOK_INSN_INVALID or the error of that name: undefined instruction (amd64 ud2; riscv64 ebreak)
+    HALT = 2  # the CPU stopped by itself: hlt, wfi (number 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that stopped the guest. The CPU's PC register is what Unicorn left; the model knows what it means."""
+
+    source: Source
+    number: int
+
+
+class Outcome(IntEnum):
+    """What became of an event."""
+
+    RESUME = 0  # go on at the CPU's PC
+    WAIT = 1  # the CPU waits for an interrupt (hlt, wfi); PC is the instruction after
+    WEDGED = 2  # nothing can be delivered (e.g. triple fault): the run ends with MachineError
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRegister:
+    """An arm64 system register by encoding, as UC_HOOK_INSN for MRS and MSR reports it."""
+
+    op0: int
+    op1: int
+    crn: int
+    crm: int
+    op2: int
+
+
+class ExceptionModel(Protocol):
+    """One machine's way of taking exceptions and interrupts."""
+
+    @property
+    def armed(self) -> Mapping[int, bytes]:
+        """Instruction size -> what a site is armed with in memory: the breakpoint Unicorn traps cheapest. Need not be
+        what the file holds (`ArchFacts.breakpoints`)."""
+        ...
+
+    @property
+    def breakpoint_number(self) -> int:
+        """UC_HOOK_INTR's number for the armed breakpoint."""
+        ...
+
+    @property
+    def breakpoint_bias(self) -> int:
+        """The PC read in that hook minus the breakpoint's address (amd64's int3: 1)."""
+        ...
+
+    @property
+    def system_registers(self) -> frozenset[SystemRegister]:
+        """Registers whose MRS and MSR come to `read_register` and `write_register`; empty except on arm64."""
+        ...
+
+    @property
+    def instructions(self) -> frozenset[str]:
+        """Instructions to come to `instruction`, by Unicorn's UC_X86_INS_ names in lower case (e.g. "cpuid"; "in" and "out"
+        always go to the ports' devices). Empty except on amd64."""
+        ...
+
+    def event(self, cpu: "Cpu", event: Event) -> Outcome:
+        """Deliver an event that no probe claimed: the guest's own breakpoint, exception or system call, or a wait."""
+        ...
+
+    def page_fault(self, cpu: "Cpu", fault: PageFault) -> Outcome:
+        """Deliver a failed translation (or an access to no memory at all); PC is the faulting instruction."""
+        ...
+
+    def pending(self, cpu: "Cpu") -> int | None:
+        """The interrupt to take now, given `cpu.lines`, masks and priorities; None if there is none or it is masked."""
+        ...
+
+    def interrupt(self, cpu: "Cpu", number: int) -> None:
+        """Enter the handler of a pending interrupt."""
+        ...
+
+    def wakes(self, cpu: "Cpu") -> bool:
+        """Whether a waiting CPU goes on (riscv64 and arm64: pending even if globally masked)."""
+        ...
+
+    def lines_changed(self, cpu: "Cpu") -> None:
+        """Called before the CPU runs on when `cpu.lines` changed: mirror them where the guest reads them (riscv64 mip)."""
+        ...
+
+    def read_register(self, cpu: "Cpu", register: SystemRegister) -> int | None:
+        """MRS of a hooked system register; None: let Unicorn do it."""
+        ...
+
+    def write_register(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
+        """MSR of a hooked system register; False: let Unicorn do it too."""
+        ...
+
+    def instruction(self, cpu: "Cpu", name: str) -> bool:
+        """A hooked instruction is about to run; True: it was carried out here and is skipped."""
+        ...

@@ -1,0 +1,41 @@
+"""The record that every machine (board) fills: memory map, devices, interrupt numbers; data only, nothing runs here.
+
+To add a machine: fill this record in `targets/machines/<name>.py`, list it in `registry.py`, and say in
+`kinst.runtime.boards.<name>` how the devices are made and how an image is started.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Space(IntEnum):
+    """Where a device answers."""
+
+    MEMORY = 0
+    PORTS = 1  # amd64's I/O ports
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """One device of a board: `model` names the runtime's device file, `interrupt` its number at the controller."""
+
+    model: str
+    address: int
+    size: int
+    interrupt: int | None = None
+    space: Space = Space.MEMORY
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """One machine. All sizes in bytes, all addresses physical."""
+
+    name: str
+    arch: str  # `ArchFacts.name`
+    ram_base: int
+    ram_size: int  # default; `--memory` changes it
+    devices: Mapping[str, DeviceFacts]  # by the name the board uses, e.g. "console", "timer"
+    timebase: int  # Hz of the counter that the guest reads as time (mtime, CNTVCT, TSC)
+    maximum_cpus: int
+    trampoline_base: int | None  # where trampolines go that cannot follow the image; None: behind the image only
