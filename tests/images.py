@@ -187,7 +187,7 @@ def _copy_tar_member(data: BinaryIO, pattern: str, out: BinaryIO) -> None:
             if member.isfile() and re.fullmatch(pattern, member.name.removeprefix("./")):
                 content = archive.extractfile(member)
                 assert content is not None
-                plain = gzip.open(content) if member.name.endswith(".gz") else content
+                plain = gzip.GzipFile(fileobj=content) if member.name.endswith(".gz") else content
                 shutil.copyfileobj(plain, out, 1 << 20)
                 return
     raise LookupError(f"no member {pattern} in the package")
