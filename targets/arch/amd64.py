@@ -1,0 +1,111 @@
+"""amd64 (x86-64, 64-bit mode): what needs no code to say. Names follow the Intel SDM and FreeBSD's regs_x86.d."""
+
+from enum import IntEnum
+
+from kinst.targets.arch.facts import ArchFacts
+
+# The general registers stand in the order of their numbers in ModRM, SIB and REX: a register's number is its index.
+GENERAL = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{number}" for number in range(8, 16)))
+REGISTERS = (*GENERAL, "rip", "rflags", "fs_base", "gs_base", "cs", "ss", "ds", "es", "fs", "gs")
+RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI = range(8)
+RIP, RFLAGS, FS_BASE, GS_BASE = 16, 17, 18, 19
+
+BREAKPOINT = b"\xcc"  # int3; it replaces the first byte of an instruction, whatever its size
+LONGEST = 15  # bytes of the longest instruction (SDM volume 2, 2.3.11)
+
+
+class Kind(IntEnum):
+    """What an instruction is, as far as probing needs it. Stored in manifests: numbers never change."""
+
+    OTHER = 0  # no rule speaks of it: it runs in its trampoline
+    RELATIVE = 1  # so does this one, with the displacement of its RIP-relative operand re-encoded
+
+    # Emulated: the result depends on the instruction's own address, or control leaves the trampoline.
+    JUMP = 2  # e9, eb
+    BRANCH = 3  # 70-7f, 0f 80-8f
+    LOOP = 4  # e0 loopne, e1 loope, e2 loop
+    COUNT_ZERO = 5  # e3: jrcxz, jecxz
+    CALL = 6  # e8
+    CALL_INDIRECT = 7  # ff /2
+    JUMP_INDIRECT = 8  # ff /4
+    RETURN = 9  # c3, c2 iw
+    LEA = 10
+
+    # Emulated because FBT needs them fast, or because it is cheap: no trampoline to translate and to run.
+    PUSH = 32  # 50-57
+    POP = 33  # 58-5f
+    LEAVE = 34
+    NOP = 35
+    MOVE = 36  # mov between registers
+    MOVE_IMMEDIATE = 37  # mov immediate to a register
+    CLEAR = 38  # xor or sub of a register with itself
+    TEST = 39  # test between registers
+    ADJUST = 40  # add or sub of an immediate and a register
+
+    # Copied, but worth a name.
+    FAR_JUMP = 64
+    FAR_RETURN = 65
+    HALT = 66
+
+    # Refused.
+    UNDECODABLE = 128
+    BREAKPOINT = 129  # int3, int1, ud0, ud1, ud2
+    LANDING_PAD = 130  # endbr64, endbr32
+    SYSTEM_CALL = 131  # syscall, sysenter, int n
+    EXCEPTION_RETURN = 132  # iret, sysret, sysexit, rsm
+    SHADOW = 133  # sti, mov to ss
+    TRANSLATION = 134  # mov to cr0, cr3, cr4
+    TRANSACTION = 135  # xbegin, xend, xabort
+    FAR_CALL = 136
+    NARROW_FLOW = 137  # a near branch with a 16-bit operand size
+
+
+# D's names as in regs_x86.d; R_TRAPNO and R_ERR have no register: a trap of ours has neither.
+_D_NAMES = {f"R_{name.upper()}": number for number, name in enumerate(GENERAL)} | {
+    "R_RIP": RIP,
+    "R_RFL": RFLAGS,
+    "R_CS": REGISTERS.index("cs"),
+    "R_SS": REGISTERS.index("ss"),
+    "R_DS": REGISTERS.index("ds"),
+    "R_ES": REGISTERS.index("es"),
+    "R_FS": REGISTERS.index("fs"),
+    "R_GS": REGISTERS.index("gs"),
+    "R_EAX": RAX,
+    "R_ECX": RCX,
+    "R_EDX": RDX,
+    "R_EBX": RBX,
+    "R_ESP": RSP,
+    "R_EBP": RBP,
+    "R_ESI": RSI,
+    "R_EDI": RDI,
+    "R_EIP": RIP,
+    "R_EFL": RFLAGS,
+    "R_UESP": RSP,
+    "R_PC": RIP,
+    "R_SP": RSP,
+    "R_FP": RBP,
+    "R_PS": RFLAGS,
+    "R_R0": RAX,
+    "R_R1": RBX,
+}
+
+AMD64 = ArchFacts(
+    name="amd64",
+    elf_machine=62,  # EM_X86_64
+    breakpoints=dict.fromkeys(range(1, LONGEST + 1), BREAKPOINT),
+    slot_size=32,  # 15 bytes of instruction and 14 of `jmp *0(%rip)` with its address
+    instruction_alignment=1,
+    # RIP-relative operands reach 2 GiB either way. Half of that keeps the trampolines of kernels, which live in the top
+    # 2 GiB, clear of the fixed mappings at the very end (Linux: vsyscall page, fixmap, error pointers).
+    trampoline_window=1 << 30,
+    kinds=Kind,
+    registers=REGISTERS,
+    pc=RIP,
+    stack_pointer=RSP,
+    frame_pointer=RBP,
+    link_register=None,
+    arguments=(RDI, RSI, RDX, RCX, 8, 9),  # System V ABI 3.2.3
+    return_value=RAX,
+    register_names=_D_NAMES,
+    excluded_functions=frozenset(),  # FreeBSD's kinst_md_excluded names none on amd64
+)
