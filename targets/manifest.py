@@ -1,14 +1,38 @@
 """The treaty between rewriter and runtime: what was patched, as a value; packed into the section `.kinst.manifest`.
 
 The runtime needs nothing else to run a patched image, and never asks how a patch was decided.
+
+The packed form, all little-endian:
+
+    0   8  magic "KINSTMAN"
+    8   4  format version
+   12   4  CRC-32 of the 12 bytes before it and of everything after it
+   16   8  size of the whole manifest
+   24   4  size of the JSON head that follows, padded with blanks to a multiple of 8
+   28   4  zero
+   32      JSON head: every scalar field and the number of records of each kind
+           sites, probes, enablings, functions, names: each starts at a multiple of 8
+
+Every version keeps the first 16 bytes, so that a newer format can be told from a damaged one.
 """
 
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.errors import ManifestError
+from kinst.targets.image import Image
+
+MAGIC = b"KINSTMAN"
+FORMAT_VERSION = 1
+SECTION = ".kinst.manifest"
 FIRST_PROBE_ID = 4  # 1, 2, 3 are dtrace:::BEGIN, END and ERROR, as in DTrace
 
 
@@ -64,3 +88,165 @@ class Manifest:
         """Name of the function in `row` of `functions`."""
         start = int(self.functions["name"][row])
         return self.names[start : self.names.index(b"\0", start)].decode()
+
+    def probe_name(self, row: int) -> str:
+        """The probe in `row` of `probes` as DTrace spells it, for example ``kinst:kernel:vm_fault:12``."""
+        kind, function, offset = self.probes[row].tolist()
+        provider, name = PROBE_FORM[kind]
+        return f"{provider}:{self.module}:{self.function_name(function)}:{name or offset}"
+
+
+# Provider and name of each kind of probe; kinst's name is the offset.
+PROBE_FORM = {
+    ProbeKind.KINST: ("kinst", ""),
+    ProbeKind.FBT_ENTRY: ("fbt", "entry"),
+    ProbeKind.FBT_RETURN: ("fbt", "return"),
+}
+
+_FIRST = struct.Struct("<8sI")  # then the checksum
+_SIZES = struct.Struct("<QII")
+_CHECKED = _FIRST.size + 4
+_HEAD = _CHECKED + _SIZES.size
+_RECORDS = {"sites": SITE, "probes": PROBE, "enablings": ENABLING, "functions": FUNCTION, "names": np.dtype("u1")}
+_SCALARS = {
+    "tool_version": str,
+    "original_sha256": str,
+    "original_size": int,
+    "arch": str,
+    "module": str,
+    "method": str,
+}
+
+
+def pack_manifest(manifest: Manifest) -> bytes:
+    """The manifest as bytes, as they stand in the section."""
+    return b"".join(manifest_parts(manifest))
+
+
+def manifest_parts(manifest: Manifest) -> list[memoryview]:
+    """The packed manifest in pieces, the large ones without a copy: a kernel's has hundreds of megabytes."""
+    tables = [getattr(manifest, name) for name in _RECORDS if name != "names"]
+    body = [_head(manifest)]
+    for table in (*tables, np.frombuffer(manifest.names, np.uint8)):
+        data = np.ascontiguousarray(table).view(np.uint8).data
+        body += [data, memoryview(bytes(-len(data) % 8))]
+    size = _HEAD + sum(len(part) for part in body)
+    first, sizes = _FIRST.pack(MAGIC, FORMAT_VERSION), _SIZES.pack(size, len(body[0]), 0)
+    check = _checksum(first, sizes, *body)
+    return [memoryview(first + check.to_bytes(4, "little") + sizes), *body]
+
+
+def _checksum(*parts: bytes | memoryview) -> int:
+    check = 0
+    for part in parts:
+        check = zlib.crc32(part, check)
+    return check
+
+
+def _head(manifest: Manifest) -> memoryview:
+    head = {name: getattr(manifest, name) for name in _SCALARS}
+    head |= {
+        "options": manifest.options,
+        "trampolines": manifest.trampolines,
+        "restore": [(offset, data.hex()) for offset, data in manifest.restore],
+        "records": {name: len(getattr(manifest, name)) for name in _RECORDS},
+    }
+    text = json.dumps(head, separators=(",", ":"), sort_keys=True).encode()
+    return memoryview(text + b" " * (-len(text) % 8))
+
+
+def unpack_manifest(data: bytes | memoryview) -> Manifest:
+    """The manifest in `data`; its arrays are read-only views of `data`.
+
+    Raises:
+        ManifestError: the manifest is damaged, or a newer version of the tool wrote it.
+    """
+    view = memoryview(data).cast("B")
+    head, tables = _checked(view)
+    try:
+        return Manifest(
+            **{name: kind(head[name]) for name, kind in _SCALARS.items()},
+            options=tuple(map(str, head["options"])),
+            trampolines=(int(head["trampolines"][0]), int(head["trampolines"][1])),
+            restore=tuple((int(offset), bytes.fromhex(text)) for offset, text in head["restore"]),
+            sites=tables["sites"],
+            probes=tables["probes"],
+            enablings=tables["enablings"],
+            functions=tables["functions"],
+            names=tables["names"].tobytes(),
+        )
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise ManifestError(f"manifest: damaged: {error}") from error
+
+
+def find_manifest(image: Image) -> Manifest | None:
+    """The manifest that the image carries; None where the image is not patched.
+
+    Raises:
+        ManifestError: as `unpack_manifest`.
+    """
+    section = image.section(SECTION)
+    if section is None:
+        return None
+    data = image.data[section.offset : section.offset + section.size].data
+    return unpack_manifest(data)
+
+
+def _checked(view: memoryview) -> tuple[Mapping[str, Any], dict[str, NDArray[np.void]]]:
+    """JSON head and record tables, or ManifestError."""
+    if len(view) < _HEAD or view[:8] != MAGIC:
+        raise ManifestError("manifest: damaged: it does not begin with its magic number")
+    _, version = _FIRST.unpack_from(view)
+    if _checksum(view[: _FIRST.size], view[_CHECKED:]).to_bytes(4, "little") != view[_FIRST.size : _CHECKED]:
+        raise ManifestError("manifest: damaged: its checksum does not match")
+    if version > FORMAT_VERSION:
+        raise ManifestError(
+            f"manifest: format {version} is newer than {FORMAT_VERSION}: a newer kinst-rewrite wrote it"
+        )
+    size, head_size, zero = _SIZES.unpack_from(view, _CHECKED)
+    if version < 1 or size != len(view) or zero:
+        raise ManifestError("manifest: damaged: its header contradicts its size")
+    try:
+        head = json.loads(bytes(view[_HEAD : _HEAD + head_size]))
+        tables = dict(_tables(view[_HEAD + head_size :], head["records"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ManifestError(f"manifest: damaged: {error}") from error
+    _check_references(tables)
+    _check_order(tables)
+    return head, tables
+
+
+def _tables(view: memoryview, counts: Mapping[str, int]) -> Iterator[tuple[str, NDArray[np.void]]]:
+    for name, dtype in _RECORDS.items():
+        size = counts[name] * dtype.itemsize
+        if size < 0 or size > len(view):
+            raise ManifestError(f"manifest: damaged: {counts[name]} {name} do not fit")
+        # np.frombuffer refuses an empty buffer.
+        yield name, np.frombuffer(view[:size], dtype) if size else np.zeros(0, dtype)
+        view = view[size + -size % 8 :]
+    if len(view):
+        raise ManifestError("manifest: damaged: bytes follow its last table")
+
+
+def _check_references(tables: Mapping[str, NDArray[np.void]]) -> None:
+    """A record that points outside its table would crash the runtime later and far away."""
+    pairs = (
+        ("sites", "function", "functions"),
+        ("probes", "function", "functions"),
+        ("enablings", "site", "sites"),
+        ("enablings", "probe", "probes"),
+        ("functions", "name", "names"),
+    )
+    for table, field, target in pairs:
+        if len(tables[table]) and int(tables[table][field].max()) >= len(tables[target]):
+            raise ManifestError(f"manifest: damaged: {table} refer to {target} that do not exist")
+    if len(tables["names"]) and tables["names"][-1]:
+        raise ManifestError("manifest: damaged: the string table does not end")
+    if len(tables["probes"]) and int(tables["probes"]["kind"].max()) >= len(ProbeKind):
+        raise ManifestError("manifest: damaged: a kind of probe that does not exist")
+
+
+def _check_order(tables: Mapping[str, NDArray[np.void]]) -> None:
+    addresses, order = tables["sites"]["address"], tables["enablings"]["site"]
+    if not (addresses[:-1] < addresses[1:]).all() or not (order[:-1] <= order[1:]).all():
+        raise ManifestError("manifest: damaged: its records are out of order")

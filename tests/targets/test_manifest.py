@@ -1,0 +1,137 @@
+"""The manifest: packed and read back, damaged in every byte, from a newer tool, and at the size of a kernel."""
+
+import struct
+import time
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kinst.targets.errors import ManifestError
+from kinst.targets.manifest import (
+    ENABLING,
+    FORMAT_VERSION,
+    FUNCTION,
+    PROBE,
+    SITE,
+    Manifest,
+    ProbeKind,
+    pack_manifest,
+    unpack_manifest,
+)
+
+
+def manifest_of(count: int) -> Manifest:
+    """A manifest of `count` sites, one kinst probe each, in two functions."""
+    sites = np.zeros(count, SITE)
+    sites["address"] = 0xFFFF_FFFF_8000_0000 + 4 * np.arange(count, dtype=np.uint64)
+    sites["trampoline"] = 0xFFFF_FFFF_F000_0000 + 8 * np.arange(count, dtype=np.uint64)
+    sites["original"] = b"\x13\x05\x15\x00"
+    sites["size"] = 4
+    sites["function"] = np.arange(count) % 2
+    probes = np.zeros(count, PROBE)
+    probes["offset"] = 4 * np.arange(count)
+    probes["function"] = sites["function"]
+    enablings = np.zeros(count, ENABLING)
+    enablings["site"] = enablings["probe"] = np.arange(count)
+    functions = np.array([(0x8000_0000, 64, 0), (0x8000_0040, 64, 9)], FUNCTION)
+    return Manifest(
+        tool_version="0.1.0",
+        original_sha256="ab" * 32,
+        original_size=123_456,
+        arch="riscv64",
+        module="kernel",
+        method="trap",
+        options=("kinst::vm_*:", "fbt:::entry"),
+        trampolines=(0xFFFF_FFFF_F000_0000, 4096),
+        restore=((40, b"\x01\x02\x03"), (64, bytes(56))),
+        sites=sites,
+        probes=probes,
+        enablings=enablings,
+        functions=functions,
+        names="vm_fault\0größe\0".encode(),
+    )
+
+
+def assert_equal(left: Manifest, right: Manifest) -> None:
+    for name in Manifest.__slots__:
+        mine, other = getattr(left, name), getattr(right, name)
+        assert np.array_equal(mine, other) if isinstance(mine, np.ndarray) else mine == other, name
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 1000])
+def test_it_reads_back_as_it_was_packed(count: int) -> None:
+    manifest = manifest_of(count)
+    data = pack_manifest(manifest)
+    assert_equal(unpack_manifest(data), manifest)
+    assert pack_manifest(unpack_manifest(data)) == data
+
+
+def test_names_and_probes_are_spelled_as_dtrace_has_them() -> None:
+    manifest = manifest_of(4)
+    assert manifest.function_name(1) == "größe"
+    assert manifest.probe_name(3) == "kinst:kernel:größe:12"
+    probes = manifest.probes.copy()
+    probes["kind"] = [ProbeKind.FBT_ENTRY, ProbeKind.FBT_RETURN, 0, 0]
+    changed = replace(manifest, probes=probes)
+    assert changed.probe_name(0) == "fbt:kernel:vm_fault:entry"
+    assert changed.probe_name(1) == "fbt:kernel:größe:return"
+
+
+def test_a_change_of_any_byte_is_found() -> None:
+    data = pack_manifest(manifest_of(3))
+    for offset in range(len(data)):
+        for bit in (1, 0x80):
+            broken = bytearray(data)
+            broken[offset] ^= bit
+            with pytest.raises(ManifestError, match="damaged"):
+                unpack_manifest(bytes(broken))
+
+
+def test_a_cut_at_any_byte_is_found() -> None:
+    data = pack_manifest(manifest_of(3))
+    for size in range(len(data)):
+        with pytest.raises(ManifestError, match="damaged"):
+            unpack_manifest(data[:size])
+    with pytest.raises(ManifestError, match="damaged"):
+        unpack_manifest(data + bytes(8))
+
+
+def test_a_newer_format_says_so() -> None:
+    data = bytearray(pack_manifest(manifest_of(1)))
+    data[8] = FORMAT_VERSION + 1
+    newer = bytes(data[:24]) + b"whatever the future holds"
+    newer = newer[:12] + struct.pack("<I", zlib.crc32(newer[:12] + newer[16:])) + newer[16:]
+    with pytest.raises(ManifestError, match=rf"format {FORMAT_VERSION + 1} is newer than {FORMAT_VERSION}"):
+        unpack_manifest(newer)
+
+
+@pytest.mark.parametrize(
+    ("table", "field", "value"),
+    [
+        ("sites", "function", 2),
+        ("probes", "function", 9),
+        ("probes", "kind", 3),
+        ("enablings", "site", 4),
+        ("enablings", "probe", 4),
+        ("functions", "name", 1000),
+        ("sites", "address", 0),
+    ],
+)
+def test_records_that_contradict_each_other_are_refused(table: str, field: str, value: int) -> None:
+    manifest = manifest_of(4)
+    rows = getattr(manifest, table).copy()
+    rows[field][-1] = value
+    data = pack_manifest(replace(manifest, **{table: rows}))
+    with pytest.raises(ManifestError, match="damaged"):
+        unpack_manifest(data)
+
+
+def test_a_million_sites_stay_small_and_load_in_under_a_second() -> None:
+    data = pack_manifest(manifest_of(1_000_000))
+    assert len(data) <= 64 * 1_000_000
+    start = time.perf_counter()
+    manifest = unpack_manifest(data)
+    assert time.perf_counter() - start < 1
+    assert len(manifest.sites) == 1_000_000
