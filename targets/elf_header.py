@@ -1,0 +1,224 @@
+"""Bytes of a file -> its ELF header and tables, checked: what would make a reader run astray is refused here.
+
+LIEF is the model that the rest of the program sees, but it is lenient: it skips tables that do not fit and allocates
+what a header promises. A rewriter must not be lenient, so the raw tables are checked before LIEF sees the file.
+"""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.errors import ImageError
+
+ELF_HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
+PROGRAM_HEADER: Final = np.dtype(
+    [
+        ("kind", "<u4"),
+        ("flags", "<u4"),
+        ("offset", "<u8"),
+        ("address", "<u8"),
+        ("load_address", "<u8"),
+        ("file_size", "<u8"),
+        ("size", "<u8"),
+        ("alignment", "<u8"),
+    ]
+)
+SECTION_HEADER: Final = np.dtype(
+    [
+        ("name", "<u4"),
+        ("kind", "<u4"),
+        ("flags", "<u8"),
+        ("address", "<u8"),
+        ("offset", "<u8"),
+        ("size", "<u8"),
+        ("link", "<u4"),
+        ("info", "<u4"),
+        ("alignment", "<u8"),
+        ("entry_size", "<u8"),
+    ]
+)
+PT_LOAD: Final = 1
+PT_DYNAMIC: Final = 2
+PF_X: Final = 1
+SHT_PROGBITS: Final = 1
+SHT_SYMTAB: Final = 2
+SHT_STRTAB: Final = 3
+SHT_RELA: Final = 4
+SHT_NOTE: Final = 7
+SHT_NOBITS: Final = 8
+SHT_REL: Final = 9
+SHT_DYNSYM: Final = 11
+SHT_RELR: Final = 19
+SHF_ALLOC: Final = 2
+SHF_EXECINSTR: Final = 4
+SHN_LORESERVE: Final = 0xFF00
+PN_XNUM: Final = 0xFFFF
+
+# What people hand over instead of an ELF file, by its first bytes, and what to do about it.
+_OTHER_FORMATS: Final = (
+    (b"\x1f\x8b", "a gzip file: unpack it first"),
+    (b"\xfd7zXZ", "an xz file: unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "a zstd file: unpack it first"),
+    (b"MZ", "a PE/EFI image or a kernel's boot image: give the vmlinux or .elf it was made from"),
+    (b"!<arch>", "an archive (.a or .deb): take the image out of it first"),
+    (b"\x27\x05\x19\x56", "a U-Boot image: give the ELF file it was made from"),
+    (b"\xd0\x0d\xfe\xed", "a device tree or FIT image: give the ELF file it was made from"),
+)
+
+
+class FileKind(IntEnum):
+    """e_type."""
+
+    REL = 1
+    EXEC = 2
+    DYN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ElfHeader:
+    """The ELF header's fields, named as in the ELF specification without the e_."""
+
+    kind: FileKind
+    machine: int
+    entry: int
+    flags: int
+    phoff: int
+    phentsize: int
+    phnum: int
+    shoff: int
+    shentsize: int
+    shnum: int
+    shstrndx: int
+
+
+def read_elf_header(data: NDArray[np.uint8]) -> ElfHeader:
+    """The header of a little-endian 64-bit image.
+
+    Raises:
+        ImageError: why it is none, without the file's name.
+    """
+    if len(data) == 0:
+        raise ImageError("not an ELF image: the file is empty")
+    head = data[: ELF_HEADER.size].tobytes()
+    _check_magic(head)
+    _, kind, machine, version, entry, phoff, shoff, flags, _, phentsize, phnum, shentsize, shnum, shstrndx = (
+        ELF_HEADER.unpack(head)
+    )
+    if version != 1:
+        raise ImageError(f"damaged: ELF version {version} does not exist (there is only 1)")
+    if kind not in FileKind.__members__.values():
+        names = {0: "no type", 4: "a core dump"}
+        raise ImageError(f"not an image: e_type {kind} ({names.get(kind, 'unknown')}); EXEC, DYN and REL are read")
+    return ElfHeader(FileKind(kind), machine, entry, flags, phoff, phentsize, phnum, shoff, shentsize, shnum, shstrndx)
+
+
+def _check_magic(head: bytes) -> None:
+    if not head.startswith(b"\x7fELF"):
+        if b"\x7fELF".startswith(head):
+            raise ImageError(f"truncated: {len(head)} bytes are not even an ELF header")
+        other = next((what for magic, what in _OTHER_FORMATS if head.startswith(magic)), "no ELF magic at the start")
+        raise ImageError(f"not an ELF image: {other}")
+    if len(head) < ELF_HEADER.size:
+        raise ImageError(f"truncated: {len(head)} bytes, an ELF header has {ELF_HEADER.size}")
+    if head[4] != 2:
+        raise ImageError("32-bit ELF: only 64-bit images can be probed" if head[4] == 1 else "damaged: no ELF class")
+    if head[5] != 1:
+        raise ImageError("big-endian ELF: only little-endian images can be probed")
+
+
+def read_program_headers(data: NDArray[np.uint8], header: ElfHeader) -> NDArray[np.void]:
+    """The program header table as PROGRAM_HEADER rows, checked against the file and against itself."""
+    if header.phnum == PN_XNUM:
+        raise ImageError("too many program headers: extended numbering (PN_XNUM) is not supported")
+    rows = _table(data, "program header", header.phoff, header.phentsize, header.phnum, PROGRAM_HEADER)
+    for index in np.flatnonzero(rows["kind"] == PT_LOAD):
+        _check_load(rows[index], int(index), len(data))
+    _check_overlaps(rows)
+    return rows
+
+
+def _check_load(row: NDArray[np.void], index: int, file_size: int) -> None:
+    offset, address, size = int(row["offset"]), int(row["address"]), int(row["size"])
+    in_file = int(row["file_size"])
+    if offset + in_file > file_size:
+        raise ImageError(
+            f"truncated: segment {index} ends at file offset {offset + in_file:#x}, the file at {file_size:#x}"
+        )
+    if in_file > size:
+        raise ImageError(f"damaged: segment {index} has {in_file:#x} bytes in the file but {size:#x} in memory")
+    if address + size > 1 << 64 or int(row["load_address"]) + size > 1 << 64:
+        raise ImageError(f"damaged: segment {index} at {address:#x} is {size:#x} bytes long, past the last address")
+
+
+def _check_overlaps(rows: NDArray[np.void]) -> None:
+    """Two segments over one address, or over file bytes of which one is code: a patch would have two meanings."""
+    loads = [
+        (
+            int(index),
+            int(rows["flags"][index]) & PF_X,
+            *(int(rows[name][index]) for name in ("address", "size", "offset", "file_size")),
+        )
+        for index in np.flatnonzero(rows["kind"] == PT_LOAD)
+    ]
+    by_address = sorted((address, address + size, index) for index, _, address, size, _, _ in loads if size)
+    for (_, end, first), (start, _, second) in pairwise(by_address):
+        if start < end:
+            raise ImageError(f"damaged: segments {first} and {second} overlap at address {start:#x}")
+    by_offset = sorted((offset, offset + size, index, code) for index, code, _, _, offset, size in loads if size)
+    for (_, end, first, code), (start, _, second, also) in pairwise(by_offset):
+        if start < end and (code or also):
+            raise ImageError(f"damaged: segments {first} and {second} share file bytes at offset {start:#x}")
+
+
+def read_section_headers(data: NDArray[np.uint8], header: ElfHeader) -> NDArray[np.void]:
+    """The section header table as SECTION_HEADER rows, checked against the file; empty when there is none."""
+    if header.shoff and header.shnum == 0:
+        return _without_extended_numbering(data, header)
+    rows = _table(data, "section header", header.shoff, header.shentsize, header.shnum, SECTION_HEADER)
+    in_file = (rows["kind"] != SHT_NOBITS) & (rows["kind"] != 0)
+    ends = rows["offset"] + rows["size"]
+    beyond = in_file & ((ends > len(data)) | (ends < rows["offset"]))
+    if beyond.any():
+        index = int(np.argmax(beyond))
+        raise ImageError(
+            f"truncated: section {index} has {int(rows['size'][index]):#x} bytes at file offset "
+            f"{int(rows['offset'][index]):#x}, the file ends at {len(data):#x}"
+        )
+    _check_names(rows, header)
+    return rows
+
+
+def _without_extended_numbering(data: NDArray[np.uint8], header: ElfHeader) -> NDArray[np.void]:
+    """With 0xff00 sections or more the count moves to section 0; LIEF does not read such files. 0 there: no table."""
+    first = _table(data, "section header", header.shoff, header.shentsize, 1, SECTION_HEADER)
+    if first["size"][0]:
+        raise ImageError(f"too many sections: {int(first['size'][0])}, at most {SHN_LORESERVE - 1} are supported")
+    return first[:0]
+
+
+def _check_names(rows: NDArray[np.void], header: ElfHeader) -> None:
+    if header.shstrndx == 0 or not len(rows):
+        return
+    if header.shstrndx >= len(rows) or rows["kind"][header.shstrndx] != SHT_STRTAB:
+        raise ImageError(f"damaged: section names should be in section {header.shstrndx}, which is no string table")
+    bad = rows["name"] > rows["size"][header.shstrndx]
+    if bad.any():
+        raise ImageError(f"damaged: the name of section {int(np.argmax(bad))} lies outside the string table")
+
+
+def _table(
+    data: NDArray[np.uint8], what: str, offset: int, entry_size: int, count: int, row: np.dtype[np.void]
+) -> NDArray[np.void]:
+    if count == 0 or offset == 0:
+        return np.zeros(0, row)
+    if entry_size != row.itemsize:
+        raise ImageError(f"damaged: a {what} of {entry_size} bytes; in 64-bit ELF it has {row.itemsize}")
+    end = offset + count * entry_size
+    if end > len(data):
+        raise ImageError(f"truncated: the {what} table ends at file offset {end:#x}, the file at {len(data):#x}")
+    return np.frombuffer(data[offset:end].tobytes(), row)

@@ -1,0 +1,182 @@
+"""A symbol table of an image, of a System.map or of nm's output -> columns of symbols.
+
+The tables of a vmlinux hold up to 236,000 symbols: LIEF makes one Python object of each (1.3 s and 200 MB for the
+riscv64 kernel), so the tables are read as arrays from the mapped file, at the place where LIEF says they are.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.errors import ImageError
+
+SYMBOL: Final = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
+)
+STT_NOTYPE: Final = 0
+STT_FUNC: Final = 2
+STT_GNU_IFUNC: Final = 10
+STB_LOCAL: Final = 0
+STB_GLOBAL: Final = 1
+STB_WEAK: Final = 2
+SHN_UNDEF: Final = 0
+SHN_ABS: Final = 0xFFF1
+SECTION_UNKNOWN: Final = 0xFFFE  # of a symbol that came from a System.map: it has an address and no section
+
+_NM_WEAK: Final = frozenset("wWvV")
+_NM_CODE: Final = frozenset("tTwWi")
+_NM_UNDEFINED: Final = frozenset("Uwv")
+_NM_TYPES: Final = frozenset("abBcCdDgGiInNpPrRsStTuUvVwW-?A")
+
+
+@dataclass(frozen=True, slots=True)
+class Symbols:
+    """Columns of the same length, in the table's order. `name` is an offset into `strings` (NUL-terminated names)."""
+
+    address: NDArray[np.uint64]
+    size: NDArray[np.uint64]
+    kind: NDArray[np.uint8]  # STT_
+    binding: NDArray[np.uint8]  # STB_
+    section: NDArray[np.uint16]  # index of the section, or SHN_
+    name: NDArray[np.uint64]
+    strings: bytes
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+    def name_of(self, row: int) -> str:
+        """The name of one symbol."""
+        start = int(self.name[row])
+        return self.strings[start : self.strings.index(b"\0", start)].decode(errors="backslashreplace")
+
+    def names(self, rows: NDArray[np.intp]) -> list[str]:
+        """The names of some symbols."""
+        strings, find = self.strings, self.strings.index
+        starts: list[int] = self.name[rows].tolist()
+        return [strings[start : find(b"\0", start)].decode(errors="backslashreplace") for start in starts]
+
+    def rows_named(self, name: str) -> NDArray[np.intp]:
+        """Every symbol of that name; statics of different files share one."""
+        wanted = name.encode(errors="surrogateescape") + b"\0"
+        starts, position = [], self.strings.find(wanted)
+        while position >= 0:  # linkers merge tails: "open" may be the end of "vfs_open"
+            starts.append(position)
+            position = self.strings.find(wanted, position + 1)
+        return np.flatnonzero(np.isin(self.name, np.array(starts, np.uint64)))
+
+    def address_of(self, name: str) -> int | None:
+        """The address of the first defined symbol of that name."""
+        rows = self.rows_named(name)
+        rows = rows[self.section[rows] != SHN_UNDEF]
+        return int(self.address[rows[0]]) if len(rows) else None
+
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "Symbols":
+        """The symbols chosen by an index array or a mask."""
+        return Symbols(
+            self.address[rows],
+            self.size[rows],
+            self.kind[rows],
+            self.binding[rows],
+            self.section[rows],
+            self.name[rows],
+            self.strings,
+        )
+
+    def joined(self, other: "Symbols") -> "Symbols":
+        """These symbols, then `other`'s."""
+        shifted = other.name + np.uint64(len(self.strings))
+        return Symbols(
+            np.concatenate([self.address, other.address]),
+            np.concatenate([self.size, other.size]),
+            np.concatenate([self.kind, other.kind]),
+            np.concatenate([self.binding, other.binding]),
+            np.concatenate([self.section, other.section]),
+            np.concatenate([self.name, shifted]),
+            self.strings + other.strings,
+        )
+
+
+def no_symbols() -> Symbols:
+    """A table without rows."""
+    return _columns(np.zeros(0, SYMBOL), b"\0")
+
+
+def _columns(rows: NDArray[np.void], strings: bytes) -> Symbols:
+    return Symbols(
+        rows["value"].astype(np.uint64),
+        rows["size"].astype(np.uint64),
+        rows["info"] & np.uint8(15),
+        rows["info"] >> np.uint8(4),
+        rows["section"].astype(np.uint16),
+        rows["name"].astype(np.uint64),
+        strings,
+    )
+
+
+def read_symbol_table(table: NDArray[np.uint8], strings: NDArray[np.uint8], where: str) -> Symbols:
+    """The symbols of a .symtab or .dynsym.
+
+    Args:
+        table: the bytes of the symbol table.
+        strings: the bytes of the string table it links to.
+        where: the section's name, for messages.
+    """
+    if len(table) % SYMBOL.itemsize:
+        raise ImageError(f"damaged: {where} has {len(table)} bytes, no multiple of {SYMBOL.itemsize}")
+    rows = np.frombuffer(table.tobytes(), SYMBOL)
+    text = strings.tobytes()
+    if not text.endswith(b"\0"):
+        text += b"\0"
+    beyond = rows["name"] >= len(text)
+    if beyond.any():
+        raise ImageError(f"damaged: the name of symbol {int(np.argmax(beyond))} of {where} lies outside its strings")
+    return _columns(rows, text)
+
+
+def read_symbol_file(path: Path) -> Symbols:
+    """The symbols of a System.map or of the output of nm (with -S too), as ``--symbols`` takes it.
+
+    Every line is "address [size] type name", addresses in hex; undefined symbols (no address) are skipped, and what nm
+    prints after the name (a version or a module in brackets) is dropped.
+
+    Raises:
+        ImageError: the file cannot be read, or a line is none of these; with its number.
+    """
+    try:
+        lines = path.read_bytes().decode(errors="backslashreplace").splitlines()
+    except OSError as error:
+        raise ImageError(f"{path}: cannot be read: {error.strerror}") from None
+    found = [
+        entry for number, line in enumerate(lines, 1) if line.strip() for entry in _symbol_line(path, number, line)
+    ]
+    if not found:
+        raise ImageError(f"{path}: no symbols: expected lines such as 'ffffffff81000000 T _text'")
+    rows = np.zeros(len(found), SYMBOL)
+    strings = bytearray(b"\0")
+    for row, (address, size, letter, name) in enumerate(found):
+        kind = STT_FUNC if letter in _NM_CODE else STT_NOTYPE
+        binding = STB_WEAK if letter in _NM_WEAK else STB_GLOBAL if letter.isupper() else STB_LOCAL
+        section = SHN_ABS if letter in "aA" else SECTION_UNKNOWN
+        rows[row] = (len(strings), binding << 4 | kind, 0, section, address, size)
+        strings += name.encode() + b"\0"
+    return _columns(rows, bytes(strings))
+
+
+def _symbol_line(path: Path, number: int, line: str) -> list[tuple[int, int, str, str]]:
+    """(address, size, type, name) of one line; nothing for an undefined symbol or nm's "file:" heading."""
+    words = line.split()
+    if (len(words) == 2 and words[0] in _NM_UNDEFINED) or (len(words) == 1 and words[0].endswith(":")):
+        return []
+    has_size = len(words) >= 4 and len(words[1]) > 1
+    try:
+        address, size = int(words[0], 16), int(words[1], 16) if has_size else 0
+        letter, name = words[2 if has_size else 1], words[3 if has_size else 2]
+    except (ValueError, IndexError):
+        letter = name = ""
+        address = size = 0
+    if len(letter) != 1 or letter not in _NM_TYPES or address >> 64 or size >> 64 or address < 0:
+        raise ImageError(f"{path}:{number}: not a line of System.map or nm: {line.strip()[:60]!r}")
+    return [(address, size, letter, name)]
