@@ -1,0 +1,121 @@
+"""What a user of Qiling would otherwise write: the same workload and the same record, with Qiling's own hooks.
+
+The record of a hit is (probe number, PC, first two arguments), appended to a list, as in ours. Registers are read as
+Qiling's documentation reads them, as attributes of `ql.arch.regs`.
+"""
+
+from collections.abc import Callable
+
+from qiling import Qiling
+from qiling.const import QL_ARCH, QL_OS, QL_VERBOSE
+
+from tests.bench.workload import IMAGE_SIZE, Workload
+
+STACK = 0x200000  # from the link address
+STOP = 0x210000
+MASK = (1 << 64) - 1
+
+Record = tuple[int, int, int, int]
+
+
+class QilingRun:
+    """The workload in a bare Qiling machine with Qiling's default mapping."""
+
+    def __init__(self, workload: Workload, functions: int) -> None:
+        self.workload = workload
+        self.records: list[Record] = []
+        architecture = {"amd64": QL_ARCH.X8664, "arm64": QL_ARCH.ARM64, "riscv64": QL_ARCH.RISCV64}[workload.arch]
+        profile = {
+            "CODE": {
+                "ram_size": str(IMAGE_SIZE),
+                "entry_point": str(workload.base),
+                "heap_size": "0x1000",
+                "load_address": str(workload.base),
+            }
+        }
+        self.ql = Qiling(
+            code=workload.code(functions),
+            archtype=architecture,
+            ostype=QL_OS.BLOB,
+            profile=profile,
+            verbose=QL_VERBOSE.OFF,
+        )
+        self.ql.mem.map(workload.base + IMAGE_SIZE, 0x20000)
+        self.ql.mem.write(workload.table, workload.pointers(functions))
+        names = {
+            "amd64": ("rdi", "rsi", "rdx", "rsp"),
+            "arm64": ("x0", "x1", "x2", "sp"),
+            "riscv64": ("a0", "a1", "a2", "sp"),
+        }
+        self.arguments, self.stack = names[workload.arch][:3], names[workload.arch][3]
+        self.link = {"amd64": None, "arm64": "x30", "riscv64": "ra"}[workload.arch]
+
+    def run(self, count: int, rounds: int) -> None:
+        """Call ``bench(table, count, rounds)``."""
+        registers, base = self.ql.arch.regs, self.workload.base
+        stack = base + STACK + 0x8000
+        if self.link is None:
+            stack -= 8
+            self.ql.mem.write_ptr(stack, base + STOP)
+        else:
+            registers.write(self.link, base + STOP)
+        registers.write(self.stack, stack)
+        for name, value in zip(self.arguments, (self.workload.table, count, rounds), strict=True):
+            registers.write(name, value)
+        self.ql.emu_start(base, base + STOP)
+
+    def hook_addresses(self, count: int) -> None:
+        """One `hook_address` on the entry of each of the first `count` functions."""
+        registers = self.ql.arch.regs
+        first, second = self.arguments[:2]
+
+        def fired(ql: Qiling, number: int) -> None:
+            self.records.append((number, registers.arch_pc, getattr(registers, first), getattr(registers, second)))
+
+        for number in range(count):
+            self.ql.hook_address(fired, self.workload.function_address(number), user_data=number)
+
+    def hook_breakpoints(self, count: int) -> None:
+        """Breakpoints at the entries and one `hook_intr`, which carries out the displaced instruction."""
+        registers, memory = self.ql.arch.regs, self.ql.mem
+        first, second = self.arguments[:2]
+        numbers = {self.workload.function_address(number): number for number in range(count)}
+        opcode, bias = _BREAKPOINTS[self.workload.arch]
+        for address in numbers:
+            memory.write(address, opcode)
+        displaced = _DISPLACED[self.workload.arch]
+
+        def fired(ql: Qiling, intno: int) -> None:
+            address = registers.arch_pc - bias
+            self.records.append((numbers[address], address, getattr(registers, first), getattr(registers, second)))
+            registers.arch_pc = displaced(ql, address)
+
+        self.ql.hook_intr(fired)
+
+
+def _push_rbp(ql: Qiling, address: int) -> int:
+    ql.arch.stack_push(ql.arch.regs.rbp)
+    return address + 1
+
+
+def _stp_pre_index(ql: Qiling, address: int) -> int:
+    registers = ql.arch.regs
+    stack = registers.sp - 32
+    ql.mem.write_ptr(stack, registers.x29)
+    ql.mem.write_ptr(stack + 8, registers.x30)
+    registers.sp = stack
+    return address + 4
+
+
+def _addi_sp(ql: Qiling, address: int) -> int:
+    ql.arch.regs.sp = (ql.arch.regs.sp - 32) & MASK
+    return address + 4
+
+
+# riscv64: a real ebreak ends the emulation (8,800 ns); an all-zero illegal instruction comes to hook_intr.
+_BREAKPOINTS = {"amd64": (b"\xcc", 1), "arm64": (bytes.fromhex("808120d4"), 0), "riscv64": (bytes(4), 4)}
+_DISPLACED: dict[str, Callable[[Qiling, int], int]] = {
+    "amd64": _push_rbp,
+    "arm64": _stp_pre_index,
+    "riscv64": _addi_sp,
+}
