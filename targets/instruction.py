@@ -55,6 +55,7 @@ class Reason(IntEnum):
     TRANSLATION = 17
     UNSUPPORTED = 18
     PADDING = 19
+    AUTHENTICATED = 20
 
     @property
     def text(self) -> str:
@@ -83,6 +84,7 @@ _REASON_TEXT = {
     Reason.TRANSLATION: "changes address translation, under which the trampoline must stay reachable",
     Reason.UNSUPPORTED: "not supported",
     Reason.PADDING: "padding between functions, never executed",
+    Reason.AUTHENTICATED: "authenticates a pointer with keys that only the CPU holds",
 }
 
 

@@ -1,4 +1,4 @@
-"""arm64 (A64): what needs no code to say. Names and numbers follow the Arm ARM (DDI 0487) and FreeBSD's regs_aarch64.d."""
+"""arm64 (A64): what needs no code to say. Numbers follow the Arm ARM (DDI 0487), names FreeBSD's regs_aarch64.d."""
 
 from enum import IntEnum
 
