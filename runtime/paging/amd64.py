@@ -1,0 +1,244 @@
+"""Control registers and page tables of an x86 CPU -> physical page and permissions, in every mode it boots through.
+
+Off, 32-bit, PAE, 4-level and 5-level paging as in Intel SDM volume 3, chapter 4; accessed and dirty bits are set as
+hardware does, and the error code of a fault is that of section 4.7.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.paging.walker import (
+    Access,
+    LoadPhysical,
+    PageFault,
+    Permission,
+    Registers,
+    StorePhysical,
+    Translation,
+)
+
+# CR0, CR4, EFER, RFLAGS: the bits that a walk depends on (SDM 2.5, 2.2.1).
+CR0_WP: Final = 1 << 16
+CR0_PG: Final = 1 << 31
+CR4_PSE: Final = 1 << 4
+CR4_PAE: Final = 1 << 5
+CR4_LA57: Final = 1 << 12
+CR4_SMEP: Final = 1 << 20
+CR4_SMAP: Final = 1 << 21
+EFER_LMA: Final = 1 << 10
+EFER_NXE: Final = 1 << 11
+RFLAGS_AC: Final = 1 << 18
+
+# A table entry (SDM 4.5.4, table 4-15 and on); 32-bit entries have the same low bits:
+#
+#   63  62    52 51            12 11  9  8   7  6  5   4   3   2   1   0
+#   XD  ignored  physical address  ign   G  PS  D  A  PCD PWT U/S R/W  P
+PRESENT: Final = 1 << 0
+WRITABLE: Final = 1 << 1
+USER: Final = 1 << 2
+ACCESSED: Final = 1 << 5
+DIRTY: Final = 1 << 6
+LARGE: Final = 1 << 7
+NO_EXECUTE: Final = 1 << 63
+PHYSICAL_BITS: Final = 40  # CPUID 0x80000008 of Unicorn's CPU
+ADDRESS: Final = (1 << PHYSICAL_BITS) - (1 << 12)
+_TOO_HIGH: Final = (1 << 52) - (1 << PHYSICAL_BITS)
+
+# A page fault's error code (SDM figure 4-12):
+#
+#   4    3    2   1   0
+#   I/D RSVD U/S W/R  P
+ERROR_PROTECTION: Final = 1 << 0
+ERROR_WRITE: Final = 1 << 1
+ERROR_USER: Final = 1 << 2
+ERROR_RESERVED: Final = 1 << 3
+ERROR_FETCH: Final = 1 << 4
+
+_RIGHTS: Final = WRITABLE | USER
+_LEVELS_4: Final = (39, 30, 21, 12)
+_LEVELS_5: Final = (48, 39, 30, 21, 12)
+_LEVELS_PAE: Final = (21, 12)
+_LARGE_SHIFTS: Final = frozenset({30, 21})
+
+
+class _WalkError(Exception):
+    """The walk ended early: the low bits of the error code (P and RSVD)."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """What the control registers say about permissions."""
+
+    user: bool
+    write_protect: bool
+    no_execute: bool
+    smep: bool
+    smap: bool  # in force now: off while RFLAGS.AC is set
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """The end of a walk: what the tables allow together, and where the entry's accessed and dirty bits are."""
+
+    physical: int
+    rights: int  # U/S and R/W of all levels
+    entry_address: int  # of the 64-bit word
+    entry: int  # that word
+    shift: int  # of the entry in the word: 32 for every other one of 32 bits
+    no_execute: bool = False
+
+
+class Amd64Walker:
+    """The MMU of an x86 CPU."""
+
+    def translate(
+        self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
+    ) -> Translation:
+        """See `Walker`. An address that is not canonical ends in PageFault too: the exception model makes it #GP."""
+        cr0 = registers.get("cr0")
+        if not cr0 & CR0_PG:
+            return Translation(address & 0xFFFF_FFFF, Permission.ALL)
+        mode = _mode(registers, cr0)
+        try:
+            leaf = _walk(registers, load, store, address)
+        except _WalkError as error:
+            raise PageFault(address, access, error.code | _access_code(mode, access)) from None
+        permissions = _permissions(mode, leaf)
+        if not permissions & _NEEDED[access]:
+            raise PageFault(address, access, ERROR_PROTECTION | _access_code(mode, access))
+        bits = (ACCESSED | DIRTY if access is Access.WRITE else ACCESSED) << leaf.shift
+        if leaf.entry & bits != bits:
+            store(leaf.entry_address, leaf.entry | bits)
+        if not (leaf.entry | bits) >> leaf.shift & DIRTY:
+            permissions &= ~Permission.WRITE
+        return Translation(leaf.physical, permissions)
+
+
+_NEEDED: Final = {
+    Access.READ: Permission.READ,
+    Access.WRITE: Permission.WRITE,
+    Access.FETCH: Permission.EXECUTE,
+}
+
+
+def _mode(registers: Registers, cr0: int) -> _Mode:
+    cr4 = registers.get("cr4")
+    return _Mode(
+        user=registers.get("cs") & 3 == 3,
+        write_protect=bool(cr0 & CR0_WP),
+        no_execute=bool(registers.get("efer") & EFER_NXE) and bool(cr4 & CR4_PAE),
+        smep=bool(cr4 & CR4_SMEP),
+        smap=bool(cr4 & CR4_SMAP) and not registers.get("rflags") & RFLAGS_AC,
+    )
+
+
+def _access_code(mode: _Mode, access: Access) -> int:
+    code = ERROR_USER if mode.user else 0
+    if access is Access.WRITE:
+        code |= ERROR_WRITE
+    elif access is Access.FETCH and (mode.no_execute or mode.smep):
+        code |= ERROR_FETCH
+    return code
+
+
+def _permissions(mode: _Mode, leaf: _Leaf) -> Permission:
+    """SDM 4.6.1: what an access of this privilege may do with a page of these rights."""
+    user_page = bool(leaf.rights & USER)
+    if mode.user and not user_page:
+        return Permission(0)
+    allowed = Permission(0)
+    if mode.user or not (user_page and mode.smap):
+        allowed |= Permission.READ
+        if leaf.rights & WRITABLE or not (mode.user or mode.write_protect):
+            allowed |= Permission.WRITE
+    executable = not (leaf.no_execute and mode.no_execute)
+    if executable and not (mode.smep and user_page and not mode.user):
+        allowed |= Permission.EXECUTE
+    return allowed
+
+
+def _walk(registers: Registers, load: LoadPhysical, store: StorePhysical, address: int) -> _Leaf:
+    cr3, cr4, efer = registers.get("cr3"), registers.get("cr4"), registers.get("efer")
+    if efer & EFER_LMA:
+        levels = _LEVELS_5 if cr4 & CR4_LA57 else _LEVELS_4
+        if not is_canonical(address, levels[0] + 9):
+            raise _WalkError(0)
+        return _walk_wide(load, store, address, cr3 & ADDRESS, levels, efer)
+    if cr4 & CR4_PAE:
+        # SDM 4.4.1: the four entries of the first level have no rights; bit 0 is the only one that a walk tests.
+        pointer = load((cr3 & 0xFFFF_FFE0) + (address >> 30 & 3) * 8)
+        if not pointer & PRESENT:
+            raise _WalkError(0)
+        return _walk_wide(load, store, address, pointer & ADDRESS, _LEVELS_PAE, efer)
+    return _walk_narrow(load, store, address, cr3 & 0xFFFF_F000, cr4)
+
+
+def is_canonical(address: int, width: int) -> bool:
+    """Whether the bits above a linear address of `width` bits repeat its top bit (SDM volume 1, 3.3.7.1)."""
+    return address >> (width - 1) in (0, (1 << (65 - width)) - 1)
+
+
+def _walk_wide(
+    load: LoadPhysical, store: StorePhysical, address: int, table: int, levels: tuple[int, ...], efer: int
+) -> _Leaf:
+    """Tables of 512 entries of 64 bits (SDM 4.4.2, 4.5.4)."""
+    reserved = _TOO_HIGH if efer & EFER_NXE else _TOO_HIGH | NO_EXECUTE
+    rights = _RIGHTS
+    no_execute = 0
+    for shift in levels:
+        entry_address = table + (address >> shift & 511) * 8
+        entry = load(entry_address)
+        if not entry & PRESENT:
+            raise _WalkError(0)
+        is_leaf = shift == 12 or (entry & LARGE and shift in _LARGE_SHIFTS)
+        if entry & (reserved | (_reserved_in_leaf(shift) if is_leaf else _reserved_in_table(shift))):
+            raise _WalkError(ERROR_PROTECTION | ERROR_RESERVED)
+        rights &= entry
+        no_execute |= entry & NO_EXECUTE
+        if is_leaf:
+            offset = (1 << shift) - 1
+            physical = entry & ADDRESS & ~offset | address & offset
+            return _Leaf(physical, rights, entry_address, entry, 0, no_execute=bool(no_execute))
+        if not entry & ACCESSED:
+            store(entry_address, entry | ACCESSED)
+        table = entry & ADDRESS
+    raise AssertionError("the last level always is a leaf")
+
+
+def _reserved_in_leaf(shift: int) -> int:
+    """The low address bits of a large page; bit 12 is PAT."""
+    return (1 << shift) - (1 << 13) if shift > 12 else 0
+
+
+def _reserved_in_table(shift: int) -> int:
+    """PS in the levels that have no large pages."""
+    return 0 if shift in _LARGE_SHIFTS else LARGE
+
+
+def _walk_narrow(load: LoadPhysical, store: StorePhysical, address: int, directory: int, cr4: int) -> _Leaf:
+    """Tables of 1024 entries of 32 bits, pages of 4 KiB or with CR4.PSE 4 MiB (SDM 4.3)."""
+    word_address, word, shift = _load_narrow(load, directory + (address >> 22 & 1023) * 4)
+    entry = word >> shift & 0xFFFF_FFFF
+    if entry & LARGE and cr4 & CR4_PSE:
+        # PSE-36: bits 13 to 20 are bits 32 to 39 of the page's address.
+        physical = entry & 0xFFC0_0000 | (entry >> 13 & 0xFF) << 32 | address & 0x3F_FFFF
+        return _Leaf(physical, entry & _RIGHTS, word_address, word, shift)
+    if not entry & ACCESSED:
+        store(word_address, word | ACCESSED << shift)
+    rights = entry & _RIGHTS
+    word_address, word, shift = _load_narrow(load, (entry & 0xFFFF_F000) + (address >> 12 & 1023) * 4)
+    entry = word >> shift & 0xFFFF_FFFF
+    return _Leaf(entry & 0xFFFF_F000 | address & 0xFFF, rights & entry, word_address, word, shift)
+
+
+def _load_narrow(load: LoadPhysical, address: int) -> tuple[int, int, int]:
+    """The 64-bit word that holds a present 32-bit entry: its address, its value, the entry's shift in it."""
+    shift = (address & 4) * 8
+    word = load(address & ~7)
+    if not word >> shift & PRESENT:
+        raise _WalkError(0)
+    return address & ~7, word, shift
