@@ -19,7 +19,11 @@ SECTIONS
 {
     . = KERNEL_LMA;
 #ifdef KERNEL_BOOT
-    .boot : { KEEP(*(.boot.header)) *(.boot) } : boot
+    /*
+     * The multiboot header has to be in the first 8 KiB of the file. QEMU would refuse it for being in a 64-bit image
+     * before it saw the PVH note, but it does not look into the last 48 bytes, and this is where they are.
+     */
+    .boot : { *(.boot) . = 0xfd0; KEEP(*(.boot.header)) } : boot
 #endif
     . = ALIGN(4096);
     . += KERNEL_OFFSET;
