@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.arch.dissector import Trampolines
-from kinst.rewriter.arch.patterns import Immediate, Pattern, PatternTable, read_as_data, regions, units, units_at
+from kinst.rewriter.arch.patterns import Immediate, Pattern, PatternTable
+from kinst.rewriter.arch.sweep import Block, Rules, sweep, units, units_at
 from kinst.targets.arch.arm64 import ARM64, Kind
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
@@ -224,9 +225,7 @@ TABLE = PatternTable(
     width=32,
     key=((20, 12),),
 )
-_DATA = TABLE.row("data")
-_OPENS = np.isin(TABLE.kind, [Kind.LOAD_EXCLUSIVE])
-_CLOSES = np.isin(TABLE.kind, [Kind.STORE_EXCLUSIVE, Kind.CLREX])
+_RULES = Rules(unit=4, data=Kind.UNALLOCATED, opens=(Kind.LOAD_EXCLUSIVE,), closes=(Kind.STORE_EXCLUSIVE, Kind.CLREX))
 
 
 class Arm64Dissector:
@@ -239,34 +238,34 @@ class Arm64Dissector:
 
     def dissect(self, code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64]) -> Instructions:
         """Classify every word of `ranges`; see `Dissector.dissect`."""
-        offsets, function = units(address, ranges, 4)
-        words = units_at(code, offsets, 4)
-        addresses = offsets.astype(np.uint64) + np.uint64(address)
-        rows = TABLE.match(words)
-        target = TABLE.targets(rows, words, addresses)
-
-        skew = -address % 4
-        data = read_as_data(target, TABLE.reads[rows], address + skew, len(code), 4)[(offsets - skew) // 4]
-        rows[data], target[data] = _DATA, 0
-        found = Instructions(
-            address=addresses,
-            target=target,
-            function=function,
-            size=np.full(len(words), 4, np.uint8),
-            kind=TABLE.kind[rows],
-            flow=TABLE.flow[rows],
-            verdict=TABLE.verdict[rows],
-            reason=TABLE.reason[rows],
-        )
-        return found.refuse(regions(_OPENS[rows], _CLOSES[rows], function), Reason.EXCLUSIVE)
+        return sweep(_decode, _RULES, code, address, ranges)
 
     def trampolines(self, sites: Instructions, original: NDArray[np.uint8], slots: NDArray[np.uint64]) -> Trampolines:
         """``[insn][brk]``: the breakpoint ends the trampoline. Nothing of an emulated instruction runs: all brk."""
-        breakpoint_ = np.frombuffer(ARM64.breakpoints[4], np.uint8)
-        code = np.tile(breakpoint_, (len(sites), 2))
+        code = np.tile(np.frombuffer(ARM64.breakpoints[4], np.uint8), (len(sites), 2))
         copied = sites.verdict == Verdict.COPY
         code[copied, :4] = original[copied, :4]
         return Trampolines(code, np.zeros(len(sites), np.uint8))
+
+
+def _decode(code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64]) -> Block:
+    offsets, function = units(address, ranges, 4)
+    words = units_at(code, offsets, 4)
+    addresses = offsets.astype(np.uint64) + np.uint64(address)
+    rows = TABLE.match(words)
+    found = Instructions(
+        address=addresses,
+        target=TABLE.targets(rows, words, addresses),
+        function=function,
+        size=np.full(len(words), 4, np.uint8),
+        kind=TABLE.kind[rows],
+        flow=TABLE.flow[rows],
+        verdict=TABLE.verdict[rows],
+        reason=TABLE.reason[rows],
+    )
+    reads = TABLE.reads[rows]
+    loads = np.flatnonzero(reads)
+    return Block(found, loads, reads[loads])
 
 
 DISSECTOR = Arm64Dissector()

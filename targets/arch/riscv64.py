@@ -15,6 +15,7 @@ RA, SP, FP, PC = 1, 2, 8, 32  # indexes in the frame
 
 EBREAK = (0x0010_0073).to_bytes(4, "little")
 C_EBREAK = (0x9002).to_bytes(2, "little")
+C_NOP = (0x0001).to_bytes(2, "little")
 
 
 class Kind(IntEnum):
