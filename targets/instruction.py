@@ -56,6 +56,7 @@ class Reason(IntEnum):
     UNSUPPORTED = 18
     PADDING = 19
     AUTHENTICATED = 20
+    UNSEEN_TAIL_CALL = 21
 
     @property
     def text(self) -> str:
@@ -85,6 +86,7 @@ _REASON_TEXT = {
     Reason.UNSUPPORTED: "not supported",
     Reason.PADDING: "padding between functions, never executed",
     Reason.AUTHENTICATED: "authenticates a pointer with keys that only the CPU holds",
+    Reason.UNSEEN_TAIL_CALL: "a conditional or indirect jump that runs in its trampoline: whether it returns is not seen",
 }
 
 
