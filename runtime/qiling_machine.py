@@ -1,0 +1,449 @@
+"""One Unicorn engine, made by Qiling: bare callbacks, registers by name, run until something happens.
+
+This is the only file that knows Qiling and Unicorn. The bindings' own hook and register layers cost several
+microseconds a call, so everything here goes to the library by ctypes with buffers bound once. What comes out are numbers:
+an exception number, a missed translation, a port access; what they mean is decided elsewhere.
+"""
+
+import ctypes
+from collections.abc import Callable, Mapping, MutableSequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import partial
+from types import ModuleType
+from typing import Any, Final, Protocol
+
+import unicorn.arm64_const
+import unicorn.riscv_const
+import unicorn.unicorn_const as const
+import unicorn.x86_const
+from qiling import Qiling
+from qiling.const import QL_ARCH, QL_OS, QL_VERBOSE
+from unicorn.unicorn_py3.unicorn import uclib
+
+from kinst.runtime.instruction_counter import InstructionCounter
+from kinst.runtime.paging.walker import Access
+from kinst.runtime.register_file import RegisterFile
+
+_Handle = ctypes.c_void_p
+_INTERRUPT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, _Handle)
+_TLB_FILL = ctypes.CFUNCTYPE(
+    ctypes.c_bool, _Handle, ctypes.c_uint64, ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), _Handle
+)
+_IO_READ = ctypes.CFUNCTYPE(ctypes.c_uint64, _Handle, ctypes.c_uint64, ctypes.c_uint, _Handle)
+_IO_WRITE = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint64, ctypes.c_uint, ctypes.c_uint64, _Handle)
+_PORT_IN = ctypes.CFUNCTYPE(ctypes.c_uint32, _Handle, ctypes.c_uint32, ctypes.c_int, _Handle)
+_PORT_OUT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint32, _Handle)
+_SYSTEM = ctypes.CFUNCTYPE(ctypes.c_uint32, _Handle, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32), _Handle)
+_INSTRUCTION = ctypes.CFUNCTYPE(ctypes.c_uint32, _Handle, _Handle)
+
+_FLUSH_TLB: Final = const.UC_CTL_IO_WRITE << 30 | const.UC_CTL_TLB_FLUSH
+_FORGET_CODE: Final = const.UC_CTL_IO_WRITE << 30 | 2 << 26 | const.UC_CTL_TB_REMOVE_CACHE
+_ACCESS: Final = {
+    const.UC_MEM_READ: Access.READ,
+    const.UC_MEM_WRITE: Access.WRITE,
+    const.UC_MEM_FETCH: Access.FETCH,
+}
+# Where a fetch is sure to fail, so that the fault's address can be recognised in Unicorn's own state.
+_CANARY: Final = 0x5AA5_1234_5678_9AB0
+
+
+class Stop(IntEnum):
+    """Why a run ended."""
+
+    REQUESTED = 0  # `stop` was called, or the instruction budget is used up
+    HALTED = 1  # the CPU halted by itself (hlt, wfi)
+    FAULT = 2  # a translation failed: `fault_address`
+    UNDEFINED = 3  # an instruction that Unicorn does not know, or riscv64's ebreak
+    FAILED = 4  # anything else; `error` says what
+
+
+class Window(Protocol):
+    """A device's window as the engine sees it: offset and size in, value in or out."""
+
+    def read(self, offset: int, size: int) -> int:
+        """Answer a read."""
+        ...
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """Carry out a write."""
+        ...
+
+
+TlbFill = Callable[[int, Access], tuple[int, int] | None]  # address -> physical address and permissions; None: fault
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """How Qiling and Unicorn call an architecture, and the registers that Unicorn's interface reads but cannot write."""
+
+    archtype: QL_ARCH
+    constants: ModuleType
+    prefix: str
+    hidden: tuple[str, ...] = ()
+
+
+_TARGETS: Final[Mapping[str, _Target]] = {
+    "amd64": _Target(QL_ARCH.X8664, unicorn.x86_const, "UC_X86_REG_"),
+    "arm64": _Target(QL_ARCH.ARM64, unicorn.arm64_const, "UC_ARM64_REG_"),
+    "riscv64": _Target(QL_ARCH.RISCV64, unicorn.riscv_const, "UC_RISCV_REG_", ("mip", "mhartid")),
+}
+
+
+def _library() -> ctypes.CDLL:
+    """The loaded library with prototypes of our own: the binding's check types at every call."""
+    library = ctypes.CDLL(uclib._name)
+    library.uc_emu_start.argtypes = (_Handle, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t)
+    library.uc_strerror.restype = ctypes.c_char_p
+    library.uc_context_size.restype = ctypes.c_size_t
+    return library
+
+
+class Frame:
+    """The trap frame of the running CPU: all its registers in one read, single ones written back.
+
+    `regs` is in the order of `ArchFacts.registers`; `read()` fills it; `write[i]()` writes `regs[i]` back.
+    """
+
+    def __init__(self, library: ctypes.CDLL, handle: ctypes.c_void_p, numbers: list[int]) -> None:
+        count = len(numbers)
+        self._values = (ctypes.c_uint64 * count)()
+        base = ctypes.addressof(self._values)
+        self._numbers = (ctypes.c_int * count)(*numbers)
+        self._pointers = (ctypes.c_void_p * count)(*range(base, base + 8 * count, 8))
+        self.regs: MutableSequence[int] = memoryview(self._values).cast("B").cast("Q")  # type: ignore[assignment]
+        self.read: Callable[[], int] = partial(
+            library.uc_reg_read_batch, handle, self._numbers, self._pointers, ctypes.c_int(count)
+        )
+        self.write: tuple[Callable[[], int], ...] = tuple(
+            partial(library.uc_reg_write, handle, ctypes.c_int(number), ctypes.c_void_p(base + 8 * index))
+            for index, number in enumerate(numbers)
+        )
+
+
+class QilingMachine:
+    """The engine: one address space of physical memory, one CPU's state at a time."""
+
+    def __init__(self, arch: str, registers: tuple[str, ...], pc: int) -> None:
+        """Open an empty machine; `registers` and `pc` are those of `ArchFacts`."""
+        self._target = _TARGETS[arch]
+        # A bare machine wants a profile with a memory of its own; it is unmapped again below.
+        profile = {"CODE": {"ram_size": 0x1000, "entry_point": 0x1000, "heap_size": 0x1000, "load_address": 0x1000}}
+        self._qiling = Qiling(
+            code=bytes(4),
+            archtype=self._target.archtype,
+            ostype=QL_OS.BLOB,
+            profile=profile,
+            verbose=QL_VERBOSE.DISABLED,
+        )
+        for begin, end, _ in list(self._qiling.uc.mem_regions()):
+            self._qiling.uc.mem_unmap(begin, end - begin + 1)
+        self._library = _library()
+        self._handle = ctypes.c_void_p(self._qiling.uc._uch.value)
+        self._kept: list[Any] = []  # callbacks and buffers that Unicorn points to
+        self._raised: BaseException | None = None
+        self._fault: tuple[int, Access] | None = None
+        self._is_stopping = False
+        self._fault_offset: int | None = None
+        self._hidden: dict[str, int] = {}
+        self.error = ""
+        self.counter: InstructionCounter | None = None
+        self.live = self._register_file(self._handle, "uc_reg_read", "uc_reg_write")
+        self.frame = Frame(self._library, self._handle, [self.live.number(name) for name in registers])
+        self._read_pc = partial(
+            self._library.uc_reg_read,
+            self._handle,
+            ctypes.c_int(self.live.number(registers[pc])),
+            ctypes.c_void_p(ctypes.addressof(self.frame._values) + 8 * pc),
+        )
+        self._pc = pc
+        self._set_up()
+
+    def _set_up(self) -> None:
+        # No exit address: address 0 is guest code like any other (U-Boot on arm64 starts there).
+        self._qiling.uc.ctl_exits_enabled(enable=True)
+        self._qiling.uc.ctl_set_tlb_mode(const.UC_TLB_VIRTUAL)
+        self._tlb_fill: TlbFill = lambda _address, _access: None
+        self._hook(const.UC_HOOK_TLB_FILL, _TLB_FILL(self._on_tlb_fill))
+        self._find_fault_address()
+        self._hidden = {name: self._find_hidden(name) for name in self._target.hidden}
+
+    # -- callbacks ----------------------------------------------------------------------------------------------------
+
+    def _hook(self, kind: int, callback: Any, *extra: Any) -> None:
+        handle = ctypes.c_size_t()
+        # begin > end: at every address
+        bounds = (ctypes.c_uint64(1), ctypes.c_uint64(0))
+        function = ctypes.cast(callback, ctypes.c_void_p)
+        self._check(
+            self._library.uc_hook_add(
+                self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, None, *bounds, *extra
+            )
+        )
+        self._kept.append(callback)
+
+    def on_tlb_fill(self, fill: TlbFill) -> None:
+        """Ask `fill` for every translation that is not in the TLB."""
+        self._tlb_fill = fill
+
+    def _on_tlb_fill(self, _uc: int, address: int, kind: int, entry: Any, _data: int) -> bool:
+        access = _ACCESS.get(kind, Access.READ)
+        try:
+            found = self._tlb_fill(address, access)
+        except BaseException as error:
+            self.fail(error)
+            found = None
+        if found is None:
+            self._fault = address, access
+            return False
+        entry[0], entry[1] = found  # struct uc_tlb_entry {uint64_t paddr; uint32_t perms;}
+        return True
+
+    def on_interrupt(self, handle: Callable[[int], None]) -> None:
+        """Call `handle(number)` for every exception that QEMU raises. Called between two instructions."""
+
+        def callback(_uc: int, number: int, _data: int) -> None:
+            try:
+                handle(number)
+            except BaseException as error:
+                self.fail(error)
+
+        self._hook(const.UC_HOOK_INTR, _INTERRUPT(callback))
+
+    def on_ports(self, ports: Window) -> None:
+        """Send amd64's in and out there; the port is the offset."""
+
+        def port_in(_uc: int, port: int, size: int, _data: int) -> int:
+            return self._guarded(0, ports.read, port, size)
+
+        def port_out(_uc: int, port: int, size: int, value: int, _data: int) -> None:
+            self._guarded(None, ports.write, port, size, value)
+
+        self._hook(const.UC_HOOK_INSN, _PORT_IN(port_in), ctypes.c_int(unicorn.x86_const.UC_X86_INS_IN))
+        self._hook(const.UC_HOOK_INSN, _PORT_OUT(port_out), ctypes.c_int(unicorn.x86_const.UC_X86_INS_OUT))
+
+    def on_instruction(self, name: str, handle: Callable[[], bool]) -> None:
+        """Call `handle` before amd64's instruction `name`; True skips it."""
+
+        def callback(_uc: int, _data: int) -> int:
+            return int(self._guarded(0, handle))
+
+        number = getattr(unicorn.x86_const, f"UC_X86_INS_{name.upper()}")
+        self._hook(const.UC_HOOK_INSN, _INSTRUCTION(callback), ctypes.c_int(number))
+
+    def on_system_registers(
+        self,
+        read: Callable[[tuple[int, int, int, int, int]], int | None],
+        write: Callable[[tuple[int, int, int, int, int], int], bool],
+    ) -> None:
+        """Call `read` at arm64's MRS and `write` at MSR with (op0, op1, CRn, CRm, op2)."""
+        zero = unicorn.arm64_const.UC_ARM64_REG_XZR
+        buffer = ctypes.c_uint64()
+
+        def encoding(fields: Any) -> tuple[int, int, int, int, int]:
+            crn, crm, op0, op1, op2 = fields[0:5]  # struct uc_arm64_cp_reg; its 64-bit value is at offset 24
+            return op0, op1, crn, crm, op2
+
+        def move_from(_uc: int, register: int, fields: Any, _data: int) -> int:
+            value = self._guarded(None, read, encoding(fields))
+            if value is None:
+                return 0
+            buffer.value = value
+            if register != zero:
+                self._library.uc_reg_write(self._handle, ctypes.c_int(register), ctypes.byref(buffer))
+            return 1
+
+        def move_to(_uc: int, _register: int, fields: Any, _data: int) -> int:
+            value = fields[6] | fields[7] << 32
+            return int(self._guarded(0, write, encoding(fields), value))
+
+        constants = unicorn.arm64_const
+        self._hook(const.UC_HOOK_INSN, _SYSTEM(move_from), ctypes.c_int(constants.UC_ARM64_INS_MRS))
+        self._hook(const.UC_HOOK_INSN, _SYSTEM(move_to), ctypes.c_int(constants.UC_ARM64_INS_MSR))
+
+    def _guarded(self, default: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+        """ctypes swallows what a callback raises; keep it and stop, so that `run` can raise it."""
+        try:
+            return function(*arguments)
+        except BaseException as error:
+            self.fail(error)
+            return default
+
+    def fail(self, error: BaseException) -> None:
+        """Stop, and let `run` raise `error`."""
+        if self._raised is None:
+            self._raised = error
+        self.stop()
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    def map_memory(self, address: int, buffer: Any) -> None:
+        """Let a writable host buffer be physical memory."""
+        view = (ctypes.c_uint8 * len(buffer)).from_buffer(buffer)
+        self._kept.append(view)
+        status = self._library.uc_mem_map_ptr(
+            self._handle,
+            ctypes.c_uint64(address),
+            ctypes.c_uint64(len(buffer)),
+            ctypes.c_uint32(const.UC_PROT_ALL),
+            ctypes.c_void_p(ctypes.addressof(view)),
+        )
+        self._check(status)
+
+    def map_window(self, address: int, size: int, window: Window) -> None:
+        """Send accesses to [address, address + size) to `window`; both page-aligned."""
+
+        def read(_uc: int, offset: int, width: int, _data: int) -> int:
+            return self._guarded(0, window.read, offset, width) & (1 << 8 * width) - 1
+
+        def write(_uc: int, offset: int, width: int, value: int, _data: int) -> None:
+            self._guarded(None, window.write, offset, width, value & (1 << 8 * width) - 1)
+
+        callbacks = _IO_READ(read), _IO_WRITE(write)
+        self._kept.append(callbacks)
+        bounds = ctypes.c_uint64(address), ctypes.c_uint64(size)
+        self._check(self._library.uc_mmio_map(self._handle, *bounds, callbacks[0], None, callbacks[1], None))
+
+    def flush_tlb(self) -> None:
+        """Forget all translations; also the running CPU's, inside callbacks too."""
+        self._library.uc_ctl(self._handle, ctypes.c_int(_FLUSH_TLB))
+
+    def forget_code(self, address: int, size: int) -> None:
+        """Translate the code at a virtual address anew; its bytes were changed from outside."""
+        end = ctypes.c_uint64(address + size)
+        self._library.uc_ctl(self._handle, ctypes.c_int(_FORGET_CODE), ctypes.c_uint64(address), end)
+
+    def forget_all_code(self) -> None:
+        """Translate everything anew."""
+        self._qiling.uc.ctl_flush_tb()
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def count_instructions(self, skipped: tuple[int, int]) -> InstructionCounter:
+        """Count from now on, except instructions in the address range `skipped` (address, size)."""
+        stop = ctypes.cast(self._library.uc_emu_stop, ctypes.c_void_p).value or 0
+        self.counter = InstructionCounter(skipped, stop)
+        callback, data = self.counter.callback(self.stop)
+        handle = ctypes.c_size_t()
+        bounds = (ctypes.c_uint64(1), ctypes.c_uint64(0))
+        kind = ctypes.c_int(const.UC_HOOK_CODE)
+        self._check(self._library.uc_hook_add(self._handle, ctypes.byref(handle), kind, callback, data, *bounds))
+        return self.counter
+
+    def run(self) -> Stop:
+        """Run from the CPU's PC until something happens. What a callback raised is raised here."""
+        self._is_stopping, self._fault = False, None
+        self._read_pc()
+        status = self._library.uc_emu_start(self._handle, self.frame.regs[self._pc], 0, 0, 0)
+        if self._raised is not None:
+            error, self._raised = self._raised, None
+            raise error
+        return self._stop_reason(status)
+
+    def _stop_reason(self, status: int) -> Stop:
+        if status == const.UC_ERR_OK:
+            is_spent = self.counter is not None and self.counter.is_spent
+            return Stop.REQUESTED if self._is_stopping or is_spent else Stop.HALTED
+        if status == const.UC_ERR_INSN_INVALID:
+            return Stop.UNDEFINED
+        if self._fault is not None:
+            return Stop.FAULT
+        self.error = self._library.uc_strerror(ctypes.c_int(status)).decode()
+        return Stop.FAILED
+
+    def stop(self) -> None:
+        """End the run at the next opportunity; from callbacks and from other threads. A callback that also writes the
+        PC cancels it: Unicorn then goes on (so whoever waits asks again)."""
+        self._is_stopping = True
+        self._library.uc_emu_stop(self._handle)
+
+    @property
+    def fault(self) -> tuple[int, Access]:
+        """After `Stop.FAULT`: the address that could not be translated, and for what."""
+        assert self._fault is not None
+        page, access = self._fault
+        if self._fault_offset is None:
+            return page, access
+        exact = ctypes.c_uint64.from_address((self._handle.value or 0) + self._fault_offset).value
+        return (exact if exact & ~0xFFF == page & ~0xFFF else page), access
+
+    def _find_fault_address(self) -> None:
+        """The TLB callback is told the page only; the exact address is in uc_struct.invalid_addr. Its offset is found by
+        a fetch that fails at a known address; where it is not found, guests see page addresses."""
+        saved = self.save()
+        self.frame.regs[self._pc] = _CANARY
+        self.frame.write[self._pc]()
+        self.run()
+        content = ctypes.string_at(self._handle.value or 0, 4096)
+        found = content.find(_CANARY.to_bytes(8, "little"))
+        self._fault_offset = found if found >= 0 and found % 8 == 0 else None
+        self.restore(saved)
+
+    # -- CPU state ----------------------------------------------------------------------------------------------------
+
+    def save(self) -> ctypes.c_void_p:
+        """A copy of the CPU's state, made anew."""
+        context = ctypes.c_void_p()
+        self._check(self._library.uc_context_alloc(self._handle, ctypes.byref(context)))
+        self.save_to(context)
+        return context
+
+    def save_to(self, context: ctypes.c_void_p) -> None:
+        """Copy the CPU's state over one made before."""
+        self._check(self._library.uc_context_save(self._handle, context))
+
+    def restore(self, context: ctypes.c_void_p) -> None:
+        """Continue from a copy."""
+        self._check(self._library.uc_context_restore(self._handle, context))
+
+    def registers_of(self, context: ctypes.c_void_p) -> RegisterFile:
+        """The registers in a copy of a CPU's state."""
+        return self._register_file(context, "uc_context_reg_read", "uc_context_reg_write")
+
+    def _register_file(self, handle: ctypes.c_void_p, read: str, write: str) -> RegisterFile:
+        constants, prefix = self._target.constants, self._target.prefix
+
+        def number(name: str) -> int:
+            found: int = getattr(constants, prefix + name.upper())
+            return found
+
+        is_live = handle is self._handle
+        store = partial(self._set_hidden_live if is_live else self._set_hidden, handle)
+        return RegisterFile(
+            number,
+            partial(getattr(self._library, read), handle),
+            partial(getattr(self._library, write), handle),
+            dict.fromkeys(self._target.hidden, store),
+        )
+
+    def _set_hidden_live(self, _handle: ctypes.c_void_p, name: str, value: int) -> None:
+        context = self.save()
+        self._set_hidden(context, name, value)
+        self.restore(context)
+        self._library.uc_context_free(context)
+
+    def _set_hidden(self, context: ctypes.c_void_p, name: str, value: int) -> None:
+        ctypes.c_uint64.from_address((context.value or 0) + self._hidden[name]).value = value
+
+    def _find_hidden(self, name: str) -> int:
+        """Offset in a saved state of a register that can be read but not written: the word that shows up when it is
+        read. riscv64: mip's timer, software and external bits come from devices, and mhartid is fixed."""
+        original, trial = self.save(), self.save()
+        size = self._library.uc_context_size(self._handle)
+        content = ctypes.string_at(original.value or 0, size)
+        registers = self._register_file(self._handle, "uc_reg_read", "uc_reg_write")
+        wanted = 0x80
+        try:
+            for offset in range(64, size - 8, 8):
+                ctypes.memmove(trial, content, size)
+                ctypes.c_uint64.from_address((trial.value or 0) + offset).value = wanted
+                self.restore(trial)
+                if registers.get(name) == wanted:
+                    return offset
+        finally:
+            self.restore(original)
+        raise LookupError(f"{name}: not found in the CPU state of this version of Unicorn")
+
+    def _check(self, status: int) -> None:
+        if status != const.UC_ERR_OK:
+            raise ValueError(f"unicorn: {self._library.uc_strerror(ctypes.c_int(status)).decode()}")
