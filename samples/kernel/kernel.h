@@ -28,7 +28,6 @@ void panic(const char *format, ...) __attribute__((format(printf, 1, 2))) noretu
 /* string.c */
 void *memset(void *destination, int byte, size_t size);
 void *memcpy(void *destination, const void *source, size_t size);
-int strcmp(const char *left, const char *right);
 u32 hash_bytes(u32 seed, const void *bytes, size_t size);
 
 /* alloc.c */

@@ -1,4 +1,4 @@
-/* What the compiler may call on its own (memset, memcpy), and comparing and hashing. */
+/* What the compiler may call on its own (memset, memcpy), and a hash. */
 #include "kernel.h"
 
 void *memset(void *destination, int byte, size_t size)
@@ -18,17 +18,6 @@ void *memcpy(void *destination, const void *source, size_t size)
     while (size-- > 0)
         *to++ = *from++;
     return destination;
-}
-
-int strcmp(const char *left, const char *right)
-{
-    while (*left == *right) {
-        if (*left == '\0')
-            return 0;
-        left++;
-        right++;
-    }
-    return (u8)*left - (u8)*right;
 }
 
 /* FNV-1a. */

@@ -36,11 +36,20 @@ static int file_read(struct vnode *vnode, u64 offset, u8 *buffer, u32 *count)
     return 0;
 }
 
+static noinline int copy_within(u8 *to, u64 space, u64 offset, const u8 *from, u32 count)
+{
+    if (offset > space || count > space - offset)
+        return EFBIG;
+    memcpy(to + offset, from, count);
+    return 0;
+}
+
 static int file_write(struct vnode *vnode, u64 offset, const u8 *buffer, u32 count)
 {
-    if (offset > vnode->v_space || count > vnode->v_space - offset)
-        return EFBIG;
-    memcpy(vnode->v_data + offset, buffer, count);
+    int error = copy_within(vnode->v_data, vnode->v_space, offset, buffer, count);
+
+    if (error != 0)
+        return error;
     if (offset + count > vnode->v_attr.va_size)
         vnode->v_attr.va_size = offset + count;
     return 0;
@@ -58,7 +67,8 @@ int vfs_write(struct vnode *vnode, u64 offset, const u8 *buffer, u32 count)
     return vnode->v_ops->vop_write(vnode, offset, buffer, count);
 }
 
-noinline void vattr_set(struct vattr *attr, enum vtype type, u32 mode, u32 uid, u64 size, u64 fileid, u64 mtime)
+noinline struct vattr *vattr_set(struct vattr *attr, enum vtype type, u32 mode, u32 uid, u64 size, u64 fileid,
+                                 u64 mtime)
 {
     attr->va_type = type;
     attr->va_mode = mode;
@@ -66,6 +76,7 @@ noinline void vattr_set(struct vattr *attr, enum vtype type, u32 mode, u32 uid, 
     attr->va_size = size;
     attr->va_fileid = fileid;
     attr->va_mtime = mtime;
+    return attr;
 }
 
 struct vnode *vfs_get(u64 fileid)

@@ -36,6 +36,6 @@ struct vnode *vfs_get(u64 fileid);
 int vfs_lookup(const char *path, struct vnode **result);
 int vfs_read(struct vnode *vnode, u64 offset, u8 *buffer, u32 *count);
 int vfs_write(struct vnode *vnode, u64 offset, const u8 *buffer, u32 count);
-void vattr_set(struct vattr *attr, enum vtype type, u32 mode, u32 uid, u64 size, u64 fileid, u64 mtime);
+struct vattr *vattr_set(struct vattr *attr, enum vtype type, u32 mode, u32 uid, u64 size, u64 fileid, u64 mtime);
 
 #endif
