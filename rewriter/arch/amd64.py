@@ -1,0 +1,218 @@
+"""amd64: code -> classified instructions -> trampolines. The rules are the table in `amd64_opcodes`.
+
+What an instruction is depends on its own bytes but for four things that only its surroundings tell: the shadow of the
+one before, a transaction around it, loads that read it as data, and padding behind the function's last instruction.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.arch import amd64_opcodes as opcodes
+from kinst.rewriter.arch.amd64_decode import MARGIN, Encoding, decode, displacements
+from kinst.rewriter.arch.amd64_opcodes import Prefix, has
+from kinst.rewriter.arch.amd64_sweep import Batch, sweep
+from kinst.rewriter.arch.dissector import Trampolines
+from kinst.targets.arch.amd64 import AMD64, BREAKPOINT, Kind
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+
+_JUMP = np.frombuffer(b"\xff\x25\x00\x00\x00\x00", np.uint8)  # jmp *0(%rip): to the address that follows
+# Flows after which the next instruction is only reached by a branch to it.
+_ENDS = np.zeros(max(Flow) + 1, np.bool_)
+_ENDS[[Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP]] = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """Memory accesses at known addresses: `row` of the batch, link `address`, bytes."""
+
+    row: NDArray[np.intp]
+    address: NDArray[np.uint64]
+    width: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Amd64Dissector:
+    """`kinst.rewriter.arch.dissector.Dissector` for amd64."""
+
+    facts: ArchFacts
+
+    def dissect(self, code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64]) -> Instructions:
+        """Decode and classify every instruction of some functions; see the protocol."""
+        padded = np.concatenate([code, np.zeros(MARGIN, np.uint8)])
+        parts, reads = [], []
+        for batch in sweep(padded, ranges):
+            part, read = _classify(padded, np.uint64(address), batch)
+            inside = read.address - np.uint64(address) < len(code)
+            reads.append((read.address[inside], read.width[inside]))
+            parts.append(part)
+        found = _join(parts)
+        return found.refuse(_data_rows(found, reads), Reason.DATA)
+
+    def trampolines(self, sites: Instructions, original: NDArray[np.uint8], slots: NDArray[np.uint64]) -> Trampolines:
+        """[instruction, its displacement re-encoded][jmp *0(%rip)][address of the next original instruction]."""
+        code = np.full((len(sites), self.facts.slot_size), BREAKPOINT[0], np.uint8)
+        copied = sites.verdict == Verdict.COPY
+        following = (sites.address + sites.size).astype("<u8").view(np.uint8).reshape(-1, 8)
+        for size in np.unique(sites.size[copied]).tolist():
+            rows = np.flatnonzero(copied & (sites.size == size))
+            code[rows, :size] = original[rows, :size]
+            code[rows, size : size + 6] = _JUMP
+            code[rows, size + 6 : size + 14] = following[rows]
+        reason = np.zeros(len(sites), np.uint8)
+        relative = np.flatnonzero(copied & (sites.kind == Kind.RELATIVE))
+        far = _reencode(code, relative, original[relative], sites.address[relative] - slots[relative])
+        reason[relative[far]] = Reason.OUT_OF_REACH
+        code[relative[far]] = BREAKPOINT[0]
+        return Trampolines(code, reason)
+
+
+DISSECTOR = Amd64Dissector(AMD64)
+
+
+def _reencode(
+    code: NDArray[np.uint8], rows: NDArray[np.intp], original: NDArray[np.uint8], moved: NDArray[np.uint64]
+) -> NDArray[np.bool_]:
+    """Add `moved` (site - slot) to the disp32 of each row of trampolines; which do not fit into 32 bits.
+
+    With an address-size prefix the sum is taken modulo 2**32 (SDM volume 2, 2.2.1.7): then it always fits.
+    """
+    flat = np.concatenate([original.reshape(-1), np.zeros(MARGIN, np.uint8)])
+    starts = np.arange(len(rows), dtype=np.int64) * original.shape[1]
+    encoding = decode(flat, starts)
+    old = displacements(flat, encoding.modrm_at + 1, 4)
+    new = old + moved.view(np.int64)
+    wraps = has(encoding.prefixes, Prefix.ADDRESS)
+    far: NDArray[np.bool_] = (new != new.astype(np.int32)) & ~wraps
+    column = encoding.modrm_at + 1 - starts
+    code[rows[:, None], column[:, None] + np.arange(4)] = new.astype("<i4").view(np.uint8).reshape(-1, 4)
+    return far
+
+
+def _classify(code: NDArray[np.uint8], address: np.uint64, batch: Batch) -> tuple[Instructions, _Reads]:
+    """One batch of whole functions, and what it reads at addresses that its encoding tells."""
+    encoding = decode(code, batch.offset)
+    pattern = opcodes.match_patterns(encoding.opcode, encoding.modrm, encoding.prefixes)
+    pattern[batch.broken] = opcodes.BROKEN
+    kind, flow = opcodes.KIND.take(pattern), opcodes.FLOW.take(pattern)
+    end = batch.offset + batch.size
+
+    relative = np.flatnonzero(encoding.rip_relative & ~batch.broken)
+    kind[relative[_is_one_of(kind[relative], Kind.OTHER, Kind.FAR_JUMP)]] = Kind.RELATIVE
+    reading = relative[~_is_one_of(kind[relative], Kind.LEA, Kind.NOP)]
+    reads = _reads(code, encoding, reading, address + end[reading].view(np.uint64))
+
+    target = _branch_targets(code, pattern, end, address)
+    loads = flow[reads.row] == Flow.NEXT
+    target[reads.row[loads]] = reads.address[loads]
+    verdict, reason = opcodes.VERDICT.take(pattern), opcodes.REASON.take(pattern)
+    start = address + batch.offset.view(np.uint64)
+    found = Instructions(start, target, batch.function, batch.size, kind, flow, verdict, reason)
+    return _in_context(found, _is_filler(encoding, kind)), reads
+
+
+def _branch_targets(
+    code: NDArray[np.uint8], pattern: NDArray[np.uint8], end: NDArray[np.int64], address: np.uint64
+) -> NDArray[np.uint64]:
+    """Destinations of the direct branches; 0 for all others. The displacement is the last thing in the instruction."""
+    target = np.zeros(len(pattern), np.uint64)
+    width = opcodes.RELATIVE.take(pattern)
+    for size in (1, 2, 4):
+        rows = np.flatnonzero(width == size)
+        after = end[rows]
+        target[rows] = address + (after + displacements(code, after - size, size)).view(np.uint64)
+    return target
+
+
+def _reads(
+    code: NDArray[np.uint8], encoding: Encoding, rows: NDArray[np.intp], following: NDArray[np.uint64]
+) -> _Reads:
+    """What the RIP-relative operands of `rows` access; unknown with a segment's base or another address size."""
+    known = ~has(encoding.prefixes[rows], Prefix.SEGMENT | Prefix.ADDRESS)
+    rows, following = rows[known], following[known]
+    prefixes, opcode = encoding.prefixes[rows], encoding.opcode[rows]
+    width = np.full(len(rows), 4, np.uint8)
+    width[has(prefixes, Prefix.NARROW)] = 2
+    width[has(prefixes, Prefix.REX_W) | (opcode == 0xFF) | (opcode == 0x8F)] = 8
+    width[opcodes.IS_BYTE_OPERATION.take(opcode)] = 1
+    width[opcode >= opcodes.MAP_0F] = 16  # SSE, lgdt; too much for movzx, which does no harm
+    displacement = displacements(code, encoding.modrm_at[rows] + 1, 4)
+    return _Reads(rows, following + displacement.view(np.uint64), width)
+
+
+def _is_filler(encoding: Encoding, kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """What linkers and compilers put between functions: nops, int3, zeros."""
+    zeros = (encoding.opcode == 0) & (encoding.modrm == 0) & (encoding.prefixes == 0)
+    filler: NDArray[np.bool_] = (kind == Kind.NOP) | (encoding.opcode == 0xCC) | zeros
+    return filler
+
+
+def _in_context(found: Instructions, filler: NDArray[np.bool_]) -> Instructions:
+    """Refuse what only the neighbours tell about."""
+    padding = _padding(found, filler)
+    found.verdict[padding], found.reason[padding] = Verdict.REFUSE, Reason.PADDING
+    shadow = found.kind == Kind.SHADOW
+    if shadow.any():
+        behind = np.append(False, shadow[:-1] & (found.function[1:] == found.function[:-1]))
+        found = found.refuse(behind, Reason.INTERRUPT_SHADOW)
+    if (found.kind == Kind.TRANSACTION).any():
+        found = found.refuse(_transactions(found), Reason.EXCLUSIVE)
+    return found
+
+
+def _transactions(found: Instructions) -> NDArray[np.bool_]:
+    """Rows from each xbegin to the next xend in address order, or to the end of the function."""
+    inside = found.kind == Kind.TRANSACTION
+    begin = np.flatnonzero(inside & (found.flow == Flow.BRANCH))
+    ends = np.append(np.flatnonzero(inside & (found.flow == Flow.NEXT)), len(found))
+    function_end = np.searchsorted(found.function, found.function[begin], side="right")
+    return _covered(begin, np.minimum(ends[np.searchsorted(ends, begin)], function_end), len(found))
+
+
+def _padding(found: Instructions, filler: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Rows of filler behind the last real instruction of a function, where nothing falls into it or branches to it."""
+    rows, real = np.flatnonzero(filler), np.flatnonzero(~filler)
+    if not rows.size or not real.size:
+        return np.zeros(0, np.intp)
+    after = np.searchsorted(real, rows)
+    before, following = real[np.maximum(after - 1, 0)], real[np.minimum(after, len(real) - 1)]
+    function = found.function[rows]
+    is_last = (after == len(real)) | (found.function[following] != function)
+    unreached = (after > 0) & (found.function[before] == function) & _ENDS[found.flow[before]]
+    rows = rows[is_last & unreached]
+    hit = np.isin(found.address[rows], found.target[_is_one_of(found.flow, Flow.JUMP, Flow.BRANCH)])
+    return rows[~np.isin(found.function[rows], found.function[rows[hit]])]
+
+
+def _data_rows(found: Instructions, reads: list[tuple[NDArray[np.uint64], NDArray[np.uint8]]]) -> NDArray[np.bool_]:
+    """Rows of which an instruction reads or writes a byte."""
+    start = np.concatenate([np.zeros(0, np.uint64), *(address for address, _ in reads)])
+    end = start + np.concatenate([np.zeros(0, np.uint8), *(width for _, width in reads)])
+    first = np.searchsorted(found.address + found.size, start, side="right")  # the first row that ends behind the start
+    return _covered(first, np.searchsorted(found.address, end), len(found))
+
+
+def _covered(first: NDArray[np.intp], end: NDArray[np.intp], count: int) -> NDArray[np.bool_]:
+    """Which of `count` rows lie in one of the half-open ranges of rows."""
+    depth = np.zeros(count + 1, np.int64)
+    np.add.at(depth, first, 1)
+    np.add.at(depth, np.maximum(first, end), -1)
+    covered: NDArray[np.bool_] = np.cumsum(depth[:-1]) > 0
+    return covered
+
+
+def _is_one_of(column: NDArray[np.uint8], *values: int) -> NDArray[np.bool_]:
+    chosen = np.zeros(256, np.bool_)
+    chosen[list(values)] = True
+    return chosen.take(column)
+
+
+def _join(parts: list[Instructions]) -> Instructions:
+    empty = np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int32), *[np.zeros(0, np.uint8)] * 5
+    columns = (
+        np.concatenate([none, *(getattr(part, field.name) for part in parts)])
+        for none, field in zip(empty, fields(Instructions), strict=True)
+    )
+    return Instructions(*columns)

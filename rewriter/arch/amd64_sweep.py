@@ -1,0 +1,141 @@
+"""Code and ranges -> where the instructions of each range start: the disassembler's sizes, mended where it is wrong.
+
+Capstone 5 lacks some instructions (serialize, pvalidate, AMX) and takes ud0 and ud1 for two bytes, although they have a
+ModRM byte: everything after such an instruction would be read out of step (Linux: the ud1 of each static call).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.arch.amd64_decode import MARGIN, decode
+from kinst.rewriter.arch.amd64_opcodes import MAP_0F, MAP_0F38, VECTOR, VEX_0F, Prefix
+from kinst.rewriter.disassemble import Sweep
+from kinst.targets.arch.amd64 import LONGEST
+
+_BATCH = 1 << 15  # instructions worked on at a time: their arrays stay in the cache
+_UD0, _UD1 = MAP_0F | 0xFF, MAP_0F | 0xB9
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Instructions of some whole ranges. A row of `broken` is one byte at which the sweep of its range ended."""
+
+    offset: NDArray[np.int64]
+    size: NDArray[np.uint8]
+    function: NDArray[np.int32]  # row of the ranges
+    broken: NDArray[np.bool_]
+
+
+def sweep(code: NDArray[np.uint8], ranges: NDArray[np.int64]) -> Iterator[Batch]:
+    """Every instruction of `ranges`, in batches. `code` has `MARGIN` spare bytes at its end."""
+    sweeper = Sweep(code)
+    suspects = _undefined_instructions(code)
+    suspicious = np.searchsorted(suspects, ranges[:, 0]) < np.searchsorted(suspects, ranges[:, 1])
+    sizes: list[NDArray[np.uint8]] = []
+    first, rows = 0, 0
+    for row, ((start, end), suspect) in enumerate(zip(ranges.tolist(), suspicious.tolist(), strict=True)):
+        found = sweeper.sizes(start, end)
+        if suspect or int(found.sum(dtype=np.int64)) != end - start:
+            found = _mended(code, sweeper, start, end)
+        sizes.append(found)
+        rows += len(found)
+        if rows >= _BATCH:
+            yield _batch(ranges, first, sizes)
+            sizes, first, rows = [], row + 1, 0
+    if sizes:
+        yield _batch(ranges, first, sizes)
+
+
+def _batch(ranges: NDArray[np.int64], first: int, sizes: list[NDArray[np.uint8]]) -> Batch:
+    count = np.array([len(part) for part in sizes])
+    ranges = ranges[first : first + len(sizes)]
+    size = np.concatenate(sizes)
+    function = np.repeat(np.arange(first, first + len(sizes), dtype=np.int32), count)
+    broken = size == 0
+    size[broken] = 1
+    step = size.astype(np.int64)
+    covered = np.add.reduceat(step, (np.cumsum(count) - count)[count > 0])  # bytes swept of each range that has rows
+    before = np.zeros(len(sizes), np.int64)
+    before[count > 0] = np.cumsum(covered) - covered
+    offset = np.cumsum(step) - step + np.repeat(ranges[:, 0] - before, count)
+    return Batch(offset, size, function, broken)
+
+
+def _undefined_instructions(code: NDArray[np.uint8]) -> NDArray[np.intp]:
+    """Offsets of byte pairs that might be ud0 or ud1; few, so that all others need no second look."""
+    after = code[1:]
+    return np.flatnonzero((code[:-1] == 0x0F) & ((after == 0xB9) | (after == 0xFF)))
+
+
+def _mended(code: NDArray[np.uint8], sweeper: Sweep, start: int, end: int) -> NDArray[np.uint8]:
+    """The sizes of one range, swept piece by piece around what capstone cannot tell; 0 ends it early."""
+    parts: list[NDArray[np.uint8]] = []
+    while start < end:
+        part = sweeper.sizes(start, end)
+        part = part[: _first_undefined(code, start, part)]
+        start += int(part.sum(dtype=np.int64))
+        parts.append(part)
+        if start < end:
+            size = _size_capstone_lacks(code, start)
+            parts.append(np.array([size if start + size <= end else 0], np.uint8))
+            if parts[-1][0] == 0:
+                break
+            start += size
+    return np.concatenate(parts)
+
+
+def _first_undefined(code: NDArray[np.uint8], start: int, sizes: NDArray[np.uint8]) -> int:
+    """The first row that is ud0 or ud1, or the number of rows."""
+    if not len(sizes):
+        return 0
+    step = sizes.astype(np.int64)
+    opcode = decode(code, start + np.cumsum(step) - step).opcode
+    found = np.flatnonzero((opcode == _UD0) | (opcode == _UD1))
+    return int(found[0]) if found.size else len(sizes)
+
+
+def _size_capstone_lacks(code: NDArray[np.uint8], start: int) -> int:
+    """Size of an instruction in a regular part of the opcode maps (opcode, ModRM, no immediate); else 0."""
+    window = code[start : start + LONGEST + MARGIN]
+    encoding = decode(window, np.zeros(1, np.int64))
+    opcode, modrm_at = int(encoding.opcode[0]), int(encoding.modrm_at[0])
+    if not _is_regular(opcode, int(encoding.modrm[0])):
+        return 0
+    size = modrm_at + 1 + _address_bytes(window[modrm_at:].tobytes())
+    size += opcode >= VEX_0F and _vex_map(window, modrm_at, opcode) == 3  # map 0f 3a: an immediate byte
+    lock = bool(encoding.prefixes[0] & Prefix.LOCK)
+    return 0 if lock or size > LONGEST else size
+
+
+def _is_regular(opcode: int, modrm: int) -> bool:
+    """0f 01 with a register form, hint nops, fences and their like, 0f 38, ud0, ud1, VEX and EVEX."""
+    register = modrm >= 0xC0
+    return (
+        opcode in (_UD0, _UD1)
+        or (opcode in (MAP_0F | 0x01, MAP_0F | 0xAE, MAP_0F | 0xC7) and register)
+        or MAP_0F | 0x18 <= opcode <= MAP_0F | 0x1F
+        or MAP_0F38 <= opcode <= MAP_0F38 | 0xFF
+        or VECTOR <= opcode <= VECTOR | 0xFF
+    )
+
+
+def _vex_map(window: NDArray[np.uint8], modrm_at: int, opcode: int) -> int:
+    """The map field of a VEX or EVEX prefix, in the byte after c4 or 62; the opcode is 3 or 4 bytes behind those."""
+    if opcode < VECTOR:
+        return 1
+    evex = window[modrm_at - 5] == 0x62 if modrm_at >= 5 else False
+    payload = int(window[modrm_at - (4 if evex else 3)])
+    return payload & (0x07 if evex else 0x1F)
+
+
+def _address_bytes(encoding: bytes) -> int:
+    """Bytes of SIB and displacement after the ModRM that `encoding` begins with (SDM volume 2, tables 2-2 and 2-3)."""
+    mod, register_or_memory = encoding[0] >> 6, encoding[0] & 7
+    if mod == 3:
+        return 0
+    sib = register_or_memory == 4
+    no_base = mod == 0 and (encoding[1] & 7 if sib else register_or_memory) == 5
+    return sib + (4 if no_base or mod == 2 else mod)
