@@ -201,11 +201,44 @@ _LOADS_AND_STORES = (
 )
 
 # C4.1 Top level: bits 28..25 = 0000 with bit 31 clear is reserved and holds udf, 0001 and 0011 are unallocated; what is
-# left of the branch and system group is unallocated too. Everything else runs the same at any address.
+# left of the branch and system group is unallocated too, and so are the larger holes of the other groups. Everything
+# else runs the same at any address.
+_UNALLOCATED = (
+    ("udf", "0 -:2 0000 -:25"),
+    ("reserved", "-:3 00.1 -:25"),
+    ("branch", "-:3 101. -:25"),
+    # C4.1.92: tags and logical need 64 bits, N = sf; mov has no opc 01; bfm no opc 11.
+    ("add with tag w", "0 .. 1000110 -:22"),
+    ("adds with tag", ". .1 1000110 -:22"),
+    ("logical immediate", "0 .. 100100 1 -:22"),
+    ("move wide", ". 01 100101 -:23"),
+    ("move wide w", "0 .. 100101 1 -:22"),
+    ("bitfield", ". 11 100110 -:23"),
+    ("bitfield w", "0 .. 100110 1 -:22"),
+    ("bitfield x", "1 .. 100110 0 -:22"),
+    ("extract", ". 01 100111 -:23"),
+    ("extract o0", "... 100111 . 1 -:21"),
+    ("extract w", "0 .. 100111 1 -:22"),
+    ("extract x", "1 .. 100111 0 -:22"),
+    # C4.1.95: shifts of a w register by 32 and more; add has no ror, its extends shift by 4 at most.
+    ("logical shifted w", "0 .. 01010 -:8 1 -:15"),
+    ("add shifted", "... 01011 11 0 -:21"),
+    ("add shifted w", "0 .. 01011 .. 0 -:5 1 -:15"),
+    ("add extended", "... 01011 .1 1 -:21"),
+    ("add extended", "... 01011 1. 1 -:21"),
+    ("add extended by 5", "... 01011 001 -:8 1.1 -:10"),
+    ("add extended by 6", "... 01011 001 -:8 11. -:10"),
+    ("compare without flags", "..0 11010010 -:21"),
+    ("conditional select", "..1 11010100 -:21"),
+    ("conditional select op2", "... 11010100 -:9 1 -:11"),
+    ("three sources", ". 01 11011 -:24"),
+    ("three sources op54", ". 1. 11011 -:24"),
+    ("three sources w", "0 .. 11011 1 -:23"),
+    # C4.1.94: vector literals have three sizes.
+    ("vector literal", "11 011 1 -:26"),
+)
 _REST = (
-    _refused("udf", "0 -:2 0000 -:25", Kind.UNALLOCATED, Reason.UNDECODABLE, Flow.STOP),
-    _refused("reserved", "-:3 00.1 -:25", Kind.UNALLOCATED, Reason.UNDECODABLE, Flow.STOP),
-    _refused("unallocated branch", "-:3 101. -:25", Kind.UNALLOCATED, Reason.UNDECODABLE, Flow.STOP),
+    *(_refused(f"unallocated {n}", bits, Kind.UNALLOCATED, Reason.UNDECODABLE, Flow.STOP) for n, bits in _UNALLOCATED),
     _copied("other", "-:32"),
     _refused(
         "data", "-:32", Kind.UNALLOCATED, Reason.DATA, Flow.STOP

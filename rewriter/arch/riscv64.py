@@ -112,6 +112,8 @@ _SYSTEM = (
         for funct3 in (".01", ".1.")
     ),
     _copied("csr read", "csr:12 00000 .1. rd:5 1110011"),
+    # What assemblers write for unimp: a write to the read-only counter cycle.
+    _refused("unimp", "110000000000 00000 001 00000 1110011", Kind.UNDECODABLE, Reason.UNDECODABLE, Flow.STOP),
     *(
         _refused(f"csr write {name}", f"{csr} rs1:5 {funct3} rd:5 1110011", Kind.TRANSLATION_CSR, Reason.TRANSLATION)
         for name, csr in (("satp", "000110000000"), ("vsatp", "001010000000"), ("hgatp", "011010000000"))
@@ -124,8 +126,11 @@ _SYSTEM = (
     ),
 )
 
-# RV32/64G opcode map: 11010 is reserved. Everything else runs the same at any address.
+# RV32/64G opcode map: 11010 is reserved; in custom-0 to custom-3 vendors also have branches, and nobody but they know
+# which. Everything else runs the same at any address.
 _REST = (
+    _refused("custom-0, custom-1", "-:25 0.01011", Kind.OTHER, Reason.UNSUPPORTED),
+    _refused("custom-2, custom-3", "-:25 1.11011", Kind.OTHER, Reason.UNSUPPORTED),
     _refused("reserved opcode", "-:25 1101011", Kind.UNDECODABLE, Reason.UNDECODABLE, Flow.STOP),
     _copied("other", "-:32"),
 )
