@@ -26,7 +26,15 @@ _SYNTAX = {
 }
 # The columns we read of capstone 5's cs_insn: unsigned id; uint64_t address; uint16_t size; uint8_t bytes[24];
 # char mnemonic[32]; char op_str[160]; cs_detail *detail. `_check_layout` proves the numbers.
-_CS_INSN = np.dtype({"names": ["address", "size"], "formats": ["<u8", "<u2"], "offsets": [8, 16], "itemsize": 248})
+_CS_INSN_OFFSETS = {"address": 8, "size": 16}
+_CS_INSN = np.dtype(
+    {
+        "names": list(_CS_INSN_OFFSETS),
+        "formats": ["<u8", "<u2"],
+        "offsets": list(_CS_INSN_OFFSETS.values()),
+        "itemsize": 248,
+    }
+)
 _BATCH = 1 << 13  # instructions a call: 2 MB of cs_insn, which stays in the cache
 
 _cs_disasm = ctypes.CFUNCTYPE(
@@ -99,5 +107,5 @@ def _check_layout() -> None:
     """Fail clearly, and not by wrong sizes, should a capstone lay out cs_insn in another way."""
     layout = capstone._cs_insn
     seen = (ctypes.sizeof(layout), layout.address.offset, layout.size.offset, layout.size.size)
-    if seen != (_CS_INSN.itemsize, *(_CS_INSN.fields[name][1] for name in ("address", "size")), 2):
+    if seen != (_CS_INSN.itemsize, *_CS_INSN_OFFSETS.values(), 2):
         raise RuntimeError(f"capstone {capstone.__version__}: cs_insn is laid out as {seen}, not as in capstone 5")

@@ -183,7 +183,8 @@ def _padding(found: Instructions, filler: NDArray[np.bool_]) -> NDArray[np.intp]
     unreached = (after > 0) & (found.function[before] == function) & _ENDS[found.flow[before]]
     rows = rows[is_last & unreached]
     hit = np.isin(found.address[rows], found.target[_is_one_of(found.flow, Flow.JUMP, Flow.BRANCH)])
-    return rows[~np.isin(found.function[rows], found.function[rows[hit]])]
+    unbranched: NDArray[np.intp] = rows[~np.isin(found.function[rows], found.function[rows[hit]])]
+    return unbranched
 
 
 def _data_rows(found: Instructions, reads: list[tuple[NDArray[np.uint64], NDArray[np.uint8]]]) -> NDArray[np.bool_]:

@@ -49,7 +49,8 @@ class Encoding:
     @property
     def rip_relative(self) -> NDArray[np.bool_]:
         """Whose ModRM says RIP + disp32 (mod 00, r/m 101); the displacement follows the ModRM at once."""
-        return ((self.modrm & 0xC7) == 0x05) & HAS_MEMORY_OPERAND.take(self.opcode)
+        found: NDArray[np.bool_] = ((self.modrm & 0xC7) == 0x05) & HAS_MEMORY_OPERAND.take(self.opcode)
+        return found
 
 
 def decode(code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Encoding:

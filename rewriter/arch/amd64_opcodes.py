@@ -81,7 +81,7 @@ def _refused(
 
 
 def _narrow(code: str, flow: Flow) -> Pattern:
-    """Near branches with a 16-bit operand: Intel ignores the prefix, AMD truncates RIP and has shorter displacements."""
+    """Near branches with a 16-bit operand: Intel ignores the prefix, AMD truncates RIP and shortens displacements."""
     return _refused(code, Kind.NARROW_FLOW, Reason.UNSUPPORTED, flow, needs=Prefix.NARROW, forbids=Prefix.LOCK)
 
 
