@@ -7,7 +7,7 @@ an exception number, a missed translation, a port access; what they mean is deci
 
 import ctypes
 from collections.abc import Callable, Mapping, MutableSequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
 from types import ModuleType
@@ -21,9 +21,11 @@ from qiling import Qiling
 from qiling.const import QL_ARCH, QL_OS, QL_VERBOSE
 from unicorn.unicorn_py3.unicorn import uclib
 
+from kinst.runtime import amd64_words
 from kinst.runtime.instruction_counter import InstructionCounter
 from kinst.runtime.paging.walker import Access
 from kinst.runtime.register_file import RegisterFile
+from kinst.runtime.state_words import StateWords, first_word
 
 _Handle = ctypes.c_void_p
 _INTERRUPT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, _Handle)
@@ -75,16 +77,25 @@ TlbFill = Callable[[int, Access], tuple[int, int] | None]  # address -> physical
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """How Qiling and Unicorn call an architecture, and the registers that Unicorn's interface reads but cannot write."""
+    """How Qiling and Unicorn call an architecture; registers that Unicorn's interface reads but cannot write (`hidden`)
+    and words of the CPU's state that it does not know at all (`words`, whose place `landmarks` confirm)."""
 
     archtype: QL_ARCH
     constants: ModuleType
     prefix: str
     hidden: tuple[str, ...] = ()
+    words: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    landmarks: Mapping[str, int] = field(default_factory=dict)
 
 
 _TARGETS: Final[Mapping[str, _Target]] = {
-    "amd64": _Target(QL_ARCH.X8664, unicorn.x86_const, "UC_X86_REG_"),
+    "amd64": _Target(
+        QL_ARCH.X8664,
+        unicorn.x86_const,
+        "UC_X86_REG_",
+        words=amd64_words.WORDS,
+        landmarks=amd64_words.LANDMARKS,
+    ),
     "arm64": _Target(QL_ARCH.ARM64, unicorn.arm64_const, "UC_ARM64_REG_"),
     "riscv64": _Target(QL_ARCH.RISCV64, unicorn.riscv_const, "UC_RISCV_REG_", ("mip", "mhartid")),
 }
@@ -146,6 +157,8 @@ class QilingMachine:
         self._is_stopping = False
         self._fault_offset: int | None = None
         self._hidden: dict[str, int] = {}
+        self._scratch = self.save()
+        self._first_word = 0
         self.error = ""
         self.counter: InstructionCounter | None = None
         self.live = self._register_file(self._handle, "uc_reg_read", "uc_reg_write")
@@ -167,6 +180,9 @@ class QilingMachine:
         self._hook(const.UC_HOOK_TLB_FILL, _TLB_FILL(self._on_tlb_fill))
         self._find_fault_address()
         self._hidden = {name: self._find_hidden(name) for name in self._target.hidden}
+        if self._target.words:
+            self._first_word = self._find_words()
+            self.live = self._register_file(self._handle, "uc_reg_read", "uc_reg_write")
 
     # -- callbacks ----------------------------------------------------------------------------------------------------
 
@@ -414,7 +430,32 @@ class QilingMachine:
             partial(getattr(self._library, read), handle),
             partial(getattr(self._library, write), handle),
             dict.fromkeys(self._target.hidden, store),
+            self._words_of(handle),
         )
+
+    def _words_of(self, handle: ctypes.c_void_p) -> StateWords:
+        if handle is not self._handle:
+            return StateWords(self._target.words, (handle.value or 0) + self._first_word)
+        scratch = self._scratch
+        return StateWords(
+            self._target.words,
+            (scratch.value or 0) + self._first_word,
+            partial(self._library.uc_context_save, self._handle, scratch),
+            partial(self._library.uc_context_restore, self._handle, scratch),
+        )
+
+    def _find_words(self) -> int:
+        """Offset in a saved state of the structure that the target's words are in."""
+        original = self.save()
+
+        def snapshot() -> bytes:
+            self.save_to(self._scratch)
+            return ctypes.string_at(self._scratch.value or 0, self._library.uc_context_size(self._handle))
+
+        try:
+            return first_word(self._target.landmarks, self.live.set, snapshot)
+        finally:
+            self.restore(original)
 
     def _set_hidden_live(self, _handle: ctypes.c_void_p, name: str, value: int) -> None:
         context = self.save()

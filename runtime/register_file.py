@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kinst.runtime.state_words import StateWords
+
 _BUFFER_SIZE: Final = 64  # the widest register, zmm
 
 # arm64 system registers, as the Arm Architecture Reference Manual D24.2 encodes them: op0, op1, CRn, CRm, op2. Others go
@@ -91,12 +93,16 @@ class RegisterFile:
         read: Callable[[ctypes.c_int, ctypes.c_void_p], int],
         write: Callable[[ctypes.c_int, ctypes.c_void_p], int],
         hidden: Mapping[str, Callable[[str, int], None]],
+        words: StateWords,
     ) -> None:
-        """Arguments: name to the emulator's number; reads and writes of one register; writers of hidden registers."""
+        """Arguments: name to the emulator's number; reads and writes of one register; writers of hidden registers;
+        words of the CPU's state that no register is."""
         self.number = number
         self._read = read
         self._write = write
         self._hidden = hidden
+        self._words = words
+        self._word_names = words.names
         self._slots: dict[str, tuple[_Slot, ctypes.c_int]] = {}
         self._buffer = (ctypes.c_uint8 * _BUFFER_SIZE)()
         self._pointer = ctypes.c_void_p(ctypes.addressof(self._buffer))
@@ -104,6 +110,8 @@ class RegisterFile:
 
     def get(self, name: str) -> int:
         """The register's value, unsigned."""
+        if name in self._word_names:
+            return self._words.get(name)
         slot, number = self._slots.get(name) or self._add(name)
         view = self._view
         view[: len(slot.template)] = slot.template
@@ -114,6 +122,9 @@ class RegisterFile:
         """Change the register; the value is cut to its size."""
         if name in self._hidden:
             self._hidden[name](name, value)
+            return
+        if name in self._word_names:
+            self._words.set(name, value)
             return
         slot, number = self._slots.get(name) or self._add(name)
         view = self._view

@@ -1,0 +1,76 @@
+"""Single I/O ports of a PC that end the run or swallow a byte: writes -> the machine's power switch."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+PowerOff = Callable[[int], None]  # called with the exit code of the run
+
+
+@dataclass(slots=True)
+class DebugExit:
+    """QEMU's isa-debug-exit, usually at 0xf4: a write ends the run with the exit code `value << 1 | 1`."""
+
+    power_off: PowerOff
+    size: int = field(default=4, init=False)
+
+    def read(self, offset: int, size: int) -> int:
+        """Nothing to read."""
+        return 0
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """End."""
+        self.power_off((value << 1 | 1) & 0xFF)
+
+
+@dataclass(slots=True)
+class AcpiPowerControl:
+    """PM1a_CNT of QEMU's PC (0x604): bit 13, SLP_EN, switches the machine off (ACPI 4.8.3.2.1)."""
+
+    power_off: PowerOff
+    size: int = field(default=2, init=False)
+    _value: int = field(default=1, init=False)
+
+    def read(self, offset: int, size: int) -> int:
+        """SCI_EN and what was written last."""
+        return self._value >> offset * 8
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """Switch off if SLP_EN says so."""
+        self._value = value & 0xFFFF & ~0x2000 | 1
+        if value & 0x2000:
+            self.power_off(0)
+
+
+@dataclass(slots=True)
+class ResetControl:
+    """The chip set's reset register at 0xcf9: bit 2 resets; a reset ends the run."""
+
+    power_off: PowerOff
+    size: int = field(default=1, init=False)
+    _value: int = field(default=0, init=False)
+
+    def read(self, offset: int, size: int) -> int:
+        """What was written last."""
+        return self._value
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """Reset on bit 2."""
+        self._value = value & 0x02
+        if value & 0x04:
+            self.power_off(0)
+
+
+@dataclass(slots=True)
+class PostCode:
+    """Port 0x80: a byte for the engineer's eyes; kernels write it to wait a microsecond."""
+
+    size: int = field(default=1, init=False)
+    value: int = field(default=0, init=False)
+
+    def read(self, offset: int, size: int) -> int:
+        """The last code."""
+        return self.value
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """Keep it."""
+        self.value = value & 0xFF

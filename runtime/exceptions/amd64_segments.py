@@ -1,0 +1,138 @@
+"""Segments and modes of an x86 CPU: descriptors in guest tables, and the state that follows from them.
+
+Unicorn's interface writes a selector and nothing else, so what hardware loads with it (base, limit, attributes, and the
+mode that they imply) goes to the words of the CPU's state that QEMU keeps them in (`kinst.runtime.amd64_words`).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.paging.walker import Registers
+
+# A segment descriptor (Intel SDM volume 3, figure 3-8), and 3.4.5.1 for the type of code and data:
+#
+#   63     56 55 54 53 52 51      48 47 46  45 44 43  40 39     32 31          16 15           0
+#   base31:24 G  D  L  A  limit19:16 P  DPL    S  type   base23:16  base 15:0      limit 15:0
+PRESENT: Final = 1 << 15  # these are of the high word, which is what QEMU keeps as flags
+NOT_SYSTEM: Final = 1 << 12
+CODE: Final = 1 << 11
+CONFORMING: Final = 1 << 10
+LONG: Final = 1 << 21
+BIG: Final = 1 << 22
+GRANULAR: Final = 1 << 23
+_DPL_SHIFT: Final = 13
+_FLAGS: Final = 0x00F0_FF00
+_ACCESSED: Final = 1 << 8
+_WRITABLE: Final = 1 << 9  # of data; of code: readable
+_CODE_SEGMENT: Final = PRESENT | NOT_SYSTEM | CODE | _WRITABLE | _ACCESSED
+_DATA_SEGMENT: Final = PRESENT | NOT_SYSTEM | _WRITABLE | _ACCESSED
+
+# QEMU's summary of the mode (HF_... in target/i386/cpu.h).
+MODE_CPL: Final = 3
+MODE_INTERRUPT_SHADOW: Final = 1 << 3
+MODE_CS32: Final = 1 << 4
+MODE_SS32: Final = 1 << 5
+MODE_BASES: Final = 1 << 6  # the bases of DS, ES or SS matter
+MODE_PROTECTED: Final = 1 << 7
+MODE_LONG: Final = 1 << 14
+MODE_CS64: Final = 1 << 15
+
+EFER_SCE: Final = 1 << 0
+EFER_LMA: Final = 1 << 10
+CR0_RESET: Final = 0x6000_0010
+CR0_PE: Final = 1 << 0
+CR0_PG: Final = 1 << 31
+_DATA_SEGMENTS: Final = ("ds", "es", "ss", "fs", "gs")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A loaded segment register."""
+
+    selector: int
+    base: int
+    limit: int
+    flags: int
+
+    @property
+    def privilege(self) -> int:
+        """DPL."""
+        return self.flags >> _DPL_SHIFT & 3
+
+    @property
+    def is_long_code(self) -> bool:
+        """Whether it may be the CS of a 64-bit handler."""
+        wanted = PRESENT | NOT_SYSTEM | CODE | LONG
+        return self.flags & (wanted | BIG) == wanted
+
+
+def descriptor(word: int, selector: int) -> Segment:
+    """The segment that a descriptor of 8 bytes describes."""
+    high = word >> 32
+    limit = word & 0xFFFF | high & 0xF_0000
+    if high & GRANULAR:
+        limit = limit << 12 | 0xFFF
+    base = word >> 16 & 0xFF_FFFF | high & 0xFF00_0000
+    return Segment(selector, base, limit, high & _FLAGS)
+
+
+def load_segment(registers: Registers, name: str, segment: Segment) -> None:
+    """Put a segment into register `name`; the mode is the caller's."""
+    registers.set(name, segment.selector)
+    registers.set(f"{name}.base", segment.base)
+    registers.set(f"{name}.limit", segment.limit)
+    registers.set(f"{name}.flags", segment.flags)
+
+
+def load_code(registers: Registers, segment: Segment, privilege: int) -> None:
+    """CS of a 64-bit handler, and the privilege level that comes with it."""
+    load_segment(registers, "cs", segment)
+    mode = registers.get("hflags") & ~(MODE_CPL | MODE_BASES | MODE_INTERRUPT_SHADOW)
+    registers.set("hflags", mode | MODE_CS64 | MODE_CS32 | MODE_SS32 | privilege)
+
+
+def load_flat_code(registers: Registers, selector: int) -> None:
+    """CS as SYSCALL loads it: 64-bit, privilege 0, without a look at the tables (SDM volume 2, SYSCALL)."""
+    load_code(registers, Segment(selector, 0, 0xFFFF_FFFF, _CODE_SEGMENT | LONG | GRANULAR), 0)
+
+
+def load_flat_stack(registers: Registers, selector: int) -> None:
+    """SS as SYSCALL loads it."""
+    load_segment(registers, "ss", Segment(selector, 0, 0xFFFF_FFFF, _DATA_SEGMENT | GRANULAR | BIG))
+
+
+def load_null_stack(registers: Registers, privilege: int) -> None:
+    """SS after an interrupt from a lower privilege: the null selector (SDM volume 3, 6.14.4)."""
+    load_segment(registers, "ss", Segment(privilege, 0, 0, 0))
+
+
+def enter_protected_mode(registers: Registers, code: int, data: int) -> None:
+    """32-bit protected mode without paging and with flat segments, as boot loaders hand over; selectors as given."""
+    _leave_long_mode(registers, CR0_RESET & ~0x6000_0000 | CR0_PE)
+    load_segment(registers, "cs", Segment(code, 0, 0xFFFF_FFFF, _CODE_SEGMENT | BIG | GRANULAR))
+    for name in _DATA_SEGMENTS:
+        load_segment(registers, name, Segment(data, 0, 0xFFFF_FFFF, _DATA_SEGMENT | BIG | GRANULAR))
+    registers.set("hflags", MODE_PROTECTED | MODE_CS32 | MODE_SS32)
+
+
+def enter_real_mode(registers: Registers, page: int) -> None:
+    """Real mode at the start of a 4 KiB page below 1 MiB, as a start-up IPI leaves a CPU (SDM volume 3, 8.4.4.1)."""
+    _leave_long_mode(registers, CR0_RESET)
+    load_segment(registers, "cs", Segment(page << 8, page << 12, 0xFFFF, _CODE_SEGMENT))
+    for name in _DATA_SEGMENTS:
+        load_segment(registers, name, Segment(0, 0, 0xFFFF, _DATA_SEGMENT))
+    registers.set("hflags", MODE_BASES)
+    registers.set("rip", 0)
+
+
+def _leave_long_mode(registers: Registers, cr0: int) -> None:
+    """Unicorn starts in 64-bit mode, which only clearing CR0.PG takes back (SDM volume 3, 9.8.5.4)."""
+    registers.set("cr4", 0)
+    registers.set("cr0", CR0_PG | CR0_PE)
+    registers.set("cr0", cr0)
+    registers.set("efer", 0)
+    registers.set("cr3", 0)
+    registers.set("rflags", 2)
+    for table in ("gdtr", "idtr"):
+        registers.set(f"{table}.base", 0)
+        registers.set(f"{table}.limit", 0xFFFF)

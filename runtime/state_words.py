@@ -1,0 +1,57 @@
+"""A saved CPU state as bytes -> words of it by name, for what the emulator's interface has no register for."""
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import Final
+
+_CANARY: Final = 0xC0DE_0000_1357_9BDF
+
+
+class StateWords:
+    """Words at fixed places in a CPU's saved state, unsigned."""
+
+    def __init__(
+        self,
+        places: Mapping[str, tuple[int, int]],
+        address: int,
+        save: Callable[[], None] | None = None,
+        restore: Callable[[], None] | None = None,
+    ) -> None:
+        """`places`: name -> (offset, size) from `address` in host memory. For a CPU that is not saved, `save` copies its
+        state there and `restore` copies it back."""
+        self.names = frozenset(places)
+        self._words = {
+            name: (ctypes.c_uint64 if size == 8 else ctypes.c_uint32).from_address(address + offset)
+            for name, (offset, size) in places.items()
+        }
+        self._save = save
+        self._restore = restore
+
+    def get(self, name: str) -> int:
+        """The word's value."""
+        if self._save is not None:
+            self._save()
+        return int(self._words[name].value)
+
+    def set(self, name: str, value: int) -> None:
+        """Change the word; the value is cut to its size."""
+        if self._save is not None:
+            self._save()
+        self._words[name].value = value
+        if self._restore is not None:
+            self._restore()
+
+
+def first_word(landmarks: Mapping[str, int], write: Callable[[str, int], None], snapshot: Callable[[], bytes]) -> int:
+    """Where the structure begins that `landmarks` (register -> offset) describes; LookupError if it is another one.
+
+    Every landmark is given a value of its own by `write` and looked for in the `snapshot` of the state.
+    """
+    for number, name in enumerate(landmarks):
+        write(name, _CANARY + number)
+    content = snapshot()
+    places = [content.find((_CANARY + number).to_bytes(8, "little")) for number in range(len(landmarks))]
+    starts = {place - offset for place, offset in zip(places, landmarks.values(), strict=True)}
+    if len(starts) != 1 or min(places) < 0:
+        raise LookupError("the CPU state of this version of Unicorn is laid out differently")
+    return starts.pop()
