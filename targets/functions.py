@@ -1,27 +1,24 @@
 """An image -> its functions: names and bounds from symbols, FDEs, or discovery where the image is stripped."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.instruction import Instructions
+from kinst.targets.discovery import Discovered, discover, reachable_ends
+from kinst.targets.evidence import Evidence
+from kinst.targets.frames import frame_ranges
+from kinst.targets.image import Image
+from kinst.targets.named_functions import NamedFunctions, data_in_code, named_functions
+from kinst.targets.startup import startup32
+from kinst.targets.sweeping import Spans, Sweep, sweep_spans, without_fill
+from kinst.targets.symbols import Symbols
 
-# How the discovery decodes, given by the caller since decoding lives in kinst.rewriter: `Dissector.dissect`.
-Sweep = Callable[[NDArray[np.uint8], int, NDArray[np.int64]], Instructions]
+__all__ = ["Evidence", "Functions", "Sweep", "find_functions"]
 
-
-class Evidence(IntEnum):
-    """How a function was found, from the surest to the weakest."""
-
-    SYMBOL = 0
-    FDE = 1
-    ENTRY_POINT = 2
-    CALL = 3  # a direct call goes there
-    POINTER = 4  # a relocation or a table of code pointers holds its address
-    PROLOGUE = 5  # it only looks like one
+_SPARSE: Final = 8  # symbols that leave more than an eighth of the code without a name do not cover it
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +37,103 @@ class Functions:
 
     def __len__(self) -> int:
         return len(self.address)
+
+    def row_at(self, address: int) -> int | None:
+        """The row of the function that holds an address."""
+        row = int(np.searchsorted(self.address, np.uint64(address), "right")) - 1
+        return row if row >= 0 and address - int(self.address[row]) < int(self.size[row]) else None
+
+
+def find_functions(image: Image, *, sweep: Sweep, symbols: Symbols | None = None) -> Functions:
+    """The functions of an image, named by its symbols; what they do not cover is discovered and named by its address.
+
+    Args:
+        image: the image.
+        sweep: the machine's `Dissector.dissect`.
+        symbols: instead of the image's own, when a System.map or a debug file adds to them.
+    """
+    symbols = image.symbols if symbols is None else symbols
+    labels = named_functions(image, symbols)
+    named = _trimmed(image, labels.take(np.flatnonzero(labels.is_certain)), sweep)
+    found = _discovered(image, labels, named, data_in_code(image, symbols), sweep)
+    return _merged(labels, named, found)
+
+
+def _trimmed(image: Image, named: NamedFunctions, sweep: Sweep) -> NamedFunctions:
+    """Functions whose symbol has no size end where their FDE ends, else where their code cannot be reached any further."""
+    rows = np.flatnonzero(~named.is_sized)
+    if not len(rows):
+        return named
+    end = named.end.copy()
+    spans = np.stack([named.address[rows], named.end[rows]], axis=1)
+    swept = sweep_spans(image, spans, sweep)
+    end[rows] = np.minimum(reachable_ends(swept, spans[:, 0]), end[rows])
+    frames = frame_ranges(image)
+    place = np.minimum(np.searchsorted(named.address, frames[:, 0]), len(end) - 1)
+    known = (named.address[place] == frames[:, 0]) & ~named.is_sized[place]
+    end[place[known]] = np.minimum(frames[known].sum(axis=1), named.end[place[known]])
+    return named.ending(end)
+
+
+def _discovered(
+    image: Image, labels: NamedFunctions, named: NamedFunctions, data: NDArray[np.uint64], sweep: Sweep
+) -> Discovered:
+    everything = np.array([(region.address, region.address + region.size) for region in image.code_regions], np.uint64)
+    start32 = startup32(image)
+    if start32 is not None and len(everything) > 1:
+        everything = everything[everything[:, 0] != start32.address]
+    everything = _less(everything, np.stack([data[:, 0], data.sum(axis=1)], axis=1))
+    gaps = _less(everything, np.stack([named.address, named.end], axis=1))
+    hints = labels.address[~labels.is_certain]
+    unnamed = without_fill(image, gaps)
+    if _length(unnamed) * _SPARSE <= _length(everything):
+        return discover(image, unnamed, sweep, known=np.zeros(0, np.uint64), hints=hints)
+    return discover(image, everything, sweep, known=named.address, hints=hints)
+
+
+def _length(spans: Spans) -> int:
+    return int((spans[:, 1] - spans[:, 0]).sum())
+
+
+def _less(spans: Spans, taken: Spans) -> Spans:
+    """`spans` without `taken`; both ascending, and no two of one kind overlap."""
+    cuts = np.unique(np.concatenate([spans.ravel(), taken.ravel()]))
+    pieces = np.stack([cuts[:-1], cuts[1:]], axis=1)
+    return pieces[_covered(spans, pieces[:, 0]) & ~_covered(taken, pieces[:, 0])]
+
+
+def _covered(spans: Spans, address: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    if not len(spans):
+        return np.zeros(len(address), np.bool_)
+    row = np.searchsorted(spans[:, 0], address, "right") - 1
+    return (row >= 0) & (address < spans[np.maximum(row, 0), 1])
+
+
+def _merged(labels: NamedFunctions, named: NamedFunctions, found: Discovered) -> Functions:
+    """Named functions first: what was discovered at one's start, or inside one, is that one."""
+    inside = _covered(np.stack([named.address, named.end], axis=1), found.address) | np.isin(
+        found.address, named.address
+    )
+    extra = np.flatnonzero(~inside)
+    address = np.concatenate([named.address, found.address[extra]])
+    end = np.concatenate([named.end, found.end[extra]])
+    symbol = np.full(len(named.address), Evidence.SYMBOL, np.uint8)
+    evidence = np.concatenate([symbol, found.evidence[extra]])
+    order = np.argsort(address, kind="stable")
+    address, end, evidence = address[order], end[order], evidence[order]
+    end = np.minimum(end, np.append(address[1:], np.uint64(2**64 - 1)))
+    kept = end > address
+    address, end, evidence = address[kept], end[kept], evidence[kept]
+    names, aliases = _named(labels, address)
+    return Functions(address, end - address, evidence, names, aliases)
+
+
+def _named(labels: NamedFunctions, address: NDArray[np.uint64]) -> tuple[tuple[str, ...], dict[int, tuple[str, ...]]]:
+    rows = np.searchsorted(labels.address, address)
+    has_name = np.isin(address, labels.address)
+    names, aliases = [], {}
+    for at, (row, is_known, place) in enumerate(zip(rows.tolist(), has_name.tolist(), address.tolist(), strict=True)):
+        names.append(labels.names[row] if is_known else f"sub_{place:x}")
+        if is_known and row in labels.aliases:
+            aliases[at] = labels.aliases[row]
+    return tuple(names), aliases

@@ -17,6 +17,7 @@ SYMBOL: Final = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
 STT_NOTYPE: Final = 0
+STT_OBJECT: Final = 1
 STT_FUNC: Final = 2
 STT_GNU_IFUNC: Final = 10
 STB_LOCAL: Final = 0
@@ -180,3 +181,50 @@ def _symbol_line(path: Path, number: int, line: str) -> list[tuple[int, int, str
     if len(letter) != 1 or letter not in _NM_TYPES or address >> 64 or size >> 64 or address < 0:
         raise ImageError(f"{path}:{number}: not a line of System.map or nm: {line.strip()[:60]!r}")
     return [(address, size, letter, name)]
+
+
+def _place_in_name(symbols: Symbols, text: bytes) -> NDArray[np.int64]:
+    """Where in `strings` the first `text` of each symbol's name is; -1 where the name does not have it."""
+    strings = np.frombuffer(symbols.strings, np.uint8)
+    found = strings[: len(strings) - len(text) + 1] == text[0]
+    for index, byte in enumerate(text[1:], 1):
+        found = found & (strings[index : len(found) + index] == byte)
+    places = np.append(np.flatnonzero(found), len(strings))
+    ends = np.flatnonzero(strings == 0)
+    starts = symbols.name.astype(np.int64)
+    place = places[np.searchsorted(places, starts)]
+    return np.where(place < ends[np.searchsorted(ends, starts)], place, -1)
+
+
+def mapping_letters(symbols: Symbols) -> NDArray[np.uint8]:
+    """The letter of mapping symbols, 0 for all others.
+
+    $x, $a, $t and $xrv64... say that code starts here, $d that data does (aaelf64 5.5.4, riscv-elf "Mapping Symbol"). objcopy
+    --prefix-symbols makes __efistub_$d and __kvm_nvhe_$x of them in an arm64 vmlinux.
+    """
+    strings = np.frombuffer(symbols.strings + b"\0\0", np.uint8)
+    dollar = _place_in_name(symbols, b"$")
+    place = np.maximum(dollar, 0)
+    leads = (place == symbols.name.astype(np.int64)) | (strings[place - 1] == ord("_"))
+    letter, after = strings[place + 1], strings[place + 2]
+    known = np.isin(letter, list(b"xdat")) & (
+        np.isin(after, list(b"\0.")) | ((letter == ord("x")) & (after == ord("r")))
+    )
+    return np.where((dollar >= 0) & leads & known & (symbols.kind == STT_NOTYPE), letter, np.uint8(0))
+
+
+def is_assembler_label(symbols: Symbols) -> NDArray[np.bool_]:
+    """Names that only the assembler meant: .L..., with a prefix or not, and symbols without a name."""
+    return (_place_in_name(symbols, b".L") >= 0) | (np.frombuffer(symbols.strings, np.uint8)[symbols.name] == 0)
+
+
+def marked_data(symbols: Symbols) -> NDArray[np.uint64]:
+    """(n, 2) address and size of what mapping symbols mark as data, in address order; the last mark of each section, having
+    no end, counts as 2**64 - address."""
+    letters = mapping_letters(symbols)
+    rows = np.flatnonzero(letters)
+    rows = rows[np.lexsort((letters[rows], symbols.address[rows]))]  # at one address $x wins over $d: it comes last
+    address, is_data = symbols.address[rows], letters[rows] == ord("d")
+    ends = np.append(address[1:], np.uint64(0))
+    spans = np.stack([address, ends - address], axis=1)
+    return spans[is_data & (spans[:, 1] > 0)]

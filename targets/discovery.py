@@ -1,0 +1,330 @@
+"""Spans of code without symbols -> the functions in them, each with the evidence for it.
+
+Certain starts come first: the entry point, FDEs, the targets of direct calls. Between them, what nothing falls into and no
+branch crosses must begin another function; it is taken when it is pointed at or begins as functions do. A jump target
+alone is none: it is a label of the function before it.
+
+A function ends where its code cannot be reached any further, so that data behind it in .text is never taken for code.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.code_shape import CODE_SHAPES, matches
+from kinst.targets.elf_header import PT_LOAD
+from kinst.targets.evidence import Evidence
+from kinst.targets.frames import frame_ranges
+from kinst.targets.startup import entry_point
+from kinst.targets.image import Image
+from kinst.targets.instruction import Flow
+from kinst.targets.sweeping import Spans, Sweep, Swept, sweep_spans, without_fill
+
+_ROUNDS: Final = 4  # of sweeping again because a start was inside an instruction of the last sweep
+
+# Addresses (sorted, unique) by what was found of them; the first evidence of an address counts.
+Starts = dict[Evidence, NDArray[np.uint64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """Columns in address order: [address, end) is code, found by `evidence`."""
+
+    address: NDArray[np.uint64]
+    end: NDArray[np.uint64]
+    evidence: NDArray[np.uint8]
+
+
+def discover(
+    image: Image, spans: Spans, sweep: Sweep, *, known: NDArray[np.uint64], hints: NDArray[np.uint64]
+) -> Discovered:
+    """The functions in `spans`.
+
+    Args:
+        image: the image.
+        spans: (n, 2) start and end of code that nothing is known of, ascending.
+        sweep: the machine's `Dissector.dissect`.
+        known: addresses in `spans` where functions surely start; they come out as SYMBOL.
+        hints: addresses that carry a label, which may be code or not; taken (as SYMBOL) when they look like a start.
+    """
+    spans = without_fill(image, spans)
+    certain = _certain_starts(image, spans) | {Evidence.SYMBOL: _in_spans(known, spans)}
+    swept, certain = _sweep_to_fixed_point(image, spans, certain, sweep)
+    if not len(swept):
+        return _nothing()
+    found = _add_likely(image, swept, certain, hints)
+    return _bounded(image, swept, found)
+
+
+def _nothing() -> Discovered:
+    return Discovered(np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.uint8))
+
+
+def _certain_starts(image: Image, spans: Spans) -> Starts:
+    frames, entry = frame_ranges(image), [address for address in (entry_point(image),) if address is not None]
+    return {
+        Evidence.FDE: _in_spans(frames[:, 0], spans),
+        Evidence.ENTRY_POINT: _in_spans(np.array(entry, np.uint64), spans),
+    }
+
+
+def _in_spans(address: NDArray[np.uint64], spans: Spans) -> NDArray[np.uint64]:
+    """The addresses that lie in `spans`, sorted and unique."""
+    address = np.unique(address)
+    row = np.searchsorted(spans[:, 0], address, "right") - 1
+    return address[(row >= 0) & (address < spans[np.maximum(row, 0), 1])] if len(spans) else address[:0]
+
+
+def _sweep_to_fixed_point(image: Image, spans: Spans, starts: Starts, sweep: Sweep) -> tuple[Swept, Starts]:
+    """Sweep, with every certain start the start of a sweep, until calls lead to no new ones off the beaten track.
+
+    Data in .text puts a linear sweep of amd64 and of compressed riscv64 code out of step for a while; a call to what
+    follows puts it right again.
+    """
+    swept = sweep_spans(image, _split(spans, _all(starts)), sweep)
+    for _ in range(_ROUNDS):
+        calls = _call_targets(swept, spans)
+        starts = starts | {Evidence.CALL: calls}
+        off_track = np.setdiff1d(_all(starts), swept.address, assume_unique=True)
+        if not len(off_track):
+            break
+        swept = sweep_spans(image, _split(spans, _all(starts)), sweep)
+    at_instruction = {kind: np.intersect1d(found, swept.address, assume_unique=True) for kind, found in starts.items()}
+    return swept, at_instruction
+
+
+def _all(starts: Starts) -> NDArray[np.uint64]:
+    return np.unique(np.concatenate([np.zeros(0, np.uint64), *starts.values()]))
+
+
+def _split(spans: Spans, at: NDArray[np.uint64]) -> Spans:
+    """`spans` cut at some addresses inside them."""
+    begins = np.unique(np.concatenate([spans[:, 0], at]))
+    ends = spans[np.searchsorted(spans[:, 0], begins, "right") - 1, 1] if len(spans) else begins
+    return np.stack([begins, np.minimum(np.append(begins[1:], ends[-1:]), ends)], axis=1)
+
+
+def _call_targets(swept: Swept, spans: Spans) -> NDArray[np.uint64]:
+    """Where calls go. A call among bytes that do not decode is chance, not code."""
+    is_call = (swept.instructions.flow == Flow.CALL) & ~swept.is_junk
+    return _in_spans(swept.instructions.target[is_call & ~_near(swept.is_junk, 8)], spans)
+
+
+def _near(marked: NDArray[np.bool_], distance: int) -> NDArray[np.bool_]:
+    """Rows that have a marked row within `distance` rows."""
+    count = np.concatenate([np.zeros(1, np.int64), np.cumsum(marked)])
+    rows = np.arange(len(marked))
+    high, low = np.minimum(rows + distance + 1, len(marked)), np.maximum(rows - distance, 0)
+    near: NDArray[np.bool_] = count[high] > count[low]
+    return near
+
+
+def _add_likely(image: Image, swept: Swept, starts: Starts, hints: NDArray[np.uint64]) -> Starts:
+    """Starts that are only likely, in two rounds: those of the first make it clearer what belongs to which function."""
+    pointed, named = np.isin(swept.address, _pointers(image)), np.isin(swept.address, hints)
+    shaped = matches(swept.heads, CODE_SHAPES[image.facts.name].prologues)
+    described = _inside_frames(image, swept) | swept.is_junk
+    lead = _Lead.of(swept, starts[Evidence.CALL])
+    # A call that never returns may be the last instruction of a function, but what follows a call is mostly just the next
+    # instruction: behind call __fentry__ of an amd64 kernel it even looks like a prologue. There alignment decides.
+    in_place = lead.is_aligned(swept.address) | (lead.alignment < 8)
+    # Without a known beginning, only alignment tells a function from code that the kernel jumps to through its own tables
+    # (static keys), and a jump is no beginning.
+    plain = lead.is_aligned(swept.address) & ~np.isin(swept.instructions.flow, (Flow.JUMP, Flow.INDIRECT_JUMP))
+    for _ in range(2):
+        bounds = _Boundaries.of(swept, _all(starts))
+        free = bounds.is_free & ~described & (bounds.after_end | in_place)
+        likely = free & ~swept.is_padding & (shaped | (bounds.is_unreachable & plain))
+        starts = starts | {
+            Evidence.SYMBOL: np.union1d(
+                starts[Evidence.SYMBOL], swept.address[free & named & bounds.after_end & ~swept.is_padding]
+            ),
+            Evidence.POINTER: swept.address[free & pointed & (bounds.after_end | shaped)],
+        }
+        starts = starts | {Evidence.PROLOGUE: lead.starts(swept, np.flatnonzero(likely), _all(starts))}
+    return starts
+
+
+@dataclass(frozen=True, slots=True)
+class _Lead:
+    """The room for a tracer that the compiler left at the start of functions (-fpatchable-function-entry, -mfentry).
+
+    It is made of nops, like the padding before it. How long it is (often 0), and how functions are aligned, is seen on the
+    functions that are called.
+    """
+
+    size: int
+    alignment: int
+
+    @classmethod
+    def of(cls, swept: Swept, called: NDArray[np.uint64]) -> "_Lead":
+        rows = np.searchsorted(swept.address, called)
+        if not len(rows):
+            return cls(0, 1)
+        code = np.where(swept.is_padding, len(swept), np.arange(len(swept)))
+        following = np.minimum.accumulate(code[::-1])[::-1]
+        rows = rows[following[rows] < len(swept)]
+        sizes, counts = np.unique(swept.address[following[rows]] - swept.address[rows], return_counts=True)
+        most = int(np.argmax(counts)) if len(counts) else 0
+        size = int(sizes[most]) if len(counts) and 2 * counts[most] > len(rows) else 0
+        fits = [step for step in (16, 8, 4, 2) if np.mean(called % np.uint64(step) == 0) > 0.95]
+        return cls(size, fits[0] if fits else 1)
+
+    def is_aligned(self, address: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which addresses are aligned as functions are, if that says anything at all."""
+        if self.alignment < 8:
+            return np.zeros(len(address), np.bool_)
+        return np.minimum(address % self.alignment, (address - np.uint64(self.size)) % self.alignment) == 0
+
+    def starts(self, swept: Swept, rows: NDArray[np.intp], known: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Where the functions start whose first real instructions are `rows`; none where a known start leads there."""
+        before = np.append(np.uint64(0), swept.end)[_last_code(swept)[rows] + 1]  # where the padding begins
+        address = swept.address[rows]
+        last_known = np.append(np.uint64(0), known)[np.searchsorted(known, address, "right")]
+        earlier = address - np.uint64(self.size)
+        is_lead = (earlier >= before) & (
+            (earlier % np.uint64(self.alignment) == 0) | (address % np.uint64(self.alignment) != 0)
+        )
+        is_new = (last_known < before) | (last_known == 0)
+        return np.where(is_lead, earlier, address)[is_new | (last_known == address)]
+
+
+def _inside_frames(image: Image, swept: Swept) -> NDArray[np.bool_]:
+    """Rows inside what an FDE describes: no function begins there but by a call."""
+    frames = frame_ranges(image)
+    if not len(frames):
+        return np.zeros(len(swept), np.bool_)
+    row = np.maximum(np.searchsorted(frames[:, 0], swept.address, "left") - 1, 0)
+    return (swept.address > frames[row, 0]) & (swept.address - frames[row, 0] < frames[row, 1])
+
+
+def _pointers(image: Image) -> NDArray[np.uint64]:
+    """What relocations store, and every aligned word of data that might be an address of code."""
+    found = [image.relocations.pointers]
+    low = np.uint64(min(region.address for region in image.code_regions))
+    high = np.uint64(max(region.address + region.size for region in image.code_regions))
+    for offset, end in _data_spans(image):
+        words = image.data[offset : offset + (end - offset) // 8 * 8].view("<u8")
+        found.append(words[(words >= low) & (words < high)])
+    return np.unique(np.concatenate(found))
+
+
+def _data_spans(image: Image) -> list[tuple[int, int]]:
+    """File offsets, at aligned addresses, of what is loaded and is no code region."""
+    spans = []
+    for segment in image.segments:
+        if segment.kind != PT_LOAD:
+            continue
+        position, end = segment.offset, segment.offset + segment.file_size
+        for region in sorted(image.code_regions, key=lambda region: region.offset):
+            if position <= region.offset < end:
+                spans.append((position, region.offset))
+                position = region.offset + region.size
+        spans.append((position, end))
+    return [(-(-start // 8) * 8, end) for start, end in spans if end - start >= 16]
+
+
+@dataclass(frozen=True, slots=True)
+class _Boundaries:
+    """For each instruction: can a function begin here?"""
+
+    is_free: NDArray[np.bool_]  # no branch of the function before crosses it, and nothing falls into it
+    after_end: NDArray[np.bool_]  # what comes before (padding aside) ends in a terminator, not in a call
+    is_unreachable: NDArray[np.bool_]  # after_end, and the function before has no jump table that could lead here
+
+    @classmethod
+    def of(cls, swept: Swept, starts: NDArray[np.uint64]) -> "_Boundaries":
+        before = _last_code(swept)
+        contiguous = _contiguous(swept)
+        flow = swept.instructions.flow
+        known = before >= 0
+        after_end = ~contiguous | ~known | swept.is_terminator[np.maximum(before, 0)]
+        after_call = known & np.isin(flow[np.maximum(before, 0)], (Flow.CALL, Flow.INDIRECT_CALL))
+        is_free = (after_end | after_call) & ~_crossed(swept, starts)
+        owner = np.searchsorted(starts, swept.address, "right")
+        tables = np.cumsum(flow == Flow.INDIRECT_JUMP)
+        first = np.searchsorted(owner, owner, "left")
+        has_table = tables > tables[first] - (flow[first] == Flow.INDIRECT_JUMP)
+        return cls(is_free, is_free & after_end, is_free & after_end & ~has_table)
+
+
+def _last_code(swept: Swept) -> NDArray[np.intp]:
+    """For each row the last row before it that is no padding; -1: none."""
+    rows = np.where(swept.is_padding, -1, np.arange(len(swept)))
+    last = np.maximum.accumulate(rows)
+    return np.append(-1, last[:-1])
+
+
+def _contiguous(swept: Swept) -> NDArray[np.bool_]:
+    """Whether the row before ends where this one starts."""
+    return np.append(False, swept.end[:-1] == swept.address[1:])
+
+
+def _crossed(swept: Swept, starts: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Rows that a branch jumps over, or jumps forward to, within the code that belongs to one certain start.
+
+    Branches between starts tell nothing: tail calls, and jumps to the cold part of a function far away. A jump back to the
+    start itself is a tail call too, of one of the functions that may follow.
+    """
+    flow, target = swept.instructions.flow, swept.instructions.target
+    rows = np.flatnonzero(np.isin(flow, (Flow.JUMP, Flow.BRANCH)) & ~swept.is_junk)
+    to = np.searchsorted(swept.address, target[rows])
+    owner = np.searchsorted(starts, swept.address[rows], "right") == np.searchsorted(starts, target[rows], "right")
+    tail_call = (flow[rows] == Flow.JUMP) & np.isin(target[rows], starts)
+    real = owner & ~tail_call & (to < len(swept))
+    real[real] = swept.address[to[real]] == target[rows[real]]
+    low, high = np.minimum(rows, to)[real], np.maximum(rows, to)[real]
+    change = np.zeros(len(swept) + 2, np.int64)
+    np.add.at(change, low + 1, 1)
+    np.add.at(change, high + 1, -1)
+    crossed: NDArray[np.bool_] = np.cumsum(change)[: len(swept)] > 0
+    return crossed
+
+
+def _bounded(image: Image, swept: Swept, starts: Starts) -> Discovered:
+    address = _all(starts)
+    evidence = np.zeros(len(address), np.uint8)
+    for kind in sorted(starts, reverse=True):  # the surest last: it overwrites
+        evidence[np.isin(address, starts[kind])] = kind
+    end = reachable_ends(swept, address)
+    frames = frame_ranges(image)
+    described = np.searchsorted(address, frames[:, 0])
+    known = (described < len(address)) & (address[np.minimum(described, len(address) - 1)] == frames[:, 0])
+    end[described[known]] = (frames[:, 0] + frames[:, 1])[known]
+    end = np.minimum(end, np.append(address[1:], np.uint64(2**64 - 1)))
+    is_code = end > address
+    return Discovered(address[is_code], end[is_code], evidence[is_code])
+
+
+def reachable_ends(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Where each function that starts at one of `address` ends, at the latest at the next.
+
+    That is behind the first terminator that no branch of the function goes beyond, or before the first bytes that are no
+    code. After an indirect jump, which may go anywhere in the function, only the latter counts, less padding.
+    """
+    rows = np.arange(len(swept))
+    owner = np.searchsorted(address, swept.address, "right") - 1
+    first = np.searchsorted(swept.address, address)
+    flow, target = swept.instructions.flow, swept.instructions.target
+    inside = np.isin(flow, (Flow.JUMP, Flow.BRANCH)) & (np.searchsorted(address, target, "right") - 1 == owner)
+    reach = np.maximum.accumulate(np.where(inside & (target > swept.address), target, swept.address))
+    indirect = np.cumsum(flow == Flow.INDIRECT_JUMP)
+    base = np.where(first > 0, indirect[np.maximum(first, 1) - 1], 0)
+    jumped = indirect > base[np.maximum(owner, 0)]
+    stops = swept.is_terminator & ~swept.is_junk & (reach < swept.end) & ~jumped
+    breaks = swept.is_junk | ~_contiguous(swept)
+    last = np.append(first[1:], len(swept))
+    stop = _first_marked(stops, first, last)  # its end is the function's end
+    broken = _first_marked(breaks & ~np.isin(rows, first), first, last)  # its start is
+    limit = np.minimum(np.minimum(stop + 1, broken), last)
+    code = np.maximum.accumulate(np.where(swept.is_padding | swept.is_junk, -1, rows))
+    end = swept.end[np.maximum(code[np.maximum(limit - 1, 0)], 0)]
+    return np.maximum(np.where(swept.is_junk[np.minimum(first, len(swept) - 1)], address, end), address)
+
+
+def _first_marked(marked: NDArray[np.bool_], first: NDArray[np.intp], last: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The first marked row in each [first, last); `last` if there is none."""
+    places = np.append(np.flatnonzero(marked), len(marked))
+    return np.minimum(places[np.searchsorted(places, first)], last)

@@ -1,0 +1,141 @@
+"""Call frame information (.eh_frame, .debug_frame) -> the address ranges that its FDEs describe.
+
+An FDE covers one function, or the cold part of one, from its first byte to its last: of an image without symbols it is
+the best evidence there is. Only the two address fields are read, so pyelftools' full parser is not needed: it takes
+7 s for the 46,000 FDEs of an amd64 vmlinux.
+
+    length (4; 0xffffffff: 8 more) | CIE id or pointer (4 or 8) | initial location | address range | instructions ...
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.elf_header import SHF_ALLOC, FileKind
+from kinst.targets.image import Image, Section
+
+_SHF_COMPRESSED: Final = 0x800
+_ABSOLUTE, _PC_RELATIVE = 0x00, 0x10  # DW_EH_PE_: how the value is meant, bits 4 to 6
+# DW_EH_PE_: how the value is stored, bits 0 to 3 (LSB Core 10.5.1).
+_FORMATS: Final = {0x0: "<Q", 0x2: "<H", 0x3: "<I", 0x4: "<Q", 0xA: "<h", 0xB: "<i", 0xC: "<q"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """One CIE or FDE: where its body starts (after the id) and ends, and the CIE it points to (None: it is one)."""
+
+    start: int
+    body: int
+    end: int
+    cie: int | None
+
+
+def frame_ranges(image: Image) -> NDArray[np.uint64]:
+    """(n, 2) address and size of what FDEs cover, in address order, inside code regions. Damaged parts are skipped.
+
+    An ET_REL file has none here (its addresses are still to be relocated), nor has a compressed .debug_frame.
+    """
+    if image.kind is FileKind.REL:
+        return np.zeros((0, 2), np.uint64)
+    found: list[tuple[int, int]] = []
+    for name in (".eh_frame", ".debug_frame"):
+        section = image.section(name)
+        if section is not None and not section.flags & _SHF_COMPRESSED:
+            found += _section_ranges(image, section)
+    ranges = np.array(sorted(set(found)) or np.zeros((0, 2)), np.uint64)
+    return ranges[_in_code(image, ranges)]
+
+
+def _in_code(image: Image, ranges: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    inside = np.zeros(len(ranges), np.bool_)
+    for region in image.code_regions:
+        offset = ranges[:, 0] - np.uint64(region.address)  # wraps round below the region: too large
+        inside |= (offset < region.size) & (ranges[:, 1] <= np.uint64(region.size)) & (ranges[:, 1] > 0)
+    return inside
+
+
+def _section_ranges(image: Image, section: Section) -> list[tuple[int, int]]:
+    content = image.data[section.offset : section.offset + section.size].tobytes()
+    is_eh = bool(section.flags & SHF_ALLOC)
+    encodings: dict[int, int | None] = {}
+    found = []
+    for record in _records(content, is_eh=is_eh):
+        if record.cie is None:
+            encodings[record.start] = _cie_encoding(content, record) if is_eh else _ABSOLUTE
+            continue
+        encoding = encodings.get(record.cie, None)
+        values = None if encoding is None else _range(content, record, encoding, section.address)
+        if values is not None:
+            found.append(values)
+    return found
+
+
+def _records(content: bytes, *, is_eh: bool) -> Iterator[_Record]:
+    """The records in order. .eh_frame's id is 0 for a CIE, else the distance back to it; .debug_frame's is -1, else its offset."""
+    position, size = 0, len(content)
+    while position + 8 <= size:
+        (length,) = struct.unpack_from("<I", content, position)
+        field, width = position + 4, 4
+        if length == 0xFFFFFFFF and position + 12 <= size:
+            (length,) = struct.unpack_from("<Q", content, field)
+            field, width = position + 12, 4 if is_eh else 8
+        end = field + length
+        if length == 0 or end > size or length < width:
+            # A zero length ends .eh_frame of one object file; the linker may have put another one's behind it.
+            position = field if length == 0 else size
+            continue
+        identity = int.from_bytes(content[field : field + width], "little")
+        is_cie = identity == (0 if is_eh else (1 << 8 * width) - 1)
+        yield _Record(position, field + width, end, None if is_cie else field - identity if is_eh else identity)
+        position = end
+
+
+def _cie_encoding(content: bytes, record: _Record) -> int | None:
+    """How the FDEs of a CIE store addresses: the byte that its augmentation's R stands for; None: cannot be told."""
+    version = content[record.body]
+    name_end = content.find(b"\0", record.body + 1, record.end)
+    if name_end < 0:
+        return None
+    augmentation = content[record.body + 1 : name_end]
+    if not augmentation.startswith(b"z"):
+        return _ABSOLUTE if not augmentation else None
+    position = name_end + 1
+    for _ in range(2):  # code and data alignment
+        position = _skip_leb128(content, position)
+    position = position + 1 if version == 1 else _skip_leb128(content, position)  # return address register
+    position = _skip_leb128(content, position)  # length of the augmentation data
+    for letter in augmentation[1:].decode("latin-1"):
+        if letter == "R" and position < record.end:
+            return content[position]
+        if letter == "L":
+            position += 1
+        elif letter == "P":
+            form = _FORMATS.get(content[position] & 0x0F) if position < record.end else None
+            if form is None:
+                return None
+            position += 1 + struct.calcsize(form)
+    return _ABSOLUTE
+
+
+def _skip_leb128(content: bytes, position: int) -> int:
+    while position < len(content) and content[position] & 0x80:
+        position += 1
+    return position + 1
+
+
+def _range(content: bytes, record: _Record, encoding: int, section_address: int) -> tuple[int, int] | None:
+    form, meaning = _FORMATS.get(encoding & 0x0F), encoding & 0x70
+    if form is None or meaning not in (_ABSOLUTE, _PC_RELATIVE):
+        return None
+    width = struct.calcsize(form)
+    if record.body + 2 * width > record.end:
+        return None
+    (start,) = struct.unpack_from(form, content, record.body)
+    size = int.from_bytes(content[record.body + width : record.body + 2 * width], "little")  # never signed
+    if meaning == _PC_RELATIVE:
+        start += section_address + record.body
+    return start & (1 << 64) - 1, size

@@ -1,0 +1,164 @@
+"""Spans of an image's code -> their instructions, over whatever does not decode.
+
+A dissector stops a range at bytes that are no instruction (amd64). Here the sweep resumes behind them, so that data in
+.text hides nothing that follows it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.code_shape import CODE_SHAPES, matches
+from kinst.targets.image import CodeRegion, Image
+from kinst.targets.instruction import Flow, Instructions, Reason
+
+Sweep = Callable[[NDArray[np.uint8], int, NDArray[np.int64]], Instructions]
+Spans = NDArray[np.uint64]  # (n, 2) start and end, ascending, not overlapping, each inside one code region
+
+_FILL_RUN: Final = 32  # so many equal filling bytes are no code: longer than any instruction or alignment
+_ROUNDS: Final = 64  # of resuming behind undecodable bytes, before what is left is cut into pieces
+_PIECE: Final = 1024  # their size; one piece gives up after another _ROUNDS
+_HEAD: Final = 8  # bytes of an instruction that patterns look at
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """Instructions in address order and what they look like; one row each. Rows need not be contiguous."""
+
+    instructions: Instructions
+    heads: NDArray[np.uint64]  # the first eight bytes
+    is_padding: NDArray[np.bool_]
+    is_junk: NDArray[np.bool_]  # not code: does not decode, or is read as data
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    @property
+    def address(self) -> NDArray[np.uint64]:
+        """Of each instruction."""
+        return self.instructions.address
+
+    @property
+    def end(self) -> NDArray[np.uint64]:
+        """Of each instruction: the address behind it."""
+        return self.instructions.address + self.instructions.size
+
+    @property
+    def is_terminator(self) -> NDArray[np.bool_]:
+        """Nothing falls through it."""
+        ends = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
+        return np.isin(self.instructions.flow, ends) | self.is_junk
+
+
+def without_fill(image: Image, spans: Spans) -> Spans:
+    """`spans` less long runs of filling bytes: 2 MB of 0xcc up to a huge page take longer to decode than they are worth."""
+    fill = np.array(CODE_SHAPES[image.facts.name].fill, np.uint8)
+    kept = []
+    for region in image.code_regions:
+        inside = _inside(spans, region)
+        for start, end in spans[inside].tolist():
+            first = region.offset + start - region.address
+            kept.append(_cut_runs(image.data[first : first + end - start], fill) + np.uint64(start))
+    return np.concatenate([np.zeros((0, 2), np.uint64), *kept])
+
+
+def _inside(spans: Spans, region: CodeRegion) -> NDArray[np.bool_]:
+    return spans[:, 0] - np.uint64(region.address) < np.uint64(region.size)  # wraps round below: not less
+
+
+def _cut_runs(code: NDArray[np.uint8], fill: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """(n, 2) offsets of what is left of some code between runs. A run starts and ends at an aligned address."""
+    changes = np.flatnonzero(code[1:] != code[:-1]) + 1
+    starts, ends = np.append(0, changes), np.append(changes, len(code))
+    starts = -(-starts // 8) * 8
+    is_run = (ends - starts >= _FILL_RUN) & np.isin(code[np.minimum(starts, len(code) - 1)], fill)
+    left = np.append(0, ends[is_run]), np.append(starts[is_run], len(code))
+    pairs = np.stack(left, axis=1)
+    return pairs[pairs[:, 0] < pairs[:, 1]].astype(np.uint64)
+
+
+def sweep_spans(image: Image, spans: Spans, sweep: Sweep) -> Swept:
+    """Every instruction of `spans`. `function` is the row of the span."""
+    parts = []
+    for region in image.code_regions:
+        rows = np.flatnonzero(_inside(spans, region))
+        if len(rows):
+            parts.append(_sweep_region(image, region, spans[rows], sweep, int(rows[0])))
+    return _joined(parts)
+
+
+def _sweep_region(image: Image, region: CodeRegion, spans: Spans, sweep: Sweep, first_row: int) -> Swept:
+    base, end = int(spans[0, 0]), int(spans[-1, 1])
+    offset = region.offset + base - region.address
+    code = image.data[offset : offset + end - base]
+    ranges = (spans - np.uint64(base)).astype(np.int64)
+    found = _sweep_on(code, base, ranges, sweep)
+    # What pieces and resumed ranges made of `function` does not matter: it is the span that holds the address.
+    function = np.searchsorted(spans[:, 0], found.address, "right") - 1 + first_row
+    return _described(image, replace(found, function=function.astype(np.int32)), code, base)
+
+
+def _sweep_on(code: NDArray[np.uint8], base: int, ranges: NDArray[np.int64], sweep: Sweep) -> Instructions:
+    """Sweep, and again from behind what did not decode, until all is done; what resists is cut to go on in parallel."""
+    parts = []
+    for _ in range(2):
+        for _ in range(_ROUNDS):
+            if not len(ranges):
+                break
+            found = sweep(code, base, ranges)
+            parts.append(found)
+            ranges = _unfinished(found, base, ranges)
+        ranges = _pieces(ranges)
+    joined = Instructions(
+        *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Instructions))
+    )
+    return joined.take(np.argsort(joined.address, kind="stable")) if len(parts) > 1 else joined
+
+
+def _unfinished(found: Instructions, base: int, ranges: NDArray[np.int64]) -> NDArray[np.int64]:
+    last = np.searchsorted(found.function, np.arange(len(ranges)), "right") - 1
+    if not len(found):
+        return ranges[:0]
+    reached = (found.address[last] + found.size[last] - np.uint64(base)).astype(np.int64)
+    went_on = (last >= 0) & (found.function[last] == np.arange(len(ranges)))
+    more = went_on & (reached < ranges[:, 1]) & (found.reason[last] == Reason.UNDECODABLE)
+    return np.stack([reached[more], ranges[more, 1]], axis=1)
+
+
+def _pieces(ranges: NDArray[np.int64]) -> NDArray[np.int64]:
+    cut = [(piece, min(piece + _PIECE, end)) for start, end in ranges.tolist() for piece in range(start, end, _PIECE)]
+    return np.array(cut, np.int64).reshape(-1, 2)
+
+
+def _described(image: Image, found: Instructions, code: NDArray[np.uint8], base: int) -> Swept:
+    padded = np.concatenate([code, np.zeros(_HEAD, np.uint8)])
+    windows = np.ndarray((len(code),), "<u8", padded, strides=(1,))
+    heads = windows[(found.address - np.uint64(base)).astype(np.intp)]
+    kept = np.uint64(2**64 - 1) >> (np.uint64(64) - np.minimum(found.size, _HEAD).astype(np.uint64) * np.uint64(8))
+    is_padding = matches(heads & kept, CODE_SHAPES[image.facts.name].padding)
+    is_junk = np.isin(found.reason, (Reason.UNDECODABLE, Reason.DATA))
+    return Swept(found, heads, is_padding, is_junk)
+
+
+def _joined(parts: list[Swept]) -> Swept:
+    if not parts:
+        empty = Instructions(
+            *(
+                np.zeros(0, kind)
+                for kind in (np.uint64, np.uint64, np.int32, np.uint8, np.uint8, np.uint8, np.uint8, np.uint8)
+            )
+        )
+        none = np.zeros(0, np.bool_)
+        return Swept(empty, np.zeros(0, np.uint64), none, none)
+    instructions = Instructions(
+        *(np.concatenate([getattr(part.instructions, field.name) for part in parts]) for field in fields(Instructions))
+    )
+    return Swept(
+        instructions,
+        np.concatenate([part.heads for part in parts]),
+        np.concatenate([part.is_padding for part in parts]),
+        np.concatenate([part.is_junk for part in parts]),
+    )
