@@ -20,6 +20,12 @@ WORDS: Final[Mapping[str, tuple[int, int]]] = {
         for segment, start in _SEGMENTS.items()
         for field, (offset, size) in _SEGMENT_FIELDS.items()
     },
+    # Control registers without what writing them does; the interface does it (flush the TLB, set the mode) to the
+    # running CPU, and crashes when the state of another one is written.
+    "state.cr0": (424, 8),
+    "state.cr3": (448, 8),
+    "state.cr4": (456, 8),
+    "state.efer": (592, 8),
     # Of the exception that UC_HOOK_INTR reports; is it a software interrupt (int n, int3)?
     "error_code": (5384, 4),
     "exception_is_int": (5388, 4),

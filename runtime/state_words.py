@@ -17,13 +17,14 @@ class StateWords:
         save: Callable[[], None] | None = None,
         restore: Callable[[], None] | None = None,
     ) -> None:
-        """`places`: name -> (offset, size) from `address` in host memory. For a CPU that is not saved, `save` copies its
-        state there and `restore` copies it back."""
-        self.names = frozenset(places)
-        self._words = {
-            name: (ctypes.c_uint64 if size == 8 else ctypes.c_uint32).from_address(address + offset)
-            for name, (offset, size) in places.items()
-        }
+        """`places`: name -> (offset, size) from `address` in host memory.
+
+        For a CPU that is not saved, `save` copies its state there and `restore` copies it back.
+        """
+        self.names = places.keys()
+        self._places = places
+        self._address = address
+        self._words: dict[str, ctypes.c_uint64 | ctypes.c_uint32] = {}
         self._save = save
         self._restore = restore
 
@@ -31,15 +32,23 @@ class StateWords:
         """The word's value."""
         if self._save is not None:
             self._save()
-        return int(self._words[name].value)
+        return int(self._word(name).value)
 
     def set(self, name: str, value: int) -> None:
         """Change the word; the value is cut to its size."""
         if self._save is not None:
             self._save()
-        self._words[name].value = value
+        self._word(name).value = value
         if self._restore is not None:
             self._restore()
+
+    def _word(self, name: str) -> ctypes.c_uint64 | ctypes.c_uint32:
+        word = self._words.get(name)
+        if word is None:
+            offset, size = self._places[name]
+            word = (ctypes.c_uint64 if size == 8 else ctypes.c_uint32).from_address(self._address + offset)
+            self._words[name] = word
+        return word
 
 
 def first_word(landmarks: Mapping[str, int], write: Callable[[str, int], None], snapshot: Callable[[], bytes]) -> int:

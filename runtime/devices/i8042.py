@@ -1,6 +1,7 @@
 """The PC's keyboard controller (Intel 8042): ports 0x60 and 0x64 -> self tests, a keyboard without keys, CPU reset."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from kinst.runtime.devices.device import Line
@@ -17,10 +18,28 @@ _TAKES_DATA: Final = frozenset({0x60, 0xD1, 0xD2, 0xD3, 0xD4})
 _TAKES_ARGUMENT: Final = frozenset({0xED, 0xF0, 0xF3})
 
 
-class I8042:
-    """The controller with a keyboard and no mouse; `reset` is what its reset line does."""
+@dataclass(slots=True)
+class _Port:
+    """One of the two ports."""
 
-    size = 5  # 0x60 to 0x64; the ports between belong to others
+    reads: Callable[[], int]
+    writes: Callable[[int], None]
+    size: int = field(default=1, init=False)
+
+    def read(self, offset: int, size: int) -> int:
+        """A byte."""
+        return self.reads()
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """A byte."""
+        self.writes(value & 0xFF)
+
+
+class I8042:
+    """The controller with a keyboard and no mouse; `reset` is what its reset line does.
+
+    Port 0x60 is `data`, port 0x64 `command`.
+    """
 
     def __init__(self, line: Line, reset: Callable[[], None]) -> None:
         self._line = line
@@ -30,24 +49,25 @@ class I8042:
         self._expects: int | None = None
         self._argument = False
         self._last_was_command = False
+        self.data = _Port(self._read_data, self._write_data)
+        self.command = _Port(self._status, self._controller)
 
-    def read(self, offset: int, size: int) -> int:
-        """Port 0x60: the next byte of the output buffer; 0x64: the status."""
-        if offset == 4:
-            status = _SYSTEM | _NOT_INHIBITED
-            status |= _COMMAND if self._last_was_command else 0
-            return status | (_OUTPUT_FULL if self._output else 0)
+    def _read_data(self) -> int:
+        """The next byte of the output buffer."""
         value = self._output.pop(0) if self._output else 0
         self._update_line()
         return value
 
-    def write(self, offset: int, size: int, value: int) -> None:
-        """Port 0x64: a command to the controller; 0x60: its data, or a command to the keyboard."""
-        self._last_was_command = offset == 4
-        if offset == 4:
-            self._controller(value)
-        elif self._expects is not None:
-            self._data(self._expects, value)
+    def _status(self) -> int:
+        status = _SYSTEM | _NOT_INHIBITED
+        status |= _COMMAND if self._last_was_command else 0
+        return status | (_OUTPUT_FULL if self._output else 0)
+
+    def _write_data(self, value: int) -> None:
+        """An argument of the controller's last command, or a command to the keyboard."""
+        self._last_was_command = False
+        if self._expects is not None:
+            self._argument_of(self._expects, value)
             self._expects = None
         else:
             self._keyboard(value)
@@ -57,6 +77,7 @@ class I8042:
         self._line(bool(self._output) and bool(self._command_byte & _KEYBOARD_INTERRUPT))
 
     def _controller(self, command: int) -> None:
+        self._last_was_command = True
         if command == 0x20:
             self._output.append(self._command_byte)
         elif command in _ANSWERS:
@@ -67,8 +88,9 @@ class I8042:
             self._command_byte = self._command_byte & ~0x10 | (0x10 if command == 0xAD else 0)
         elif command >= 0xF0 and not command & 1:
             self._reset()  # pulses the lines whose bits are clear; bit 0 is the CPU's reset
+        self._update_line()
 
-    def _data(self, command: int, value: int) -> None:
+    def _argument_of(self, command: int, value: int) -> None:
         if command == 0x60:
             self._command_byte = value
         elif command == 0xD1 and not value & 1:

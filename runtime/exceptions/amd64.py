@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.exceptions.amd64_segments import (
-    EFER_LMA,
     EFER_SCE,
     MODE_INTERRUPT_SHADOW,
     Segment,
@@ -21,8 +20,8 @@ from kinst.runtime.exceptions.amd64_segments import (
 )
 from kinst.runtime.exceptions.exception_model import Event, Outcome, Source, SystemRegister
 from kinst.runtime.machine import Cpu
-from kinst.runtime.paging.amd64 import CR4_LA57, is_canonical
-from kinst.runtime.paging.walker import PageFault, Registers
+from kinst.runtime.paging.amd64 import CR4_LA57, EFER_LMA, is_canonical
+from kinst.runtime.paging.walker import Access, PageFault, Registers
 
 # Vectors (SDM table 6-1).
 DEBUG, NMI, BREAKPOINT, INVALID_OPCODE, DOUBLE_FAULT = 1, 2, 3, 6, 8
@@ -96,7 +95,7 @@ class _DeliveryError(Exception):
 
 
 class Amd64Exceptions:
-    """See `ExceptionModel`. `processors` is how many CPUs CPUID should speak of."""
+    """See `ExceptionModel`."""
 
     armed: Final[Mapping[int, bytes]] = dict.fromkeys(range(1, _LONGEST + 1), b"\xcc")
     breakpoint_number: Final = BREAKPOINT
@@ -104,9 +103,9 @@ class Amd64Exceptions:
     system_registers: Final[frozenset[SystemRegister]] = frozenset()
     instructions: Final = frozenset({"syscall", "cpuid"})
 
-    def __init__(self, source: InterruptSource, processors: int = 1) -> None:
+    def __init__(self, source: InterruptSource) -> None:
         self._source = source
-        self._processors = processors
+        self.processors = 1  # how many CPUID speaks of
 
     def event(self, cpu: Cpu, event: Event) -> Outcome:
         """A vector, an undefined instruction, or hlt."""
@@ -128,6 +127,10 @@ class Amd64Exceptions:
             return self._raise(cpu, GENERAL_PROTECTION, 0)
         registers.set("cr2", fault.address)
         return self._raise(cpu, PAGE_FAULT, fault.code)
+
+    def nothing_there(self, cpu: Cpu, address: int, access: Access) -> PageFault | None:
+        """On a PC the bus floats: all ones."""
+        return None
 
     def pending(self, cpu: Cpu) -> int | None:
         """NMI first, then what the controllers offer if IF is set and no shadow covers the next instruction."""
@@ -218,11 +221,11 @@ class Amd64Exceptions:
     def _identify(self, cpu: Cpu) -> bool:
         """CPUID leaf 1 with this CPU's APIC number in EBX 31:24; the other leaves are Unicorn's."""
         registers = cpu.registers
-        if self._processors == 1 or registers.get("rax") & 0xFFFF_FFFF != 1:
+        if self.processors == 1 or registers.get("rax") & 0xFFFF_FFFF != 1:
             return False
         os_xsave = (registers.get("cr4") >> 18 & 1) << 27
         registers.set("rax", _CPUID_1["rax"])
-        registers.set("rbx", cpu.number << 24 | self._processors << 16 | 0x800)
+        registers.set("rbx", cpu.number << 24 | self.processors << 16 | 0x800)
         registers.set("rcx", _CPUID_1["rcx"] | os_xsave)
         registers.set("rdx", _CPUID_1["rdx"] | 1 << 28)  # HTT: EBX 23:16 counts
         return True

@@ -7,6 +7,7 @@ mode that they imply) goes to the words of the CPU's state that QEMU keeps them 
 from dataclasses import dataclass
 from typing import Final
 
+from kinst.runtime.paging.amd64 import CR0_PG, CR0_WP, CR4_PAE, EFER_LMA
 from kinst.runtime.paging.walker import Registers
 
 # A segment descriptor (Intel SDM volume 3, figure 3-8), and 3.4.5.1 for the type of code and data:
@@ -38,10 +39,10 @@ MODE_LONG: Final = 1 << 14
 MODE_CS64: Final = 1 << 15
 
 EFER_SCE: Final = 1 << 0
-EFER_LMA: Final = 1 << 10
-CR0_RESET: Final = 0x6000_0010
+EFER_LME: Final = 1 << 8
+CR0_CACHES_OFF: Final = 0x6000_0000
+CR0_ET: Final = 1 << 4
 CR0_PE: Final = 1 << 0
-CR0_PG: Final = 1 << 31
 _DATA_SEGMENTS: Final = ("ds", "es", "ss", "fs", "gs")
 
 
@@ -108,16 +109,15 @@ def load_null_stack(registers: Registers, privilege: int) -> None:
 
 def enter_protected_mode(registers: Registers, code: int, data: int) -> None:
     """32-bit protected mode without paging and with flat segments, as boot loaders hand over; selectors as given."""
-    _leave_long_mode(registers, CR0_RESET & ~0x6000_0000 | CR0_PE)
+    _set_control(registers, _Control(cr0=CR0_ET | CR0_PE))
     load_segment(registers, "cs", Segment(code, 0, 0xFFFF_FFFF, _CODE_SEGMENT | BIG | GRANULAR))
-    for name in _DATA_SEGMENTS:
-        load_segment(registers, name, Segment(data, 0, 0xFFFF_FFFF, _DATA_SEGMENT | BIG | GRANULAR))
+    _load_flat_data(registers, data)
     registers.set("hflags", MODE_PROTECTED | MODE_CS32 | MODE_SS32)
 
 
 def enter_real_mode(registers: Registers, page: int) -> None:
     """Real mode at the start of a 4 KiB page below 1 MiB, as a start-up IPI leaves a CPU (SDM volume 3, 8.4.4.1)."""
-    _leave_long_mode(registers, CR0_RESET)
+    _set_control(registers, _Control(cr0=CR0_CACHES_OFF | CR0_ET))
     load_segment(registers, "cs", Segment(page << 8, page << 12, 0xFFFF, _CODE_SEGMENT))
     for name in _DATA_SEGMENTS:
         load_segment(registers, name, Segment(0, 0, 0xFFFF, _DATA_SEGMENT))
@@ -125,14 +125,35 @@ def enter_real_mode(registers: Registers, page: int) -> None:
     registers.set("rip", 0)
 
 
-def _leave_long_mode(registers: Registers, cr0: int) -> None:
-    """Unicorn starts in 64-bit mode, which only clearing CR0.PG takes back (SDM volume 3, 9.8.5.4)."""
-    registers.set("cr4", 0)
-    registers.set("cr0", CR0_PG | CR0_PE)
-    registers.set("cr0", cr0)
-    registers.set("efer", 0)
-    registers.set("cr3", 0)
+def enter_long_mode(registers: Registers, tables: int) -> None:
+    """64-bit mode at privilege 0 with the page tables at physical address `tables`."""
+    cr0 = CR0_PG | CR0_WP | CR0_ET | CR0_PE
+    _set_control(registers, _Control(cr0=cr0, cr3=tables, cr4=CR4_PAE, efer=EFER_LME | EFER_LMA))
+    registers.set("hflags", MODE_PROTECTED | MODE_LONG)
+    load_flat_code(registers, 0x10)
+    _load_flat_data(registers, 0x18)
+
+
+@dataclass(frozen=True, slots=True)
+class _Control:
+    cr0: int
+    cr3: int = 0
+    cr4: int = 0
+    efer: int = 0
+
+
+def _set_control(registers: Registers, control: _Control) -> None:
+    """The CPU need not be the running one, and nothing is in its TLB yet; the caller sets the mode."""
+    registers.set("state.cr0", control.cr0)
+    registers.set("state.cr3", control.cr3)
+    registers.set("state.cr4", control.cr4)
+    registers.set("state.efer", control.efer)
     registers.set("rflags", 2)
     for table in ("gdtr", "idtr"):
         registers.set(f"{table}.base", 0)
         registers.set(f"{table}.limit", 0xFFFF)
+
+
+def _load_flat_data(registers: Registers, selector: int) -> None:
+    for name in _DATA_SEGMENTS:
+        load_segment(registers, name, Segment(selector, 0, 0xFFFF_FFFF, _DATA_SEGMENT | BIG | GRANULAR))

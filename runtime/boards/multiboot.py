@@ -1,0 +1,141 @@
+"""What a boot loader tells a kernel: a multiboot 1 header or PVH note -> start address and information in memory.
+
+Multiboot specification 0.6.96, sections 3.1 to 3.3; PVH as in Xen's public/arch-x86/hvm/start_info.h.
+"""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+from kinst.targets.elf_header import SECTION_HEADER, SHF_ALLOC, SHT_NOTE, SHT_STRTAB, SHT_SYMTAB
+from kinst.targets.image import Image
+
+MULTIBOOT_MAGIC: Final = 0x1BAD_B002
+LOADER_MAGIC: Final = 0x2BAD_B002  # in EAX
+_SEARCHED: Final = 8192  # the header is in the first so many bytes of the file
+_PVH_MAGIC: Final = 0x336E_C578
+_NOTE_PHYS32_ENTRY: Final = 18
+_LOADER_NAME: Final = b"kinst-run\0"
+_PAGE: Final = 4096
+
+
+class MemoryKind(IntEnum):
+    """As BIOS call E820 numbers them; multiboot and PVH do too."""
+
+    AVAILABLE = 1
+    RESERVED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRange:
+    """A row of the memory map."""
+
+    start: int
+    size: int
+    kind: MemoryKind
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes for the guest's memory."""
+
+    address: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Information:
+    """What to write before the start, and where the information itself is."""
+
+    address: int
+    pieces: tuple[Piece, ...]
+
+
+def has_multiboot_header(image: Image) -> bool:
+    """Whether there is a header: magic, flags and checksum add up to 0, 4-aligned."""
+    words = image.data[: min(_SEARCHED, len(image.data)) & ~3].view("<u4")
+    for at in np.flatnonzero(words == MULTIBOOT_MAGIC):
+        if at + 2 < len(words) and int(words[at : at + 3].astype(np.uint64).sum()) & 0xFFFF_FFFF == 0:
+            return True
+    return False
+
+
+def pvh_entry(image: Image) -> int | None:
+    """The physical 32-bit entry that a Xen note gives; None without one."""
+    for section in image.sections:
+        if section.kind != SHT_NOTE:
+            continue
+        content = image.data[section.offset : section.offset + section.size].tobytes()
+        at = 0
+        while at + 12 <= len(content):
+            name_size, size, kind = struct.unpack_from("<III", content, at)
+            start = at + 12 + (name_size + 3 & ~3)
+            if kind == _NOTE_PHYS32_ENTRY and content[at + 12 : at + 16] == b"Xen\0":
+                return int.from_bytes(content[start : start + size][:8], "little")
+            at = start + (size + 3 & ~3)
+    return None
+
+
+def multiboot_information(
+    image: Image, command_line: str, memory: tuple[MemoryRange, ...], at: int, free: int
+) -> Information:
+    """The structure at `at` (below 1 MiB), its tables behind it, and the image's symbol tables from `free` on.
+
+    A kernel's debugger reads symbols through the section headers, as after GRUB. Only symbol and string tables are
+    loaded, not debug information, and sections of our own stay out: a patched image is told what the original is.
+
+        0 flags   4 mem_lower  8 mem_upper  12 boot_device  16 cmdline  20 mods_count  24 mods_addr  28 ELF: num, size,
+        addr, shndx   44 mmap_length  48 mmap_addr  52 drives (2)  60 config_table  64 boot_loader_name ...
+    """
+    headers, tables = _sections(image, free)
+    rows = b"".join(struct.pack("<IQQI", 20, row.start, row.size, row.kind) for row in memory)
+    parts = (command_line.encode() + b"\0", _LOADER_NAME, rows, headers.tobytes())
+    addresses = []
+    position = at + 128
+    for part in parts:
+        addresses.append(position)
+        position += len(part) + 15 & ~15
+    upper = max((row.size for row in memory if row.start == 1 << 20), default=0)
+    names = min(image.header.shstrndx, len(headers))
+    structure = struct.pack(
+        "<3I4xI8x4I2I12xI",
+        0x001 | 0x004 | 0x040 | 0x200 | (0x020 if len(headers) else 0),
+        memory[0].size >> 10,
+        upper >> 10,
+        addresses[0],
+        *(len(headers), SECTION_HEADER.itemsize, addresses[3], names),
+        *(len(rows), addresses[2]),
+        addresses[1],
+    )
+    texts = (Piece(address, part) for address, part in zip(addresses, parts, strict=True))
+    return Information(at, (Piece(at, structure), *texts, *tables))
+
+
+def _sections(image: Image, free: int) -> tuple[np.ndarray, tuple[Piece, ...]]:
+    """The section headers, with addresses for the tables that are loaded; and these tables."""
+    kept = [section for section in image.sections if not section.name.startswith(".kinst.")]
+    offset = image.header.shoff
+    headers = image.data[offset : offset + len(kept) * SECTION_HEADER.itemsize].view(SECTION_HEADER).copy()
+    pieces = []
+    position = free + _PAGE - 1 & -_PAGE
+    for section, header in zip(kept, headers, strict=False):
+        if section.kind not in (SHT_SYMTAB, SHT_STRTAB) or section.flags & SHF_ALLOC:
+            continue
+        header["address"] = position
+        pieces.append(Piece(position, image.data[section.offset : section.offset + section.size].tobytes()))
+        position += section.size + 15 & ~15
+    return headers, tuple(pieces)
+
+
+def pvh_information(command_line: str, memory: tuple[MemoryRange, ...], at: int) -> Information:
+    """struct hvm_start_info, version 1, with the memory map and the command line behind it.
+
+    0 magic  4 version  8 flags  12 nr_modules  16 modlist  24 cmdline  32 rsdp  40 memmap  48 entries  52 reserved
+    """
+    rows = b"".join(struct.pack("<QQII", row.start, row.size, row.kind, 0) for row in memory)
+    table, text = at + 64, at + 64 + len(rows)
+    structure = struct.pack("<IIIIQQQQII", _PVH_MAGIC, 1, 0, 0, 0, text, 0, table, len(memory), 0)
+    return Information(at, (Piece(at, structure), Piece(table, rows), Piece(text, command_line.encode() + b"\0")))

@@ -1,0 +1,218 @@
+"""pc-amd64 as code: its devices, its interrupts, and how multiboot, PVH and plain 64-bit images start on it."""
+
+from typing import Final
+
+from kinst.runtime.boards.multiboot import (
+    LOADER_MAGIC,
+    Information,
+    MemoryKind,
+    MemoryRange,
+    has_multiboot_header,
+    multiboot_information,
+    pvh_entry,
+    pvh_information,
+)
+from kinst.runtime.devices.device import Device
+from kinst.runtime.devices.i8042 import I8042
+from kinst.runtime.devices.lapic import LocalApics, Wiring
+from kinst.runtime.devices.pic8259 import Pic8259
+from kinst.runtime.devices.pit8254 import Pit8254, SpeakerPort
+from kinst.runtime.devices.port_io import AcpiPowerControl, DebugExit, PostCode, ResetControl
+from kinst.runtime.devices.rtc import Rtc
+from kinst.runtime.devices.uart16550 import Uart16550
+from kinst.runtime.exceptions.amd64 import EXTERNAL, Amd64Exceptions
+from kinst.runtime.exceptions.amd64_segments import enter_long_mode, enter_protected_mode, enter_real_mode
+from kinst.runtime.loader import Loaded
+from kinst.runtime.machine import BoardFactory, Cpu, Machine
+from kinst.runtime.paging.amd64 import LARGE, PRESENT, WRITABLE, Amd64Walker
+from kinst.targets.machines.machine import Space
+
+_INFORMATION: Final = 0x1_0000  # where the loader's information is: low memory that no kernel starts in
+_TABLES: Final = 0x7_0000  # page tables of images that start in 64-bit mode
+_STACK: Final = 0x9_F000
+_BIOS_DATA, _VIDEO, _BIOS, _HIGH = 0x9_FC00, 0xA_0000, 0xF_0000, 0x10_0000
+_DEFAULT_COMMAND_LINE: Final = "console=com0"  # GNU Mach prints on the serial line only if told so
+
+# GRUB's segments, which the multiboot specification leaves open.
+_CODE32, _DATA32 = 0x10, 0x18
+_LINE_INTR, _LINE_NMI, _LINE_APIC = 0, 1, 2
+
+_CMOS_EQUIPMENT, _CMOS_EXTENDED, _CMOS_ABOVE_16M, _CMOS_CPUS = 0x14, 0x30, 0x34, 0x5F
+
+
+class _Interrupts:
+    """`InterruptSource`: each CPU's local APIC first, then the PIC on the boot CPU."""
+
+    pic: Pic8259
+    apics: LocalApics
+
+    def pending(self, cpu: int) -> int | None:
+        vector = self.apics.pending(cpu)
+        if vector is None and cpu == 0 and self.pic.asserted and self.apics.takes_external(0):
+            return EXTERNAL
+        return vector
+
+    def acknowledge(self, cpu: int, pending: int) -> int:
+        return self.pic.acknowledge() if pending == EXTERNAL else self.apics.acknowledge(cpu)
+
+
+class PcAmd64:
+    """See `Board`."""
+
+    def __init__(self) -> None:
+        self._interrupts = _Interrupts()
+        self._waiting: set[int] = set()  # CPUs that wait for a start-up IPI
+        self.walker = Amd64Walker()
+        self.exceptions = Amd64Exceptions(self._interrupts)
+
+    def start(self, machine: Machine, image: Loaded) -> None:
+        """Devices, then the boot CPU as the image's header asks for it; the others wait for a start-up IPI."""
+        self.exceptions.processors = len(machine.cpus)
+        self._attach_interrupts(machine)
+        self._attach_devices(machine)
+        self._waiting = {cpu.number for cpu in machine.cpus[1:]}
+        for cpu in machine.cpus[1:]:
+            enter_real_mode(cpu.registers, 0)
+        _start_image(machine, image)
+
+    def _attach_interrupts(self, machine: Machine) -> None:
+        pic = Pic8259(machine.cpus[0].line(_LINE_INTR))
+        wirings = [
+            Wiring(
+                interrupt=cpu.line(_LINE_APIC),
+                nmi=cpu.line(_LINE_NMI),
+                init=lambda cpu=cpu: self._stop(cpu),  # type: ignore[misc]
+                start_up=lambda vector, cpu=cpu: self._start_up(cpu, vector),  # type: ignore[misc]
+            )
+            for cpu in machine.cpus
+        ]
+        apics = LocalApics(machine.clock, wirings, lambda: machine.current.number)
+        self._interrupts.pic, self._interrupts.apics = pic, apics
+        _attach(machine, "pic", pic.master_ports)
+        _attach(machine, "pic2", pic.slave_ports)
+        _attach(machine, "pic-trigger", pic.trigger_ports)
+        _attach(machine, "lapic", apics)
+        machine.attach_timed(apics)
+
+    def _attach_devices(self, machine: Machine) -> None:
+        pic, clock = self._interrupts.pic, machine.clock
+
+        def line_of(name: str) -> int:
+            interrupt = machine.facts.devices[name].interrupt
+            assert interrupt is not None
+            return interrupt
+
+        pit = Pit8254(clock, pic.line(line_of("timer")))
+        rtc = Rtc(clock, pic.line(line_of("rtc")), _cmos(machine))
+        keyboard = I8042(pic.line(line_of("keyboard")), machine.power_off)
+        console = Uart16550(machine, pic.line(line_of("console")))
+        for timed in (pit, rtc, console):
+            machine.attach_timed(timed)
+        devices: dict[str, Device] = {
+            "console": console,
+            "timer": pit,
+            "speaker": SpeakerPort(pit, clock),
+            "rtc": rtc,
+            "keyboard": keyboard.data,
+            "keyboard-command": keyboard.command,
+            "post": PostCode(),
+            "exit": DebugExit(machine.power_off),
+            "power": AcpiPowerControl(machine.power_off),
+            "reset": ResetControl(machine.power_off),
+        }
+        for name, device in devices.items():
+            _attach(machine, name, device)
+
+    def _stop(self, cpu: Cpu) -> None:
+        """INIT: the CPU waits for a start-up IPI. The boot CPU's would start the BIOS again, which we do not have."""
+        if cpu.number == 0:
+            return
+        cpu.power_off()
+        self._waiting.add(cpu.number)
+
+    def _start_up(self, cpu: Cpu, vector: int) -> None:
+        """A start-up IPI; one that comes twice, as kernels send it, is ignored by a CPU that runs."""
+        if cpu.number not in self._waiting:
+            return
+        self._waiting.discard(cpu.number)
+        enter_real_mode(cpu.registers, vector)
+        cpu.power_on()
+
+
+BOARD: BoardFactory = PcAmd64
+
+
+def _attach(machine: Machine, name: str, device: Device) -> None:
+    facts = machine.facts.devices[name]
+    if facts.space is Space.PORTS:
+        machine.attach_ports(device, facts.address)
+    else:
+        machine.attach(device, facts.address)
+
+
+def _cmos(machine: Machine) -> dict[int, int]:
+    """What a BIOS leaves in CMOS memory: memory sizes in KiB and 64 KiB units, and QEMU's count of further CPUs."""
+    extended = min((machine.ram_size >> 10) - 1024, 0xFFFF)
+    above = max(machine.ram_size - (16 << 20) >> 16, 0)
+    words = {0x15: 640, 0x17: extended, _CMOS_EXTENDED: extended, _CMOS_ABOVE_16M: min(above, 0xFFFF)}
+    bytes_ = {at + part: word >> 8 * part & 0xFF for at, word in words.items() for part in (0, 1)}
+    return bytes_ | {_CMOS_EQUIPMENT: 0x06, _CMOS_CPUS: len(machine.cpus) - 1}
+
+
+def memory_map(ram_size: int) -> tuple[MemoryRange, ...]:
+    """RAM with the hole that the first PC made."""
+    available, reserved = MemoryKind.AVAILABLE, MemoryKind.RESERVED
+    return (
+        MemoryRange(0, _BIOS_DATA, available),
+        MemoryRange(_BIOS_DATA, _VIDEO - _BIOS_DATA, reserved),
+        MemoryRange(_BIOS, _HIGH - _BIOS, reserved),
+        MemoryRange(_HIGH, ram_size - _HIGH, available),
+        MemoryRange(0xFFFC_0000, 0x4_0000, reserved),
+    )
+
+
+def _start_image(machine: Machine, image: Loaded) -> None:
+    """As multiboot 1 says where there is its header, else as PVH, else at the entry point in 64-bit mode."""
+    command_line = _DEFAULT_COMMAND_LINE if machine.command_line is None else machine.command_line
+    memory = memory_map(machine.ram_size)
+    registers = machine.cpus[0].registers
+    note = pvh_entry(image.image)
+    if has_multiboot_header(image.image):
+        information = multiboot_information(image.image, command_line, memory, _INFORMATION, image.end)
+        entry = image.entry
+        registers.set("rax", LOADER_MAGIC)
+    elif note is not None:
+        information = pvh_information(command_line, memory, _INFORMATION)
+        entry = note
+    else:
+        _start_in_long_mode(machine, image)
+        return
+    _write(machine, information)
+    enter_protected_mode(registers, _CODE32, _DATA32)
+    registers.set("rbx", information.address)
+    registers.set("rip", entry)
+
+
+def _write(machine: Machine, information: Information) -> None:
+    for piece in information.pieces:
+        machine.memory.write(piece.address, piece.data)
+
+
+def _start_in_long_mode(machine: Machine, image: Loaded) -> None:
+    """64-bit mode with the first 4 GiB seen at 0 and at the top half of the last 2 GiB, where kernels are linked."""
+    table = PRESENT | WRITABLE
+    root, low, high, gigabytes = (_TABLES + 0x1000 * number for number in range(4))
+    entries = {root: low | table, root + 8 * 511: high | table}
+    for number in range(4):
+        directory = gigabytes + 0x1000 * number
+        entries[low + 8 * number] = directory | table
+        if number < 2:
+            entries[high + 8 * (510 + number)] = directory | table
+        for page in range(512):
+            entries[directory + 8 * page] = (number << 30 | page << 21) | table | LARGE
+    for address, entry in entries.items():
+        machine.memory.store(address, 8, entry)
+    registers = machine.cpus[0].registers
+    enter_long_mode(registers, root)
+    registers.set("rsp", _STACK)
+    registers.set("rip", image.entry)
