@@ -1,0 +1,274 @@
+"""A plan -> which header bytes change, and what is appended after the end of the original file.
+
+The appended part, each piece aligned:
+
+    trampolines            a multiple of a page; the new PT_LOAD
+    program headers        only where no spare entry was found and the table had to move
+    manifest               .kinst.manifest
+    section names          .kinst.shstrtab: begins with the original's bytes, so that .shstrtab itself never moves
+    symbols and names      only with --trampoline-symbols: copies of .symtab and .strtab, extended
+    section headers        the original rows, then the new ones
+
+Nothing before the original end moves. LIEF's builder is not used: it moves headers and .bss (facts/emulation.md).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.plan import Plan
+from kinst.rewriter.slots import CHUNK
+from kinst.targets.elf_header import (
+    ELF_HEADER,
+    PF_X,
+    PN_XNUM,
+    PROGRAM_HEADER,
+    PT_LOAD,
+    SECTION_HEADER,
+    SHF_ALLOC,
+    SHF_EXECINSTR,
+    SHN_LORESERVE,
+    SHT_PROGBITS,
+    SHT_STRTAB,
+    SHT_SYMTAB,
+    read_elf_header,
+    read_program_headers,
+    read_section_headers,
+)
+from kinst.targets.errors import ImageError
+from kinst.targets.manifest import SECTION, Manifest, manifest_parts
+from kinst.targets.symbols import STT_FUNC, SYMBOL
+
+TEXT_SECTION: Final = ".kinst.text"
+NAMES_SECTION: Final = ".kinst.shstrtab"
+PT_NULL: Final = 0
+PT_PHDR: Final = 6
+PT_GNU_STACK: Final = 0x6474E551
+_PF_R: Final = 4
+_STB_GLOBAL_FUNC: Final = 1 << 4 | STT_FUNC
+
+# Entries that no loader of kernels or firmware reads, the best first. A PT_NOTE is none: QEMU and Xen boot by it.
+SPARE: Final = (PT_NULL, PT_GNU_STACK)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes that belong together: what they are, their file offset, and the bytes in parts."""
+
+    what: str
+    offset: int
+    parts: tuple[memoryview, ...]
+
+    @property
+    def size(self) -> int:
+        """Of all parts."""
+        return sum(len(part) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the patched file has beside the original bytes and the patches at the sites."""
+
+    manifest: Manifest
+    changes: tuple[Piece, ...]  # header bytes changed in place
+    appended: tuple[Piece, ...]  # in file order, with zeros between them
+
+
+class _Tail:
+    """The pieces after the original end, in order."""
+
+    def __init__(self, end: int) -> None:
+        self.end = end
+        self.pieces: list[Piece] = []
+
+    def add(self, what: str, alignment: int, *parts: memoryview) -> tuple[int, int]:
+        """Append at the next multiple of `alignment`; the file offset and the size."""
+        piece = Piece(what, self.end + -self.end % alignment, parts)
+        self.pieces.append(piece)
+        self.end = piece.offset + piece.size
+        return piece.offset, piece.size
+
+
+def lay_out(plan: Plan, original_sha256: str, *, trampoline_symbols: bool = False) -> Layout:
+    """Decide every byte outside the sites."""
+    data = plan.image.data
+    tail = _Tail(len(data))
+    offset, _ = tail.add("trampolines", CHUNK, plan.trampolines.data)
+    headers, entries = _program_headers(plan, tail, offset)
+    restore = [(0, data[: ELF_HEADER.size].tobytes())]
+    restore += [(piece.offset, data[piece.offset : piece.offset + piece.size].tobytes()) for piece in entries]
+    manifest = replace(plan.manifest, original_sha256=original_sha256, restore=tuple(restore))
+    sections = _sections(plan, tail, offset, manifest, trampoline_symbols=trampoline_symbols)
+    header = Piece("ELF header", 0, (memoryview(_elf_header(data, headers, sections)),))
+    return Layout(manifest, (header, *entries), tuple(tail.pieces))
+
+
+def _program_headers(plan: Plan, tail: _Tail, offset: int) -> tuple[tuple[int, int], tuple[Piece, ...]]:
+    """((e_phoff, e_phnum), the entry rewritten in place if one was spare).
+
+    A moved table follows the trampolines inside the new segment, so that a PT_PHDR stays true. It is sorted into the
+    loadable segments by address, as the ELF specification asks; a spare entry stays where it is, which QEMU, U-Boot,
+    GRUB and binutils accept.
+    """
+    data = plan.image.data
+    header = read_elf_header(data)
+    rows = read_program_headers(data, header).copy()
+    at = _spare(rows)
+    if at is not None:
+        place = header.phoff + at * PROGRAM_HEADER.itemsize
+        entry = Piece(f"program header {at}", place, (memoryview(_segment(plan, offset, 0).tobytes()),))
+        return (header.phoff, header.phnum), (entry,)
+    if header.phnum + 1 >= PN_XNUM:
+        raise ImageError(f"{plan.image.path}: {header.phnum} program headers leave no room for one more")
+    moved = _extended_table(plan, rows, offset)
+    phoff, _ = tail.add("program headers", 8, memoryview(moved.tobytes()))
+    return (phoff, len(moved)), ()
+
+
+def _extended_table(plan: Plan, rows: NDArray[np.void], offset: int) -> NDArray[np.void]:
+    """The program headers with one more, as they stand behind the trampolines at file offset `offset`."""
+    size = (len(rows) + 1) * PROGRAM_HEADER.itemsize
+    new = _segment(plan, offset, size)
+    higher = np.flatnonzero((rows["kind"] == PT_LOAD) & (rows["address"] > new["address"]))
+    moved = np.insert(rows, int(higher[0]) if len(higher) else _after_last_load(rows), new)
+    itself = moved["kind"] == PT_PHDR
+    moved["offset"][itself] = offset + plan.placement.size
+    moved["size"][itself] = moved["file_size"][itself] = size
+    moved["address"][itself] = plan.placement.end
+    moved["load_address"][itself] = plan.placement.load_address + plan.placement.size
+    return moved
+
+
+def _spare(rows: NDArray[np.void]) -> int | None:
+    for kind in SPARE:
+        found = np.flatnonzero(rows["kind"] == kind)
+        if len(found):
+            return int(found[-1])
+    return None
+
+
+def _after_last_load(rows: NDArray[np.void]) -> int:
+    loads = np.flatnonzero(rows["kind"] == PT_LOAD)
+    return int(loads[-1]) + 1 if len(loads) else len(rows)
+
+
+def _segment(plan: Plan, offset: int, headers_size: int) -> NDArray[np.void]:
+    """The PT_LOAD of the trampolines: readable and executable, congruent to its file offset modulo a page."""
+    place, size = plan.placement, plan.placement.size + headers_size
+    row = np.zeros((), PROGRAM_HEADER)
+    values = (PT_LOAD, _PF_R | PF_X, offset, place.address, place.load_address, size, size, CHUNK)
+    for name, value in zip(PROGRAM_HEADER.names or (), values, strict=True):
+        row[name] = value
+    return row
+
+
+@dataclass(frozen=True, slots=True)
+class _SectionTable:
+    offset: int
+    count: int
+    names_index: int
+
+
+def _sections(plan: Plan, tail: _Tail, text: int, manifest: Manifest, *, trampoline_symbols: bool) -> _SectionTable:
+    data = plan.image.data
+    header = read_elf_header(data)
+    rows = read_section_headers(data, header).copy()
+    if not len(rows):
+        rows = np.zeros(1, SECTION_HEADER)  # row 0 is reserved; an image without sections has not even that
+    names = _Names(_bytes_of(data, rows, header.shstrndx))
+    text_index = len(rows)
+    code = _section(names.add(TEXT_SECTION), SHT_PROGBITS, text, plan.placement.size, CHUNK)
+    code["address"], code["flags"] = plan.placement.address, SHF_ALLOC | SHF_EXECINSTR
+    new = [
+        code,
+        _section(names.add(SECTION), SHT_PROGBITS, *tail.add("manifest", 8, *manifest_parts(manifest)), 8),
+    ]
+    if trampoline_symbols:
+        new += _symbol_tables(plan, tail, rows, names, text_index)
+    index = len(rows) + len(new)
+    name = names.add(NAMES_SECTION)
+    new.append(_section(name, SHT_STRTAB, *tail.add("section names", 1, memoryview(names.data)), 1))
+    table = np.concatenate([rows, np.array(new)])
+    if len(table) >= SHN_LORESERVE:
+        raise ImageError(f"{plan.image.path}: {len(rows)} sections leave no room for {len(new)} more")
+    offset, _ = tail.add("section headers", 8, memoryview(table.tobytes()))
+    return _SectionTable(offset, len(table), index)
+
+
+class _Names:
+    """A string table that begins with the original's bytes."""
+
+    def __init__(self, original: bytes) -> None:
+        self.data = original or b"\0"
+        if self.data[-1]:
+            self.data += b"\0"
+
+    def add(self, name: str) -> int:
+        """Append a name; its offset."""
+        offset = len(self.data)
+        self.data += name.encode() + b"\0"
+        return offset
+
+
+def _section(name: int, kind: int, offset: int, size: int, alignment: int) -> NDArray[np.void]:
+    row = np.zeros((), SECTION_HEADER)
+    row["name"], row["kind"], row["offset"], row["size"], row["alignment"] = name, kind, offset, size, alignment
+    return row
+
+
+def _bytes_of(data: NDArray[np.uint8], rows: NDArray[np.void], index: int) -> bytes:
+    start, size = int(rows["offset"][index]), int(rows["size"][index])
+    return data[start : start + size].tobytes() if index else b""
+
+
+def _symbol_tables(
+    plan: Plan, tail: _Tail, rows: NDArray[np.void], names: _Names, text_index: int
+) -> Sequence[NDArray[np.void]]:
+    """Extended copies of .symtab and .strtab; `rows` then points at the copies. New rows where the image has none.
+
+    The new symbols are global: a local one may not follow the globals (sh_info), and the originals keep their indexes.
+    """
+    found = np.flatnonzero(rows["kind"] == SHT_SYMTAB)
+    table = int(found[0]) if len(found) else 0
+    strings = int(rows["link"][table]) if table else 0
+    old = _bytes_of(plan.image.data, rows, table) or bytes(SYMBOL.itemsize)
+    symbols, text = trampoline_symbols_of(plan, text_index, _bytes_of(plan.image.data, rows, strings) or b"\0")
+    places = tail.add("symbols", 8, memoryview(old), memoryview(symbols.tobytes()))
+    string_places = tail.add("symbol names", 1, memoryview(text))
+    if table:
+        rows["offset"][table], rows["size"][table] = places
+        rows["offset"][strings], rows["size"][strings] = string_places
+        return []
+    symtab = _section(names.add(".symtab"), SHT_SYMTAB, *places, 8)
+    # text, manifest, then these two
+    symtab["link"], symtab["info"], symtab["entry_size"] = text_index + 3, 1, SYMBOL.itemsize
+    return [symtab, _section(names.add(".strtab"), SHT_STRTAB, *string_places, 1)]
+
+
+def trampoline_symbols_of(plan: Plan, section: int, strings: bytes) -> tuple[NDArray[np.void], bytes]:
+    """Symbols `kinst$<function>+<offset>`, one a trampoline, and the string table extended by their names."""
+    manifest = plan.manifest
+    sites = manifest.sites
+    starts = manifest.functions["address"][sites["function"]]
+    names = [manifest.function_name(row) for row in range(len(manifest.functions))]
+    offsets = (sites["address"] - starts).tolist()
+    functions = sites["function"].tolist()
+    encoded = [f"kinst${names[row]}+{offset}\0".encode() for row, offset in zip(functions, offsets, strict=True)]
+    symbols = np.zeros(len(sites), SYMBOL)
+    lengths = np.fromiter(map(len, encoded), np.uint64, len(encoded))
+    symbols["name"] = len(strings) + np.cumsum(lengths) - lengths
+    symbols["info"], symbols["section"] = _STB_GLOBAL_FUNC, section
+    symbols["value"], symbols["size"] = sites["trampoline"], plan.image.facts.slot_size
+    return symbols, strings + b"".join(encoded)
+
+
+def _elf_header(data: NDArray[np.uint8], program_headers: tuple[int, int], sections: _SectionTable) -> bytes:
+    """The ELF header with new e_phoff, e_phnum and section table; the rest as it was."""
+    fields = list(ELF_HEADER.unpack(data[: ELF_HEADER.size].tobytes()))
+    fields[5], fields[10] = program_headers
+    fields[6], fields[12], fields[13] = sections.offset, sections.count, sections.names_index
+    fields[11] = SECTION_HEADER.itemsize  # 0 where there was no table
+    return ELF_HEADER.pack(*fields)

@@ -1,0 +1,255 @@
+"""Resolved probe names -> all that a patched image holds beside the original: a value to look at or to write."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.arch.dissector import Dissector
+from kinst.rewriter.derive import site_instructions
+from kinst.rewriter.merge import merge
+from kinst.rewriter.progress import Progress, silent
+from kinst.rewriter.refusals import Refusals, join_refusals
+from kinst.rewriter.resolve import Resolution
+from kinst.rewriter.slots import Placement, allot, bytes_needed, place
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.elf_header import FileKind
+from kinst.targets.errors import ImageError, PlacementError
+from kinst.targets.image import Image
+from kinst.targets.instruction import Instructions, Reason
+from kinst.targets.manifest import ENABLING, FUNCTION, PROBE, SITE, Manifest, ProbeKind
+
+_BATCH: Final = 1 << 18  # sites handled at a time: temporaries stay small
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to write. The manifest lacks only what the file decides: the SHA-256 and the header bytes to restore.
+
+    `trampolines` holds the bytes of the whole segment. `refusals` are those of the resolution and of the trampolines.
+    """
+
+    image: Image
+    manifest: Manifest
+    placement: Placement
+    trampolines: NDArray[np.uint8]
+    refusals: Refusals
+
+
+def make_plan(
+    resolution: Resolution,
+    *,
+    trampoline_base: int | None = None,
+    earlier: Manifest | None = None,
+    progress: Progress = silent,
+) -> Plan:
+    """Decide the patches, the trampolines and the manifest.
+
+    Args:
+        resolution: of the probe names, none of them with an error.
+        trampoline_base: where the user wants the trampolines.
+        earlier: the manifest of the patched image that this rewriting adds to.
+        progress: told while trampolines are made.
+
+    Raises:
+        PlacementError: no room for the trampolines where they can be reached.
+        ProbeError: an addition that contradicts what was patched earlier.
+    """
+    program = resolution.program
+    _check_linked(program.image)
+    manifest, rows = _manifest(resolution)
+    sites = resolution.code.instructions.take(rows)
+    if earlier is not None:
+        manifest = merge(earlier, manifest)
+        sites = site_instructions(program.image, program.dissector, manifest)
+    facts = program.image.facts
+    size = bytes_needed(len(sites), facts.slot_size)
+    code = _probed_code(manifest.sites["address"], facts.trampoline_window)
+    placement = place(program.image.segments, code, size, facts.trampoline_window, trampoline_base)
+    manifest.sites["trampoline"] = allot(placement, facts.slot_size, len(sites))
+    trampolines, reason = make_trampolines(program.dissector, manifest, sites, placement, progress)
+    lost = Refusals(sites.address, sites.function, reason, np.zeros_like(reason)).take(reason != 0)
+    if len(lost):
+        _check_reach(lost, trampoline_base)
+        manifest = without_sites(manifest, reason != 0)
+    manifest = replace(manifest, trampolines=(placement.address, placement.size))
+    return Plan(program.image, manifest, placement, trampolines, join_refusals([resolution.refusals, lost]))
+
+
+def _check_linked(image: Image) -> None:
+    if image.kind is FileKind.REL:
+        raise ImageError(
+            f"{image.path}: a module that is not linked has no addresses for trampolines: it can be listed, not patched"
+        )
+
+
+def tool_version() -> str:
+    """Of this package; a source tree that is not installed has none."""
+    try:
+        return version("kinst-rewrite")
+    except PackageNotFoundError:
+        return "0+source"
+
+
+def _probed_code(addresses: NDArray[np.uint64], window: int) -> int:
+    """An address in the window that holds most of the sites."""
+    windows, first, counts = np.unique(addresses // np.uint64(window), return_index=True, return_counts=True)
+    return int(addresses[first[int(np.argmax(counts))]]) if len(windows) else 0
+
+
+def _check_reach(lost: Refusals, base: int | None) -> None:
+    """A default place that some operands cannot reach costs those sites; one that the user named is an error."""
+    out = lost.reason == Reason.OUT_OF_REACH
+    if base is not None and out.any():
+        raise PlacementError(
+            f"trampolines: {base:#x} is out of reach of {int(out.sum())} sites, the first at "
+            f"{int(lost.address[out][0]):#x}: their operands are PC-relative and reach 2 GiB"
+        )
+
+
+def _manifest(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
+    """The manifest without trampolines, and the instruction of each of its sites."""
+    program, names = resolution.program, resolution.names
+    pairs = _pairs(resolution)
+    at, name, kind = (
+        (pairs >> np.uint64(34)).astype(np.intp),
+        pairs >> np.uint64(2) & np.uint64(0xFFFF_FFFF),
+        pairs & np.uint64(3),
+    )
+    del pairs
+    fresh = np.ones(len(at), np.bool_)
+    fresh[1:] = at[1:] != at[:-1]
+    used, function = np.unique(name, return_inverse=True)
+    numbers = used.astype(np.int64).tolist()
+    rows = names.row_of()[used.astype(np.int64)]
+    order = np.argsort(program.functions.address[rows], kind="stable")
+    function = np.argsort(order)[function].astype(np.uint64)
+    found = resolution.code.instructions
+    offset = found.address[at] - program.functions.address[found.function[at]]
+    offset[kind != ProbeKind.KINST] = 0
+    probes, probe = _number(function << np.uint64(34) | kind << np.uint64(32) | offset)
+    enablings = np.zeros(len(at), ENABLING)
+    enablings["site"], enablings["probe"] = np.cumsum(fresh) - 1, probe
+    table, strings = _functions(resolution, [numbers[row] for row in order.tolist()], rows[order])
+    sites = at[fresh]
+    manifest = Manifest(
+        tool_version(), "", len(program.image.data), program.image.facts.name, program.image.module, "trap",
+        tuple(str(outcome.name) for outcome in resolution.outcomes), (0, 0), (),
+        _site_records(resolution, sites, function[fresh]), probes, enablings, table, strings,
+    )  # fmt: skip
+    return manifest, sites
+
+
+def _pairs(resolution: Resolution) -> NDArray[np.uint64]:
+    """Every (instruction, name, kind) once, ascending: one 64-bit word each, 30 + 32 + 2 bits."""
+    parts = [
+        choice.instructions.astype(np.uint64) << np.uint64(34)
+        | choice.names.astype(np.uint64) << np.uint64(2)
+        | choice.kinds
+        for choice in (outcome.choice for outcome in resolution.outcomes)
+    ]
+    pairs = np.concatenate([np.zeros(0, np.uint64), *parts])
+    return pairs if (pairs[:-1] < pairs[1:]).all() else np.unique(pairs)
+
+
+def _number(keys: NDArray[np.uint64]) -> tuple[NDArray[np.void], NDArray[np.int64]]:
+    """Probe keys (see `merge.probe_keys`) -> the PROBE records in their order, and the row of each key."""
+    if (keys[:-1] <= keys[1:]).all():  # so it is where only kinst probes were asked for: 6 million are not sorted again
+        fresh = np.ones(len(keys), np.bool_)
+        fresh[1:] = keys[1:] != keys[:-1]
+        unique, number = keys[fresh], np.cumsum(fresh) - 1
+    else:
+        unique, number = np.unique(keys, return_inverse=True)
+    probes = np.zeros(len(unique), PROBE)
+    probes["function"] = unique >> np.uint64(34)
+    probes["kind"] = unique >> np.uint64(32) & np.uint64(3)
+    probes["offset"] = unique & np.uint64(0xFFFF_FFFF)
+    return probes, number
+
+
+def _functions(
+    resolution: Resolution, numbers: Sequence[int], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.void], bytes]:
+    functions = resolution.program.functions
+    texts = [resolution.names.text_of(number).encode() + b"\0" for number in numbers]
+    table = np.zeros(len(rows), FUNCTION)
+    table["address"], table["size"] = functions.address[rows], functions.size[rows]
+    lengths = np.array([len(text) for text in texts], np.uint64)
+    table["name"] = np.cumsum(lengths) - lengths
+    return table, b"".join(texts)
+
+
+def _site_records(resolution: Resolution, at: NDArray[np.intp], function: NDArray[np.uint64]) -> NDArray[np.void]:
+    found = resolution.code.instructions
+    sites = np.zeros(len(at), SITE)
+    for name in ("address", "size", "kind", "verdict", "flow"):
+        sites[name] = getattr(found, name)[at]
+    sites["function"] = function
+    for start in range(0, len(at), _BATCH):
+        rows = slice(start, start + _BATCH)
+        code = instruction_bytes(resolution.program.image, sites["address"][rows], sites["size"][rows])
+        sites["original"][rows] = code.view("V16")[:, 0]
+    return sites
+
+
+def instruction_bytes(image: Image, addresses: NDArray[np.uint64], sizes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """(n, 16) bytes of instructions, zero-padded."""
+    offsets = image.offsets_of(addresses)
+    at = np.minimum(offsets[:, None] + np.arange(16), len(image.data) - 1)
+    code = image.data[at]
+    code[np.arange(16) >= sizes[:, None]] = 0
+    result: NDArray[np.uint8] = code
+    return result
+
+
+def make_trampolines(
+    dissector: Dissector,
+    manifest: Manifest,
+    sites: Instructions,
+    placement: Placement,
+    progress: Progress = silent,
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Bytes of the segment, and the Reason of every site that cannot have its trampoline there, or 0.
+
+    `sites` are the instructions of the manifest's sites, whose slots and original bytes are set.
+    """
+    facts = dissector.facts
+    segment = filled(facts, placement.size)
+    reason = np.zeros(len(sites), np.uint8)
+    with progress("trampolines", len(sites)) as done:
+        for start in range(0, len(sites), _BATCH):
+            rows = slice(start, start + _BATCH)
+            slots = manifest.sites["trampoline"][rows]
+            original = np.ascontiguousarray(manifest.sites["original"][rows]).view(np.uint8).reshape(-1, 16)
+            made = dissector.trampolines(take_rows(sites, rows), original, slots)
+            good = made.reason == 0
+            at = (slots - np.uint64(placement.address)) // np.uint64(facts.slot_size)
+            segment.reshape(-1, facts.slot_size)[at[good]] = made.code[good]
+            reason[rows] = made.reason
+            done(len(slots))
+    return segment, reason
+
+
+def take_rows(sites: Instructions, rows: slice) -> Instructions:
+    """A run of rows, without a copy."""
+    return Instructions(*(getattr(sites, name)[rows] for name in Instructions.__slots__))
+
+
+def filled(facts: ArchFacts, size: int) -> NDArray[np.uint8]:
+    """`size` bytes of the machine's breakpoint, of its widest form: a stray jump stops cleanly."""
+    widest = np.frombuffer(facts.breakpoints[max(facts.breakpoints)], np.uint8)
+    return np.tile(widest, size // len(widest))
+
+
+def without_sites(manifest: Manifest, gone: NDArray[np.bool_]) -> Manifest:
+    """The manifest without some sites, and without the probes that had no others."""
+    kept = ~gone[manifest.enablings["site"]]
+    enablings = manifest.enablings[kept]
+    alive, probe = np.unique(enablings["probe"], return_inverse=True)
+    site = np.cumsum(~gone) - 1
+    renumbered = np.zeros(len(enablings), ENABLING)
+    renumbered["site"], renumbered["probe"] = site[enablings["site"]], probe
+    return replace(manifest, sites=manifest.sites[~gone], probes=manifest.probes[alive], enablings=renumbered)

@@ -1,0 +1,116 @@
+"""An image with everything that planning asks of it: functions, a dissector, and the bytes nobody may patch."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.arch.dissector import Dissector
+from kinst.rewriter.arch.registry import dissector
+from kinst.rewriter.progress import Progress, silent
+from kinst.targets.functions import Functions, find_functions
+from kinst.targets.image import CodeRegion, Image
+from kinst.targets.instruction import Flow, Instructions, Reason
+from kinst.targets.patched_at_boot import boot_patched_ranges
+from kinst.targets.symbols import Symbols
+
+_BATCH: Final = 1 << 21  # bytes of code decoded at a time: a bar that moves, and temporaries that stay small
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An unpatched image and what its code is. Ranges are (n, 2) address and size, in address order."""
+
+    image: Image
+    functions: Functions
+    dissector: Dissector
+    patched_at_boot: NDArray[np.uint64]
+    relocated: NDArray[np.uint64]
+
+
+def open_program(image: Image, *, symbols: Symbols | None = None) -> Program:
+    """Name the code of an image.
+
+    Args:
+        image: as it was built: never a patched one, whose breakpoints would be taken for code.
+        symbols: names from elsewhere (System.map, a debug file), which win over the image's own.
+    """
+    machine = dissector(image.facts)
+    functions = find_functions(image, symbols=symbols, sweep=machine.dissect)
+    return Program(image, functions, machine, boot_patched_ranges(image), image.relocated)
+
+
+def instructions_of(program: Program, rows: NDArray[np.intp], progress: Progress = silent) -> Instructions:
+    """Every instruction of some functions, in address order; `function` is a row of `program.functions`.
+
+    What the image or its kernel writes over by itself is refused, and data that one of them loads from another.
+    """
+    parts = []
+    sizes = program.functions.size[rows]
+    with progress("decoding", int(sizes.sum())) as done:
+        for region in program.image.code_regions:
+            for batch in _batches(program, region, rows):
+                parts.append(_dissect(program, region, batch))
+                done(int(program.functions.size[batch].sum()))
+    return _refuse_written(program, _joined(parts))
+
+
+def _batches(program: Program, region: CodeRegion, rows: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+    """The functions of a region, cut so that the code of a batch spans `_BATCH` bytes at most (or is one function)."""
+    offset = program.functions.address[rows] - np.uint64(region.address)
+    inside = rows[offset < np.uint64(region.size)]
+    if not len(inside):
+        return
+    number = (program.functions.address[inside] - np.uint64(region.address)) // np.uint64(_BATCH)
+    cuts = np.flatnonzero(np.diff(number)) + 1
+    yield from np.split(inside, cuts)
+
+
+def _dissect(program: Program, region: CodeRegion, rows: NDArray[np.intp]) -> Instructions:
+    functions = program.functions
+    start = functions.address[rows]
+    first, last = int(start[0]), int(start[-1]) + int(functions.size[rows[-1]])
+    at = region.offset + first - region.address
+    low = (start - np.uint64(first)).astype(np.int64)
+    ranges = np.stack([low, low + functions.size[rows].astype(np.int64)], axis=1)
+    found = program.dissector.dissect(program.image.data[at : at + last - first], first, ranges)
+    return Instructions(
+        found.address,
+        found.target,
+        rows.astype(np.int32)[found.function],
+        *(found.size, found.kind, found.flow, found.verdict, found.reason),
+    )
+
+
+def _joined(parts: list[Instructions]) -> Instructions:
+    if not parts:
+        none = np.zeros(0, np.uint8)
+        address = np.zeros(0, np.uint64)
+        return Instructions(address, address, np.zeros(0, np.int32), none, none, none, none, none)
+    return Instructions(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(parts[0])))
+
+
+def _refuse_written(program: Program, found: Instructions) -> Instructions:
+    found = found.refuse(overlapping(found, program.patched_at_boot), Reason.PATCHED_AT_BOOT)
+    found = found.refuse(overlapping(found, program.relocated), Reason.RELOCATED)
+    return found.refuse(overlapping(found, _literals(found)), Reason.DATA)
+
+
+def _literals(found: Instructions) -> NDArray[np.uint64]:
+    """Words that PC-relative loads read. The dissector knows those of its own batch; these cross batches."""
+    reads = np.unique(found.target[(found.flow == Flow.NEXT) & (found.target != 0)])
+    return np.stack([reads, np.full_like(reads, 4)], axis=1)
+
+
+def overlapping(found: Instructions, ranges: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which instructions share a byte with one of the ranges ((n, 2) address and size, ascending)."""
+    if not len(ranges) or not len(found):
+        return np.zeros(len(found), np.bool_)
+    # Ranges may lie inside earlier ones: the furthest end so far decides.
+    ends = np.maximum.accumulate(ranges[:, 0] + ranges[:, 1])
+    last = found.address + (found.size - np.uint8(1))
+    row = np.searchsorted(ranges[:, 0], last, "right") - 1
+    result: NDArray[np.bool_] = (row >= 0) & (ends[row] > found.address)
+    return result

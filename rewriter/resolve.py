@@ -1,0 +1,296 @@
+"""Probe names and an image -> which instruction serves which probe, what was refused and why, one outcome a name."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.exclusions import ANCHOR, excluded_rows, exclusion
+from kinst.rewriter.program import Program, instructions_of
+from kinst.rewriter.progress import Progress, silent
+from kinst.rewriter.refusals import Refusals, join_refusals, no_refusals, summary
+from kinst.rewriter.select import Names, Selection
+from kinst.rewriter.sites import Decoded, Rows, Sites, decoded, entry_sites, kinst_sites, kinst_sites_at, return_sites
+from kinst.targets.errors import KinstError, ProbeError, ProbeNameError
+from kinst.targets.functions import Evidence, Functions
+from kinst.targets.instruction import Instructions, Reason
+from kinst.targets.manifest import PROBE_FORM, ProbeKind
+from kinst.targets.probe import ProbeName, is_glob
+
+_UNNAMED: Final = 4096  # bytes of a function that is known by an address only
+_FEW: Final = 8  # instruction starts that a message lists
+
+_OFFSET: Final = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
+_ADDRESS: Final = re.compile(r"0[xX][0-9a-fA-F]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """(instruction, probe) pairs as columns. `name` is a number of `Names`; it names the function of the probe."""
+
+    instructions: NDArray[np.intp]
+    names: NDArray[np.int64]
+    kinds: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one probe name came to. With an `error` nothing is chosen."""
+
+    name: ProbeName
+    choice: Choice
+    refusals: Refusals
+    error: KinstError | None
+
+    @property
+    def total(self) -> int:
+        """Sites that the name stands for, refused ones included."""
+        return len(self.choice) + len(self.refusals)
+
+    def note(self) -> str:
+        """``kinst::f*: 3 of 40 refused: ...``; empty if nothing was."""
+        text = summary(self.refusals, self.total)
+        return f"{self.name}: {text}" if text else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """All names resolved against one program, which has rows for functions that only an address names."""
+
+    program: Program
+    code: Decoded
+    names: Names
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def refusals(self) -> Refusals:
+        """Of all names, each site once a reason."""
+        return join_refusals([outcome.refusals for outcome in self.outcomes])
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A probe name taken apart. `offset` is a fixed one;"""
+
+    name: ProbeName
+    kinds: tuple[ProbeKind, ...]
+    offset: int | None
+    selection: Selection
+    error: KinstError | None = None
+
+
+def resolve(
+    program: Program,
+    names: Sequence[ProbeName],
+    *,
+    include_excluded: bool = False,
+    progress: Progress = silent,
+) -> Resolution:
+    """Find the sites of probe names.
+
+    Args:
+        program: the unpatched image.
+        names: what to probe. A name that comes to nothing has an outcome with an error; nothing is raised for it.
+        include_excluded: probe what `exclusions` would leave alone.
+        progress: told while code is decoded.
+    """
+    program = with_functions_at(
+        program, [int(name.function, 16) for name in names if _ADDRESS.fullmatch(name.function)]
+    )
+    known = Names(program.functions)
+    wanted = [_take_apart(program, known, name) for name in names]
+    rows = np.unique(np.concatenate([np.zeros(0, np.intp), *(one.selection.rows for one in wanted)]))
+    found = instructions_of(program, rows, progress)
+    if not include_excluded:
+        found = _exclude(program, found)
+    code = decoded(program.functions, found)
+    return Resolution(program, code, known, tuple(_outcome(program, code, one) for one in wanted))
+
+
+def _exclude(program: Program, found: Instructions) -> Instructions:
+    excluded = np.zeros(len(program.functions), np.bool_)
+    excluded[excluded_rows(program.functions.names, program.image.facts)] = True
+    return found.refuse(excluded[found.function], Reason.EXCLUDED_FUNCTION) if excluded.any() else found
+
+
+def _take_apart(program: Program, known: Names, name: ProbeName) -> _Wanted:
+    nothing = Selection(np.zeros(0, np.intp), np.zeros(0, np.int64))
+    try:
+        _check_module(program, name)
+        kinds = _kinds(name)
+        if _ADDRESS.fullmatch(name.function):
+            return _at_address(program, known, name, kinds)
+        offset = int(name.name, 0) if _OFFSET.fullmatch(name.name) else None
+        return _Wanted(name, kinds, offset, _select(program, known, name))
+    except KinstError as error:
+        return _Wanted(name, (), None, nothing, error=error)
+
+
+def _check_module(program: Program, name: ProbeName) -> None:
+    """The image's module, with or without .ko (kinst has it, FBT has not), or `kernel`, as on a real system."""
+    module = program.image.module
+    if not any(name.matches_module(one) for one in (module, "kernel")):
+        raise ProbeError(f"{name}: no module {name.module!r}: this image is {module!r}")
+
+
+def _kinds(name: ProbeName) -> tuple[ProbeKind, ...]:
+    kinds = []
+    if name.matches_provider("kinst") and (not name.name or is_glob(name.name) or _OFFSET.fullmatch(name.name)):
+        kinds.append(ProbeKind.KINST)
+    if name.matches_provider("fbt"):
+        kinds += [kind for kind, (_, text) in PROBE_FORM.items() if text and name.matches_name(text)]
+    if kinds:
+        return tuple(kinds)
+    if name.matches_provider("kinst"):
+        raise ProbeNameError(f"{name}: the name of a kinst probe is an offset into the function, not {name.name!r}")
+    if name.matches_provider("fbt"):
+        raise ProbeNameError(f"{name}: the name of an fbt probe is entry or return, not {name.name!r}")
+    raise ProbeNameError(f"{name}: provider {name.provider!r} has no probes in an image: kinst and fbt have")
+
+
+def _select(program: Program, known: Names, name: ProbeName) -> Selection:
+    pattern = name.function
+    if not pattern or pattern == "*":
+        return known.select_all()
+    selection = known.select_matching(name.matches_function) if is_glob(pattern) else known.select_exact(pattern)
+    if len(selection):
+        return selection
+    nearest = known.nearest(pattern)
+    hint = f"; the nearest are {', '.join(nearest)}" if nearest else ""
+    raise ProbeError(f"{name}: no function {pattern!r} in {program.image.module}{hint}")
+
+
+def _at_address(program: Program, known: Names, name: ProbeName, kinds: tuple[ProbeKind, ...]) -> _Wanted:
+    """`kinst::0xADDRESS:` is the instruction there, `:N` the one N bytes on; `fbt::0xADDRESS:` the function there."""
+    address = int(name.function, 16)
+    row = program.functions.row_at(address)
+    if row is None:
+        raise ProbeError(f"{name}: {address:#x} is not code{_place_of(program, address)}")
+    start = int(program.functions.address[row])
+    if ProbeKind.KINST not in kinds and address != start:
+        inside = f"{program.functions.names[row]}+{address - start:#x}"
+        raise ProbeError(f"{name}: no function starts at {address:#x}, which is {inside}")
+    kinds = kinds if address == start else (ProbeKind.KINST,)
+    offset = address - start + (int(name.name, 0) if _OFFSET.fullmatch(name.name) else 0)
+    return _Wanted(name, kinds, offset, known.select_row(row))
+
+
+def _place_of(program: Program, address: int) -> str:
+    for section in program.image.sections:
+        if section.address and 0 <= address - section.address < section.size:
+            return f": it is in {section.name}"
+    return ": no section holds it" if program.image.sections else ""
+
+
+def with_functions_at(program: Program, addresses: Sequence[int]) -> Program:
+    """The program with a function `sub_<address>` for every address that is code of no known function.
+
+    It ends where the next function begins, and is at most `_UNNAMED` bytes long.
+    """
+    functions = program.functions
+    for address in sorted(set(addresses)):
+        region = next((one for one in program.image.code_regions if 0 <= address - one.address < one.size), None)
+        if region is None or functions.row_at(address) is not None:
+            continue
+        row = int(np.searchsorted(functions.address, np.uint64(address)))
+        following = [int(functions.address[row])] if row < len(functions) else []
+        end = min([address + _UNNAMED, region.address + region.size, *following])
+        functions = Functions(
+            np.insert(functions.address, row, np.uint64(address)),
+            np.insert(functions.size, row, np.uint64(end - address)),
+            np.insert(functions.evidence, row, np.uint8(Evidence.PROLOGUE)),
+            (*functions.names[:row], f"sub_{address:x}", *functions.names[row:]),
+            {other + (other >= row): names for other, names in functions.aliases.items()},
+        )
+    return replace(program, functions=functions)
+
+
+def _outcome(program: Program, code: Decoded, wanted: _Wanted) -> Outcome:
+    none = Choice(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0, np.uint8))
+    if wanted.error is not None:
+        return Outcome(wanted.name, none, no_refusals(), wanted.error)
+    rows = wanted.selection.rows
+    parts, refusals = [], []
+    for kind in wanted.kinds:
+        sites = _sites(code, wanted, kind)
+        names = wanted.selection.names[sites.position]
+        parts.append(Choice(sites.instructions, names, np.full(len(names), kind, np.uint8)))
+        refusals.append(sites.refusals)
+    choice = Choice(*(np.concatenate([getattr(part, name) for part in parts]) for name in Choice.__slots__))
+    refused = join_refusals(refusals)
+    error = None if len(choice) else ProbeError(f"{wanted.name}: {_why_nothing(program, code, wanted, rows, refused)}")
+    return Outcome(wanted.name, choice, refused, error)
+
+
+def _sites(code: Decoded, wanted: _Wanted, kind: ProbeKind) -> Sites:
+    rows = wanted.selection.rows
+    match kind:
+        case ProbeKind.FBT_ENTRY:
+            return entry_sites(code, rows)
+        case ProbeKind.FBT_RETURN:
+            return return_sites(code, rows)
+        case ProbeKind.KINST if wanted.offset is not None:
+            return kinst_sites_at(code, rows, wanted.offset)
+        case ProbeKind.KINST:
+            sites = kinst_sites(code, rows)
+            return _with_names(code, wanted.name, sites) if is_glob(wanted.name.name) else sites
+        case _:
+            assert_never(kind)
+
+
+def _with_names(code: Decoded, name: ProbeName, sites: Sites) -> Sites:
+    """Only the sites whose offset, written in decimal, matches the glob in the name field."""
+    found = code.instructions
+    offsets = found.address - code.functions.address[found.function]
+    keep = np.array([name.matches_name(str(offset)) for offset in offsets[sites.instructions].tolist()], np.bool_)
+    refused = sites.refusals
+    starts = (refused.address - code.functions.address[refused.function]).tolist()
+    refused_too = np.array([name.matches_name(str(offset)) for offset in starts], np.bool_)
+    return Sites(sites.instructions[keep], sites.position[keep], refused.take(refused_too))
+
+
+def _why_nothing(program: Program, code: Decoded, wanted: _Wanted, rows: Rows, refused: Refusals) -> str:
+    """Why a name comes to nothing, with the nearest thing that would do."""
+    if len(refused):
+        return _why_refused(program, refused)
+    if wanted.offset is not None and ProbeKind.KINST in wanted.kinds:
+        return _why_not_there(code, wanted.offset, rows)
+    if wanted.kinds == (ProbeKind.FBT_RETURN,) and len(rows) == 1:
+        return f"{code.functions.names[int(rows[0])]} has no return: it never gives control back by itself"
+    return "matches no instruction"
+
+
+def _why_refused(program: Program, refused: Refusals) -> str:
+    functions = program.functions
+    name = functions.names[int(refused.function[0])]
+    if refused.reason[0] == Reason.EXCLUDED_FUNCTION:
+        rule = exclusion(name, program.image.facts)
+        return f"{name} is excluded: {rule}, and this image has {ANCHOR} (--include-excluded probes it all the same)"
+    if len(refused) > 1:
+        return f"nothing left: {summary(refused, len(refused))}"
+    offset = int(refused.address[0]) - int(functions.address[int(refused.function[0])])
+    return f"{name}+{offset} ({int(refused.address[0]):#x}) is refused: {refused.text(0)}"
+
+
+def _why_not_there(code: Decoded, offset: int, rows: Rows) -> str:
+    if len(rows) > 1:
+        return f"none of {len(rows)} functions has an instruction at offset {offset}"
+    row = int(rows[0])
+    name, size = code.functions.names[row], int(code.functions.size[row])
+    if offset >= size:
+        return f"offset {offset} is past the end: {name} is {size} bytes long"
+    starts = code.starts(row)
+    before = int(np.searchsorted(starts, offset, "right")) - 1
+    if before < 0:
+        return f"{name} has no instruction that decodes"
+    near = ", ".join(map(str, starts[max(before - 1, 0) : before + 3].tolist()))
+    if len(starts) > _FEW:
+        return f"offset {offset} is inside the instruction at {starts[before]}; the nearest start at {near}"
+    near = ", ".join(map(str, starts.tolist()))
+    return f"offset {offset} is inside the instruction at {starts[before]}; instructions start at {near}"

@@ -1,0 +1,66 @@
+"""A patched image -> the original, byte for byte, and proof that it is: its SHA-256 as the manifest has it."""
+
+import hashlib
+import tempfile
+from dataclasses import replace
+from io import BufferedRandom
+from pathlib import Path
+
+from kinst.rewriter.progress import Progress, silent
+from kinst.rewriter.write import copy, mode_of, new_file, put_originals, touched_code, write_at
+from kinst.targets.errors import ManifestError
+from kinst.targets.image import Image, open_image
+from kinst.targets.manifest import Manifest, find_manifest
+
+
+def restore(image: Image, manifest: Manifest, out: Path, *, progress: Progress = silent) -> None:
+    """Write the original image.
+
+    Raises:
+        ManifestError: what comes out is not the original: the patched file was changed after it was written.
+    """
+    check_machine(image, manifest)
+    with new_file(out, mode_of(image.path)) as file:
+        write_original(image, manifest, file, progress)
+
+
+def open_original(path: Path, module: str | None = None, progress: Progress = silent) -> tuple[Image, Manifest | None]:
+    """The image as it was built, and the manifest if the file is a patched one.
+
+    The original of a patched file lives in a temporary file that has no name any more; its `path` is that of the file.
+    """
+    image = open_image(path, module=module)
+    manifest = find_manifest(image)
+    if manifest is None:
+        return image, None
+    check_machine(image, manifest)
+    with tempfile.NamedTemporaryFile(prefix="kinst-", suffix=".elf") as file:
+        with Path(file.name).open("r+b") as writable:
+            write_original(image, manifest, writable, progress)
+        original = open_image(Path(file.name), module=module or manifest.module)
+    return replace(original, path=path), manifest
+
+
+def write_original(image: Image, manifest: Manifest, file: BufferedRandom, progress: Progress = silent) -> None:
+    """Undo headers and sites, and check the result."""
+    if manifest.original_size > len(image.data):
+        raise ManifestError(f"{image.path}: truncated: the original had {manifest.original_size} bytes")
+    copy(image.data[: manifest.original_size], file, progress)
+    for offset, code, at, rows in touched_code(image, manifest.sites["address"]):
+        put_originals(code, at, manifest.sites[rows], image.facts)
+        write_at(file, offset, code.data)
+    for offset, data in manifest.restore:
+        write_at(file, offset, data)
+    file.seek(0)
+    digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != manifest.original_sha256:
+        raise ManifestError(
+            f"{image.path}: cannot be restored: its SHA-256 would be {digest[:16]}..., the original's is "
+            f"{manifest.original_sha256[:16]}...: the file was changed after it was patched"
+        )
+
+
+def check_machine(image: Image, manifest: Manifest) -> None:
+    """The manifest says which machine's breakpoints are at the sites."""
+    if manifest.arch != image.facts.name:
+        raise ManifestError(f"{image.path}: its manifest is for {manifest.arch}, the image is {image.facts.name}")

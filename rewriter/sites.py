@@ -1,0 +1,144 @@
+"""Decoded functions -> the instructions at which their probes fire: kinst, FBT entry, FBT return."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.refusals import Refusals
+from kinst.rewriter.select import base_names
+from kinst.targets.functions import Functions
+from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Instructions of some functions, and where those of each function lie among them (first, last + 1; by its row)."""
+
+    functions: Functions
+    instructions: Instructions
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+    def of(self, rows: Rows) -> tuple[Rows, NDArray[np.int64]]:
+        """All instructions of the functions `rows`, and for each the position in `rows` of its function."""
+        counts = self.last[rows] - self.first[rows]
+        position = np.repeat(np.arange(len(rows)), counts)
+        within = np.arange(len(position)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return self.first[rows][position] + within, position
+
+    def starts(self, row: int) -> NDArray[np.int64]:
+        """Offsets of the instructions of one function."""
+        addresses = self.instructions.address[self.first[row] : self.last[row]]
+        starts: NDArray[np.int64] = (addresses - self.functions.address[row]).astype(np.int64)
+        return starts
+
+
+def decoded(functions: Functions, instructions: Instructions) -> Decoded:
+    """Index instructions, which are in the order of their functions."""
+    rows = np.arange(len(functions))
+    first = np.searchsorted(instructions.function, rows, "left")
+    last = np.searchsorted(instructions.function, rows, "right")
+    return Decoded(functions, instructions, first.astype(np.int64), last.astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """Chosen instructions, and for each the position of its function in the rows that were asked for."""
+
+    instructions: Rows
+    position: NDArray[np.int64]
+    refusals: Refusals
+
+
+def kinst_sites(code: Decoded, rows: Rows) -> Sites:
+    """Every instruction."""
+    return _split(code, *code.of(rows))
+
+
+def kinst_sites_at(code: Decoded, rows: Rows, offset: int) -> Sites:
+    """The instruction at one offset of each function; functions without an instruction start there have none."""
+    start = code.functions.address[rows] + np.uint64(offset)
+    position = np.flatnonzero(np.uint64(offset) < code.functions.size[rows])
+    found = np.searchsorted(code.instructions.address, start[position])
+    exact = found < code.last[rows[position]]
+    exact[exact] = code.instructions.address[found[exact]] == start[position][exact]
+    return _split(code, found[exact], position[exact])
+
+
+def entry_sites(code: Decoded, rows: Rows) -> Sites:
+    """The first instruction of each function that can be probed.
+
+    Only landing pads and what the kernel itself patches at boot (calls of the function tracer, and the nops in their
+    place) are stepped over: control always passes through them, so the probe still fires once a call.
+    """
+    first, last = code.first[rows], code.last[rows]
+    position = np.flatnonzero(first < last)
+    at = first[position]
+    moving = np.ones(len(at), np.bool_)
+    while moving.any():
+        moving &= _stepped_over(code.instructions, at) & (at + 1 < last[position])
+        at += moving
+    verdict = code.instructions.verdict[at]
+    good = verdict != Verdict.REFUSE
+    refused = at[~good]
+    inner = code.instructions.reason[refused]
+    excluded = inner == Reason.EXCLUDED_FUNCTION
+    reason = np.where(excluded, inner, np.uint8(Reason.NO_PROLOGUE))
+    refusals = _refusals(code.instructions, refused, reason, np.where(excluded, np.uint8(0), inner))
+    return Sites(at[good], position[good], refusals)
+
+
+def _stepped_over(found: Instructions, at: NDArray[np.int64]) -> NDArray[np.bool_]:
+    reason, flow = found.reason[at], found.flow[at]
+    passes = (flow == Flow.NEXT) | (flow == Flow.CALL)
+    result: NDArray[np.bool_] = (reason == Reason.LANDING_PAD) | ((reason == Reason.PATCHED_AT_BOOT) & passes)
+    return result
+
+
+def return_sites(code: Decoded, rows: Rows) -> Sites:
+    """Every way out of each function: returns, and tail calls.
+
+    Whether a conditional or an indirect jump leaves the function is known only when its next PC is. The runtime
+    computes that for an emulated one and fires only then; a copied one runs in its trampoline unseen, so it is refused.
+    """
+    found, position = code.of(rows)
+    flow = code.instructions.flow[found]
+    leaves = flow == Flow.RETURN
+    direct = (flow == Flow.JUMP) | (flow == Flow.BRANCH)
+    leaves[direct] = _leaves(code, found[direct])
+    leaves |= flow == Flow.INDIRECT_JUMP
+    return _split(code, found[leaves], position[leaves], at_return=True)
+
+
+def _leaves(code: Decoded, at: Rows) -> NDArray[np.bool_]:
+    """Direct jumps out of their function, but for those between the parts into which the compiler split one."""
+    functions = code.functions
+    own, target = code.instructions.function[at], code.instructions.target[at]
+    outside = target - functions.address[own] >= functions.size[own]
+    other = np.searchsorted(functions.address, target, "right") - 1
+    inside_other = (other >= 0) & (target - functions.address[other] < functions.size[other])
+    base = base_names(functions.names)
+    result: NDArray[np.bool_] = outside & ~(inside_other & (base[own] == base[other]))
+    return result
+
+
+def _split(code: Decoded, at: Rows, position: NDArray[np.int64], *, at_return: bool = False) -> Sites:
+    found = code.instructions
+    verdict, reason = found.verdict[at], found.reason[at]
+    if at_return:
+        flow = found.flow[at]
+        unseen = (verdict == Verdict.COPY) & ((flow == Flow.BRANCH) | (flow == Flow.INDIRECT_JUMP))
+        verdict, reason = verdict.copy(), reason.copy()
+        verdict[unseen], reason[unseen] = Verdict.REFUSE, Reason.UNSEEN_TAIL_CALL
+    good = verdict != Verdict.REFUSE
+    if good.all():
+        return Sites(at, position, _refusals(found, at[:0], reason[:0], reason[:0]))
+    refused = at[~good]
+    return Sites(at[good], position[good], _refusals(found, refused, reason[~good], np.zeros(len(refused), np.uint8)))
+
+
+def _refusals(found: Instructions, at: Rows, reason: NDArray[np.uint8], inner: NDArray[np.uint8]) -> Refusals:
+    return Refusals(found.address[at], found.function[at], reason, inner)

@@ -1,0 +1,142 @@
+"""Where the probed code lies and how many sites it has -> where the trampolines go, and which slot each site gets."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.elf_header import PT_LOAD
+from kinst.targets.errors import PlacementError
+from kinst.targets.image import Segment
+
+CHUNK: Final = 4096  # slots never straddle it, whatever the guest's page size is
+GRANULE: Final = 0x1_0000  # the largest page size of the three machines: the segment shares no page with another one
+_ADDRESS_SPACE: Final = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The trampoline segment: link address, physical (load) address, and bytes, a multiple of `CHUNK`."""
+
+    address: int
+    load_address: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The first address after it."""
+        return self.address + self.size
+
+
+def bytes_needed(count: int, slot_size: int) -> int:
+    """Of the whole chunks that `count` slots take."""
+    return -(-count // (CHUNK // slot_size)) * CHUNK
+
+
+def allot(
+    placement: Placement, slot_size: int, count: int, taken: NDArray[np.uint64] | None = None
+) -> NDArray[np.uint64]:
+    """The lowest `count` free slots, in address order.
+
+    Args:
+        placement: the segment.
+        slot_size: bytes of a slot.
+        count: how many.
+        taken: addresses of slots that stay as they are.
+    """
+    per_chunk = CHUNK // slot_size
+    free = np.ones((placement.size // CHUNK, per_chunk), np.bool_)
+    if taken is not None:
+        offsets = taken - np.uint64(placement.address)
+        free[offsets // np.uint64(CHUNK), offsets % np.uint64(CHUNK) // np.uint64(slot_size)] = False
+    chunk, slot = np.nonzero(free)
+    if len(chunk) < count:
+        raise PlacementError(f"trampolines: {count} slots needed, {len(chunk)} free at {placement.address:#x}")
+    offsets = chunk[:count].astype(np.uint64) * np.uint64(CHUNK) + slot[:count].astype(np.uint64) * np.uint64(slot_size)
+    return offsets + np.uint64(placement.address)
+
+
+def place(segments: Sequence[Segment], code: int, size: int, window: int, base: int | None = None) -> Placement:
+    """Find room for the trampolines.
+
+    The default is the end of the aligned window that holds the code, leaving the last `GRANULE` free: at the top of the
+    address space the end of the segment must not wrap to 0, elsewhere it is a guard. Guests place their heap and stacks
+    from the end of .bss upwards, so the far end is what they reach last.
+
+    Args:
+        segments: of the image.
+        code: a probed address; its segment's distance between VMA and LMA is kept for the trampolines.
+        size: bytes needed.
+        window: `ArchFacts.trampoline_window`.
+        base: where the user wants them.
+
+    Raises:
+        PlacementError: no room there, or something else is there.
+    """
+    size += -size % CHUNK
+    distance = _physical_distance(segments, code)
+    if base is not None:
+        return _at(segments, base, size, distance)
+    low = code - code % window
+    for start in _candidates(segments, low, low + window, size, distance):
+        if not _obstacle(segments, start, size, distance):
+            return Placement(start, (start - distance) % _ADDRESS_SPACE, size)
+    raise PlacementError(
+        f"trampolines: no room for {size:#x} bytes between {low:#x} and {low + window:#x}: name a place with "
+        "--trampoline-base"
+    )
+
+
+def _at(segments: Sequence[Segment], base: int, size: int, distance: int) -> Placement:
+    if base % CHUNK:
+        raise PlacementError(f"trampolines: {base:#x} is not a multiple of {CHUNK:#x}")
+    if base < 0 or base + size >= _ADDRESS_SPACE:
+        raise PlacementError(f"trampolines: {size:#x} bytes at {base:#x} pass the end of the address space")
+    if obstacle := _obstacle(segments, base, size, distance):
+        raise PlacementError(f"trampolines: {size:#x} bytes at {base:#x} {obstacle}")
+    return Placement(base, (base - distance) % _ADDRESS_SPACE, size)
+
+
+def _candidates(segments: Sequence[Segment], low: int, high: int, size: int, distance: int) -> Iterator[int]:
+    """Starts inside the window, from the highest: below its end, then below each segment (as linked and as loaded)."""
+    tops = {high - GRANULE}
+    for segment in _loaded(segments):
+        tops |= {segment.address, (segment.load_address + distance) % _ADDRESS_SPACE}
+    for top in sorted(tops, reverse=True):
+        start = (top - size) - (top - size) % GRANULE
+        if low <= start and start + size <= high - GRANULE:
+            yield start
+
+
+def _obstacle(segments: Sequence[Segment], start: int, size: int, distance: int) -> str:
+    """What is in the way of the range, as linked or as loaded; empty if nothing is."""
+    load = (start - distance) % _ADDRESS_SPACE
+    if load + size > _ADDRESS_SPACE:
+        return f"are loaded at {load:#x}, past the end of the physical addresses"
+    for segment in _loaded(segments):
+        end = segment.address + segment.size
+        if _overlap(start, size, segment.address, segment.size):
+            return f"overlap segment {segment.index}, {segment.address:#x} to {end:#x}"
+        if _overlap(load, size, segment.load_address, segment.size):
+            return (
+                f"are loaded at {load:#x}, over segment {segment.index}, which is loaded at {segment.load_address:#x}"
+            )
+    return ""
+
+
+def _overlap(start: int, size: int, other: int, other_size: int) -> bool:
+    return start < other + other_size and other < start + size
+
+
+def _loaded(segments: Sequence[Segment]) -> list[Segment]:
+    return [segment for segment in segments if segment.kind == PT_LOAD and segment.size]
+
+
+def _physical_distance(segments: Sequence[Segment], code: int) -> int:
+    """VMA - LMA of the segment that holds the code, modulo 2**64."""
+    for segment in _loaded(segments):
+        if 0 <= code - segment.address < segment.size:
+            return (segment.address - segment.load_address) % _ADDRESS_SPACE
+    return 0
