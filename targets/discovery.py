@@ -1,13 +1,13 @@
 """Spans of code without symbols -> the functions in them, each with the evidence for it.
 
-Certain starts come first: the entry point, FDEs, the targets of direct calls. Between them, what nothing falls into and no
-branch crosses must begin another function; it is taken when it is pointed at or begins as functions do. A jump target
-alone is none: it is a label of the function before it.
+Certain starts come first: the entry point, FDEs, the targets of direct calls. Between them, what nothing falls into and
+no branch crosses must begin another function; it is taken when it is pointed at or begins as functions do. A jump
+target alone is none: it is a label of the function before it.
 
 A function ends where its code cannot be reached any further, so that data behind it in .text is never taken for code.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from kinst.targets.code_shape import CODE_SHAPES, matches
 from kinst.targets.elf_header import PT_LOAD
 from kinst.targets.evidence import Evidence
-from kinst.targets.frames import frame_ranges
-from kinst.targets.startup import entry_point
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow
-from kinst.targets.sweeping import Spans, Sweep, Swept, sweep_spans, without_fill
+from kinst.targets.startup import entry_point
+from kinst.targets.sweeping import Spans, Sweep, Swept, sweep_spans
 
 _ROUNDS: Final = 4  # of sweeping again because a start was inside an instruction of the last sweep
 
@@ -38,7 +37,13 @@ class Discovered:
 
 
 def discover(
-    image: Image, spans: Spans, sweep: Sweep, *, known: NDArray[np.uint64], hints: NDArray[np.uint64]
+    image: Image,
+    spans: Spans,
+    sweep: Sweep,
+    *,
+    frames: NDArray[np.uint64],
+    known: NDArray[np.uint64],
+    hints: NDArray[np.uint64],
 ) -> Discovered:
     """The functions in `spans`.
 
@@ -46,24 +51,24 @@ def discover(
         image: the image.
         spans: (n, 2) start and end of code that nothing is known of, ascending.
         sweep: the machine's `Dissector.dissect`.
+        frames: (n, 2) address and size of what FDEs describe (`frame_ranges`).
         known: addresses in `spans` where functions surely start; they come out as SYMBOL.
         hints: addresses that carry a label, which may be code or not; taken (as SYMBOL) when they look like a start.
     """
-    spans = without_fill(image, spans)
-    certain = _certain_starts(image, spans) | {Evidence.SYMBOL: _in_spans(known, spans)}
+    certain = _certain_starts(image, spans, frames) | {Evidence.SYMBOL: _in_spans(known, spans)}
     swept, certain = _sweep_to_fixed_point(image, spans, certain, sweep)
     if not len(swept):
         return _nothing()
-    found = _add_likely(image, swept, certain, hints)
-    return _bounded(image, swept, found)
+    found = _add_likely(image, swept, certain, frames, hints)
+    return _bounded(swept, found, frames)
 
 
 def _nothing() -> Discovered:
     return Discovered(np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 
 
-def _certain_starts(image: Image, spans: Spans) -> Starts:
-    frames, entry = frame_ranges(image), [address for address in (entry_point(image),) if address is not None]
+def _certain_starts(image: Image, spans: Spans, frames: NDArray[np.uint64]) -> Starts:
+    entry = [address for address in (entry_point(image),) if address is not None]
     return {
         Evidence.FDE: _in_spans(frames[:, 0], spans),
         Evidence.ENTRY_POINT: _in_spans(np.array(entry, np.uint64), spans),
@@ -121,17 +126,20 @@ def _near(marked: NDArray[np.bool_], distance: int) -> NDArray[np.bool_]:
     return near
 
 
-def _add_likely(image: Image, swept: Swept, starts: Starts, hints: NDArray[np.uint64]) -> Starts:
+def _add_likely(
+    image: Image, swept: Swept, starts: Starts, frames: NDArray[np.uint64], hints: NDArray[np.uint64]
+) -> Starts:
     """Starts that are only likely, in two rounds: those of the first make it clearer what belongs to which function."""
     pointed, named = np.isin(swept.address, _pointers(image)), np.isin(swept.address, hints)
     shaped = matches(swept.heads, CODE_SHAPES[image.facts.name].prologues)
-    described = _inside_frames(image, swept) | swept.is_junk
+    described = _inside_frames(swept, frames) | swept.is_junk
     lead = _Lead.of(swept, starts[Evidence.CALL])
-    # A call that never returns may be the last instruction of a function, but what follows a call is mostly just the next
-    # instruction: behind call __fentry__ of an amd64 kernel it even looks like a prologue. There alignment decides.
+    # A call that never returns may be the last instruction of a function, but what follows a call is mostly just the
+    # next instruction: behind call __fentry__ of an amd64 kernel it even looks like a prologue. There alignment
+    # decides.
     in_place = lead.is_aligned(swept.address) | (lead.alignment < 8)
-    # Without a known beginning, only alignment tells a function from code that the kernel jumps to through its own tables
-    # (static keys), and a jump is no beginning.
+    # Without a known beginning, only alignment tells a function from code that the kernel jumps to through its own
+    # tables (static keys), and a jump is no beginning.
     plain = lead.is_aligned(swept.address) & ~np.isin(swept.instructions.flow, (Flow.JUMP, Flow.INDIRECT_JUMP))
     for _ in range(2):
         bounds = _Boundaries.of(swept, _all(starts))
@@ -151,8 +159,8 @@ def _add_likely(image: Image, swept: Swept, starts: Starts, hints: NDArray[np.ui
 class _Lead:
     """The room for a tracer that the compiler left at the start of functions (-fpatchable-function-entry, -mfentry).
 
-    It is made of nops, like the padding before it. How long it is (often 0), and how functions are aligned, is seen on the
-    functions that are called.
+    It is made of nops, like the padding before it. How long it is (often 0), and how functions are aligned, is seen on
+    the functions that are called.
     """
 
     size: int
@@ -176,7 +184,9 @@ class _Lead:
         """Which addresses are aligned as functions are, if that says anything at all."""
         if self.alignment < 8:
             return np.zeros(len(address), np.bool_)
-        return np.minimum(address % self.alignment, (address - np.uint64(self.size)) % self.alignment) == 0
+        step, size = np.uint64(self.alignment), np.uint64(self.size)
+        aligned: NDArray[np.bool_] = (address % step == 0) | ((address - size) % step == 0)
+        return aligned
 
     def starts(self, swept: Swept, rows: NDArray[np.intp], known: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Where the functions start whose first real instructions are `rows`; none where a known start leads there."""
@@ -188,16 +198,17 @@ class _Lead:
             (earlier % np.uint64(self.alignment) == 0) | (address % np.uint64(self.alignment) != 0)
         )
         is_new = (last_known < before) | (last_known == 0)
-        return np.where(is_lead, earlier, address)[is_new | (last_known == address)]
+        found: NDArray[np.uint64] = np.where(is_lead, earlier, address)[is_new | (last_known == address)]
+        return found
 
 
-def _inside_frames(image: Image, swept: Swept) -> NDArray[np.bool_]:
+def _inside_frames(swept: Swept, frames: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Rows inside what an FDE describes: no function begins there but by a call."""
-    frames = frame_ranges(image)
     if not len(frames):
         return np.zeros(len(swept), np.bool_)
     row = np.maximum(np.searchsorted(frames[:, 0], swept.address, "left") - 1, 0)
-    return (swept.address > frames[row, 0]) & (swept.address - frames[row, 0] < frames[row, 1])
+    inside: NDArray[np.bool_] = (swept.address > frames[row, 0]) & (swept.address - frames[row, 0] < frames[row, 1])
+    return inside
 
 
 def _pointers(image: Image) -> NDArray[np.uint64]:
@@ -265,8 +276,8 @@ def _contiguous(swept: Swept) -> NDArray[np.bool_]:
 def _crossed(swept: Swept, starts: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Rows that a branch jumps over, or jumps forward to, within the code that belongs to one certain start.
 
-    Branches between starts tell nothing: tail calls, and jumps to the cold part of a function far away. A jump back to the
-    start itself is a tail call too, of one of the functions that may follow.
+    Branches between starts tell nothing: tail calls, and jumps to the cold part of a function far away. A jump back to
+    the start itself is a tail call too, of one of the functions that may follow.
     """
     flow, target = swept.instructions.flow, swept.instructions.target
     rows = np.flatnonzero(np.isin(flow, (Flow.JUMP, Flow.BRANCH)) & ~swept.is_junk)
@@ -283,13 +294,12 @@ def _crossed(swept: Swept, starts: NDArray[np.uint64]) -> NDArray[np.bool_]:
     return crossed
 
 
-def _bounded(image: Image, swept: Swept, starts: Starts) -> Discovered:
+def _bounded(swept: Swept, starts: Starts, frames: NDArray[np.uint64]) -> Discovered:
     address = _all(starts)
     evidence = np.zeros(len(address), np.uint8)
     for kind in sorted(starts, reverse=True):  # the surest last: it overwrites
         evidence[np.isin(address, starts[kind])] = kind
     end = reachable_ends(swept, address)
-    frames = frame_ranges(image)
     described = np.searchsorted(address, frames[:, 0])
     known = (described < len(address)) & (address[np.minimum(described, len(address) - 1)] == frames[:, 0])
     end[described[known]] = (frames[:, 0] + frames[:, 1])[known]
@@ -301,8 +311,8 @@ def _bounded(image: Image, swept: Swept, starts: Starts) -> Discovered:
 def reachable_ends(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Where each function that starts at one of `address` ends, at the latest at the next.
 
-    That is behind the first terminator that no branch of the function goes beyond, or before the first bytes that are no
-    code. After an indirect jump, which may go anywhere in the function, only the latter counts, less padding.
+    That is behind the first terminator that no branch of the function goes beyond, or before the first bytes that are
+    no code. After an indirect jump, which may go anywhere in the function, only the latter counts, less padding.
     """
     rows = np.arange(len(swept))
     owner = np.searchsorted(address, swept.address, "right") - 1
@@ -327,4 +337,5 @@ def reachable_ends(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.uint
 def _first_marked(marked: NDArray[np.bool_], first: NDArray[np.intp], last: NDArray[np.intp]) -> NDArray[np.intp]:
     """The first marked row in each [first, last); `last` if there is none."""
     places = np.append(np.flatnonzero(marked), len(marked))
-    return np.minimum(places[np.searchsorted(places, first)], last)
+    found: NDArray[np.intp] = np.minimum(places[np.searchsorted(places, first)], last)
+    return found

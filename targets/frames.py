@@ -67,7 +67,7 @@ def _section_ranges(image: Image, section: Section) -> list[tuple[int, int]]:
         if record.cie is None:
             encodings[record.start] = _cie_encoding(content, record) if is_eh else _ABSOLUTE
             continue
-        encoding = encodings.get(record.cie, None)
+        encoding = encodings.get(record.cie)
         values = None if encoding is None else _range(content, record, encoding, section.address)
         if values is not None:
             found.append(values)
@@ -75,7 +75,7 @@ def _section_ranges(image: Image, section: Section) -> list[tuple[int, int]]:
 
 
 def _records(content: bytes, *, is_eh: bool) -> Iterator[_Record]:
-    """The records in order. .eh_frame's id is 0 for a CIE, else the distance back to it; .debug_frame's is -1, else its offset."""
+    """The records in order. In .eh_frame a CIE's id is 0, an FDE's the way back; in .debug_frame -1 and the offset."""
     position, size = 0, len(content)
     while position + 8 <= size:
         (length,) = struct.unpack_from("<I", content, position)
@@ -108,16 +108,21 @@ def _cie_encoding(content: bytes, record: _Record) -> int | None:
         position = _skip_leb128(content, position)
     position = position + 1 if version == 1 else _skip_leb128(content, position)  # return address register
     position = _skip_leb128(content, position)  # length of the augmentation data
-    for letter in augmentation[1:].decode("latin-1"):
-        if letter == "R" and position < record.end:
-            return content[position]
-        if letter == "L":
-            position += 1
-        elif letter == "P":
-            form = _FORMATS.get(content[position] & 0x0F) if position < record.end else None
+    return _augmented_encoding(content[position : record.end], augmentation[1:].decode("latin-1"))
+
+
+def _augmented_encoding(data: bytes, letters: str) -> int | None:
+    """Walk the augmentation data to R: before it may stand L (one byte) and P (how a pointer is stored, and it)."""
+    position = 0
+    for letter in letters:
+        if letter == "R":
+            return data[position] if position < len(data) else None
+        if letter == "P":
+            form = _FORMATS.get(data[position] & 0x0F) if position < len(data) else None
             if form is None:
                 return None
-            position += 1 + struct.calcsize(form)
+            position += struct.calcsize(form)
+        position += letter in "LP"
     return _ABSOLUTE
 
 

@@ -54,13 +54,14 @@ def find_functions(image: Image, *, sweep: Sweep, symbols: Symbols | None = None
     """
     symbols = image.symbols if symbols is None else symbols
     labels = named_functions(image, symbols)
-    named = _trimmed(image, labels.take(np.flatnonzero(labels.is_certain)), sweep)
-    found = _discovered(image, labels, named, data_in_code(image, symbols), sweep)
+    frames, data = frame_ranges(image), data_in_code(image, symbols)
+    named = _trimmed(image, labels.take(np.flatnonzero(labels.is_certain)), frames, sweep)
+    found = _discovered(image, labels, named, frames, data, sweep)
     return _merged(labels, named, found)
 
 
-def _trimmed(image: Image, named: NamedFunctions, sweep: Sweep) -> NamedFunctions:
-    """Functions whose symbol has no size end where their FDE ends, else where their code cannot be reached any further."""
+def _trimmed(image: Image, named: NamedFunctions, frames: NDArray[np.uint64], sweep: Sweep) -> NamedFunctions:
+    """Functions whose symbol has no size end with their FDE, else where their code cannot be reached any further."""
     rows = np.flatnonzero(~named.is_sized)
     if not len(rows):
         return named
@@ -68,7 +69,6 @@ def _trimmed(image: Image, named: NamedFunctions, sweep: Sweep) -> NamedFunction
     spans = np.stack([named.address[rows], named.end[rows]], axis=1)
     swept = sweep_spans(image, spans, sweep)
     end[rows] = np.minimum(reachable_ends(swept, spans[:, 0]), end[rows])
-    frames = frame_ranges(image)
     place = np.minimum(np.searchsorted(named.address, frames[:, 0]), len(end) - 1)
     known = (named.address[place] == frames[:, 0]) & ~named.is_sized[place]
     end[place[known]] = np.minimum(frames[known].sum(axis=1), named.end[place[known]])
@@ -76,19 +76,29 @@ def _trimmed(image: Image, named: NamedFunctions, sweep: Sweep) -> NamedFunction
 
 
 def _discovered(
-    image: Image, labels: NamedFunctions, named: NamedFunctions, data: NDArray[np.uint64], sweep: Sweep
+    image: Image,
+    labels: NamedFunctions,
+    named: NamedFunctions,
+    frames: NDArray[np.uint64],
+    data: NDArray[np.uint64],
+    sweep: Sweep,
 ) -> Discovered:
-    everything = np.array([(region.address, region.address + region.size) for region in image.code_regions], np.uint64)
-    start32 = startup32(image)
-    if start32 is not None and len(everything) > 1:
-        everything = everything[everything[:, 0] != start32.address]
-    everything = _less(everything, np.stack([data[:, 0], data.sum(axis=1)], axis=1))
+    everything = _less(_spans_of_code(image), np.stack([data[:, 0], data.sum(axis=1)], axis=1))
     gaps = _less(everything, np.stack([named.address, named.end], axis=1))
     hints = labels.address[~labels.is_certain]
     unnamed = without_fill(image, gaps)
     if _length(unnamed) * _SPARSE <= _length(everything):
-        return discover(image, unnamed, sweep, known=np.zeros(0, np.uint64), hints=hints)
-    return discover(image, everything, sweep, known=named.address, hints=hints)
+        return discover(image, unnamed, sweep, frames=frames, known=np.zeros(0, np.uint64), hints=hints)
+    everything = without_fill(image, everything)
+    return discover(image, everything, sweep, frames=frames, known=named.address, hints=hints)
+
+
+def _spans_of_code(image: Image) -> Spans:
+    """The code regions, without that of a 32-bit start as long as there is another."""
+    start32, found = startup32(image), image.code_regions
+    if len(found) > 1:
+        found = tuple(region for region in found if region != start32)
+    return np.array([(region.address, region.address + region.size) for region in found], np.uint64)
 
 
 def _length(spans: Spans) -> int:
@@ -106,14 +116,14 @@ def _covered(spans: Spans, address: NDArray[np.uint64]) -> NDArray[np.bool_]:
     if not len(spans):
         return np.zeros(len(address), np.bool_)
     row = np.searchsorted(spans[:, 0], address, "right") - 1
-    return (row >= 0) & (address < spans[np.maximum(row, 0), 1])
+    covered: NDArray[np.bool_] = (row >= 0) & (address < spans[np.maximum(row, 0), 1])
+    return covered
 
 
 def _merged(labels: NamedFunctions, named: NamedFunctions, found: Discovered) -> Functions:
     """Named functions first: what was discovered at one's start, or inside one, is that one."""
-    inside = _covered(np.stack([named.address, named.end], axis=1), found.address) | np.isin(
-        found.address, named.address
-    )
+    spans = np.stack([named.address, named.end], axis=1)
+    inside = _covered(spans, found.address) | np.isin(found.address, named.address)
     extra = np.flatnonzero(~inside)
     address = np.concatenate([named.address, found.address[extra]])
     end = np.concatenate([named.end, found.end[extra]])

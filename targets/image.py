@@ -264,7 +264,7 @@ def _facts(header: ElfHeader) -> ArchFacts:
 
 
 def _parse(path: Path, header: ElfHeader, segment_count: int, section_count: int) -> lief.ELF.Binary:
-    """LIEF's model without what it is slow at: an amd64 vmlinux's kept relocations cost 24 s and 2.3 GB, its symbols 1 s."""
+    """LIEF's model without what is slow: the kept relocations of an amd64 vmlinux cost 24 s and 2.3 GB, symbols 1 s."""
     config = lief.ELF.ParserConfig()
     config.parse_relocations = config.parse_symtab_symbols = config.parse_dyn_symbols = False
     config.parse_symbol_versions = config.parse_notes = config.parse_overlay = False

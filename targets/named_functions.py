@@ -1,7 +1,7 @@
 """An image's symbols -> where named functions start and end, and by what names.
 
-Compilers say what a function is (FUNC, with a size). Hand-written assembly often does not: its symbols may lack a size, and
-a label may be code, data in .text or a place in the middle of a function. Only what is surely code is taken.
+Compilers say what a function is (FUNC, with a size). Hand-written assembly often does not: its symbols may lack a size,
+and a label may be code, data in .text or a place in the middle of a function. Only what is surely code is taken.
 """
 
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ def named_functions(image: Image, symbols: Symbols) -> NamedFunctions:
 
 
 def data_in_code(image: Image, symbols: Symbols | None = None) -> NDArray[np.uint64]:
-    """(n, 2) address and size of data inside code regions, as mapping symbols ($d) and OBJECT symbols tell, in order."""
+    """(n, 2) address and size of data inside code regions, as mapping symbols ($d) and OBJECT symbols tell."""
     symbols = image.symbols if symbols is None else symbols
     objects = (symbols.kind == STT_OBJECT) & (symbols.size > 0) & (symbols.section != SHN_UNDEF)
     spans = np.concatenate([marked_data(symbols), np.stack([symbols.address[objects], symbols.size[objects]], axis=1)])
@@ -118,7 +118,8 @@ def _starts(
     inside_sized = known & (symbols.address < ends[before])
     after_unsized = known & (size[before] == 0) & (region[rows[before]] == region)
     is_place = inside_sized | (after_unsized & (symbols.binding == STB_LOCAL))
-    return is_function | sized | (is_label & ~is_place)
+    starts: NDArray[np.bool_] = is_function | sized | (is_label & ~is_place)
+    return starts
 
 
 def _ends(

@@ -1,7 +1,7 @@
 """Relocation tables -> what is written where when the image is loaded, or when it relocates itself.
 
 Only tables that are still to be applied count: those a loader sees (SHF_ALLOC sections, else PT_DYNAMIC), and every
-table of an ET_REL file. The `.rela.text` that ``ld --emit-relocs`` keeps in a vmlinux is already applied and is not read.
+table of an ET_REL file. The `.rela.text` that ``ld --emit-relocs`` keeps in a vmlinux is already applied: not read.
 """
 
 from collections.abc import Iterable, Mapping

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from kinst.targets.elf_header import PT_LOAD
 from kinst.targets.image import CodeRegion, Image
 
-# Magic -> how many words, it being the first, add up to 0. Multiboot 0.6.96, 3.1.1: magic, flags, checksum. Multiboot2 2.0,
-# 3.1.1: magic, architecture, length, checksum. The header is 4-aligned in the first 8192 or 32768 bytes.
+# Magic -> how many words, it being the first, add up to 0. Multiboot 0.6.96, 3.1.1: magic, flags, checksum. Multiboot2
+# 2.0, 3.1.1: magic, architecture, length, checksum. The header is 4-aligned in the first 8192 or 32768 bytes.
 _CHECKED_WORDS: Final = {0x1BADB002: 3, 0xE85250D6: 4}
 _SEARCHED: Final = 32768
 
@@ -17,8 +17,7 @@ _SEARCHED: Final = 32768
 def entry_point(image: Image) -> int | None:
     """The link address of the first instruction of the machine's own mode; None: it cannot be told.
 
-    A kernel's e_entry may be the physical address (amd64 and riscv64 Linux). With a Multiboot header on amd64 the code there
-    is 32-bit.
+    A kernel's e_entry may be the physical address (amd64 Linux). With a Multiboot header the code there is 32-bit.
     """
     if startup32(image) is not None:
         return None

@@ -54,15 +54,32 @@ class Swept:
 
 
 def without_fill(image: Image, spans: Spans) -> Spans:
-    """`spans` less long runs of filling bytes: 2 MB of 0xcc up to a huge page take longer to decode than they are worth."""
+    """`spans` less long runs of filling bytes, and less those that are nothing else.
+
+    A vmlinux has 2 MB of 0xcc up to the next huge page, and padding behind each of 46,000 functions: to decode it takes
+    longer than the rest.
+    """
     fill = np.array(CODE_SHAPES[image.facts.name].fill, np.uint8)
-    kept = []
+    kept = [np.zeros((0, 2), np.uint64)]
     for region in image.code_regions:
-        inside = _inside(spans, region)
-        for start, end in spans[inside].tolist():
-            first = region.offset + start - region.address
-            kept.append(_cut_runs(image.data[first : first + end - start], fill) + np.uint64(start))
-    return np.concatenate([np.zeros((0, 2), np.uint64), *kept])
+        inside = spans[_inside(spans, region)]
+        if len(inside):
+            kept.append(_without_fill(image.data[region.offset : region.offset + region.size], region, inside, fill))
+    found = np.concatenate(kept)
+    return found[np.argsort(found[:, 0], kind="stable")]
+
+
+def _without_fill(code: NDArray[np.uint8], region: CodeRegion, spans: Spans, fill: NDArray[np.uint8]) -> Spans:
+    changes = np.flatnonzero(code[1:] != code[:-1]) + 1
+    first, last = (spans - np.uint64(region.address)).astype(np.int64).T
+    varied = np.searchsorted(changes, first, "right") < np.searchsorted(changes, last)
+    wanted = varied | ~np.isin(code[first], fill)
+    is_long = spans[:, 1] - spans[:, 0] >= 2 * _FILL_RUN
+    cut = [
+        _cut_runs(code[start:end], fill) + np.uint64(start + region.address)
+        for start, end in zip(first[wanted & is_long].tolist(), last[wanted & is_long].tolist(), strict=True)
+    ]
+    return np.concatenate([spans[wanted & ~is_long], *cut])
 
 
 def _inside(spans: Spans, region: CodeRegion) -> NDArray[np.bool_]:
@@ -145,14 +162,9 @@ def _described(image: Image, found: Instructions, code: NDArray[np.uint8], base:
 
 def _joined(parts: list[Swept]) -> Swept:
     if not parts:
-        empty = Instructions(
-            *(
-                np.zeros(0, kind)
-                for kind in (np.uint64, np.uint64, np.int32, np.uint8, np.uint8, np.uint8, np.uint8, np.uint8)
-            )
-        )
-        none = np.zeros(0, np.bool_)
-        return Swept(empty, np.zeros(0, np.uint64), none, none)
+        words, bytes_, none = np.zeros(0, np.uint64), np.zeros(0, np.uint8), np.zeros(0, np.bool_)
+        empty = Instructions(words, words, np.zeros(0, np.int32), bytes_, bytes_, bytes_, bytes_, bytes_)
+        return Swept(empty, words, none, none)
     instructions = Instructions(
         *(np.concatenate([getattr(part.instructions, field.name) for part in parts]) for field in fields(Instructions))
     )

@@ -199,8 +199,8 @@ def _place_in_name(symbols: Symbols, text: bytes) -> NDArray[np.int64]:
 def mapping_letters(symbols: Symbols) -> NDArray[np.uint8]:
     """The letter of mapping symbols, 0 for all others.
 
-    $x, $a, $t and $xrv64... say that code starts here, $d that data does (aaelf64 5.5.4, riscv-elf "Mapping Symbol"). objcopy
-    --prefix-symbols makes __efistub_$d and __kvm_nvhe_$x of them in an arm64 vmlinux.
+    $x, $a, $t and $xrv64... say that code starts here, $d that data does (aaelf64 5.5.4, riscv-elf "Mapping Symbol").
+    objcopy --prefix-symbols makes __efistub_$d and __kvm_nvhe_$x of them in an arm64 vmlinux.
     """
     strings = np.frombuffer(symbols.strings + b"\0\0", np.uint8)
     dollar = _place_in_name(symbols, b"$")
@@ -215,16 +215,21 @@ def mapping_letters(symbols: Symbols) -> NDArray[np.uint8]:
 
 def is_assembler_label(symbols: Symbols) -> NDArray[np.bool_]:
     """Names that only the assembler meant: .L..., with a prefix or not, and symbols without a name."""
-    return (_place_in_name(symbols, b".L") >= 0) | (np.frombuffer(symbols.strings, np.uint8)[symbols.name] == 0)
+    nameless = np.frombuffer(symbols.strings, np.uint8)[symbols.name] == 0
+    label: NDArray[np.bool_] = (_place_in_name(symbols, b".L") >= 0) | nameless
+    return label
 
 
 def marked_data(symbols: Symbols) -> NDArray[np.uint64]:
-    """(n, 2) address and size of what mapping symbols mark as data, in address order; the last mark of each section, having
-    no end, counts as 2**64 - address."""
+    """(n, 2) address and size of what mapping symbols mark as data, in address order.
+
+    The mark at the highest address has no end: its size is all that follows.
+    """
     letters = mapping_letters(symbols)
     rows = np.flatnonzero(letters)
     rows = rows[np.lexsort((letters[rows], symbols.address[rows]))]  # at one address $x wins over $d: it comes last
     address, is_data = symbols.address[rows], letters[rows] == ord("d")
     ends = np.append(address[1:], np.uint64(0))
     spans = np.stack([address, ends - address], axis=1)
-    return spans[is_data & (spans[:, 1] > 0)]
+    marked: NDArray[np.uint64] = spans[is_data & (spans[:, 1] > 0)]
+    return marked
