@@ -1,8 +1,8 @@
 """Counting executed guest instructions exactly, and stopping after a number of them: the heart of the icount clock.
 
-Unicorn calls a code hook before every instruction. A Python callback there costs half a microsecond; a few bytes of host
-machine code cost 3 ns. Instructions in trampolines are not counted: the breakpoint at the site is, once, so a displaced
-instruction counts as one whatever the trap path executes, and a budget never ends inside a trampoline.
+Unicorn calls a code hook before every instruction. A Python callback there costs half a microsecond; a few bytes of
+host machine code cost 3 ns. Instructions in trampolines are not counted: the breakpoint at the site is, once, so a
+displaced instruction counts as one whatever the trap path executes, and a budget never ends inside a trampoline.
 """
 
 import ctypes
@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-# The callback's arguments are uc, address, size, state; of `state`: how many instructions are left, start and size of the
-# range that is not counted, address of uc_emu_stop. At the end of the budget the instruction is not executed.
+# The callback's arguments are uc, address, size, state; of `state`: how many instructions are left, start and size of
+# the range that is not counted, address of uc_emu_stop. At the end of the budget the instruction is not executed.
 _X86_64: Final = bytes.fromhex(
     "4889f0"  # mov rax, rsi
     "482b4108"  # sub rax, [rcx + 8]
@@ -49,13 +49,16 @@ _CODE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32
 class InstructionCounter:
     """Executed instructions, exact inside callbacks too."""
 
-    def __init__(self, skipped: tuple[int, int], stop: int) -> None:
-        """`skipped` is the (address, size) range not counted; `stop` the address of uc_emu_stop."""
-        address, size = skipped
-        self._state = (ctypes.c_uint64 * 4)(0, address, size, stop)
+    def __init__(self, stop: int) -> None:
+        """`stop` is the address of uc_emu_stop."""
+        self._state = (ctypes.c_uint64 * 4)(0, 0, 0, stop)
         self._executed = 0  # before the present budget
         self._granted = 0
         self._kept: object = None
+
+    def skip(self, address: int, size: int) -> None:
+        """Do not count instructions in [address, address + size)."""
+        self._state[1], self._state[2] = address, size
 
     @property
     def executed(self) -> int:

@@ -111,6 +111,11 @@ class Machine(Protocol):
         ...
 
     @property
+    def command_line(self) -> str | None:
+        """What `--append` says, for kernels that are given a command line; None: the board's default."""
+        ...
+
+    @property
     def cpus(self) -> Sequence[Cpu]:
         """As many as `--cpus` says; only CPU 0 is on at first."""
         ...
@@ -121,7 +126,7 @@ class Machine(Protocol):
         ...
 
     def attach(self, device: Device, address: int) -> None:
-        """Put a device's window at a physical address (page-aligned window or part of one: several may share a page)."""
+        """Put a device's window at a physical address; several may share a page."""
         ...
 
     def attach_ports(self, device: Device, port: int) -> None:
@@ -163,8 +168,8 @@ class Board(Protocol):
         ...
 
     def start(self, machine: Machine, image: Loaded) -> None:
-        """Make and attach the devices, write boot data (FDT, boot_params, multiboot info) to memory, set the registers of
-        every CPU that starts. The image's segments are in memory already."""
+        """Make and attach the devices, write boot data (FDT, boot_params, multiboot info) to memory, set the registers
+        of every CPU that starts. The image's segments are in memory already."""
         ...
 
 

@@ -1,8 +1,8 @@
 """One Unicorn engine, made by Qiling: bare callbacks, registers by name, run until something happens.
 
 This is the only file that knows Qiling and Unicorn. The bindings' own hook and register layers cost several
-microseconds a call, so everything here goes to the library by ctypes with buffers bound once. What comes out are numbers:
-an exception number, a missed translation, a port access; what they mean is decided elsewhere.
+microseconds a call, so everything here goes to the library by ctypes with buffers bound once. What comes out are
+numbers: an exception number, a missed translation, a port access; what they mean is decided elsewhere.
 """
 
 import ctypes
@@ -46,6 +46,11 @@ _ACCESS: Final = {
     const.UC_MEM_WRITE: Access.WRITE,
     const.UC_MEM_FETCH: Access.FETCH,
 }
+_PROTECTION: Final = {
+    Access.READ: const.UC_PROT_READ,
+    Access.WRITE: const.UC_PROT_WRITE,
+    Access.FETCH: const.UC_PROT_EXEC,
+}
 # Where a fetch is sure to fail, so that the fault's address can be recognised in Unicorn's own state.
 _CANARY: Final = 0x5AA5_1234_5678_9AB0
 
@@ -77,12 +82,17 @@ TlbFill = Callable[[int, Access], tuple[int, int] | None]  # address -> physical
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """How Qiling and Unicorn call an architecture; registers that Unicorn's interface reads but cannot write (`hidden`)
-    and words of the CPU's state that it does not know at all (`words`, whose place `landmarks` confirm)."""
+    """How Qiling and Unicorn call an architecture.
+
+    `interrupt_bias` is what Unicorn adds to the PC before it calls UC_HOOK_INTR, whatever the exception and the size of
+    the instruction. `hidden` are registers that its interface reads but cannot write, `words` those of the CPU's state
+    that it does not know at all; `landmarks` confirm their place.
+    """
 
     archtype: QL_ARCH
     constants: ModuleType
     prefix: str
+    interrupt_bias: int = 0
     hidden: tuple[str, ...] = ()
     words: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     landmarks: Mapping[str, int] = field(default_factory=dict)
@@ -97,7 +107,7 @@ _TARGETS: Final[Mapping[str, _Target]] = {
         landmarks=amd64_words.LANDMARKS,
     ),
     "arm64": _Target(QL_ARCH.ARM64, unicorn.arm64_const, "UC_ARM64_REG_"),
-    "riscv64": _Target(QL_ARCH.RISCV64, unicorn.riscv_const, "UC_RISCV_REG_", ("mip", "mhartid")),
+    "riscv64": _Target(QL_ARCH.RISCV64, unicorn.riscv_const, "UC_RISCV_REG_", 4, ("mip", "mhartid")),
 }
 
 
@@ -105,6 +115,7 @@ def _library() -> ctypes.CDLL:
     """The loaded library with prototypes of our own: the binding's check types at every call."""
     library = ctypes.CDLL(uclib._name)
     library.uc_emu_start.argtypes = (_Handle, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t)
+    library.uc_vmem_translate.argtypes = (_Handle, ctypes.c_uint64, ctypes.c_int, _Handle)
     library.uc_strerror.restype = ctypes.c_char_p
     library.uc_context_size.restype = ctypes.c_size_t
     return library
@@ -159,15 +170,19 @@ class QilingMachine:
         self._hidden: dict[str, int] = {}
         self._scratch = self.save()
         self._first_word = 0
+        self._translated = ctypes.c_uint64()
+        self._translated_at = ctypes.addressof(self._translated)
+        self.interrupt_bias = self._target.interrupt_bias
         self.error = ""
         self.counter: InstructionCounter | None = None
         self.live = self._register_file(self._handle, "uc_reg_read", "uc_reg_write")
         self.frame = Frame(self._library, self._handle, [self.live.number(name) for name in registers])
+        self._pc_value = ctypes.c_uint64()
         self._read_pc = partial(
             self._library.uc_reg_read,
             self._handle,
             ctypes.c_int(self.live.number(registers[pc])),
-            ctypes.c_void_p(ctypes.addressof(self.frame._values) + 8 * pc),
+            ctypes.c_void_p(ctypes.addressof(self._pc_value)),
         )
         self._pc = pc
         self._set_up()
@@ -215,16 +230,10 @@ class QilingMachine:
         entry[0], entry[1] = found  # struct uc_tlb_entry {uint64_t paddr; uint32_t perms;}
         return True
 
-    def on_interrupt(self, handle: Callable[[int], None]) -> None:
-        """Call `handle(number)` for every exception that QEMU raises. Called between two instructions."""
-
-        def callback(_uc: int, number: int, _data: int) -> None:
-            try:
-                handle(number)
-            except BaseException as error:
-                self.fail(error)
-
-        self._hook(const.UC_HOOK_INTR, _INTERRUPT(callback))
+    def on_interrupt(self, handle: Callable[[int, int, int], None]) -> None:
+        """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions. It is Unicorn's
+        callback itself, since every hit comes this way; what it raises is lost: it must call `fail`."""
+        self._hook(const.UC_HOOK_INTR, _INTERRUPT(handle))
 
     def on_ports(self, ports: Window) -> None:
         """Send amd64's in and out there; the port is the offset."""
@@ -320,6 +329,12 @@ class QilingMachine:
         bounds = ctypes.c_uint64(address), ctypes.c_uint64(size)
         self._check(self._library.uc_mmio_map(self._handle, *bounds, callbacks[0], None, callbacks[1], None))
 
+    def translate(self, address: int, access: Access) -> int | None:
+        """The physical address for an access by the running CPU, through its TLB; None: a fault."""
+        buffer = self._translated
+        status = self._library.uc_vmem_translate(self._handle, address, _PROTECTION[access], self._translated_at)
+        return buffer.value if status == const.UC_ERR_OK else None
+
     def flush_tlb(self) -> None:
         """Forget all translations; also the running CPU's, inside callbacks too."""
         self._library.uc_ctl(self._handle, ctypes.c_int(_FLUSH_TLB))
@@ -335,10 +350,10 @@ class QilingMachine:
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def count_instructions(self, skipped: tuple[int, int]) -> InstructionCounter:
-        """Count from now on, except instructions in the address range `skipped` (address, size)."""
+    def count_instructions(self) -> InstructionCounter:
+        """Count from now on; nothing runs before the counter grants it."""
         stop = ctypes.cast(self._library.uc_emu_stop, ctypes.c_void_p).value or 0
-        self.counter = InstructionCounter(skipped, stop)
+        self.counter = InstructionCounter(stop)
         callback, data = self.counter.callback(self.stop)
         handle = ctypes.c_size_t()
         bounds = (ctypes.c_uint64(1), ctypes.c_uint64(0))
@@ -349,8 +364,7 @@ class QilingMachine:
     def run(self) -> Stop:
         """Run from the CPU's PC until something happens. What a callback raised is raised here."""
         self._is_stopping, self._fault = False, None
-        self._read_pc()
-        status = self._library.uc_emu_start(self._handle, self.frame.regs[self._pc], 0, 0, 0)
+        status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
         if self._raised is not None:
             error, self._raised = self._raised, None
             raise error
@@ -373,6 +387,16 @@ class QilingMachine:
         self._is_stopping = True
         self._library.uc_emu_stop(self._handle)
 
+    def pc(self) -> int:
+        """The running CPU's PC."""
+        self._read_pc()
+        return self._pc_value.value
+
+    def set_pc(self, address: int) -> None:
+        """Go on elsewhere."""
+        self.frame.regs[self._pc] = address
+        self.frame.write[self._pc]()
+
     @property
     def fault(self) -> tuple[int, Access]:
         """After `Stop.FAULT`: the address that could not be translated, and for what."""
@@ -384,11 +408,10 @@ class QilingMachine:
         return (exact if exact & ~0xFFF == page & ~0xFFF else page), access
 
     def _find_fault_address(self) -> None:
-        """The TLB callback is told the page only; the exact address is in uc_struct.invalid_addr. Its offset is found by
-        a fetch that fails at a known address; where it is not found, guests see page addresses."""
+        """The TLB callback is told the page only; the exact address is in uc_struct.invalid_addr. Its offset is found
+        by a fetch that fails at a known address; where it is not found, guests see page addresses."""
         saved = self.save()
-        self.frame.regs[self._pc] = _CANARY
-        self.frame.write[self._pc]()
+        self.set_pc(_CANARY)
         self.run()
         content = ctypes.string_at(self._handle.value or 0, 4096)
         found = content.find(_CANARY.to_bytes(8, "little"))
@@ -462,6 +485,9 @@ class QilingMachine:
         self._set_hidden(context, name, value)
         self.restore(context)
         self._library.uc_context_free(context)
+        # Once more as the interface can: what it may write of mip makes Unicorn look for interrupts.
+        word = ctypes.c_uint64(value)
+        self._library.uc_reg_write(self._handle, ctypes.c_int(self.live.number(name)), ctypes.byref(word))
 
     def _set_hidden(self, context: ctypes.c_void_p, name: str, value: int) -> None:
         ctypes.c_uint64.from_address((context.value or 0) + self._hidden[name]).value = value

@@ -10,8 +10,8 @@ from kinst.runtime.state_words import StateWords
 
 _BUFFER_SIZE: Final = 64  # the widest register, zmm
 
-# arm64 system registers, as the Arm Architecture Reference Manual D24.2 encodes them: op0, op1, CRn, CRm, op2. Others go
-# by their generic name, S<op0>_<op1>_C<n>_C<m>_<op2> (Arm ARM C5.1.2).
+# arm64 system registers, as the Arm Architecture Reference Manual D24.2 encodes them: op0, op1, CRn, CRm, op2. Others
+# go by their generic name, S<op0>_<op1>_C<n>_C<m>_<op2> (Arm ARM C5.1.2).
 SYSTEM_REGISTERS: Final[Mapping[str, tuple[int, int, int, int, int]]] = {
     "mpidr_el1": (3, 0, 0, 0, 5),
     "sctlr_el1": (3, 0, 1, 0, 0),

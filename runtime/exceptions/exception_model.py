@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
-from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.paging.walker import Access, PageFault
 
 if TYPE_CHECKING:
     from kinst.runtime.machine import Cpu
@@ -79,8 +79,8 @@ class ExceptionModel(Protocol):
 
     @property
     def instructions(self) -> frozenset[str]:
-        """Instructions to come to `instruction`, by Unicorn's UC_X86_INS_ names in lower case (e.g. "cpuid"; "in" and "out"
-        always go to the ports' devices). Empty except on amd64."""
+        """Instructions to come to `instruction`, by Unicorn's UC_X86_INS_ names in lower case, e.g. "cpuid"; "in" and
+        "out" always go to the ports' devices. Empty except on amd64."""
         ...
 
     def event(self, cpu: "Cpu", event: Event) -> Outcome:
@@ -89,6 +89,11 @@ class ExceptionModel(Protocol):
 
     def page_fault(self, cpu: "Cpu", fault: PageFault) -> Outcome:
         """Deliver a failed translation (or an access to no memory at all); PC is the faulting instruction."""
+        ...
+
+    def nothing_there(self, cpu: "Cpu", address: int, access: Access) -> PageFault | None:
+        """A (translated) access to a physical address where there is neither RAM nor a device: the fault to deliver;
+        None: reads give all ones and writes are ignored (amd64). `address` is virtual."""
         ...
 
     def pending(self, cpu: "Cpu") -> int | None:
@@ -104,7 +109,7 @@ class ExceptionModel(Protocol):
         ...
 
     def lines_changed(self, cpu: "Cpu") -> None:
-        """Called before the CPU runs on when `cpu.lines` changed: mirror them where the guest reads them (riscv64 mip)."""
+        """Called before the CPU runs on when `cpu.lines` changed: show them where the guest reads them (riscv64 mip)."""
         ...
 
     def read_register(self, cpu: "Cpu", register: SystemRegister) -> int | None:

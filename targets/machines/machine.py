@@ -39,3 +39,6 @@ class MachineFacts:
     timebase: int  # Hz of the counter that the guest reads as time (mtime, CNTVCT, TSC)
     maximum_cpus: int
     trampoline_base: int | None  # where trampolines go that cannot follow the image; None: behind the image only
+    other_memory: tuple[
+        tuple[int, int], ...
+    ] = ()  # (address, size) of flash and the like that images may be linked into

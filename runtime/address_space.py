@@ -1,0 +1,144 @@
+"""What every virtual address stands for now: the machine's answer to a TLB miss, and the trap path's own accesses.
+
+In this order: a fetch from the trampolines' pages reaches them in every address space; `--call` maps link addresses to
+where the image was loaded; else the guest's MMU decides (`kinst.runtime.paging`). Data accesses to the trampolines'
+addresses go to the guest's own memory, so trampolines may lie where the guest has RAM of its own.
+"""
+
+from collections.abc import Callable, Sequence
+
+from kinst.runtime.memory import PhysicalMemory
+from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, Translation, Walker
+from kinst.runtime.qiling_machine import QilingMachine
+
+# Physical pages that no guest names: copies of the trampolines, and a page where nothing answers.
+TRAMPOLINE_FRAMES = 1 << 40
+OPEN_BUS = 1 << 41
+_READ_WRITE = Permission.READ | Permission.WRITE
+NothingThere = Callable[[int, Access], PageFault | None]
+
+
+class AddressSpace:
+    """Translation for the CPU that runs."""
+
+    def __init__(self, engine: QilingMachine, memory: PhysicalMemory, walker: Walker) -> None:
+        self._engine = engine
+        self._memory = memory
+        self._walker = walker
+        self._registers: Registers = engine.live
+        self._overlay: dict[int, int] = {}  # virtual page -> physical page
+        self._aliases: Sequence[tuple[int, int, int]] = ()
+        self._written: set[int] = set()
+        self.device_pages: set[int] = set()
+        self.nothing_there: NothingThere = lambda _address, _access: None
+        self.current_pc: Callable[[], int] = lambda: 0
+        self.fault: PageFault | None = None
+        engine.on_tlb_fill(self._fill)
+
+    def overlay(self, address: int, code: bytes) -> None:
+        """Make trampolines reachable at a virtual address, whatever the guest maps there."""
+        size = -(-len(code) // 4096) * 4096
+        self._memory.add_ram(TRAMPOLINE_FRAMES, size)
+        self._memory.write(TRAMPOLINE_FRAMES, code)
+        for page in range(size >> 12):
+            self._overlay[(address >> 12) + page] = (TRAMPOLINE_FRAMES >> 12) + page
+        self._engine.flush_tlb()
+
+    def alias(self, ranges: Sequence[tuple[int, int, int]]) -> None:
+        """Map (virtual, physical, size) ranges without the guest's help."""
+        self._aliases = ranges
+        self._engine.flush_tlb()
+
+    def _fill(self, address: int, access: Access) -> tuple[int, int] | None:
+        frame = self._overlay.get(address >> 12)
+        if frame is not None and self._is_for_trampoline(access):
+            # Where the guest has memory at these addresses its loads must find that, so ours are for execution only.
+            is_shared = self._memory.find(address) is not None
+            permissions = Permission.EXECUTE if access is Access.FETCH else Permission.READ
+            return frame << 12 | address & 0xFFF, permissions if is_shared else Permission.READ | Permission.EXECUTE
+        try:
+            translation = self._translate(address, access)
+        except PageFault as fault:
+            self.fault = fault
+            return None
+        return self._grant(address, translation, access)
+
+    def _is_for_trampoline(self, access: Access) -> bool:
+        """amd64's slots read the address they jump to; no other instruction in them reads them."""
+        if access is Access.READ:
+            return self.current_pc() >> 12 in self._overlay
+        return access is Access.FETCH
+
+    def _translate(self, address: int, access: Access) -> Translation:
+        for virtual, physical, size in self._aliases:
+            if virtual <= address < virtual + size:
+                return Translation(address - virtual + physical, Permission.ALL)
+        return self._walker.translate(self._registers, self._load_entry, self._store_entry, address, access)
+
+    def _load_entry(self, physical: int) -> int:
+        return self._memory.load(physical, 8)
+
+    def _store_entry(self, physical: int, value: int) -> None:
+        self._memory.store(physical, 8, value)
+
+    def _grant(self, address: int, translation: Translation, access: Access) -> tuple[int, int] | None:
+        """Unicorn 2.1.4 sends stores to pages with execute permission down a slow path that notices changed code. So a
+        page has it only once it was fetched from. An alias that was granted for writing before would then change code
+        unnoticed: it is dropped from the TLB."""
+        physical, permissions = translation.physical, translation.permissions
+        page = physical >> 12
+        if self._memory.find(physical) is None:
+            return self._grant_device(address, physical, access)
+        if page in self._memory.code_pages:
+            return physical, permissions
+        if access is Access.FETCH:
+            self._memory.code_pages.add(page)
+            if page in self._written:
+                self._engine.flush_tlb()
+            return physical, permissions
+        if permissions & Permission.WRITE:
+            self._written.add(page)
+        return physical, permissions & _READ_WRITE
+
+    def _grant_device(self, address: int, physical: int, access: Access) -> tuple[int, int] | None:
+        if physical >> 12 in self.device_pages and access is not Access.FETCH:
+            return physical, _READ_WRITE
+        self.fault = self.nothing_there(address, access)
+        return None if self.fault is not None else (OPEN_BUS | physical & 0xFFF, Permission.ALL)
+
+    # -- accesses of the trap path ------------------------------------------------------------------------------------
+
+    def load(self, address: int, size: int) -> int:
+        """Read virtual memory as the running CPU would."""
+        first = 4096 - (address & 4095)
+        if size > first:
+            return self.load(address, first) | self.load(address + first, size - first) << 8 * first
+        return self._memory.load(self.physical(address, Access.READ), size)
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """Write virtual memory as the running CPU would."""
+        first = 4096 - (address & 4095)
+        if size > first:
+            self.physical(address + first, Access.WRITE)  # fault before anything is written
+            self.store(address, first, value)
+            self.store(address + first, size - first, value >> 8 * first)
+            return
+        self._memory.store(self.physical(address, Access.WRITE), size, value)
+
+    def fetch(self, address: int, size: int) -> bytes:
+        """Read instruction bytes as the running CPU would."""
+        first = min(size, 4096 - (address & 4095))
+        head = self._memory.read(self.physical(address, Access.FETCH), first)
+        return head if first == size else head + self.fetch(address + first, size - first)
+
+    def physical(self, address: int, access: Access) -> int:
+        """The physical address for an access by the running CPU; raises PageFault."""
+        found = self._engine.translate(address, access)
+        if found is None:
+            raise self.exact_fault(address, access)
+        return found
+
+    def exact_fault(self, address: int, access: Access) -> PageFault:
+        """The last failed translation, for the exact address: the TLB callback knows its page only."""
+        fault, self.fault = self.fault, None
+        return PageFault(address, access, fault.code if fault is not None else 0)

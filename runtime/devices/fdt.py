@@ -1,0 +1,99 @@
+"""A tree of nodes and properties -> a flattened device tree blob (Devicetree Specification 0.4, chapter 5)."""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+Value = int | str | bytes | tuple[int, ...] | tuple[str, ...] | None
+
+_MAGIC: Final = 0xD00DFEED
+_BEGIN_NODE, _END_NODE, _PROPERTY, _END = 1, 2, 3, 9
+_HEADER: Final = struct.Struct(">10I")
+_VERSION, _COMPATIBLE_VERSION = 17, 16
+
+
+@dataclass(slots=True)
+class Node:
+    """One node. A property's value: an integer or several are 32-bit cells, text is NUL-terminated, None is empty."""
+
+    name: str
+    properties: dict[str, Value] = field(default_factory=dict)
+    children: list["Node"] = field(default_factory=list)
+
+    def add(self, name: str, properties: Mapping[str, Value]) -> "Node":
+        """Add a child and return it."""
+        child = Node(name, dict(properties))
+        self.children.append(child)
+        return child
+
+
+def cells64(*values: int) -> tuple[int, ...]:
+    """64-bit numbers as pairs of 32-bit cells."""
+    return tuple(cell for value in values for cell in (value >> 32, value & 0xFFFF_FFFF))
+
+
+def flatten(root: Node, boot_cpu: int = 0) -> bytes:
+    """The blob of the tree under `root`, whose name is empty."""
+    strings = _Strings()
+    structure = _flatten_node(root, strings) + struct.pack(">I", _END)
+    reservations = bytes(16)
+    names = bytes(strings.content)
+    at_structure = _HEADER.size + len(reservations)
+    at_strings = at_structure + len(structure)
+    total = at_strings + len(names)
+    header = _HEADER.pack(
+        _MAGIC,
+        total,
+        at_structure,
+        at_strings,
+        _HEADER.size,
+        _VERSION,
+        _COMPATIBLE_VERSION,
+        boot_cpu,
+        len(names),
+        len(structure),
+    )
+    return header + reservations + structure + names
+
+
+class _Strings:
+    """The block of property names, each once."""
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+        self._offsets: dict[str, int] = {}
+
+    def offset(self, name: str) -> int:
+        if name not in self._offsets:
+            self._offsets[name] = len(self.content)
+            self.content += name.encode() + b"\0"
+        return self._offsets[name]
+
+
+def _flatten_node(node: Node, strings: _Strings) -> bytes:
+    parts = [struct.pack(">I", _BEGIN_NODE), _padded(node.name.encode() + b"\0")]
+    for name, value in node.properties.items():
+        content = _encode(value)
+        parts += [struct.pack(">3I", _PROPERTY, len(content), strings.offset(name)), _padded(content)]
+    parts += [_flatten_node(child, strings) for child in node.children]
+    parts.append(struct.pack(">I", _END_NODE))
+    return b"".join(parts)
+
+
+def _encode(value: Value) -> bytes:
+    match value:
+        case None:
+            return b""
+        case bytes():
+            return value
+        case str():
+            return value.encode() + b"\0"
+        case int():
+            return struct.pack(">I", value)
+        case _:
+            return b"".join(_encode(item) for item in value)
+
+
+def _padded(content: bytes) -> bytes:
+    return content + bytes(-len(content) % 4)

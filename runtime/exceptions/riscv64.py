@@ -1,0 +1,176 @@
+"""RISC-V traps: an event -> the guest's own mtvec or stvec, as the Privileged Architecture 1.12 has it.
+
+Interrupts need no help: Unicorn takes them by itself once they are in mip, exactly where the guest enables them. What
+the devices drive are bits of mip that software cannot write; the engine writes them into the CPU's state.
+
+    cause        63   62                     0         mstatus ... 12 11  8 7 6 5 4 3 2 1
+                 I    exception or bit of mip                      MPP SPP MPIE SPIE MIE SIE
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from kinst.runtime.exceptions.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine import Cpu
+from kinst.runtime.paging.riscv64 import ACCESS_FAULT
+from kinst.runtime.paging.walker import Access, PageFault, Registers
+
+USER, SUPERVISOR, MACHINE = 0, 1, 3
+# Exception codes, Privileged Architecture table 3.6.
+_ILLEGAL, _BREAKPOINT, _ECALL_FROM_USER = 2, 3, 8
+# Bits of mip that devices drive: software, timer and external interrupt of M mode, external of S mode.
+MSIP, MTIP, SEIP, MEIP = 3, 7, 9, 11
+_DRIVEN: Final = 1 << MSIP | 1 << MTIP | 1 << SEIP | 1 << MEIP
+_SIE, _MIE, _SPIE, _MPIE, _SPP = 1 << 1, 1 << 3, 1 << 5, 1 << 7, 1 << 8
+_MPP_SHIFT: Final = 11
+_WFI: Final = 0x10500073
+_TIME: Final = 0xC01
+
+
+class Riscv64Exceptions:
+    """See `kinst.runtime.exceptions.exception_model.ExceptionModel`."""
+
+    # A real ebreak ends Unicorn's run, 8.8 us a hit; all zeros are an illegal instruction of any length and come to
+    # UC_HOOK_INTR. The guest's own ebreaks and illegal instructions are at other addresses.
+    armed: Mapping[int, bytes] = {2: bytes(2), 4: bytes(4)}
+    breakpoint_number = _ILLEGAL
+    breakpoint_bias = 4  # what Unicorn adds, even for instructions of two bytes
+    system_registers: frozenset[SystemRegister] = frozenset()
+    instructions: frozenset[str] = frozenset()
+
+    def __init__(self, read_time: Callable[[], int]) -> None:
+        """`read_time` is the value of the time CSR."""
+        self._read_time = read_time
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def event(self, cpu: Cpu, event: Event) -> Outcome:
+        """Deliver an exception that no probe claimed."""
+        pc = cpu.registers.get("pc")
+        if event.source is Source.HALT:
+            return Outcome.WAIT
+        if event.source is Source.INVALID:  # Unicorn says of ebreak only that it is invalid
+            return self._trap(cpu, _BREAKPOINT, pc, pc)
+        if event.number == _ILLEGAL:
+            return self._illegal(cpu, pc)
+        return self._trap(cpu, event.number, 0, pc)
+
+    def _illegal(self, cpu: Cpu, pc: int) -> Outcome:
+        instruction = _fetch(cpu, pc)
+        if self._emulate_rdtime(cpu, instruction):
+            cpu.registers.set("pc", pc + 4)
+            return Outcome.RESUME
+        return self._trap(cpu, _ILLEGAL, instruction, pc)
+
+    def _emulate_rdtime(self, cpu: Cpu, instruction: int) -> bool:
+        """rdtime, which Unicorn does not have: csrrs rd, time, x0 (Unprivileged ISA chapter 8).
+
+        csr 31:20   rs1 19:15   funct3 14:12   rd 11:7   1110011
+        """
+        if instruction >> 20 != _TIME or instruction & 0xFF07F != 0x2073:
+            return False
+        if not self._may_read_time(cpu.registers):
+            return False
+        rd = instruction >> 7 & 31
+        if rd:
+            cpu.registers.set(f"x{rd}", self._read_time())
+        return True
+
+    def _may_read_time(self, registers: Registers) -> bool:
+        """mcounteren.TM and scounteren.TM (3.1.11, 4.1.5)."""
+        privilege = registers.get("priv")
+        with _machine_mode(registers):
+            allowed = privilege == MACHINE or bool(registers.get("mcounteren") & 2)
+            return allowed and (privilege != USER or bool(registers.get("scounteren") & 2))
+
+    def page_fault(self, cpu: Cpu, fault: PageFault) -> Outcome:
+        """Deliver a page or access fault; the code is the cause."""
+        return self._trap(cpu, fault.code, fault.address, cpu.registers.get("pc"))
+
+    def nothing_there(self, cpu: Cpu, address: int, access: Access) -> PageFault | None:
+        """A bus error is an access fault."""
+        return PageFault(address, access, ACCESS_FAULT[access])
+
+    def _trap(self, cpu: Cpu, cause: int, value: int, pc: int) -> Outcome:
+        """3.1.6.1 and 3.1.8: save, disable, change mode, jump."""
+        registers = cpu.registers
+        privilege = registers.get("priv")
+        registers.set("priv", MACHINE)  # M-mode CSRs read as garbage from other modes
+        status = registers.get("mstatus")
+        if privilege != MACHINE and registers.get("medeleg") >> cause & 1:
+            registers.set("sepc", pc)
+            registers.set("scause", cause)
+            registers.set("stval", value)
+            status = _entered(status, _SIE, _SPIE) & ~_SPP | (_SPP if privilege == SUPERVISOR else 0)
+            registers.set("mstatus", status)
+            vector, privilege = registers.get("stvec"), SUPERVISOR
+        else:
+            registers.set("mepc", pc)
+            registers.set("mcause", cause)
+            registers.set("mtval", value)
+            status = _entered(status, _MIE, _MPIE) & ~(3 << _MPP_SHIFT) | privilege << _MPP_SHIFT
+            registers.set("mstatus", status)
+            vector, privilege = registers.get("mtvec"), MACHINE
+        registers.set("priv", privilege)
+        registers.set("pc", vector & ~3)
+        return Outcome.RESUME
+
+    # -- interrupts ---------------------------------------------------------------------------------------------------
+
+    def lines_changed(self, cpu: Cpu) -> None:
+        """Show the devices' interrupts in mip. Writing its software-writable bits makes Unicorn look at all of them."""
+        registers = cpu.registers
+        with _machine_mode(registers):
+            mip = registers.get("mip")
+            registers.set("mip", mip & ~_DRIVEN | cpu.lines & _DRIVEN)
+
+    def pending(self, cpu: Cpu) -> int | None:
+        """Unicorn takes them itself."""
+        return None
+
+    def interrupt(self, cpu: Cpu, number: int) -> None:
+        """Never called: there is nothing in `pending`."""
+
+    def wakes(self, cpu: Cpu) -> bool:
+        """3.3.3: any enabled pending interrupt, whatever the global enable says."""
+        with _machine_mode(cpu.registers):
+            return bool(cpu.registers.get("mip") & cpu.registers.get("mie"))
+
+    # -- not on this machine ------------------------------------------------------------------------------------------
+
+    def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
+        """arm64 only."""
+        return None
+
+    def write_register(self, cpu: Cpu, register: SystemRegister, value: int) -> bool:
+        """arm64 only."""
+        return False
+
+    def instruction(self, cpu: Cpu, name: str) -> bool:
+        """amd64 only."""
+        return False
+
+
+@contextmanager
+def _machine_mode(registers: Registers) -> Iterator[None]:
+    privilege = registers.get("priv")
+    registers.set("priv", MACHINE)
+    try:
+        yield
+    finally:
+        registers.set("priv", privilege)
+
+
+def _entered(status: int, enable: int, previous: int) -> int:
+    """mstatus with the interrupt enable moved to its previous-enable bit."""
+    return status & ~(enable | previous) | (previous if status & enable else 0)
+
+
+def _fetch(cpu: Cpu, pc: int) -> int:
+    """The instruction at `pc`, 0 if it cannot be read (any more)."""
+    try:
+        first = int.from_bytes(cpu.fetch(pc, 2), "little")
+        return first if first & 3 != 3 else first | int.from_bytes(cpu.fetch(pc + 2, 2), "little") << 16
+    except PageFault:
+        return 0

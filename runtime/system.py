@@ -1,0 +1,369 @@
+"""The running machine: CPUs take turns in the engine, devices and the clock act, events are delivered.
+
+Implements `kinst.runtime.machine.Machine`. One loop: choose a CPU, let it take its interrupt, run it until its turn or
+the next deadline is over or something happens, deal with that.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, assert_never
+
+from kinst.runtime.address_space import OPEN_BUS, AddressSpace
+from kinst.runtime.bus import Bus, Window
+from kinst.runtime.clock import HostClock, InstructionClock, MachineClock
+from kinst.runtime.cpu import VirtualCpu
+from kinst.runtime.devices.device import Device, Timed
+from kinst.runtime.exceptions.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine import Board
+from kinst.runtime.memory import PAGE, PhysicalMemory
+from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.qiling_machine import QilingMachine, Stop
+from kinst.runtime.trap import Port, TrapFrame, TrapPath
+from kinst.targets.arch.registry import arch_by_name
+from kinst.targets.errors import MachineError, UsageError
+from kinst.targets.machines.machine import MachineFacts
+
+_SLICE: Final = 5_000_000  # ns of a run with nothing else to do
+_TURN: Final = 1_000_000  # ns of a CPU's turn where there are several
+_SOON: Final = 200_000  # ns until an interrupt that cannot be taken now is looked at again
+
+
+class ClockKind(Enum):
+    """`--clock`."""
+
+    HOST = "host"
+    ICOUNT = "icount"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What the user may choose about a machine."""
+
+    cpus: int = 1
+    memory: int | None = None
+    clock: ClockKind = ClockKind.HOST
+
+
+class End(Enum):
+    """Why the machine stopped."""
+
+    POWER_OFF = "power-off"
+    UNTIL = "until"
+    TIMEOUT = "timeout"
+    INTERRUPTED = "interrupted"
+    RETURNED = "returned"  # `--call`: the function returned
+
+
+class System:
+    """A machine made from its facts and its board; `kinst.runtime.machine.Machine` is what boards and models use."""
+
+    def __init__(self, facts: MachineFacts, board: Board, configuration: Configuration) -> None:
+        """Switch on an empty machine; MachineError if the configuration does not fit it."""
+        if not 1 <= configuration.cpus <= facts.maximum_cpus:
+            raise UsageError(f"{facts.name}: has 1 to {facts.maximum_cpus} CPUs, not {configuration.cpus}")
+        self.facts = facts
+        self.arch = arch_by_name(facts.arch)
+        self.board = board
+        self.exceptions = board.exceptions
+        self.engine = QilingMachine(facts.arch, self.arch.registers, self.arch.pc)
+        self.ram_size = facts.ram_size if configuration.memory is None else configuration.memory
+        self.memory = PhysicalMemory(self.engine)
+        self.memory.add_ram(facts.ram_base, self.ram_size)
+        for address, size in facts.other_memory:
+            self.memory.add_ram(address, size)
+        self.space = AddressSpace(self.engine, self.memory, board.walker)
+        self.space.nothing_there = lambda address, access: self.exceptions.nothing_there(self.current, address, access)
+        self.space.current_pc = self.engine.pc
+        self.clock: MachineClock = self._make_clock(configuration.clock)
+        self._bus, self._ports = Bus(), Bus()
+        self._timed: list[Timed] = []
+        self._is_running = False
+        self._end: End | None = None
+        self.exit_code = 0
+        self.pristine: Callable[[int, bytes], bytes] = lambda _address, content: content
+        self.console_sink: Callable[[bytes], None] = lambda _data: None
+        self.typed = bytearray()
+        self._repeated = (0, 0)
+        self.cpus = [self._make_cpu(number) for number in range(configuration.cpus)]
+        self.current = self.cpus[0]
+        self.current.registers = self.engine.live
+        self.current.is_on = True
+        self.trap = self._make_trap_path()
+        self.engine.on_interrupt(self.trap.handler())
+        self.engine.map_window(OPEN_BUS, PAGE, Window(Bus(), 0))
+        self._hook_instructions()
+
+    # -- construction -------------------------------------------------------------------------------------------------
+
+    def _make_clock(self, kind: ClockKind) -> MachineClock:
+        match kind:
+            case ClockKind.HOST:
+                return HostClock(self.engine.stop)
+            case ClockKind.ICOUNT:
+                return InstructionClock(self.engine.count_instructions())
+            case _:
+                assert_never(kind)
+
+    def _make_cpu(self, number: int) -> VirtualCpu:
+        context = self.engine.save()
+        return VirtualCpu(number, self, context, self.engine.registers_of(context))
+
+    def _make_trap_path(self) -> TrapPath:
+        frame = TrapFrame(self.engine.frame.regs, self.space.load, self.space.store, self._set_vector)
+        port = Port(
+            frame=frame,
+            read=self.engine.frame.read,
+            write=self.engine.frame.write,
+            fail=self.engine.fail,
+            unclaimed=self._unclaimed,
+            fault=self._page_fault,
+            rearmed=self._rearmed,
+        )
+        return TrapPath(self.arch, port, self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias)
+
+    def _set_vector(self, number: int, value: int) -> None:
+        self.engine.live.set(f"q{number}", value)
+
+    def _hook_instructions(self) -> None:
+        for name in sorted(self.exceptions.instructions):
+            self.engine.on_instruction(name, lambda name=name: self.exceptions.instruction(self.current, name))  # type: ignore[misc]
+        if not self.exceptions.system_registers:
+            return
+        known = {
+            (register.op0, register.op1, register.crn, register.crm, register.op2): register
+            for register in self.exceptions.system_registers
+        }
+
+        def read(encoding: tuple[int, int, int, int, int]) -> int | None:
+            register: SystemRegister | None = known.get(encoding)
+            return None if register is None else self.exceptions.read_register(self.current, register)
+
+        def write(encoding: tuple[int, int, int, int, int], value: int) -> bool:
+            register = known.get(encoding)
+            return register is not None and self.exceptions.write_register(self.current, register, value)
+
+        self.engine.on_system_registers(read, write)
+
+    # -- what boards and devices use ----------------------------------------------------------------------------------
+
+    def attach(self, device: Device, address: int) -> None:
+        """Put a device's window at a physical address."""
+        self._bus.attach(device, address)
+        first, last = address // PAGE, (address + device.size - 1) // PAGE
+        fresh = [page for page in range(first, last + 1) if page not in self.space.device_pages]
+        if fresh:
+            start, size = fresh[0] * PAGE, (fresh[-1] - fresh[0] + 1) * PAGE
+            self.engine.map_window(start, size, Window(self._bus, start))
+            self.space.device_pages.update(fresh)
+
+    def attach_ports(self, device: Device, port: int) -> None:
+        """Put a device's window at an I/O port."""
+        if not self._ports.is_used:
+            self.engine.on_ports(self._ports)
+        self._ports.attach(device, port)
+
+    def attach_timed(self, timed: Timed) -> None:
+        """Call `timed.advance` at its deadlines."""
+        self._timed.append(timed)
+
+    def console_output(self, data: bytes) -> None:
+        """The guest's console."""
+        self.console_sink(data)
+
+    def console_input(self) -> bytes:
+        """What was typed since the last call."""
+        typed = bytes(self.typed)
+        self.typed.clear()
+        return typed
+
+    def power_off(self, code: int = 0) -> None:
+        """The guest switched the machine off."""
+        self.exit_code = code
+        self.finish(End.POWER_OFF)
+
+    def finish(self, end: End) -> None:
+        """End the run at the next opportunity."""
+        if self._end is None:
+            self._end = end
+        self.yield_cpu()
+
+    def yield_cpu(self) -> None:
+        """End the CPU's turn."""
+        if self._is_running:
+            self.clock.interrupt()
+
+    def interrupt_lines_changed(self) -> None:
+        """A device drove an interrupt line: let the CPUs see it soon."""
+        self.yield_cpu()
+
+    # -- the loop -----------------------------------------------------------------------------------------------------
+
+    def run(self, timeout: int | None = None) -> End:
+        """Run until the machine ends; `timeout` in nanoseconds of the machine's time.
+
+        Raises:
+            MachineError: the guest stopped for good, or does what the machine cannot do.
+        """
+        self._end = None
+        limit = None if timeout is None else self.clock.now() + timeout
+        try:
+            while self._end is None:
+                if limit is not None and self.clock.now() >= limit:
+                    return End.TIMEOUT
+                self._turn(limit)
+        finally:
+            self.clock.close()
+        return self._end
+
+    def _turn(self, limit: int | None) -> None:
+        deadline = self._advance_devices()
+        cpu = self._next_cpu()
+        if cpu is None:
+            self._idle(deadline, limit)
+            return
+        self._load(cpu)
+        is_delayed = self._take_interrupt(cpu)
+        length = _SOON if is_delayed else _SLICE if len(self.cpus) == 1 else _TURN
+        bounds = [bound - self.clock.now() for bound in (deadline, limit) if bound is not None]
+        if self.memory.is_code_stale:
+            self.memory.is_code_stale = False
+            self.engine.forget_all_code()
+        self._run_engine(cpu, max(1, min([length, *bounds])))
+
+    def _run_engine(self, cpu: VirtualCpu, length: int) -> None:
+        self.clock.begin(length)
+        self._is_running = True
+        try:
+            stop = self.engine.run()
+        finally:
+            self._is_running = False
+            self.clock.end()
+        self._deal_with(cpu, stop)
+
+    def _deal_with(self, cpu: VirtualCpu, stop: Stop) -> None:
+        match stop:
+            case Stop.REQUESTED:
+                pass
+            case Stop.HALTED:
+                self._event(Event(Source.HALT, 0))
+            case Stop.UNDEFINED:
+                if not self.trap.claim(self.engine.pc()):
+                    self._event(Event(Source.INVALID, 0))
+            case Stop.FAULT:
+                self.engine.set_pc(self.trap.original(self.engine.pc()))
+                self._page_fault(self.space.exact_fault(*self.engine.fault))
+            case Stop.FAILED:
+                raise MachineError(f"CPU {cpu.number} at {self.engine.pc():#x}: {self.engine.error}")
+            case _:
+                assert_never(stop)
+
+    def _advance_devices(self) -> int | None:
+        """Let devices act that are due; the next deadline after that."""
+        now = self.clock.now()
+        earliest: int | None = None
+        for timed in self._timed:
+            deadline = timed.deadline()
+            if deadline is not None and deadline <= now:
+                timed.advance()
+                deadline = timed.deadline()
+            if deadline is not None and (earliest is None or deadline < earliest):
+                earliest = deadline
+        return earliest
+
+    def _next_cpu(self) -> VirtualCpu | None:
+        """The next CPU in turn that has something to do."""
+        start = self.current.number
+        for step in range(1, len(self.cpus) + 1):
+            cpu = self.cpus[(start + step) % len(self.cpus)]
+            if not cpu.is_on:
+                continue
+            if cpu.is_waiting and cpu.lines:
+                self._load(cpu)
+                self._show_lines(cpu)
+                cpu.is_waiting = not self.exceptions.wakes(cpu)
+            if not cpu.is_waiting:
+                return cpu
+        return None
+
+    def _idle(self, deadline: int | None, limit: int | None) -> None:
+        bounds = [bound for bound in (deadline, limit) if bound is not None]
+        if not bounds:
+            raise MachineError("every CPU waits for an interrupt, and no device will ever raise one")
+        self.clock.skip(min(bounds))
+
+    def _load(self, cpu: VirtualCpu) -> None:
+        """Let the engine hold this CPU's state."""
+        before = self.current
+        if cpu is before:
+            return
+        self.engine.save_to(before.context)
+        before.registers = self.engine.registers_of(before.context)
+        self.engine.restore(cpu.context)
+        cpu.registers = self.engine.live
+        self.engine.flush_tlb()
+        self.current = cpu
+        self.trap.fired = cpu.fired
+        self.trap.firing.cpu = cpu.number
+        cpu.have_lines_changed = True  # what the engine itself knows of interrupts is the other CPU's
+
+    # -- interrupts and events ----------------------------------------------------------------------------------------
+
+    def _show_lines(self, cpu: VirtualCpu) -> None:
+        if cpu.have_lines_changed:
+            cpu.have_lines_changed = False
+            self.exceptions.lines_changed(cpu)
+
+    def _take_interrupt(self, cpu: VirtualCpu) -> bool:
+        """Enter the handler of a pending interrupt; True if there is one that cannot be taken yet."""
+        if cpu.fired or self.engine.pc() in self.trap.trampolines:
+            # Between a site and its next instruction there is no instruction boundary for the guest.
+            self.trap.is_deferred = bool(cpu.lines) or cpu.have_lines_changed
+            return self.trap.is_deferred
+        self._show_lines(cpu)
+        if not cpu.lines:
+            return False
+        number = self.exceptions.pending(cpu)
+        if number is not None:
+            self.exceptions.interrupt(cpu, number)
+        return True
+
+    def _rearmed(self) -> None:
+        self._take_interrupt(self.current)
+
+    def _unclaimed(self, number: int) -> None:
+        self._event(Event(Source.INTERRUPT, number))
+
+    def _event(self, event: Event) -> None:
+        before = self.engine.pc()
+        pc = before - self.engine.interrupt_bias if event.source is Source.INTERRUPT else before
+        pc = self.trap.original(pc)
+        if pc != before:
+            self.engine.set_pc(pc)
+        self._outcome(self.exceptions.event(self.current, event), pc, f"exception {event.number}")
+
+    def _page_fault(self, fault: PageFault) -> None:
+        pc = self.engine.pc()
+        self._outcome(self.exceptions.page_fault(self.current, fault), pc, str(fault))
+
+    def _outcome(self, outcome: Outcome, pc: int, what: str) -> None:
+        match outcome:
+            case Outcome.RESUME:
+                self._check_progress(pc, what)
+            case Outcome.WAIT:
+                self.current.is_waiting = True
+                self.yield_cpu()
+            case Outcome.WEDGED:
+                raise MachineError(f"CPU {self.current.number} at {pc:#x}: {what}, which cannot be delivered")
+            case _:
+                assert_never(outcome)
+
+    def _check_progress(self, pc: int, what: str) -> None:
+        """A handler whose first instruction faults again would run for ever."""
+        if self.engine.pc() != pc:
+            self._repeated = (0, 0)
+            return
+        address, count = self._repeated
+        self._repeated = pc, count + 1 if address == pc else 1
+        if self._repeated[1] > 100:
+            raise MachineError(f"CPU {self.current.number} at {pc:#x}: {what} again and again in its own handler")

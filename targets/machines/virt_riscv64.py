@@ -1,0 +1,21 @@
+"""QEMU's virt board for RISC-V (hw/riscv/virt.c): what OpenSBI, U-Boot and Linux expect of it."""
+
+from kinst.targets.machines.machine import DeviceFacts, MachineFacts
+
+PLIC_SOURCES = 96  # source 0 does not exist
+
+MACHINE = MachineFacts(
+    name="virt-riscv64",
+    arch="riscv64",
+    ram_base=0x8000_0000,
+    ram_size=128 << 20,
+    devices={
+        "test": DeviceFacts("sifive_test", 0x0010_0000, 0x1000),
+        "clint": DeviceFacts("clint", 0x0200_0000, 0x1_0000),
+        "plic": DeviceFacts("plic", 0x0C00_0000, 0x60_0000),
+        "console": DeviceFacts("uart16550", 0x1000_0000, 0x100, interrupt=10),
+    },
+    timebase=10_000_000,
+    maximum_cpus=8,
+    trampoline_base=None,
+)
