@@ -134,16 +134,14 @@ def _add_likely(
     shaped = matches(swept.heads, CODE_SHAPES[image.facts.name].prologues)
     described = _inside_frames(swept, frames) | swept.is_junk
     lead = _Lead.of(swept, starts[Evidence.CALL])
-    # A call that never returns may be the last instruction of a function, but what follows a call is mostly just the
-    # next instruction: behind call __fentry__ of an amd64 kernel it even looks like a prologue. There alignment
-    # decides.
-    in_place = lead.is_aligned(swept.address) | (lead.alignment < 8)
+    if lead.tracer:
+        shaped |= (swept.instructions.flow == Flow.CALL) & (swept.instructions.target == np.uint64(lead.tracer))
     # Without a known beginning, only alignment tells a function from code that the kernel jumps to through its own
     # tables (static keys), and a jump is no beginning.
     plain = lead.is_aligned(swept.address) & ~np.isin(swept.instructions.flow, (Flow.JUMP, Flow.INDIRECT_JUMP))
     for _ in range(2):
-        bounds = _Boundaries.of(swept, _all(starts))
-        free = bounds.is_free & ~described & (bounds.after_end | in_place)
+        bounds = _Boundaries.of(swept, _all(starts), lead.tracer)
+        free = bounds.is_free & ~described
         likely = free & ~swept.is_padding & (shaped | (bounds.is_unreachable & plain))
         starts = starts | {
             Evidence.SYMBOL: np.union1d(
@@ -157,7 +155,7 @@ def _add_likely(
 
 @dataclass(frozen=True, slots=True)
 class _Lead:
-    """The room for a tracer that the compiler left at the start of functions (-fpatchable-function-entry, -mfentry).
+    """What the compiler left for a tracer at the start of functions: room (-fpatchable-function-entry) or a call (-mfentry).
 
     It is made of nops, like the padding before it. How long it is (often 0), and how functions are aligned, is seen on
     the functions that are called.
@@ -165,20 +163,29 @@ class _Lead:
 
     size: int
     alignment: int
+    tracer: int  # what most functions call first; 0: nothing
 
     @classmethod
     def of(cls, swept: Swept, called: NDArray[np.uint64]) -> "_Lead":
         rows = np.searchsorted(swept.address, called)
         if not len(rows):
-            return cls(0, 1)
+            return cls(0, 1, 0)
         code = np.where(swept.is_padding, len(swept), np.arange(len(swept)))
         following = np.minimum.accumulate(code[::-1])[::-1]
         rows = rows[following[rows] < len(swept)]
         sizes, counts = np.unique(swept.address[following[rows]] - swept.address[rows], return_counts=True)
         most = int(np.argmax(counts)) if len(counts) else 0
         size = int(sizes[most]) if len(counts) and 2 * counts[most] > len(rows) else 0
-        fits = [step for step in (16, 8, 4, 2) if np.mean(called % np.uint64(step) == 0) > 0.95]
-        return cls(size, fits[0] if fits else 1)
+        fits = [step for step in (16, 8, 4, 2) if np.mean(called % np.uint64(step) == 0) > 0.85]
+        return cls(size, fits[0] if fits else 1, cls._tracer(swept, called))
+
+    @staticmethod
+    def _tracer(swept: Swept, called: NDArray[np.uint64]) -> int:
+        rows = np.searchsorted(swept.address, called)
+        first = rows[swept.instructions.flow[rows] == Flow.CALL]
+        targets, counts = np.unique(swept.instructions.target[first], return_counts=True)
+        most = int(np.argmax(counts)) if len(counts) else 0
+        return int(targets[most]) if len(counts) and 4 * counts[most] > len(rows) else 0
 
     def is_aligned(self, address: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Which addresses are aligned as functions are, if that says anything at all."""
@@ -246,13 +253,15 @@ class _Boundaries:
     is_unreachable: NDArray[np.bool_]  # after_end, and the function before has no jump table that could lead here
 
     @classmethod
-    def of(cls, swept: Swept, starts: NDArray[np.uint64]) -> "_Boundaries":
+    def of(cls, swept: Swept, starts: NDArray[np.uint64], tracer: int) -> "_Boundaries":
         before = _last_code(swept)
         contiguous = _contiguous(swept)
         flow = swept.instructions.flow
         known = before >= 0
         after_end = ~contiguous | ~known | swept.is_terminator[np.maximum(before, 0)]
         after_call = known & np.isin(flow[np.maximum(before, 0)], (Flow.CALL, Flow.INDIRECT_CALL))
+        # A call that never returns may end a function; the tracer's returns, and a prologue follows.
+        after_call &= swept.instructions.target[np.maximum(before, 0)] != np.uint64(tracer)
         is_free = (after_end | after_call) & ~_crossed(swept, starts)
         owner = np.searchsorted(starts, swept.address, "right")
         tables = np.cumsum(flow == Flow.INDIRECT_JUMP)
