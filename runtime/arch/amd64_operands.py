@@ -91,6 +91,8 @@ def effective_address(of: Operands) -> Callable[[Regs], int]:
             return lambda regs: ((regs[index] << scale) + displacement) & mask
         case (int(base), int(index), scale, displacement):
             return lambda regs: (regs[base] + (regs[index] << scale) + displacement) & mask
+        case parts:
+            raise AssertionError(parts)
 
 
 def linear_address(of: Operands) -> Callable[[Regs], int]:

@@ -1,0 +1,332 @@
+"""The amd64 dissector: the table, what neighbours decide, trampolines, and capstone's own opinion on real images."""
+
+from collections.abc import Iterator, Sequence
+
+import capstone
+import numpy as np
+import pytest
+from capstone import x86_const as x86
+from numpy.typing import NDArray
+
+from kinst.rewriter.arch.amd64 import DISSECTOR
+from kinst.rewriter.arch.amd64_sweep import sweep
+from kinst.rewriter.assemble import assemble
+from kinst.rewriter.disassemble import disassemble
+from kinst.targets.arch.amd64 import AMD64, Kind
+from kinst.targets.image import open_image
+from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from tests.images import real_image
+from tests.vectors.amd64 import ADDRESS, VECTORS, Vector
+
+
+def dissect(*functions: bytes, address: int = ADDRESS) -> Instructions:
+    """The instructions of functions that lie one behind the other."""
+    ends = np.cumsum([len(function) for function in functions])
+    ranges = np.stack([ends - [len(function) for function in functions], ends], axis=1)
+    return DISSECTOR.dissect(np.frombuffer(b"".join(functions), np.uint8), address, ranges)
+
+
+def reasons(found: Instructions) -> list[str]:
+    return [Reason(reason).name for reason in found.reason]
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=str)
+def test_instruction_is_what_the_table_says(vector: Vector) -> None:
+    found = dissect(vector.code)
+
+    assert Kind(found.kind[0]) is vector.kind
+    assert Verdict(found.verdict[0]) is vector.verdict
+    assert Reason(found.reason[0]) is vector.reason
+    assert Flow(found.flow[0]) is vector.flow
+    assert int(found.target[0]) == vector.target
+    assert int(found.size[0]) == (1 if vector.kind is Kind.UNDECODABLE else len(vector.code))
+
+
+def test_the_table_leaves_no_kind_out() -> None:
+    assert {vector.kind for vector in VECTORS} == set(Kind)
+    assert len({vector.code for vector in VECTORS}) == len(VECTORS) >= 300
+
+
+@pytest.mark.parametrize("vector", [vector for vector in VECTORS if vector.text != "?"], ids=str)
+def test_the_table_says_what_its_bytes_are(vector: Vector) -> None:
+    assert disassemble(AMD64, vector.code, ADDRESS)[0].text == vector.text
+
+
+def test_many_functions_are_dissected_as_each_alone() -> None:
+    """The bulk decoder and the decoder of one instruction are the same code; functions do not affect each other."""
+    codes = [vector.code for vector in VECTORS if vector.kind is not Kind.TRANSACTION]
+    starts = ADDRESS + np.cumsum([0, *map(len, codes)])
+
+    together = dissect(*codes)
+    apart = [dissect(code, address=int(start)) for code, start in zip(codes, starts, strict=False)]
+
+    # What one of them reads may lie in another one now, so what that is refused for differs.
+    for column in ("address", "target", "size", "kind", "flow"):
+        assert getattr(together, column).tolist() == np.concatenate([getattr(one, column) for one in apart]).tolist()
+
+
+def test_a_function_without_bytes_has_no_instructions() -> None:
+    assert dissect(b"\x55", b"", b"\xc3").function.tolist() == [0, 2]
+    assert len(dissect()) == 0
+    assert len(dissect(b"")) == 0
+
+
+def test_the_sweep_stops_where_bytes_do_not_decode_and_goes_on_with_the_next_function() -> None:
+    found = dissect(bytes.fromhex("55 06 90 90"), bytes.fromhex("90 e8 00"), bytes.fromhex("c3"))
+
+    assert (found.address - ADDRESS).tolist() == [0, 1, 4, 5, 7]
+    assert reasons(found) == ["NONE", "UNDECODABLE", "NONE", "UNDECODABLE", "NONE"]
+    assert found.function.tolist() == [0, 0, 1, 1, 2]
+
+
+def test_an_instruction_is_not_read_across_the_end_of_its_function() -> None:
+    """b8 lacks its immediate; the bytes behind belong to another function."""
+    assert reasons(dissect(b"\xb8", b"\x01\x00\x00\x00")) == ["UNDECODABLE", "NONE", "NONE"]
+
+
+def test_undefined_instructions_do_not_put_the_sweep_out_of_step() -> None:
+    """Capstone takes ud1 for two bytes: of Linux's static calls (jmp; ud1 %esp,%ecx) it leaves an int3."""
+    found = dissect(bytes.fromhex("e900000000 0fb9cc 670fb94001 0fff00 c3"))
+
+    assert found.size.tolist() == [5, 3, 5, 3, 1]
+
+
+def test_padding_is_what_nothing_falls_into_or_branches_to() -> None:
+    """Fillers behind the last instruction, if that one never falls through; but not those that a branch reaches."""
+    padded = bytes.fromhex("c3 cc 90 0f1f00 0000")
+    reached = bytes.fromhex("7401 c3 90 cc")  # je to the nop
+    falling = bytes.fromhex("ffd0 90 cc")
+    inside = bytes.fromhex("c3 90 55 c3")
+    only = bytes.fromhex("9090")
+
+    assert reasons(dissect(padded)) == ["NONE", *["PADDING"] * 4]
+    assert reasons(dissect(reached)) == ["NONE", "NONE", "NONE", "BREAKPOINT"]
+    assert reasons(dissect(falling)) == ["NONE", "NONE", "BREAKPOINT"]
+    assert reasons(dissect(inside)) == ["NONE"] * 4
+    assert reasons(dissect(only)) == ["NONE"] * 2
+    assert reasons(dissect(padded, reached, inside)) == [
+        *("NONE", *["PADDING"] * 4),
+        *("NONE", "NONE", "NONE", "BREAKPOINT"),
+        *["NONE"] * 4,
+    ]
+
+
+def test_an_interrupt_shadow_covers_the_next_instruction() -> None:
+    """sti; hlt must not be interrupted in between, nor mov to ss and the load of rsp that follows."""
+    sti, stack = bytes.fromhex("90 fb f4 90"), bytes.fromhex("8ed0 4889c4 90")
+
+    assert reasons(dissect(sti)) == ["NONE", "INTERRUPT_SHADOW", "INTERRUPT_SHADOW", "NONE"]
+    assert reasons(dissect(stack)) == ["INTERRUPT_SHADOW", "INTERRUPT_SHADOW", "NONE"]
+    assert reasons(dissect(b"\xfb", b"\xc3")) == ["INTERRUPT_SHADOW", "NONE"]
+
+
+def test_a_transaction_is_refused_as_a_whole() -> None:
+    begin, end, abort = "c7f805000000", "0f01d5", "c6f801"
+
+    assert reasons(dissect(bytes.fromhex(f"90 {begin} 90 90 {end} 90"))) == ["NONE", *["EXCLUSIVE"] * 4, "NONE"]
+    assert reasons(dissect(bytes.fromhex(f"{begin} 90 {abort}"), b"\x90")) == ["EXCLUSIVE"] * 3 + ["NONE"]
+    assert reasons(dissect(bytes.fromhex(f"{end} 90 {begin}"), b"\x90")) == ["EXCLUSIVE", "NONE", "EXCLUSIVE", "NONE"]
+
+
+@pytest.mark.parametrize(
+    ("load", "width"),
+    [
+        ("8a05", 1), ("66 8b05", 2), ("8b05", 4), ("48 8b05", 8), ("ff15", 8), ("ff25", 8), ("ff35", 8), ("0f1005", 16),
+        ("48 8905", 8), ("65 488b05", 0), ("488d05", 0), ("0f1f05", 0),
+    ],
+)  # fmt: skip
+def test_what_a_relative_operand_reads_is_data(load: str, width: int) -> None:
+    """The pushes from distance 4 on are read or written; lea, a nop and an offset into a segment touch none."""
+    reader = bytes.fromhex(load) + (4).to_bytes(4, "little")
+    found = dissect(reader + b"\x50" * 24)
+
+    assert reasons(found)[1:] == [*["NONE"] * 4, *["DATA"] * width, *["NONE"] * (20 - width)]
+
+
+def test_data_in_another_function_is_found_and_an_instruction_is_data_as_a_whole() -> None:
+    reader, data = bytes.fromhex("8a05 00000000"), bytes.fromhex("b801020304 c3")
+
+    found = dissect(reader[:2] + (3).to_bytes(4, "little"), data)
+
+    assert reasons(found) == ["NONE", "DATA", "NONE"]
+
+
+def trampoline(code: bytes, site: int, slot: int) -> tuple[bytes, Reason]:
+    found = dissect(code, address=site).take(np.array([0]))
+    original = np.frombuffer(code.ljust(16, b"\0"), np.uint8)[None, :]
+    built = DISSECTOR.trampolines(found, original, np.array([slot], np.uint64))
+    return built.code[0].tobytes(), Reason(built.reason[0])
+
+
+def test_a_trampoline_is_the_instruction_and_a_jump_back() -> None:
+    code, reason = trampoline(bytes.fromhex("488b45f8"), 0xFFFFFFFF81000000, 0xFFFFFFFFBFFF0000)
+
+    assert reason is Reason.NONE
+    assert code == bytes.fromhex("488b45f8 ff2500000000 04000081ffffffff").ljust(32, b"\xcc")
+
+
+def test_an_emulated_instruction_has_a_slot_of_breakpoints() -> None:
+    assert trampoline(b"\x55", ADDRESS, ADDRESS + 0x1000) == (b"\xcc" * 32, Reason.NONE)
+
+
+@pytest.mark.parametrize("site", [0x1000, 0x401000, 0x7FFFF000, 0xFFFFFFFF81000000, 0xFFFFFFFF7FFFFFF8])
+@pytest.mark.parametrize("distance", [-0x40000000, -32, 32, 0x10000000, 0x7FF00000])
+@pytest.mark.parametrize("vector", [v for v in VECTORS if v.kind is Kind.RELATIVE and v.target], ids=str)
+def test_a_relative_operand_keeps_its_address(vector: Vector, site: int, distance: int) -> None:
+    """Capstone reads the same operand from the trampoline; addresses wrap round at the end of the address space."""
+    slot = (site + distance) % (1 << 64)
+    code, reason = trampoline(vector.code, site, slot)
+
+    assert reason is Reason.NONE
+    assert _operand_address(code, slot) == _operand_address(vector.code, site)
+    assert code[len(vector.code) : len(vector.code) + 6] == bytes.fromhex("ff2500000000")
+
+
+def _operand_address(code: bytes, address: int) -> int:
+    engine = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    engine.detail = True
+    instruction = next(engine.disasm(code, address))
+    relative = next(op for op in instruction.operands if op.type == x86.X86_OP_MEM and op.mem.base == x86.X86_REG_RIP)
+    return int(address + instruction.size + relative.mem.disp) % (1 << 64)
+
+
+@pytest.mark.parametrize(
+    ("distance", "fits"), [(0x7FFFFFFF, True), (0x80000000, False), (-0x80000000, True), (-0x80000001, False)]
+)
+def test_an_operand_out_of_reach_is_refused(distance: int, fits: bool) -> None:  # noqa: FBT001
+    """The new displacement is `distance`; upstream cuts it to 32 bits."""
+    site = 0x4000000000
+    code, reason = trampoline(bytes.fromhex("8b0500000000"), site, site - distance)
+
+    assert reason is (Reason.NONE if fits else Reason.OUT_OF_REACH)
+    assert fits == (code != b"\xcc" * 32)
+
+
+def test_a_32_bit_address_is_always_in_reach() -> None:
+    """With 67 the sum is cut to 32 bits, so that the displacement may wrap round."""
+    code, reason = trampoline(bytes.fromhex("678b0510000000"), 0x4000000000, 0x1000)
+
+    assert reason is Reason.NONE
+    assert (0x1000 + 7 + int.from_bytes(code[3:7], "little")) % (1 << 32) == 0x17
+
+
+def test_trampolines_in_bulk_are_those_of_each_alone() -> None:
+    chosen = [vector for vector in VECTORS if vector.verdict is not Verdict.REFUSE]
+    found = dissect(*(vector.code for vector in chosen))
+    usable = np.flatnonzero(found.verdict != Verdict.REFUSE)  # some read what is another one's code here
+    codes = [chosen[row].code for row in usable]
+    original = np.frombuffer(b"".join(code.ljust(16, b"\0") for code in codes), np.uint8).reshape(-1, 16)
+    slots = np.uint64(0x500000) + np.arange(len(codes), dtype=np.uint64) * np.uint64(32)
+
+    built = DISSECTOR.trampolines(found.take(usable), original, slots)
+
+    assert len(codes) > 500
+    for row, (code, site, slot) in enumerate(zip(codes, found.address[usable].tolist(), slots.tolist(), strict=True)):
+        assert built.code[row].tobytes() == trampoline(code, site, slot)[0]
+
+
+def test_assembly_and_disassembly_agree() -> None:
+    code = assemble(AMD64, "push %rbp; mov %rsp, %rbp; jmp 0x401020", ADDRESS)
+
+    assert [line.text for line in disassemble(AMD64, code, ADDRESS)] == [
+        "pushq %rbp",
+        "movq %rsp, %rbp",
+        "jmp 0x401020",
+    ]
+
+
+def real_instructions(name: str) -> Iterator[tuple[NDArray[np.uint8], Instructions]]:
+    """Code and instructions of every code region: by function where there are symbols, else by page."""
+    image = open_image(real_image(name))
+    for region in image.code_regions:
+        code = image.data[region.offset : region.offset + region.size]
+        starts = image.symbols.address[image.symbols.size > 0] - np.uint64(region.address)
+        pages = np.arange(0, region.size, 4096, dtype=np.uint64)
+        cuts = np.unique(np.concatenate([starts[starts < region.size], pages])).astype(np.int64)
+        ranges = np.stack([cuts, np.append(cuts[1:], region.size)], axis=1)
+        yield code, DISSECTOR.dissect(code, region.address, ranges)
+
+
+def _expected(instruction: capstone.CsInsn) -> tuple[Flow, int]:
+    """Flow and target by capstone's groups and operands."""
+    groups = instruction.groups
+    relative = x86.X86_GRP_BRANCH_RELATIVE in groups
+    target = instruction.operands[0].imm % (1 << 64) if relative else _known_access(instruction)
+    if x86.X86_GRP_CALL in groups:
+        return (Flow.CALL, target) if relative else (Flow.INDIRECT_CALL, 0)
+    if x86.X86_GRP_IRET in groups or instruction.id in (x86.X86_INS_SYSEXIT, x86.X86_INS_SYSRET, x86.X86_INS_RSM):
+        return Flow.STOP, 0
+    if x86.X86_GRP_RET in groups:
+        return Flow.RETURN, 0
+    if instruction.id in (x86.X86_INS_JMP, x86.X86_INS_LJMP):
+        return (Flow.JUMP, target) if relative else (Flow.INDIRECT_JUMP, 0)
+    if instruction.id in (x86.X86_INS_UD0, x86.X86_INS_UD1, x86.X86_INS_UD2):
+        return Flow.STOP, 0
+    return (Flow.BRANCH if relative else Flow.NEXT), target
+
+
+def _known_access(instruction: capstone.CsInsn) -> int:
+    """Address of a RIP-relative operand that is read or written."""
+    if instruction.id in (x86.X86_INS_LEA, x86.X86_INS_NOP) or instruction.prefix[3] == 0x67:
+        return 0
+    for operand in instruction.operands:
+        if operand.type == x86.X86_OP_MEM and operand.mem.base == x86.X86_REG_RIP:
+            segment = operand.mem.segment in (x86.X86_REG_FS, x86.X86_REG_GS)
+            return 0 if segment else int(instruction.address + instruction.size + operand.mem.disp) % (1 << 64)
+    return 0
+
+
+def _unlike(code: NDArray[np.uint8], found: Instructions, rows: Sequence[int]) -> list[str]:
+    """Rows on which capstone sees another flow or target."""
+    engine = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    engine.detail = True
+    base = int(found.address[0])
+    unlike = []
+    for row in rows:
+        address, size = int(found.address[row]), int(found.size[row])
+        instruction = next(engine.disasm(code[address - base : address - base + size].tobytes(), address))
+        seen = Flow(found.flow[row]), int(found.target[row])
+        if seen != _expected(instruction) or instruction.size != size:
+            unlike.append(f"{address:#x} {instruction.mnemonic} {instruction.op_str}: {seen}")
+    return unlike
+
+
+@pytest.mark.parametrize("name", ["gnumach", "u-boot-amd64"])
+def test_flow_and_target_are_as_capstone_says(name: str) -> None:
+    """Every distinct instruction of real images, by capstone's groups and operands."""
+    checked = 0
+    for code, found in real_instructions(name):
+        if not len(found):
+            continue
+        skipped = (found.kind == Kind.UNDECODABLE) | (found.kind == Kind.NARROW_FLOW) | _is_mended(found)
+        known = np.flatnonzero(~skipped)
+        offsets = (found.address[known] - found.address[0]).astype(np.int64)
+        padded = np.concatenate([code, np.zeros(16, np.uint8)])
+        window = np.lib.stride_tricks.sliding_window_view(padded, 15)[offsets]
+        window[np.arange(15) >= found.size[known, None]] = 0
+        _, first = np.unique(window, axis=0, return_index=True)
+        assert _unlike(code, found, known[first].tolist()) == []
+        checked += len(first)
+    assert checked > 10_000
+
+
+def _is_mended(found: Instructions) -> NDArray[np.bool_]:
+    """Where the size is ours and not capstone's."""
+    mended: NDArray[np.bool_] = (found.kind == Kind.BREAKPOINT) & (found.size > 2)
+    return mended
+
+
+def test_batches_are_joined_in_order() -> None:
+    """More instructions than one batch holds, in functions of unequal sizes."""
+    functions = [bytes.fromhex("55 4889e5 5d c3") * (number % 50) for number in range(3000)]
+    code = np.frombuffer(b"".join(functions) + bytes(32), np.uint8)
+    ends = np.cumsum([len(function) for function in functions])
+    ranges = np.stack([ends - [len(function) for function in functions], ends], axis=1)
+    batches = list(sweep(code, ranges))
+
+    assert len(batches) > 1
+    assert np.concatenate([batch.offset for batch in batches]).tolist() == sorted(
+        at for at in range(int(ends[-1])) if at % 6 in (0, 1, 4, 5)
+    )
+    whole = DISSECTOR.dissect(code[:-32], 0, ranges)
+    assert np.bincount(whole.function, minlength=3000).tolist() == [4 * (number % 50) for number in range(3000)]
