@@ -5,10 +5,9 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from kinst.runtime.instruction_counter import InstructionCounter
+from kinst.runtime.native_hooks import InstructionCounter
 
 NANOSECONDS_PER_INSTRUCTION: Final = 10  # icount: a guest CPU of 100 MIPS
-_RETRY: Final = 0.0005  # seconds between two requests to stop, until one is heard
 
 
 class MachineClock(Protocol):
@@ -85,13 +84,12 @@ class HostClock:
             self._thread.join()
 
     def _watch(self) -> None:
-        # A stop is lost when the trap path writes the PC at that moment, so it is repeated until `end`.
         with self._condition:
             while not self._is_closed:
                 left = None if self._deadline is None else (self._deadline - self.now()) / 1e9
                 if left is not None and left <= 0:
                     self._stop()
-                    left = _RETRY
+                    left, self._deadline = None, None
                 self._condition.wait(left)
 
 

@@ -22,7 +22,7 @@ from qiling.const import QL_ARCH, QL_OS, QL_VERBOSE
 from unicorn.unicorn_py3.unicorn import uclib
 
 from kinst.runtime import amd64_words
-from kinst.runtime.instruction_counter import InstructionCounter
+from kinst.runtime.native_hooks import InstructionCounter, StopFlag
 from kinst.runtime.paging.walker import Access
 from kinst.runtime.register_file import RegisterFile
 from kinst.runtime.state_words import StateWords, first_word
@@ -165,7 +165,7 @@ class QilingMachine:
         self._kept: list[Any] = []  # callbacks and buffers that Unicorn points to
         self._raised: BaseException | None = None
         self._fault: tuple[int, Access] | None = None
-        self._is_stopping = False
+        self._stop_flag = StopFlag(self._stop_function())
         self._fault_offset: int | None = None
         self._hidden: dict[str, int] = {}
         self._scratch = self.save()
@@ -193,6 +193,7 @@ class QilingMachine:
         self._qiling.uc.ctl_set_tlb_mode(const.UC_TLB_VIRTUAL)
         self._tlb_fill: TlbFill = lambda _address, _access: None
         self._hook(const.UC_HOOK_TLB_FILL, _TLB_FILL(self._on_tlb_fill))
+        self._hook_natively(const.UC_HOOK_BLOCK, *self._stop_flag.callback())
         self._find_fault_address()
         self._hidden = {name: self._find_hidden(name) for name in self._target.hidden}
         if self._target.words:
@@ -352,28 +353,43 @@ class QilingMachine:
 
     def count_instructions(self) -> InstructionCounter:
         """Count from now on; nothing runs before the counter grants it."""
-        stop = ctypes.cast(self._library.uc_emu_stop, ctypes.c_void_p).value or 0
-        self.counter = InstructionCounter(stop)
-        callback, data = self.counter.callback(self.stop)
+        self.counter = InstructionCounter(self._stop_function())
+        self._hook_natively(const.UC_HOOK_CODE, *self.counter.callback())
+        return self.counter
+
+    def _stop_function(self) -> int:
+        return ctypes.cast(self._library.uc_emu_stop, ctypes.c_void_p).value or 0
+
+    def _hook_natively(self, kind: int, function: ctypes.c_void_p, data: ctypes.c_void_p) -> None:
         handle = ctypes.c_size_t()
         bounds = (ctypes.c_uint64(1), ctypes.c_uint64(0))
-        kind = ctypes.c_int(const.UC_HOOK_CODE)
-        self._check(self._library.uc_hook_add(self._handle, ctypes.byref(handle), kind, callback, data, *bounds))
-        return self.counter
+        status = self._library.uc_hook_add(
+            self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, data, *bounds
+        )
+        self._check(status)
+
+    def leave_alone(self, address: int, size: int) -> None:
+        """Neither count instructions nor end a run in [address, address + size): the trampolines."""
+        self._stop_flag.leave_alone(address, size)
+        if self.counter is not None:
+            self.counter.leave_alone(address, size)
 
     def run(self) -> Stop:
         """Run from the CPU's PC until something happens. What a callback raised is raised here."""
-        self._is_stopping, self._fault = False, None
+        self._fault = None
         status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
+        # At the end, not at the start: a clock may ask to stop a short run before it has begun.
+        reason = self._stop_reason(status)
+        self._stop_flag.clear()
         if self._raised is not None:
             error, self._raised = self._raised, None
             raise error
-        return self._stop_reason(status)
+        return reason
 
     def _stop_reason(self, status: int) -> Stop:
         if status == const.UC_ERR_OK:
-            is_spent = self.counter is not None and self.counter.is_spent
-            return Stop.REQUESTED if self._is_stopping or is_spent else Stop.HALTED
+            is_spent = self.counter is not None and self.counter.has_stopped
+            return Stop.REQUESTED if self._stop_flag.has_stopped or is_spent else Stop.HALTED
         if status == const.UC_ERR_INSN_INVALID:
             return Stop.UNDEFINED
         if self._fault is not None:
@@ -382,10 +398,8 @@ class QilingMachine:
         return Stop.FAILED
 
     def stop(self) -> None:
-        """End the run at the next opportunity; from callbacks and from other threads. A callback that also writes the
-        PC cancels it: Unicorn then goes on (so whoever waits asks again)."""
-        self._is_stopping = True
-        self._library.uc_emu_stop(self._handle)
+        """End the run at the next block of code; from callbacks and from other threads."""
+        self._stop_flag.request()
 
     def pc(self) -> int:
         """The running CPU's PC."""

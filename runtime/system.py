@@ -118,7 +118,6 @@ class System:
             fail=self.engine.fail,
             unclaimed=self._unclaimed,
             fault=self._page_fault,
-            rearmed=self._rearmed,
         )
         return TrapPath(self.arch, port, self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias)
 
@@ -318,8 +317,7 @@ class System:
         """Enter the handler of a pending interrupt; True if there is one that cannot be taken yet."""
         if cpu.fired or self.engine.pc() in self.trap.trampolines:
             # Between a site and its next instruction there is no instruction boundary for the guest.
-            self.trap.is_deferred = bool(cpu.lines) or cpu.have_lines_changed
-            return self.trap.is_deferred
+            return bool(cpu.lines) or cpu.have_lines_changed
         self._show_lines(cpu)
         if not cpu.lines:
             return False
@@ -327,9 +325,6 @@ class System:
         if number is not None:
             self.exceptions.interrupt(cpu, number)
         return True
-
-    def _rearmed(self) -> None:
-        self._take_interrupt(self.current)
 
     def _unclaimed(self, number: int) -> None:
         self._event(Event(Source.INTERRUPT, number))

@@ -93,7 +93,6 @@ class Port:
     fail: Callable[[BaseException], None]
     unclaimed: Callable[[int], None]  # an event that is no probe's, by Unicorn's number
     fault: Callable[[PageFault], None]  # an emulated access faulted: deliver it, PC is at the site
-    rearmed: Callable[[], None]  # the CPU left FIRED: interrupts may be delivered again
 
 
 class TrapPath:
@@ -107,7 +106,6 @@ class TrapPath:
         self._has_return_breakpoint = arch.link_register is not None
         self.hits: dict[int, Hit] = {}
         self.fired: list[tuple[int, int, int]] = []  # of the CPU that runs: (slot, site, next instruction)
-        self.is_deferred = False  # an interrupt waits until the CPU leaves FIRED
         self.chain: list[Callable[[int], Hit | None]] = []  # who else may know a breakpoint's address, newest first
         self.trampolines = range(0)
         self._slots: dict[int, tuple[int, int]] = {}  # amd64: slot -> (site, next instruction)
@@ -274,9 +272,6 @@ class TrapPath:
                 raise LookupError(f"trampoline at {slot:#x}: entered by the guest itself")
             regs[pc_index] = fired.pop()[2]
             write_pc()
-            if self.is_deferred:
-                self.is_deferred = False
-                self._port.rearmed()
 
         return hit
 

@@ -109,7 +109,7 @@ class ExceptionModel(Protocol):
         ...
 
     def lines_changed(self, cpu: "Cpu") -> None:
-        """Called before the CPU runs on when `cpu.lines` changed: show them where the guest reads them (riscv64 mip)."""
+        """Called before the CPU runs on when `cpu.lines` changed: show them where the guest reads them (mip)."""
         ...
 
     def read_register(self, cpu: "Cpu", register: SystemRegister) -> int | None:
