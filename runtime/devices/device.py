@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
-Line = Callable[[bool], None]  # an interrupt line: called with its new level; calling it twice with one level is harmless
+# An interrupt line: called with its new level; calling it twice with one level is harmless.
+Line = Callable[[bool], None]
 
 
 class Clock(Protocol):
