@@ -1,0 +1,11 @@
+"""Arm PrimeCells: part number -> the identification registers that drivers recognise a device by."""
+
+
+def identification(part: int, revision: int, register: int) -> int:
+    """PeriphID0..3 and PCellID0..3 at offsets 0xfe0 to 0xffc, one byte each in a word of its own.
+
+    PeriphID holds the part number (12 bits), the designer 0x41 (8 bits) and the revision; PCellID is 0xb105f00d.
+    """
+    peripheral = part | 0x41 << 12 | revision << 20
+    word = 0xB105F00D if register >= 0xFF0 else peripheral
+    return word >> (register >> 2 & 3) * 8 & 0xFF
