@@ -60,7 +60,7 @@ def make_plan(
     """
     program = resolution.program
     _check_linked(program.image)
-    manifest, rows = _manifest(resolution)
+    manifest, rows = manifest_of(resolution)
     sites = resolution.code.instructions.take(rows)
     if earlier is not None:
         manifest = merge(earlier, manifest)
@@ -110,7 +110,7 @@ def _check_reach(lost: Refusals, base: int | None) -> None:
         )
 
 
-def _manifest(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
+def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
     """The manifest without trampolines, and the instruction of each of its sites."""
     program, names = resolution.program, resolution.names
     pairs = _pairs(resolution)

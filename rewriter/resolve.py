@@ -1,6 +1,5 @@
 """Probe names and an image -> which instruction serves which probe, what was refused and why, one outcome a name."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
@@ -23,9 +22,6 @@ from kinst.targets.probe import ProbeName, is_glob
 _UNNAMED: Final = 4096  # bytes of a function that is known by an address only
 _FEW: Final = 8  # instruction starts that a message lists
 
-_OFFSET: Final = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
-_ADDRESS: Final = re.compile(r"0[xX][0-9a-fA-F]+")
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -44,6 +40,7 @@ class Outcome:
     """What one probe name came to. With an `error` nothing is chosen."""
 
     name: ProbeName
+    functions: NDArray[np.intp]  # rows of the functions that the name chose, refused or not
     choice: Choice
     refusals: Refusals
     error: KinstError | None
@@ -100,9 +97,7 @@ def resolve(
         include_excluded: probe what `exclusions` would leave alone.
         progress: told while code is decoded.
     """
-    program = with_functions_at(
-        program, [int(name.function, 16) for name in names if _ADDRESS.fullmatch(name.function)]
-    )
+    program = with_functions_at(program, [name.address for name in names if name.address is not None])
     known = Names(program.functions)
     wanted = [_take_apart(program, known, name) for name in names]
     rows = np.unique(np.concatenate([np.zeros(0, np.intp), *(one.selection.rows for one in wanted)]))
@@ -124,10 +119,9 @@ def _take_apart(program: Program, known: Names, name: ProbeName) -> _Wanted:
     try:
         _check_module(program, name)
         kinds = _kinds(name)
-        if _ADDRESS.fullmatch(name.function):
-            return _at_address(program, known, name, kinds)
-        offset = int(name.name, 0) if _OFFSET.fullmatch(name.name) else None
-        return _Wanted(name, kinds, offset, _select(program, known, name))
+        if name.address is not None:
+            return _at_address(program, known, name, name.address, kinds)
+        return _Wanted(name, kinds, name.offset, _select(program, known, name))
     except KinstError as error:
         return _Wanted(name, (), None, nothing, error=error)
 
@@ -141,7 +135,7 @@ def _check_module(program: Program, name: ProbeName) -> None:
 
 def _kinds(name: ProbeName) -> tuple[ProbeKind, ...]:
     kinds = []
-    if name.matches_provider("kinst") and (not name.name or is_glob(name.name) or _OFFSET.fullmatch(name.name)):
+    if name.matches_provider("kinst") and (not name.name or is_glob(name.name) or name.offset is not None):
         kinds.append(ProbeKind.KINST)
     if name.matches_provider("fbt"):
         kinds += [kind for kind, (_, text) in PROBE_FORM.items() if text and name.matches_name(text)]
@@ -166,9 +160,8 @@ def _select(program: Program, known: Names, name: ProbeName) -> Selection:
     raise ProbeError(f"{name}: no function {pattern!r} in {program.image.module}{hint}")
 
 
-def _at_address(program: Program, known: Names, name: ProbeName, kinds: tuple[ProbeKind, ...]) -> _Wanted:
+def _at_address(program: Program, known: Names, name: ProbeName, address: int, kinds: tuple[ProbeKind, ...]) -> _Wanted:
     """`kinst::0xADDRESS:` is the instruction there, `:N` the one N bytes on; `fbt::0xADDRESS:` the function there."""
-    address = int(name.function, 16)
     row = program.functions.row_at(address)
     if row is None:
         raise ProbeError(f"{name}: {address:#x} is not code{_place_of(program, address)}")
@@ -177,8 +170,7 @@ def _at_address(program: Program, known: Names, name: ProbeName, kinds: tuple[Pr
         inside = f"{program.functions.names[row]}+{address - start:#x}"
         raise ProbeError(f"{name}: no function starts at {address:#x}, which is {inside}")
     kinds = kinds if address == start else (ProbeKind.KINST,)
-    offset = address - start + (int(name.name, 0) if _OFFSET.fullmatch(name.name) else 0)
-    return _Wanted(name, kinds, offset, known.select_row(row))
+    return _Wanted(name, kinds, address - start + (name.offset or 0), known.select_row(row))
 
 
 def _place_of(program: Program, address: int) -> str:
@@ -213,9 +205,9 @@ def with_functions_at(program: Program, addresses: Sequence[int]) -> Program:
 
 def _outcome(program: Program, code: Decoded, wanted: _Wanted) -> Outcome:
     none = Choice(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0, np.uint8))
-    if wanted.error is not None:
-        return Outcome(wanted.name, none, no_refusals(), wanted.error)
     rows = wanted.selection.rows
+    if wanted.error is not None:
+        return Outcome(wanted.name, rows, none, no_refusals(), wanted.error)
     parts, refusals = [], []
     for kind in wanted.kinds:
         sites = _sites(code, wanted, kind)
@@ -225,7 +217,7 @@ def _outcome(program: Program, code: Decoded, wanted: _Wanted) -> Outcome:
     choice = Choice(*(np.concatenate([getattr(part, name) for part in parts]) for name in Choice.__slots__))
     refused = join_refusals(refusals)
     error = None if len(choice) else ProbeError(f"{wanted.name}: {_why_nothing(program, code, wanted, rows, refused)}")
-    return Outcome(wanted.name, choice, refused, error)
+    return Outcome(wanted.name, rows, choice, refused, error)
 
 
 def _sites(code: Decoded, wanted: _Wanted, kind: ProbeKind) -> Sites:

@@ -1,0 +1,206 @@
+"""An original and a patched image -> every changed byte explained, or named as unexplained.
+
+The patched file is made again from the original and the manifest alone: every trampoline is derived anew from the
+original bytes, every header laid out again. Whatever differs from that is unexplained, wherever it is.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.arch.registry import dissector
+from kinst.rewriter.derive import site_instructions
+from kinst.rewriter.layout import Layout, Piece, lay_out
+from kinst.rewriter.places import Places
+from kinst.rewriter.plan import Plan, instruction_bytes, make_trampolines
+from kinst.rewriter.progress import Progress, silent
+from kinst.rewriter.refusals import no_refusals
+from kinst.rewriter.slots import Placement
+from kinst.rewriter.write import patched_code
+from kinst.targets.elf_header import PT_LOAD, SHT_SYMTAB
+from kinst.targets.errors import ImageError, ManifestError
+from kinst.targets.image import Image
+from kinst.targets.instruction import Instructions
+from kinst.targets.manifest import Manifest, find_manifest
+
+_BLOCK: Final = 1 << 23
+_GAP: Final = 8  # equal bytes inside one range of unexplained ones
+_LIMIT: Final = 1000  # unexplained ranges that are described; all are counted
+
+Overlays = Sequence[tuple[int, memoryview]]  # file offset -> bytes that lie over the original there
+
+
+@dataclass(frozen=True, slots=True)
+class Unexplained:
+    """A range of bytes that nothing explains; `expected` is empty where only `text` can say what is wrong."""
+
+    offset: int
+    where: str
+    expected: bytes
+    found: bytes
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """The difference of two files. Without a manifest, `layout` is None and nothing is explained."""
+
+    original: Image
+    patched: Image
+    manifest: Manifest | None
+    layout: Layout | None
+    instructions: Instructions | None  # at the sites, decoded from the original
+    unexplained: tuple[Unexplained, ...]
+    unexplained_count: int
+
+    @property
+    def is_explained(self) -> bool:
+        """Every changed byte is."""
+        return self.unexplained_count == 0
+
+
+def compare(original: Image, patched: Image, *, progress: Progress = silent) -> Diff:
+    """Explain how `patched` came from `original`.
+
+    Raises:
+        ImageError: the patched image was made from another original.
+    """
+    try:
+        manifest = find_manifest(patched)
+    except ManifestError as error:
+        return _damaged(original, patched, str(error), progress)
+    if manifest is None:
+        found, count = _mismatches(original, patched, (), Places(original, patched, None, None), progress)
+        return Diff(original, patched, None, None, None, tuple(found), count)
+    digest = _check_pair(original, patched, manifest)
+    instructions = site_instructions(original, dissector(original.facts), manifest)
+    wrong = list(_wrong_sites(original, patched, manifest, instructions))
+    plan = _plan(original, patched, manifest, instructions, progress)
+    layout = lay_out(plan, digest, trampoline_symbols=_has_symbols(patched, manifest))
+    places = Places(original, patched, manifest, layout)
+    overlays = [(offset, code.data) for offset, code in patched_code(plan)]
+    for piece in (*layout.changes, *layout.appended):
+        overlays += _parts(piece)
+    found, count = _mismatches(original, patched, overlays, places, progress)
+    return Diff(original, patched, manifest, layout, instructions, (*wrong, *found), len(wrong) + count)
+
+
+def _damaged(original: Image, patched: Image, why: str, progress: Progress) -> Diff:
+    """A manifest that cannot be read explains nothing; what differs from the original is counted all the same."""
+    places = Places(original, patched, None, None)
+    found, count = _mismatches(original, patched, (), places, progress)
+    section = next(one for one in patched.sections if one.name == ".kinst.manifest")
+    first = Unexplained(section.offset, "manifest", b"", b"", why)
+    return Diff(original, patched, None, None, None, (first, *found), count + 1)
+
+
+def _check_pair(original: Image, patched: Image, manifest: Manifest) -> str:
+    digest = hashlib.sha256(original.data.data).hexdigest()
+    if digest != manifest.original_sha256 or manifest.arch != original.facts.name:
+        raise ImageError(
+            f"{patched.path}: was not made from {original.path}, whose SHA-256 is {digest[:16]}..., but from "
+            f"{manifest.original_sha256[:16]}..."
+        )
+    return digest
+
+
+def _plan(original: Image, patched: Image, manifest: Manifest, instructions: Instructions, progress: Progress) -> Plan:
+    """The plan that a rewriting with the manifest's choices would have made."""
+    address, size = manifest.trampolines
+    placement = Placement(address, _load_address(original, patched, address), size)
+    trampolines, _ = make_trampolines(dissector(original.facts), manifest, instructions, placement, progress)
+    return Plan(original, manifest, placement, trampolines, no_refusals())
+
+
+def _load_address(original: Image, patched: Image, address: int) -> int:
+    """Of the trampolines: as patched, if some segment of the original has the same distance between VMA and LMA."""
+    distances = {(one.address - one.load_address) % 2**64 for one in original.segments if one.kind == PT_LOAD}
+    for segment in patched.segments:
+        if segment.address == address and (address - segment.load_address) % 2**64 in distances:
+            return segment.load_address
+    return (address - min(distances, default=0)) % 2**64
+
+
+def _has_symbols(patched: Image, manifest: Manifest) -> bool:
+    return any(one.kind == SHT_SYMTAB and one.offset >= manifest.original_size for one in patched.sections)
+
+
+def _wrong_sites(
+    original: Image, patched: Image, manifest: Manifest, instructions: Instructions
+) -> Iterator[Unexplained]:
+    """Sites of which the manifest says something else than the original's bytes do."""
+    sites = manifest.sites
+    wrong = np.zeros(len(sites), np.bool_)
+    for name in ("size", "kind", "flow", "verdict"):
+        wrong |= sites[name] != getattr(instructions, name)
+    for start in range(0, len(sites), _BLOCK >> 5):
+        rows = slice(start, start + (_BLOCK >> 5))
+        code = instruction_bytes(original, sites["address"][rows], sites["size"][rows])
+        said = np.ascontiguousarray(sites["original"][rows]).view(np.uint8).reshape(-1, 16)
+        wrong[rows] |= (code != said).any(axis=1)
+    places = Places(original, patched, manifest, None)
+    for row in np.flatnonzero(wrong)[:_LIMIT].tolist():
+        address = int(sites["address"][row])
+        text = "the manifest describes another instruction than the original has here"
+        yield Unexplained(original.offset_of(address) or 0, places.site(row), b"", b"", text)
+
+
+def _parts(piece: Piece) -> Iterator[tuple[int, memoryview]]:
+    offset = piece.offset
+    for part in piece.parts:
+        yield offset, part
+        offset += len(part)
+
+
+def _mismatches(
+    original: Image, patched: Image, overlays: Overlays, places: Places, progress: Progress
+) -> tuple[list[Unexplained], int]:
+    """Ranges where the patched file is neither the original nor what lies over it, and how many there are."""
+    found: list[Unexplained] = []
+    count = 0
+    end = max([len(original.data), *(offset + len(part) for offset, part in overlays)])
+    with progress("comparing", end) as done:
+        for start in range(0, end, _BLOCK):
+            block = slice(start, min(start + _BLOCK, end))
+            expected = _expected(original.data, overlays, block)
+            actual = patched.data[block]
+            first, last = _ranges(np.flatnonzero(expected[: len(actual)] != actual))
+            count += len(first)
+            for low, high in zip(first[: _LIMIT - len(found)].tolist(), last.tolist(), strict=False):
+                at = places.of(start + low)
+                found.append(Unexplained(start + low, at, expected[low:high].tobytes(), actual[low:high].tobytes()))
+            done(block.stop - block.start)
+    found += _wrong_size(patched, end)
+    return found, count + (len(patched.data) != end)
+
+
+def _expected(data: NDArray[np.uint8], overlays: Overlays, block: slice) -> NDArray[np.uint8]:
+    expected = np.zeros(block.stop - block.start, np.uint8)
+    base = data[block]
+    expected[: len(base)] = base
+    for offset, part in overlays:
+        first, last = max(offset, block.start), min(offset + len(part), block.stop)
+        if first < last:
+            expected[first - block.start : last - block.start] = np.frombuffer(
+                part[first - offset : last - offset], np.uint8
+            )
+    return expected
+
+
+def _ranges(positions: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First and last + 1 of every run of positions, small gaps included."""
+    if not len(positions):
+        return positions, positions
+    cuts = np.flatnonzero(np.diff(positions) > _GAP)
+    return positions[np.append(0, cuts + 1)], positions[np.append(cuts, len(positions) - 1)] + 1
+
+
+def _wrong_size(patched: Image, end: int) -> list[Unexplained]:
+    if len(patched.data) == end:
+        return []
+    text = f"the file has {len(patched.data):,} bytes, it should have {end:,}"
+    return [Unexplained(len(patched.data), "end of the file", b"", b"", text)]

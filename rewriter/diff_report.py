@@ -1,0 +1,180 @@
+"""A difference of two images -> lines of text, or a JSON value."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.diff import Diff, Unexplained
+from kinst.rewriter.disassemble import disassemble
+from kinst.rewriter.layout import PT_GNU_STACK, PT_NULL, PT_PHDR, Piece
+from kinst.rewriter.places import Places
+from kinst.rewriter.write import patched_sizes
+from kinst.targets.elf_header import ELF_HEADER, PROGRAM_HEADER, PT_DYNAMIC, PT_LOAD
+from kinst.targets.instruction import Verdict
+from kinst.targets.manifest import Manifest
+
+FEW: Final = 12  # sites that are listed without --verbose
+_SHOWN: Final = 20  # unexplained ranges that are printed
+_FIELDS: Final = {
+    4: "e_entry",
+    5: "e_phoff",
+    6: "e_shoff",
+    10: "e_phnum",
+    11: "e_shentsize",
+    12: "e_shnum",
+    13: "e_shstrndx",
+}
+_KINDS: Final = {
+    PT_NULL: "NULL",
+    PT_LOAD: "LOAD",
+    PT_DYNAMIC: "DYNAMIC",
+    4: "NOTE",
+    PT_PHDR: "PHDR",
+    PT_GNU_STACK: "GNU_STACK",
+}
+
+
+def text_lines(diff: Diff, *, verbose: bool = False) -> Iterator[str]:
+    """What `kinst-diff` prints."""
+    if diff.manifest is not None and diff.layout is not None:
+        yield from (f"{what:16} {text}" for what, text in _explained(diff))
+        if verbose or len(diff.manifest.sites) <= FEW:
+            yield from (f"  {_site_text(site)}" for site in sites(diff))
+    for one in diff.unexplained[:_SHOWN]:
+        yield f"UNEXPLAINED      {_unexplained_text(one)}"
+    if diff.unexplained_count > _SHOWN:
+        yield f"UNEXPLAINED      and {diff.unexplained_count - min(_SHOWN, len(diff.unexplained)):,} more"
+    yield _verdict(diff)
+
+
+def _verdict(diff: Diff) -> str:
+    if not diff.is_explained:
+        return f"{diff.unexplained_count:,} differences are not explained"
+    return "every difference is explained" if diff.manifest is not None else "the files are identical"
+
+
+def json_value(diff: Diff, *, verbose: bool = False) -> dict[str, Any]:
+    """The same as a value for `json.dumps`; each site too if `verbose`."""
+    value: dict[str, Any] = {
+        "original": str(diff.original.path),
+        "patched": str(diff.patched.path),
+        "explained": diff.is_explained,
+        "changes": [{"what": what, "text": text} for what, text in _explained(diff)] if diff.manifest else [],
+        "unexplained_count": diff.unexplained_count,
+        "unexplained": [
+            {
+                "offset": one.offset,
+                "where": one.where,
+                "expected": one.expected.hex(),
+                "found": one.found.hex(),
+                "text": one.text,
+            }
+            for one in diff.unexplained
+        ],
+    }
+    if verbose and diff.manifest is not None:
+        value["sites"] = list(sites(diff))
+    return value
+
+
+def _unexplained_text(one: Unexplained) -> str:
+    if one.text:
+        return f"{one.offset:#x} {one.where}: {one.text}"
+    expected, found = one.expected[:16].hex(" "), one.found[:16].hex(" ")
+    more = "" if len(one.found) <= 16 else f" ... ({len(one.found):,} bytes)"
+    return f"{one.offset:#x} {one.where}: {found}, expected {expected}{more}"
+
+
+def _explained(diff: Diff) -> Iterator[tuple[str, str]]:
+    assert diff.manifest is not None and diff.layout is not None
+    for piece in diff.layout.changes:
+        old = diff.original.data[piece.offset : piece.offset + piece.size].tobytes()
+        new = b"".join(piece.parts)
+        yield piece.what, _header_text(old, new) if piece.offset == 0 else f"{_segment(old)} -> {_segment(new)}"
+    yield "sites", _sites_text(diff, diff.manifest)
+    for piece in diff.layout.appended:
+        yield piece.what, f"{piece.size:,} bytes at file offset {piece.offset:#x}{_piece_text(piece, diff.manifest)}"
+
+
+def _header_text(old: bytes, new: bytes) -> str:
+    before, after = ELF_HEADER.unpack(old), ELF_HEADER.unpack(new)
+    return ", ".join(
+        f"{name} {before[index]:#x} -> {after[index]:#x}"
+        for index, name in _FIELDS.items()
+        if before[index] != after[index]
+    )
+
+
+def _segment(row: bytes) -> str:
+    values = np.frombuffer(row, PROGRAM_HEADER)[0]
+    kind = _KINDS.get(int(values["kind"]), hex(int(values["kind"])))
+    if not values["size"]:
+        return kind
+    return (
+        f"{kind} {int(values['address']):#x} (loaded at {int(values['load_address']):#x}), "
+        f"{int(values['size']):,} bytes at file offset {int(values['offset']):#x}"
+    )
+
+
+def _sites_text(diff: Diff, manifest: Manifest) -> str:
+    changed = int(patched_sizes(manifest.sites["size"], diff.original.facts).sum())
+    functions = len(np.unique(manifest.sites["function"]))
+    return f"{len(manifest.sites):,} instructions of {functions:,} functions, {changed:,} bytes, each a breakpoint now"
+
+
+def _piece_text(piece: Piece, manifest: Manifest) -> str:
+    if piece.what == "trampolines":
+        copied = int((manifest.sites["verdict"] == Verdict.COPY).sum())
+        return (
+            f": {copied:,} displaced instructions, derived again from the original and equal; "
+            f"{len(manifest.sites) - copied:,} emulated"
+        )
+    if piece.what == "manifest":
+        return f": {len(manifest.sites):,} sites, {len(manifest.probes):,} probes"
+    return ""
+
+
+def sites(diff: Diff) -> Iterator[dict[str, Any]]:
+    """Each site: where it is, its instruction before and after, and its trampoline."""
+    assert diff.manifest is not None
+    manifest, facts = diff.manifest, diff.original.facts
+    places = Places(diff.original, diff.patched, manifest, diff.layout)
+    for row in range(len(manifest.sites)):
+        site = manifest.sites[row]
+        address, slot = int(site["address"]), int(site["trampoline"])
+        before = bytes(site["original"])[: int(site["size"])]
+        after = facts.breakpoints[len(before)]
+        yield {
+            "address": address,
+            "site": places.site(row),
+            "before": before.hex(" "),
+            "instruction": _text(diff, before, address),
+            "after": after.hex(" "),
+            "breakpoint": _text(diff, after, address),
+            "kind": facts.kinds(int(site["kind"])).name,
+            "verdict": Verdict(int(site["verdict"])).name,
+            "trampoline": slot,
+            "trampoline_code": _trampoline_text(diff, site),
+        }
+
+
+def _text(diff: Diff, code: bytes, address: int) -> str:
+    return "; ".join(line.text.replace("\t", " ") for line in disassemble(diff.original.facts, code, address))
+
+
+def _trampoline_text(diff: Diff, site: NDArray[np.void]) -> str:
+    """The displaced instruction as it stands in its slot; nothing of an emulated one runs."""
+    if site["verdict"] != Verdict.COPY:
+        return ""
+    slot = int(site["trampoline"])
+    return _text(diff, diff.patched.read(slot, diff.original.facts.slot_size), slot).split("; ")[0]
+
+
+def _site_text(site: dict[str, Any]) -> str:
+    how = f"trampoline {site['trampoline']:#x}: {site['trampoline_code']}" if site["trampoline_code"] else "emulated"
+    return (
+        f"{site['address']:#x} {site['site']}: {site['before']} {site['instruction']} -> {site['after']} "
+        f"{site['breakpoint']}; {how}"
+    )

@@ -1,0 +1,83 @@
+"""Probes and instructions of an image -> the lines of `kinst-list`, in the columns of ``dtrace -l``, or JSON values."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.disassemble import disassemble
+from kinst.rewriter.resolve import Resolution
+from kinst.rewriter.sites import Decoded
+from kinst.targets.image import Image
+from kinst.targets.instruction import Reason, Verdict
+from kinst.targets.manifest import FIRST_PROBE_ID, PROBE_FORM, Manifest
+
+_ROW: Final = "%5s %10s %17s %33s %s"
+HEADER: Final = _ROW % ("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
+
+
+def probe_rows(manifest: Manifest, rows: NDArray[np.intp] | None = None) -> Iterator[tuple[int, str, str, str, str]]:
+    """(id, provider, module, function, name) of the probes in some rows, or of all."""
+    names = [manifest.function_name(row) for row in range(len(manifest.functions))]
+    numbers = np.arange(len(manifest.probes)) if rows is None else rows
+    chosen = manifest.probes[numbers]
+    columns = (numbers.tolist(), chosen["kind"].tolist(), chosen["function"].tolist(), chosen["offset"].tolist())
+    for number, kind, function, offset in zip(*columns, strict=True):
+        provider, name = PROBE_FORM[kind]
+        yield FIRST_PROBE_ID + number, provider, manifest.module, names[function], name or str(offset)
+
+
+def probe_lines(manifest: Manifest, rows: NDArray[np.intp] | None = None) -> Iterator[str]:
+    """As ``dtrace -l`` prints them."""
+    yield HEADER
+    for row in probe_rows(manifest, rows):
+        yield _ROW % row
+
+
+def instruction_rows(image: Image, code: Decoded, function: int) -> Iterator[dict[str, Any]]:
+    """Each instruction of a function: where, what, and what a probe on it would come to."""
+    start = int(code.functions.address[function])
+    first, last = int(code.first[function]), int(code.last[function])
+    found = code.instructions
+    lines = _disassembled(image, start, int(code.functions.size[function]))
+    for row in range(first, last):
+        address, size = int(found.address[row]), int(found.size[row])
+        data = image.read(address, size)
+        verdict, reason = Verdict(int(found.verdict[row])), Reason(int(found.reason[row]))
+        yield {
+            "offset": address - start,
+            "address": address,
+            "bytes": data.hex(),
+            "text": lines.get((address, size)) or _single(image, data, address),
+            "kind": image.facts.kinds(int(found.kind[row])).name,
+            "verdict": verdict.name.lower(),
+            "reason": reason.name.lower() if reason else "",
+            "why": reason.text,
+        }
+
+
+def _disassembled(image: Image, start: int, size: int) -> dict[tuple[int, int], str]:
+    return {(line.address, line.size): line.text for line in disassemble(image.facts, image.read(start, size), start)}
+
+
+def _single(image: Image, data: bytes, address: int) -> str:
+    """One instruction by itself, where the disassembler's sweep of the function ran out of step."""
+    return "; ".join(line.text for line in disassemble(image.facts, data, address))
+
+
+def disassembly_lines(resolution: Resolution, functions: Sequence[int]) -> Iterator[str]:
+    """The instructions of some functions, each with its offset and verdict."""
+    image, code = resolution.program.image, resolution.code
+    for function in functions:
+        address, size = int(code.functions.address[function]), int(code.functions.size[function])
+        yield f"{code.functions.names[function]}: {address:#x}, {size} bytes"
+        for row in instruction_rows(image, code, function):
+            how = f"refused: {row['why']}" if row["reason"] else _HOW[row["verdict"]]
+            kind = "" if row["kind"] == "OTHER" else f" ({row['kind'].lower().replace('_', ' ')})"
+            text = row["text"].replace("\t", " ")
+            yield f"{row['offset']:8} {row['address']:#18x}  {row['bytes']:16} {text:40} {how}{kind}"
+        yield ""
+
+
+_HOW: Final = {"copy": "trampoline", "emulate": "emulated"}

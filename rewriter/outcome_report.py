@@ -1,0 +1,70 @@
+"""A resolution and a plan -> what `kinst-rewrite` says of them, as text and as JSON values."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kinst.rewriter.plan import Plan
+from kinst.rewriter.refusals import Refusals
+from kinst.rewriter.resolve import Outcome, Resolution
+from kinst.targets.functions import Functions
+from kinst.targets.instruction import Reason
+
+
+def plan_line(plan: Plan, target: Path, *, is_written: bool) -> str:
+    """One line: what the patched image has."""
+    manifest, place = plan.manifest, plan.placement
+    verb = "" if is_written else "would have "
+    return (
+        f"{target}: {verb}{len(manifest.probes):,} probes at {len(manifest.sites):,} sites of "
+        f"{len(manifest.functions):,} functions; trampolines at {place.address:#x}, {place.size:,} bytes"
+    )
+
+
+def outcome_lines(resolution: Resolution) -> Iterator[str]:
+    """What a dry run shows: each name, and each refusal of it."""
+    functions = resolution.program.functions
+    for outcome in resolution.outcomes:
+        yield f"{outcome.name}: {len(outcome.choice):,} sites, {len(outcome.refusals):,} refused"
+        for row in range(len(outcome.refusals)):
+            place, address = _place(functions, outcome.refusals, row)
+            yield f"  {address:#x} {place}: {outcome.refusals.text(row)}"
+
+
+def plan_value(resolution: Resolution, plan: Plan, target: Path | None) -> dict[str, Any]:
+    """The same for `json.dumps`; `target` is None for a dry run."""
+    manifest, place = plan.manifest, plan.placement
+    return {
+        "image": str(plan.image.path),
+        "output": None if target is None else str(target),
+        "machine": plan.image.facts.name,
+        "module": manifest.module,
+        "probes": len(manifest.probes),
+        "sites": len(manifest.sites),
+        "functions": len(manifest.functions),
+        "trampolines": {"address": place.address, "load_address": place.load_address, "size": place.size},
+        "specs": [_outcome_value(resolution.program.functions, outcome) for outcome in resolution.outcomes],
+    }
+
+
+def _outcome_value(functions: Functions, outcome: Outcome) -> dict[str, Any]:
+    refusals = outcome.refusals
+    return {
+        "spec": str(outcome.name),
+        "sites": len(outcome.choice),
+        "refused": len(refusals),
+        "reasons": {reason.name.lower(): count for reason, count in refusals.counts().items()},
+        "refusals": [_refusal_value(functions, refusals, row) for row in range(len(refusals))],
+    }
+
+
+def _refusal_value(functions: Functions, refusals: Refusals, row: int) -> dict[str, Any]:
+    place, address = _place(functions, refusals, row)
+    reason = Reason(int(refusals.reason[row])).name.lower()
+    return {"address": address, "site": place, "reason": reason, "text": refusals.text(row)}
+
+
+def _place(functions: Functions, refusals: Refusals, row: int) -> tuple[str, int]:
+    """``function+offset`` and the address of a refusal."""
+    address, function = int(refusals.address[row]), int(refusals.function[row])
+    return f"{functions.names[function]}+{address - int(functions.address[function])}", address
