@@ -39,7 +39,7 @@ def is_offset(field: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ProbeName:
-    """A probe name, or a pattern of names. An empty field stands for anything. Offsets are decimal, whatever was typed."""
+    """A probe name, or a pattern of names. An empty field stands for anything. Offsets are decimal, however typed."""
 
     provider: str
     module: str
