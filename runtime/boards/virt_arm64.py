@@ -54,12 +54,15 @@ class VirtArm64:
             [{kind: gic.ppi(cpu.number, interrupt) for kind, interrupt in INTERRUPTS.items()} for cpu in machine.cpus],
         )
         machine.attach_timed(timer)
-        self.exceptions.connect(Psci(machine, _reset), timer)
+        self.exceptions.connect(Psci(machine, self._start_cpu), timer)
         _attach_devices(machine, gic)
         blob = flatten(_device_tree(machine))
         address = _fdt_address(machine, image, len(blob))
         machine.memory.write(address, blob)
         _reset(machine.cpus[0], _physical_entry(image), address)
+
+    def _start_cpu(self, cpu: Cpu, entry: int, argument: int) -> None:
+        self.exceptions.reset_before_running(cpu, lambda loaded: _reset(loaded, entry, argument))
 
 
 def _reset(cpu: Cpu, entry: int, argument: int) -> None:

@@ -4,7 +4,7 @@ Entry saves PSTATE and the return address, sets ESR and FAR, switches to the tar
 jumps to VBAR + offset. `eret` needs nothing from us: Unicorn executes it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
@@ -89,6 +89,7 @@ class Arm64Exceptions:
     armed: Mapping[int, bytes] = field(default_factory=lambda: {4: BREAKPOINT})
     firmware: Firmware = field(init=False)
     timer: RegisterBank = field(init=False)
+    _resets: dict[int, Callable[["Cpu"], None]] = field(default_factory=dict, init=False)
 
     breakpoint_number: int = Number.BREAKPOINT
     breakpoint_bias: int = 0
@@ -101,6 +102,11 @@ class Arm64Exceptions:
         """What the board has made for its CPUs."""
         self.firmware = firmware
         self.timer = timer
+
+    def reset_before_running(self, cpu: "Cpu", reset: Callable[["Cpu"], None]) -> None:
+        """Have `reset` set the registers of a CPU that is switched on, once it is loaded: Unicorn crashes when a system
+        register is written in a saved state."""
+        self._resets[cpu.number] = reset
 
     def event(self, cpu: "Cpu", event: Event) -> Outcome:
         """Deliver the guest's own breakpoint, call or exception; a call for firmware is answered here."""
@@ -168,7 +174,10 @@ class Arm64Exceptions:
         return bool(cpu.lines)
 
     def lines_changed(self, cpu: "Cpu") -> None:
-        """Nothing: ISR_EL1 is answered when it is read."""
+        """Called whenever a CPU is loaded, too. Nothing to mirror: ISR_EL1 is answered when it is read."""
+        reset = self._resets.pop(cpu.number, None)
+        if reset is not None:
+            reset(cpu)
 
     def read_register(self, cpu: "Cpu", register: SystemRegister) -> int | None:
         """MRS of a timer register, or of one that Unicorn answers wrongly."""
