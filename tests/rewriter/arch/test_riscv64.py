@@ -229,9 +229,9 @@ def agrees(found: Instructions, row: int, mnemonic: str, operands: str) -> bool:
     if found.kind[row] == Kind.JALR and found.target[row]:  # joined with the auipc before it
         return flow in (Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP, Flow.RETURN)
     if flow not in DIRECT:
-        return found.flow[row] == flow
+        return bool(found.flow[row] == flow)
     displacement = int(operands.rpartition(",")[2], 0)
-    return found.flow[row] == flow and int(found.target[row]) == int(found.address[row]) + displacement
+    return bool(found.flow[row] == flow) and int(found.target[row]) == int(found.address[row]) + displacement
 
 
 def test_refusals_of_a_whole_kernel() -> None:
