@@ -25,8 +25,8 @@ _SPARSE: Final = 8  # symbols that leave more than an eighth of the code without
 class Functions:
     """Columns in address order, one row a function; ranges do not overlap and lie inside executable regions.
 
-    `names` holds the primary name. `aliases` maps a row to its other names. A name may stand in several rows: statics of
-    different files.
+    `names` holds the primary name. `aliases` maps a row to its other names. A name may stand in several rows:
+    statics of different files.
     """
 
     address: NDArray[np.uint64]

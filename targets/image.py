@@ -7,7 +7,7 @@ import mmap
 import os
 import stat
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -20,19 +20,12 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import arch_by_elf_machine
 from kinst.targets.elf_header import (
     PF_X,
-    PT_DYNAMIC,
     PT_LOAD,
     SHF_ALLOC,
     SHF_EXECINSTR,
-    SHT_DYNSYM,
     SHT_NOBITS,
     SHT_NOTE,
     SHT_PROGBITS,
-    SHT_REL,
-    SHT_RELA,
-    SHT_RELR,
-    SHT_STRTAB,
-    SHT_SYMTAB,
     ElfHeader,
     FileKind,
     read_elf_header,
@@ -40,8 +33,20 @@ from kinst.targets.elf_header import (
     read_section_headers,
 )
 from kinst.targets.errors import ImageError
-from kinst.targets.relocations import Relocations, joined, rel_table, rela_table, relr_table
-from kinst.targets.symbols import SHN_UNDEF, SYMBOL, Symbols, no_symbols, read_symbol_table
+from kinst.targets.relocations import Relocations, read_relocations
+from kinst.targets.sections import CodeRegion, Section, Segment, content
+from kinst.targets.symbols import Symbols, read_symbols
+
+__all__ = [
+    "CodeRegion",
+    "Image",
+    "Section",
+    "Segment",
+    "build_id",
+    "module_name",
+    "open_debug_symbols",
+    "open_image",
+]
 
 lief.logging.disable()  # a hostile file makes it write to stderr; what is wrong is said by our own errors
 
@@ -49,51 +54,6 @@ _MACHINE_NAMES: Final = {
     2: "SPARC", 3: "i386", 8: "MIPS", 20: "PowerPC", 21: "PowerPC 64", 22: "s390", 40: "32-bit ARM", 43: "SPARC 64",
     50: "IA-64", 247: "BPF", 258: "LoongArch",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A row of the program header table. `kind` is p_type, `flags` p_flags, `load_address` p_paddr."""
-
-    index: int
-    kind: int
-    flags: int
-    offset: int
-    address: int
-    load_address: int
-    file_size: int
-    size: int
-    alignment: int
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A row of the section header table. `kind` is sh_type.
-
-    The sections of an ET_REL file have no addresses yet; theirs is the file offset here (those without bytes in the
-    file follow its end), so that a module's symbols, functions and bytes have one address each, as in a linked image.
-    """
-
-    index: int
-    name: str
-    kind: int
-    flags: int
-    address: int
-    offset: int
-    size: int
-    link: int
-    info: int
-    entry_size: int
-    alignment: int
-
-
-@dataclass(frozen=True, slots=True)
-class CodeRegion:
-    """Machine code in the file: link address, file offset and size."""
-
-    address: int
-    offset: int
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +162,7 @@ def open_debug_symbols(path: Path, image: Image) -> Symbols:
         binary = _parse(path, header, 0, len(read_section_headers(data, header)))
         sections = _sections(binary, header, len(data))
         _check_same_build(image, data, sections)
-        symbols = _symbols(data, header, sections)
+        symbols = read_symbols(data, header, sections)
     except ImageError as error:
         raise ImageError(f"{path}: {error}") from None
     if not len(symbols):
@@ -230,9 +190,9 @@ def _read(path: Path, module: str) -> Image:
     regions = _code_regions(header, segments, sections)
     if not regions:
         raise ImageError("no code: no executable section or segment has bytes in the file")
-    symbols = _symbols(data, header, sections)
-    image = Image(path, module, facts, data, header, segments, sections, regions, symbols, joined(()))
-    return replace(image, relocations=joined(_relocation_tables(image)))
+    symbols = read_symbols(data, header, sections)
+    relocations = read_relocations(data, header, segments, sections)
+    return Image(path, module, facts, data, header, segments, sections, regions, symbols, relocations)
 
 
 def _map_file(path: Path) -> NDArray[np.uint8]:
@@ -363,93 +323,17 @@ def _without_headers(header: ElfHeader, segment: Segment) -> CodeRegion:
     return CodeRegion(segment.address + skip, segment.offset + skip, segment.file_size - skip)
 
 
-def _content(data: NDArray[np.uint8], section: Section) -> NDArray[np.uint8]:
-    return data[section.offset : section.offset + section.size]
-
-
-def _symbols(data: NDArray[np.uint8], header: ElfHeader, sections: tuple[Section, ...]) -> Symbols:
-    found = no_symbols()
-    for kind in (SHT_SYMTAB, SHT_DYNSYM):
-        for section in sections:
-            if section.kind == kind and section.size:
-                found = found.joined(_symbol_section(data, section, sections))
-    return _placed(found, sections) if header.kind is FileKind.REL else found
-
-
-def _symbol_section(data: NDArray[np.uint8], section: Section, sections: tuple[Section, ...]) -> Symbols:
-    if section.entry_size not in (0, SYMBOL.itemsize):
-        raise ImageError(f"damaged: a symbol of {section.name} has {section.entry_size} bytes, not {SYMBOL.itemsize}")
-    if section.link == 0:  # no strings: the .dynsym of a static U-Boot for amd64, whose only symbol is the null symbol
-        return no_symbols()
-    if section.link >= len(sections) or sections[section.link].kind != SHT_STRTAB:
-        raise ImageError(f"damaged: the names of {section.name} should be in section {section.link}: no string table")
-    return read_symbol_table(_content(data, section), _content(data, sections[section.link]), section.name)
-
-
-def _placed(symbols: Symbols, sections: tuple[Section, ...]) -> Symbols:
-    """The value of an ET_REL symbol is an offset into its section."""
-    base = np.array([section.address for section in sections] or [0], np.uint64)
-    defined = (symbols.section != SHN_UNDEF) & (symbols.section < len(sections))
-    address = symbols.address.copy()
-    address[defined] += base[symbols.section[defined]]
-    return replace(symbols, address=address)
-
-
-def _relocation_tables(image: Image) -> list[Relocations]:
-    machine, is_module, found = image.header.machine, image.kind is FileKind.REL, []
-    for section in image.sections:
-        if section.kind not in (SHT_RELA, SHT_REL, SHT_RELR):
-            continue
-        base = 0
-        if is_module:
-            target = image.sections[section.info] if section.info < len(image.sections) else section
-            if not target.flags & SHF_ALLOC:
-                continue
-            base = target.address
-        elif not section.flags & SHF_ALLOC:
-            continue
-        found.append(_relocation_table(_content(image.data, section), section.kind, machine, base))
-    return found or _dynamic_tables(image)
-
-
-def _relocation_table(content: NDArray[np.uint8], kind: int, machine: int, base: int) -> Relocations:
-    if kind == SHT_RELR:
-        return relr_table(content)
-    return (rela_table if kind == SHT_RELA else rel_table)(content, machine, base)
-
-
-# d_tag of a table's address and of its size.
-_DYNAMIC_TABLES: Final = ((7, 8, SHT_RELA), (17, 18, SHT_REL), (23, 2, SHT_RELA), (36, 35, SHT_RELR))
-
-
-def _dynamic_tables(image: Image) -> list[Relocations]:
-    """The tables that PT_DYNAMIC names, for images without sections."""
-    segment = next((segment for segment in image.segments if segment.kind == PT_DYNAMIC), None)
-    if segment is None:
-        return []
-    content = image.data[segment.offset : segment.offset + segment.file_size]
-    rows = np.frombuffer(content[: len(content) // 16 * 16].tobytes(), "<u8").reshape(-1, 2)
-    tags: dict[int, int] = dict(rows.tolist())
-    found = []
-    for place, length, kind in _DYNAMIC_TABLES:
-        address, size = tags.get(place), tags.get(length, 0)
-        offset = None if address is None else image.offset_of(address)
-        if offset is not None and size:
-            found.append(_relocation_table(image.data[offset : offset + size], kind, image.header.machine, 0))
-    return found
-
-
 def build_id(data: NDArray[np.uint8], sections: tuple[Section, ...]) -> bytes | None:
     """The GNU build-id (a note of type 3, owner "GNU") of a file, if a note section has one."""
     for section in sections:
         if section.kind != SHT_NOTE:
             continue
-        content, position = _content(data, section).tobytes(), 0
-        while position + 12 <= len(content):
-            name_size, size, kind = struct.unpack_from("<III", content, position)
+        notes, position = content(data, section).tobytes(), 0
+        while position + 12 <= len(notes):
+            name_size, size, kind = struct.unpack_from("<III", notes, position)
             start = position + 12 + -(-name_size // 4) * 4
-            if kind == 3 and content[position + 12 : position + 16] == b"GNU\0":
-                return content[start : start + size]
+            if kind == 3 and notes[position + 12 : position + 16] == b"GNU\0":
+                return notes[start : start + size]
             position = start + -(-size // 4) * 4
     return None
 

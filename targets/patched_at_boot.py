@@ -236,7 +236,8 @@ def _heads(image: Image, sites: NDArray[np.uint64], width: int) -> NDArray[np.ui
     """(n, width) bytes at each site; zeros where the file ends or has none."""
     offsets = image.offsets_of(sites)
     at = np.minimum(np.maximum(offsets, 0)[:, np.newaxis] + np.arange(width), len(image.data) - 1)
-    return np.where((offsets >= 0)[:, np.newaxis], image.data[at], np.uint8(0))
+    found: NDArray[np.uint8] = np.where((offsets >= 0)[:, np.newaxis], image.data[at], np.uint8(0))
+    return found
 
 
 def _instruction_lengths(image: Image, sites: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -269,7 +270,8 @@ def _nop_lengths(image: Image, sites: NDArray[np.uint64]) -> NDArray[np.uint64]:
     heads = _heads(image, sites, _LONGEST_LEAD).reshape(len(sites), -1, len(nop))
     is_nop = (heads == np.frombuffer(nop, np.uint8)).all(axis=2)
     run = np.where(is_nop.all(axis=1), is_nop.shape[1], np.argmin(is_nop, axis=1))
-    return np.maximum(run, 1).astype(np.uint64) * np.uint64(len(nop))
+    lengths: NDArray[np.uint64] = np.maximum(run, 1).astype(np.uint64) * np.uint64(len(nop))
+    return lengths
 
 
 def _patchable_entries(image: Image) -> Ranges:

@@ -11,6 +11,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.elf_header import (
+    PT_DYNAMIC,
+    PT_LOAD,
+    SHF_ALLOC,
+    SHT_REL,
+    SHT_RELA,
+    SHT_RELR,
+    ElfHeader,
+    FileKind,
+)
+from kinst.targets.sections import Section, Segment, content
+
 RELA: Final = np.dtype([("offset", "<u8"), ("kind", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
 REL: Final = np.dtype([("offset", "<u8"), ("kind", "<u4"), ("symbol", "<u4")])
 
@@ -83,7 +95,7 @@ class Relocations:
         return np.unique(self.addend[self.relative])
 
 
-def joined(tables: Iterable[Relocations]) -> Relocations:
+def _joined(tables: Iterable[Relocations]) -> Relocations:
     """All rows of some tables."""
     none = np.zeros(0, np.uint64)
     found = [*tables, Relocations(none, none, none, np.zeros(0, np.bool_))]
@@ -95,7 +107,7 @@ def joined(tables: Iterable[Relocations]) -> Relocations:
     )
 
 
-def rela_table(content: NDArray[np.uint8], machine: int, base: int = 0) -> Relocations:
+def _rela_table(content: NDArray[np.uint8], machine: int, base: int = 0) -> Relocations:
     """Rows of a RELA table; `base` is added to each offset (ET_REL: the section's address)."""
     kinds = RELOCATION_KINDS[machine]
     rows = np.frombuffer(content[: len(content) // RELA.itemsize * RELA.itemsize].tobytes(), RELA)
@@ -105,7 +117,7 @@ def rela_table(content: NDArray[np.uint8], machine: int, base: int = 0) -> Reloc
     )
 
 
-def rel_table(content: NDArray[np.uint8], machine: int, base: int = 0) -> Relocations:
+def _rel_table(content: NDArray[np.uint8], machine: int, base: int = 0) -> Relocations:
     """Rows of a REL table. Their addends lie at the place itself, so no address is known from the table."""
     rows = np.frombuffer(content[: len(content) // REL.itemsize * REL.itemsize].tobytes(), REL)
     none = np.zeros(len(rows), np.bool_)
@@ -139,3 +151,57 @@ def _written(kind: NDArray[np.uint32], kinds: RelocationKinds) -> NDArray[np.uin
     for known, width in kinds.sizes.items():
         size[kind == known] = width
     return size
+
+
+def read_relocations(
+    data: NDArray[np.uint8], header: ElfHeader, segments: tuple[Segment, ...], sections: tuple[Section, ...]
+) -> Relocations:
+    """The relocations of an image that are still to be applied."""
+    found = [
+        _table(content(data, section), section.kind, header.machine, base)
+        for section in sections
+        if (base := _base(header, section, sections)) is not None
+    ]
+    return _joined(found or _dynamic_tables(data, header, segments))
+
+
+def _base(header: ElfHeader, section: Section, sections: tuple[Section, ...]) -> int | None:
+    """What the offsets of a table count from; None: it is no table, or not to be applied."""
+    if section.kind not in (SHT_RELA, SHT_REL, SHT_RELR):
+        return None
+    if header.kind is not FileKind.REL:
+        return 0 if section.flags & SHF_ALLOC else None
+    target = sections[section.info] if section.info < len(sections) else section
+    return target.address if target.flags & SHF_ALLOC else None
+
+
+def _table(table: NDArray[np.uint8], kind: int, machine: int, base: int) -> Relocations:
+    if kind == SHT_RELR:
+        return relr_table(table)
+    return (_rela_table if kind == SHT_RELA else _rel_table)(table, machine, base)
+
+
+# d_tag of a table's address and of its size: DT_RELA, DT_REL, DT_JMPREL (RELA on all our machines), DT_RELR.
+_DYNAMIC_TABLES: Final = ((7, 8, SHT_RELA), (17, 18, SHT_REL), (23, 2, SHT_RELA), (36, 35, SHT_RELR))
+
+
+def _dynamic_tables(data: NDArray[np.uint8], header: ElfHeader, segments: tuple[Segment, ...]) -> list[Relocations]:
+    """The tables that PT_DYNAMIC names, for images without sections."""
+    dynamic = next((segment for segment in segments if segment.kind == PT_DYNAMIC), None)
+    if dynamic is None:
+        return []
+    rows = data[dynamic.offset : dynamic.offset + dynamic.file_size]
+    tags: dict[int, int] = dict(np.frombuffer(rows[: len(rows) // 16 * 16].tobytes(), "<u8").reshape(-1, 2).tolist())
+    found = []
+    for place, length, kind in _DYNAMIC_TABLES:
+        table = _loaded(data, segments, tags.get(place, 0), tags.get(length, 0))
+        found.append(_table(table, kind, header.machine, 0))
+    return found
+
+
+def _loaded(data: NDArray[np.uint8], segments: tuple[Segment, ...], address: int, size: int) -> NDArray[np.uint8]:
+    for segment in segments:
+        inside = address - segment.address
+        if segment.kind == PT_LOAD and inside >= 0 and inside + size <= segment.file_size:
+            return data[segment.offset + inside : segment.offset + inside + size]
+    return data[:0]

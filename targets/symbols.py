@@ -4,14 +4,16 @@ The tables of a vmlinux hold up to 236,000 symbols: LIEF makes one Python object
 riscv64 kernel), so the tables are read as arrays from the mapped file, at the place where LIEF says they are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.elf_header import SHT_DYNSYM, SHT_STRTAB, SHT_SYMTAB, ElfHeader, FileKind
 from kinst.targets.errors import ImageError
+from kinst.targets.sections import Section, content
 
 SYMBOL: Final = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -135,6 +137,35 @@ def read_symbol_table(table: NDArray[np.uint8], strings: NDArray[np.uint8], wher
     if beyond.any():
         raise ImageError(f"damaged: the name of symbol {int(np.argmax(beyond))} of {where} lies outside its strings")
     return _columns(rows, text)
+
+
+def read_symbols(data: NDArray[np.uint8], header: ElfHeader, sections: tuple[Section, ...]) -> Symbols:
+    """The symbols of an image: .symtab, then .dynsym. Those of an ET_REL file get the addresses of its sections."""
+    found = no_symbols()
+    for kind in (SHT_SYMTAB, SHT_DYNSYM):
+        for section in sections:
+            if section.kind == kind and section.size:
+                found = found.joined(_symbol_section(data, section, sections))
+    return _placed(found, sections) if header.kind is FileKind.REL else found
+
+
+def _symbol_section(data: NDArray[np.uint8], section: Section, sections: tuple[Section, ...]) -> Symbols:
+    if section.entry_size not in (0, SYMBOL.itemsize):
+        raise ImageError(f"damaged: a symbol of {section.name} has {section.entry_size} bytes, not {SYMBOL.itemsize}")
+    if section.link == 0:  # no strings: the .dynsym of a static U-Boot for amd64, whose only symbol is the null symbol
+        return no_symbols()
+    if section.link >= len(sections) or sections[section.link].kind != SHT_STRTAB:
+        raise ImageError(f"damaged: the names of {section.name} should be in section {section.link}: no string table")
+    return read_symbol_table(content(data, section), content(data, sections[section.link]), section.name)
+
+
+def _placed(symbols: Symbols, sections: tuple[Section, ...]) -> Symbols:
+    """The value of an ET_REL symbol is an offset into its section."""
+    base = np.array([section.address for section in sections] or [0], np.uint64)
+    defined = (symbols.section != SHN_UNDEF) & (symbols.section < len(sections))
+    address = symbols.address.copy()
+    address[defined] += base[symbols.section[defined]]
+    return replace(symbols, address=address)
 
 
 def read_symbol_file(path: Path) -> Symbols:
