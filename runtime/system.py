@@ -83,6 +83,7 @@ class System:
         self.exit_code = 0
         self.pristine: Callable[[int, bytes], bytes] = lambda _address, content: content
         self.console_sink: Callable[[bytes], None] = lambda _data: None
+        self.after_turn: Callable[[], None] = lambda: None
         self.typed = bytearray()
         self._repeated = (0, 0)
         self.cpus = [self._make_cpu(number) for number in range(configuration.cpus)]
@@ -229,6 +230,7 @@ class System:
             self.memory.is_code_stale = False
             self.engine.forget_all_code()
         self._run_engine(cpu, max(1, min([length, *bounds])))
+        self.after_turn()
 
     def _run_engine(self, cpu: VirtualCpu, length: int) -> None:
         self.clock.begin(length)

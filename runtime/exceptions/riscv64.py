@@ -31,9 +31,10 @@ _TIME: Final = 0xC01
 class Riscv64Exceptions:
     """See `kinst.runtime.exceptions.exception_model.ExceptionModel`."""
 
-    # A real ebreak ends Unicorn's run, 8.8 us a hit; all zeros are an illegal instruction of any length and come to
-    # UC_HOOK_INTR. The guest's own ebreaks and illegal instructions are at other addresses.
-    armed: Mapping[int, bytes] = {2: bytes(2), 4: bytes(4)}
+    # A real ebreak ends Unicorn's run, 8.8 us a hit; illegal instructions come to UC_HOOK_INTR. All ones are illegal by
+    # definition (Unprivileged ISA 1.5), and c.ldsp with rd = x0 is reserved (16.3). All zeros would be illegal too, but
+    # at the start of a page they make Unicorn fetch from the page before. The guest's own are at other addresses.
+    armed: Mapping[int, bytes] = {2: b"\x02\x60", 4: b"\xff\xff\xff\xff"}
     breakpoint_number = _ILLEGAL
     breakpoint_bias = 4  # what Unicorn adds, even for instructions of two bytes
     system_registers: frozenset[SystemRegister] = frozenset()

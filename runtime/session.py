@@ -1,0 +1,245 @@
+"""An image file and what the user wants -> a machine that runs it, probes enabled, output written."""
+
+import re
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from kinst.rewriter.plan import Plan
+from kinst.rewriter.rewriting import Source, open_source, plan_probes
+from kinst.runtime.arch.registry import emulator
+from kinst.runtime.boards.registry import new_board
+from kinst.runtime.loader import load_image
+from kinst.runtime.providers import dtrace
+from kinst.runtime.providers.dtrace import DtraceProvider
+from kinst.runtime.providers.fbt import fbt_provider
+from kinst.runtime.providers.kinst import kinst_provider
+from kinst.runtime.providers.provider import Providers, installed_providers
+from kinst.runtime.relocated import RelocatedCopies
+from kinst.runtime.sites import Patched, SiteTable, trampoline_code
+from kinst.runtime.system import Configuration, End, System
+from kinst.runtime.trap import Enabling, Firing
+from kinst.targets.errors import ProbeError, UsageError
+from kinst.targets.image import Image, open_image
+from kinst.targets.machines.registry import default_machine, machine_facts
+from kinst.targets.manifest import Manifest, find_manifest
+from kinst.targets.probe import ProbeName, parse_probe_names
+
+_LINE_REST: Final = 20_000_000  # ns that a line which matched --until gets to be completed
+
+
+class Consumer(Protocol):
+    """Where output goes."""
+
+    def begin(self, *, with_header: bool) -> None:
+        """The machine is about to run."""
+        ...
+
+    def fired(self, firing: Firing) -> None:
+        """A probe's default action."""
+        ...
+
+    def console(self, data: bytes) -> None:
+        """The guest printed."""
+        ...
+
+    def flush(self) -> None:
+        """Write what is complete."""
+        ...
+
+    def end(self) -> None:
+        """The machine stopped."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the user asks of a run."""
+
+    image: Path
+    machine: str | None = None
+    configuration: Configuration = field(default_factory=Configuration)
+    descriptions: tuple[str, ...] = ()  # -n; empty: all probes of a patched image
+    timeout: float | None = None  # seconds of the machine's time
+    until: str | None = None  # regular expression on the console
+    call: str | None = None  # a function call instead of booting
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A description and how many probes it enabled."""
+
+    description: str
+    count: int
+
+
+class Session:
+    """One run."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        """Make the machine and load the image; nothing runs yet. Raises KinstError."""
+        self.wanted = wanted
+        self._until = _compiled(wanted.until)
+        image, manifest, plan = _open(wanted)
+        facts = machine_facts(wanted.machine or default_machine(image.facts.name))
+        if facts.arch != image.facts.name:
+            raise UsageError(f"{wanted.image}: is for {image.facts.name}, and {facts.name} is not")
+        self.system = System(facts, new_board(facts.name), wanted.configuration)
+        skip = manifest.trampolines[0] if manifest is not None and plan is None else None
+        self.loaded = load_image(image, facts, self.system.memory, skip=skip)
+        self._dtrace = DtraceProvider()
+        self.providers = Providers([self._dtrace])
+        self._sites: SiteTable | None = None
+        if manifest is not None:
+            trampolines = trampoline_code(self.loaded, manifest) if plan is None else plan.trampolines.tobytes()
+            self._add_sites(Patched(manifest, self.loaded, trampolines))
+        for provider in installed_providers():
+            self.providers.register(provider)
+        self._descriptions = wanted.descriptions or (manifest.options if manifest is not None else ())
+
+    def _add_sites(self, patched: Patched) -> None:
+        system = self.system
+        sites = SiteTable(patched, system.arch, emulator(system.arch), system.exceptions)
+        self._sites = sites
+        self.providers.register(kinst_provider(sites))
+        self.providers.register(fbt_provider(sites, system.arch))
+        sites.map_trampolines(system.space, system.trap)
+        system.engine.leave_alone(system.trap.trampolines.start, len(system.trap.trampolines))
+        system.pristine = sites.pristine
+        copies = RelocatedCopies(sites, self.loaded, system.trap, system.arch, system.exceptions, system.space.fetch)
+        system.trap.chain.append(copies.claim)
+
+    def enable(self, action: Callable[[Firing], None]) -> Iterator[Matched]:
+        """Enable the probes of every description; one `Matched` each, in order.
+
+        Raises:
+            ProbeError: a description that matches nothing.
+        """
+        for description in self._descriptions:
+            names = parse_probe_names(description, providers=self.providers.names)
+            count = sum(self.providers.enable(name, action) for name in names)
+            if not count:
+                raise ProbeError(f"probe description {description} does not match any probes")
+            yield Matched(description, count)
+        self._arm()
+
+    def _arm(self) -> None:
+        if self._sites is not None:
+            self._sites.arm(self.system.memory, self.system.trap)
+
+    def run(self, consumer: Consumer, *, with_header: bool = True) -> End:
+        """Start the board and run until the end. Ctrl-C is an end like others: nothing is lost.
+
+        Raises:
+            MachineError: the guest stopped for good.
+        """
+        system, wanted = self.system, self.wanted
+        watch = _UntilWatch(system, self._until)
+        system.attach_timed(watch)
+
+        def console(data: bytes) -> None:
+            consumer.console(data)
+            watch.look(data)
+
+        system.console_sink = console
+        system.after_turn = consumer.flush
+        consumer.begin(with_header=with_header and bool(self._descriptions))
+        self._fire(dtrace.BEGIN)
+        system.board.start(system, self.loaded)
+        try:
+            with _interruptible(system):
+                return system.run(None if wanted.timeout is None else int(wanted.timeout * 1e9))
+        finally:
+            self._fire(dtrace.END)
+            consumer.end()
+
+    def _fire(self, identifier: int) -> None:
+        frame = self.system.trap.firing.frame
+        enabling = Enabling(identifier, lambda _firing: None, lambda _firing, _index: 0, 0)
+        firing = Firing(frame, enabling)
+        firing.cpu = self.system.current.number
+        self._dtrace.fire(identifier, firing)
+
+
+def _open(wanted: Wanted) -> tuple[Image, Manifest | None, Plan | None]:
+    """The image to load; the manifest; and the plan, if the image is patched in memory for the descriptions."""
+    site_names = [
+        name
+        for description in wanted.descriptions
+        for name in parse_probe_names(description)
+        if not _is_without_site(name)
+    ]
+    if site_names:
+        _, plan = plan_probes(open_source(Source(wanted.image)), site_names)
+        return plan.image, plan.manifest, plan
+    image = open_image(wanted.image)
+    return image, find_manifest(image), None
+
+
+def _is_without_site(name: ProbeName) -> bool:
+    """A probe of a provider that patches nothing."""
+    return len(DtraceProvider().match(name)) > 0
+
+
+def _compiled(expression: str | None) -> re.Pattern[bytes] | None:
+    if expression is None:
+        return None
+    try:
+        return re.compile(expression.encode())
+    except re.error as error:
+        raise UsageError(f"--until {expression}: not a regular expression: {error}") from error
+
+
+class _UntilWatch:
+    """Looks for the --until expression in each line of the console. A match ends the run when its line is complete, or
+    a little later if it is a prompt."""
+
+    def __init__(self, system: System, expression: re.Pattern[bytes] | None) -> None:
+        self._system = system
+        self._expression = expression
+        self._line = bytearray()
+        self._end_at: int | None = None
+
+    def look(self, data: bytes) -> None:
+        """The guest printed."""
+        if self._expression is None:
+            return
+        for byte in data:
+            if byte == ord("\n"):
+                if self._end_at is not None:
+                    self._system.finish(End.UNTIL)
+                self._line.clear()
+                continue
+            self._line.append(byte)
+            if self._end_at is None and self._expression.search(self._line):
+                self._end_at = self._system.clock.now() + _LINE_REST
+
+    def deadline(self) -> int | None:
+        """When the line has had its time."""
+        return self._end_at
+
+    def advance(self) -> None:
+        """Enough."""
+        self._end_at = None
+        self._system.finish(End.UNTIL)
+
+
+@contextmanager
+def _interruptible(system: System) -> Iterator[None]:
+    """Let Ctrl-C end the run instead of raising in the middle of a callback."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        system.finish(End.INTERRUPTED)
+
+    try:
+        before = signal.signal(signal.SIGINT, interrupt)
+    except ValueError:  # not the main thread: someone else deals with signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
