@@ -323,6 +323,8 @@ def reachable_ends(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.uint
     That is behind the first terminator that no branch of the function goes beyond, or before the first bytes that are
     no code. After an indirect jump, which may go anywhere in the function, only the latter counts, less padding.
     """
+    if not len(address) or not len(swept):
+        return address.copy()
     rows = np.arange(len(swept))
     owner = np.searchsorted(address, swept.address, "right") - 1
     first = np.searchsorted(swept.address, address)

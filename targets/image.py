@@ -159,8 +159,8 @@ def open_debug_symbols(path: Path, image: Image) -> Symbols:
         data = _map_file(path)
         header = read_elf_header(data)
         _facts(header)
-        binary = _parse(path, header, 0, len(read_section_headers(data, header)))
-        sections = _sections(binary, header, len(data))
+        rows = read_section_headers(data, header)
+        sections = _sections(_parse(path, header, 0, len(rows)), rows["kind"].tolist(), header, len(data))
         _check_same_build(image, data, sections)
         symbols = read_symbols(data, header, sections)
     except ImageError as error:
@@ -186,7 +186,8 @@ def _read(path: Path, module: str) -> Image:
     if not len(segment_rows) and header.kind is not FileKind.REL:
         raise ImageError("no program headers: there is nothing to load and nothing to patch")
     binary = _parse(path, header, len(segment_rows), len(section_rows))
-    segments, sections = _segments(binary), _sections(binary, header, len(data))
+    segments = _segments(binary, segment_rows["kind"].tolist())
+    sections = _sections(binary, section_rows["kind"].tolist(), header, len(data))
     regions = _code_regions(header, segments, sections)
     if not regions:
         raise ImageError("no code: no executable section or segment has bytes in the file")
@@ -239,11 +240,12 @@ def _parse(path: Path, header: ElfHeader, segment_count: int, section_count: int
     return binary
 
 
-def _segments(binary: lief.ELF.Binary) -> tuple[Segment, ...]:
+def _segments(binary: lief.ELF.Binary, kinds: list[int]) -> tuple[Segment, ...]:
+    """The types come from the table itself: LIEF warns on stderr of one that it does not know."""
     return tuple(
         Segment(
             index=index,
-            kind=int(row.type) & 0xFFFFFFFF,  # LIEF marks a machine's own types in higher bits
+            kind=kind,
             flags=int(row.raw_flags),
             offset=row.file_offset,
             address=row.virtual_address,
@@ -252,14 +254,14 @@ def _segments(binary: lief.ELF.Binary) -> tuple[Segment, ...]:
             size=row.virtual_size,
             alignment=row.alignment,
         )
-        for index, row in enumerate(binary.segments)
+        for index, (row, kind) in enumerate(zip(binary.segments, kinds, strict=True))
     )
 
 
-def _sections(binary: lief.ELF.Binary, header: ElfHeader, file_size: int) -> tuple[Section, ...]:
+def _sections(binary: lief.ELF.Binary, kinds: list[int], header: ElfHeader, file_size: int) -> tuple[Section, ...]:
     end, found = file_size, []
-    for index, row in enumerate(binary.sections):
-        kind, address = int(row.type) & 0xFFFFFFFF, row.virtual_address
+    for index, (row, kind) in enumerate(zip(binary.sections, kinds, strict=True)):
+        address = row.virtual_address
         if header.kind is FileKind.REL and row.flags & SHF_ALLOC:
             end = -(-end // 16) * 16
             address = end if kind == SHT_NOBITS else row.offset
