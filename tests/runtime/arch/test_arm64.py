@@ -40,6 +40,14 @@ PSTATES = st.builds(lambda nzcv, daif: nzcv << 28 | daif << 6 | 5, st.integers(0
 SITES = st.sampled_from((0x40_0000, 0x50_0FFC, 0xFFFF_8000_0812_3FFC, 0xA00_0020_0000))
 
 
+def test_registers_have_the_names_of_regs_d() -> None:
+    """FreeBSD's numbers; the PC follows sp on arm64 and x31 on riscv64."""
+    named = {"R_X0": "x0", "R_X29": "x29", "R_FP": "x29", "R_LR": "x30", "R_SP": "sp", "R_PC": "pc"}
+
+    assert {name: ARM64.registers[ARM64.register_names[name]] for name in named} == named
+    assert ARM64.register_names["R_PC"] == ARM64.pc == 32
+
+
 def start(flags: int) -> list[int]:
     return [*vectors.REGISTERS, rows.PC, flags << 28]
 

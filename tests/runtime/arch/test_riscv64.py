@@ -30,6 +30,25 @@ SITES = st.sampled_from((0x40_0000, 0x8000_0FFC, 0xFFFF_FFFF_8051_2FF2, 0xFFFF_F
 STATES = states(33, {0: 0, PC: 0}, 64)
 
 
+def test_registers_have_the_names_of_regs_d() -> None:
+    """FreeBSD's numbers; the PC follows sp on arm64 and x31 on riscv64."""
+    named = {
+        "R_ZERO": "zero",
+        "R_RA": "ra",
+        "R_SP": "sp",
+        "R_S0": "s0",
+        "R_FP": "s0",
+        "R_A0": "a0",
+        "R_A7": "a7",
+        "R_S2": "s2",
+        "R_T6": "t6",
+        "R_PC": "pc",
+    }
+
+    assert {name: RISCV64.registers[RISCV64.register_names[name]] for name in named} == named
+    assert RISCV64.register_names["R_PC"] == RISCV64.pc == 32
+
+
 def start() -> list[int]:
     return [*vectors.REGISTERS, rows.PC]
 
