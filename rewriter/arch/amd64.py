@@ -101,7 +101,7 @@ def _classify(code: NDArray[np.uint8], address: np.uint64, batch: Batch) -> tupl
 
     relative = np.flatnonzero(encoding.rip_relative & ~batch.broken)
     kind[relative[_is_one_of(kind[relative], Kind.OTHER, Kind.FAR_JUMP)]] = Kind.RELATIVE
-    reading = relative[~_is_one_of(kind[relative], Kind.LEA, Kind.NOP)]
+    reading = relative[(encoding.opcode[relative] != opcodes.LEA) & (kind[relative] != Kind.NOP)]
     reads = _reads(code, encoding, reading, address + end[reading].view(np.uint64))
 
     target = _branch_targets(code, pattern, end, address)

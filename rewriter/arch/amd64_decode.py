@@ -81,7 +81,6 @@ def _scan_prefixes(code: NDArray[np.uint8], at: NDArray[np.int64]) -> NDArray[np
         at[rows] += 1
         rows = rows[_IS_PREFIX.take(code.take(at[rows]))]
     prefixes[has(prefixes, Prefix.OPERAND) & ~has(prefixes, Prefix.REX_W)] |= np.uint16(Prefix.NARROW)
-    prefixes[has(prefixes, Prefix.REX_R) != has(prefixes, Prefix.REX_B)] |= np.uint16(Prefix.MIXED)
     return prefixes
 
 

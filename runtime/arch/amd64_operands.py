@@ -32,26 +32,6 @@ class Operands:
     body: bytes
 
     @property
-    def wide(self) -> bool:
-        """REX.W: 64-bit operands, else 32-bit ones whose results are zero-extended."""
-        return bool(self.rex & 8)
-
-    @property
-    def mask(self) -> int:
-        """Of the operand size."""
-        return MASK64 if self.wide else MASK32
-
-    @property
-    def low_register(self) -> int:
-        """The register in the opcode's low three bits."""
-        return self.opcode & 7 | (self.rex & 1) << 3
-
-    @property
-    def reg(self) -> int:
-        """The register in ModRM's reg field."""
-        return self.body[0] >> 3 & 7 | (self.rex & 4) << 1
-
-    @property
     def rm(self) -> int:
         """The register in ModRM's r/m field."""
         return self.body[0] & 7 | (self.rex & 1) << 3
@@ -79,8 +59,16 @@ def operands(instruction: bytes) -> Operands:
     return Operands(len(instruction), rex, address32, segment_base, instruction[at], instruction[at + 1 :])
 
 
-def effective_address(of: Operands) -> Callable[[Regs], int]:
-    """The offset of the memory operand as a function of the registers; without its segment's base."""
+def linear_address(of: Operands) -> Callable[[Regs], int]:
+    """The address of the memory operand as a function of the registers; fs and gs have a base, the others none."""
+    offset, segment = _effective_address(of), of.segment_base
+    if segment is None:
+        return offset
+    return lambda regs: (regs[segment] + offset(regs)) & MASK64
+
+
+def _effective_address(of: Operands) -> Callable[[Regs], int]:
+    """The offset of the memory operand as a function of the registers, without its segment's base."""
     mask = MASK32 if of.address32 else MASK64
     match _address_parts(of):
         case (None, None, _, displacement):
@@ -93,14 +81,6 @@ def effective_address(of: Operands) -> Callable[[Regs], int]:
             return lambda regs: (regs[base] + (regs[index] << scale) + displacement) & mask
         case parts:
             raise AssertionError(parts)
-
-
-def linear_address(of: Operands) -> Callable[[Regs], int]:
-    """The address of the memory operand, with the base of fs or gs where a prefix names it."""
-    offset, segment = effective_address(of), of.segment_base
-    if segment is None:
-        return offset
-    return lambda regs: (regs[segment] + offset(regs)) & MASK64
 
 
 def _address_parts(of: Operands) -> tuple[int | None, int | None, int, int]:

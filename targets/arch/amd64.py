@@ -28,21 +28,12 @@ class Kind(IntEnum):
     CALL = 6  # e8
     CALL_INDIRECT = 7  # ff /2
     JUMP_INDIRECT = 8  # ff /4
-    RETURN = 9  # c3, c2 iw
-    LEA = 10
 
-    # Emulated because FBT needs them fast, or because it is cheap: no trampoline to translate and to run.
-    PUSH = 32  # 50-57
-    POP = 33  # 58-5f
-    LEAVE = 34
-    NOP = 35
-    MOVE = 36  # mov between registers
-    MOVE_IMMEDIATE = 37  # mov immediate to a register
-    CLEAR = 38  # xor or sub of a register with itself
-    TEST = 39  # test between registers
-    ADJUST = 40  # add or sub of an immediate and a register
+    # Emulated because it is cheaper than a trampoline.
+    NOP = 32  # 90, 0f 1f
 
     # Copied, but worth a name.
+    RETURN = 63  # c3, c2 iw
     FAR_JUMP = 64
     FAR_RETURN = 65
     HALT = 66
