@@ -41,6 +41,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     show_default=True,
     help="Time of the machine: the host's, or the number of executed instructions.",
 )
+@click.option("--append", metavar="TEXT", help="Command line for the kernel; default: the machine's own.")
 @click.option("--timeout", metavar="T", help="End after so much of the machine's time, e.g. 10, 500ms, 2m.")
 @click.option("--until", metavar="REGEX", help="End after a line of the console that matches.")
 @click.option("--console", type=_FILE, metavar="FILE", help="Write the guest's console there instead of to stdout.")
@@ -56,6 +57,7 @@ def run(
     cpus: int,
     memory: str | None,
     clock: str,
+    append: str | None,
     timeout: str | None,
     until: str | None,
     console: Path | None,
@@ -70,7 +72,7 @@ def run(
         wanted = Wanted(
             image=image,
             machine=machine,
-            configuration=Configuration(cpus, _size(memory), ClockKind(clock)),
+            configuration=Configuration(cpus, _size(memory), ClockKind(clock), append),
             descriptions=tuple(_description(text) for text in descriptions),
             timeout=_seconds(timeout),
             until=until,

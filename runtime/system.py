@@ -43,6 +43,7 @@ class Configuration:
     cpus: int = 1
     memory: int | None = None
     clock: ClockKind = ClockKind.HOST
+    command_line: str | None = None  # for kernels that are given one; None: the board's own
 
 
 class End(Enum):
@@ -67,6 +68,7 @@ class System:
         self.board = board
         self.exceptions = board.exceptions
         self.engine = QilingMachine(facts.arch, self.arch.registers, self.arch.pc)
+        self.command_line = configuration.command_line
         self.ram_size = facts.ram_size if configuration.memory is None else configuration.memory
         self.memory = PhysicalMemory(self.engine)
         self.memory.add_ram(facts.ram_base, self.ram_size)

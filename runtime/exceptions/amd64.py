@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from kinst.runtime.exceptions.amd64_segments import (
     EFER_SCE,
+    MODE_CPL,
     MODE_INTERRUPT_SHADOW,
     Segment,
     descriptor,
@@ -259,6 +260,7 @@ def _deliver(cpu: Cpu, before: _Interrupted, vector: int, code: int | None, *, i
     current = before.hflags & 3
     # The tables are read as the supervisor, whoever was interrupted (SDM 4.6.1, implicit supervisor-mode accesses).
     registers.set("cs", before.cs & ~3)
+    registers.set("hflags", before.hflags & ~MODE_CPL)
     external = 0 if is_software else int(vector > 31 or vector == NMI)
     gate = _gate(cpu, vector, current if is_software else 0, external)
     segment = _handler_segment(cpu, gate, current, external)
