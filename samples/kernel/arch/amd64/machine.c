@@ -10,6 +10,9 @@
 #define CMOS      0x70
 #define PIT_CLOCK 1193182 /* Hz */
 
+#define PM1A_CONTROL     0x604
+#define PM1_SLEEP_ENABLE 0x2000
+
 #define UART_LSR      5
 #define UART_LSR_THRE 0x20
 #define PIC_EOI       0x20
@@ -213,11 +216,10 @@ void machine_start(void)
     kmain();
 }
 
-/* QEMU's exit device where there is one, else what ACPI's tables of QEMU's boards say for S5. */
+/* Sleep state S5 through ACPI's power management block, at the port where QEMU's boards have it. */
 void power_off(void)
 {
-    out8(0xf4, 0);
-    out16(0x604, 0x2000);
+    out16(PM1A_CONTROL, PM1_SLEEP_ENABLE);
     for (;;)
         cpu_sleep();
 }
