@@ -56,7 +56,9 @@ class Line:
 def disassemble(facts: ArchFacts, code: bytes, address: int) -> list[Line]:
     """The instructions of `code`, which lies at `address`; every byte belongs to exactly one line."""
     lines = _engine(facts.name).disasm_lite(code, address)
-    return [Line(at, size, f"{mnemonic} {operands}".rstrip()) for at, size, mnemonic, operands in lines]
+    return [
+        Line(at, size, f"{mnemonic} {operands}".rstrip().replace("\t", " ")) for at, size, mnemonic, operands in lines
+    ]
 
 
 class Sweep:
