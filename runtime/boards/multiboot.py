@@ -9,14 +9,24 @@ from enum import IntEnum
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kinst.targets.elf_header import SECTION_HEADER, SHF_ALLOC, SHT_NOTE, SHT_STRTAB, SHT_SYMTAB
+from kinst.targets.elf_header import (
+    ELF_HEADER,
+    SECTION_HEADER,
+    SHF_ALLOC,
+    SHT_STRTAB,
+    SHT_SYMTAB,
+    read_elf_header,
+)
 from kinst.targets.image import Image
+from kinst.targets.manifest import Manifest, find_manifest
 
 MULTIBOOT_MAGIC: Final = 0x1BAD_B002
 LOADER_MAGIC: Final = 0x2BAD_B002  # in EAX
 _SEARCHED: Final = 8192  # the header is in the first so many bytes of the file
 _PVH_MAGIC: Final = 0x336E_C578
+_PT_NOTE: Final = 4
 _NOTE_PHYS32_ENTRY: Final = 18
 _LOADER_NAME: Final = b"kinst-run\0"
 _PAGE: Final = 4096
@@ -65,10 +75,10 @@ def has_multiboot_header(image: Image) -> bool:
 
 def pvh_entry(image: Image) -> int | None:
     """The physical 32-bit entry that a Xen note gives; None without one."""
-    for section in image.sections:
-        if section.kind != SHT_NOTE:
+    for segment in image.segments:
+        if segment.kind != _PT_NOTE:
             continue
-        content = image.data[section.offset : section.offset + section.size].tobytes()
+        content = image.data[segment.offset : segment.offset + segment.file_size].tobytes()
         at = 0
         while at + 12 <= len(content):
             name_size, size, kind = struct.unpack_from("<III", content, at)
@@ -85,12 +95,12 @@ def multiboot_information(
     """The structure at `at` (below 1 MiB), its tables behind it, and the image's symbol tables from `free` on.
 
     A kernel's debugger reads symbols through the section headers, as after GRUB. Only symbol and string tables are
-    loaded, not debug information, and sections of our own stay out: a patched image is told what the original is.
+    loaded, not debug information. A patched image is told what the original would be.
 
         0 flags   4 mem_lower  8 mem_upper  12 boot_device  16 cmdline  20 mods_count  24 mods_addr  28 ELF: num, size,
         addr, shndx   44 mmap_length  48 mmap_addr  52 drives (2)  60 config_table  64 boot_loader_name ...
     """
-    headers, tables = _sections(image, free)
+    headers, names, tables = _sections(image, free)
     rows = b"".join(struct.pack("<IQQI", 20, row.start, row.size, row.kind) for row in memory)
     parts = (command_line.encode() + b"\0", _LOADER_NAME, rows, headers.tobytes())
     addresses = []
@@ -99,7 +109,6 @@ def multiboot_information(
         addresses.append(position)
         position += len(part) + 15 & ~15
     upper = max((row.size for row in memory if row.start == 1 << 20), default=0)
-    names = min(image.header.shstrndx, len(headers))
     structure = struct.pack(
         "<3I4xI8x4I2I12xI",
         0x001 | 0x004 | 0x040 | 0x200 | (0x020 if len(headers) else 0),
@@ -114,20 +123,31 @@ def multiboot_information(
     return Information(at, (Piece(at, structure), *texts, *tables))
 
 
-def _sections(image: Image, free: int) -> tuple[np.ndarray, tuple[Piece, ...]]:
-    """The section headers, with addresses for the tables that are loaded; and these tables."""
-    kept = [section for section in image.sections if not section.name.startswith(".kinst.")]
-    offset = image.header.shoff
-    headers = image.data[offset : offset + len(kept) * SECTION_HEADER.itemsize].view(SECTION_HEADER).copy()
+def _sections(image: Image, free: int) -> tuple[NDArray[np.void], int, tuple[Piece, ...]]:
+    """The section headers with addresses for the tables that are loaded, the row of their names, and these tables."""
+    manifest = find_manifest(image)
+    header = read_elf_header(np.frombuffer(_original(image, manifest, 0, ELF_HEADER.size), np.uint8))
+    size = header.shnum * SECTION_HEADER.itemsize
+    headers = np.frombuffer(_original(image, manifest, header.shoff, size), SECTION_HEADER).copy()
     pieces = []
     position = free + _PAGE - 1 & -_PAGE
-    for section, header in zip(kept, headers, strict=False):
-        if section.kind not in (SHT_SYMTAB, SHT_STRTAB) or section.flags & SHF_ALLOC:
+    for row in headers:
+        if row["kind"] not in (SHT_SYMTAB, SHT_STRTAB) or row["flags"] & SHF_ALLOC:
             continue
-        header["address"] = position
-        pieces.append(Piece(position, image.data[section.offset : section.offset + section.size].tobytes()))
-        position += section.size + 15 & ~15
-    return headers, tuple(pieces)
+        row["address"] = position
+        pieces.append(Piece(position, _original(image, manifest, int(row["offset"]), int(row["size"]))))
+        position += int(row["size"]) + 15 & ~15
+    return headers, header.shstrndx, tuple(pieces)
+
+
+def _original(image: Image, manifest: Manifest | None, offset: int, size: int) -> bytes:
+    """Bytes of the file as it was before it was patched; outside code, only headers may differ."""
+    content = bytearray(image.data[offset : offset + size])
+    for start, data in () if manifest is None else manifest.restore:
+        first, last = max(start, offset), min(start + len(data), offset + size)
+        if first < last:
+            content[first - offset : last - offset] = data[first - start : last - start]
+    return bytes(content)
 
 
 def pvh_information(command_line: str, memory: tuple[MemoryRange, ...], at: int) -> Information:
