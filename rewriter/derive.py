@@ -10,7 +10,7 @@ from kinst.targets.image import CodeRegion, Image
 from kinst.targets.instruction import Instructions
 from kinst.targets.manifest import Manifest
 
-_BATCH = 1 << 21
+_BATCH = 1 << 26  # as in `program`
 
 
 def site_instructions(image: Image, dissector: Dissector, manifest: Manifest) -> Instructions:

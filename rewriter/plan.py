@@ -19,7 +19,7 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf_header import FileKind
 from kinst.targets.errors import ImageError, PlacementError
 from kinst.targets.image import Image
-from kinst.targets.instruction import Instructions, Reason
+from kinst.targets.instruction import Instructions, Reason, Verdict
 from kinst.targets.manifest import ENABLING, FUNCTION, PROBE, SITE, Manifest, ProbeKind
 
 _BATCH: Final = 1 << 18  # sites handled at a time: temporaries stay small
@@ -71,6 +71,8 @@ def make_plan(
     placement = place(program.image.segments, code, size, facts.trampoline_window, trampoline_base)
     manifest.sites["trampoline"] = allot(placement, facts.slot_size, len(sites))
     trampolines, reason = make_trampolines(program.dissector, manifest, sites, placement, progress)
+    # Only an earlier rewriting's: code that what is added now shows to be data.
+    reason[sites.verdict == Verdict.REFUSE] = sites.reason[sites.verdict == Verdict.REFUSE]
     lost = Refusals(sites.address, sites.function, reason, np.zeros_like(reason)).take(reason != 0)
     if len(lost):
         _check_reach(lost, trampoline_base)

@@ -12,11 +12,13 @@ from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.progress import Progress, silent
 from kinst.targets.functions import Functions, find_functions
 from kinst.targets.image import CodeRegion, Image
-from kinst.targets.instruction import Flow, Instructions, Reason
+from kinst.targets.instruction import Instructions, Reason
 from kinst.targets.patched_at_boot import boot_patched_ranges
 from kinst.targets.symbols import Symbols
 
-_BATCH: Final = 1 << 21  # bytes of code decoded at a time: a bar that moves, and temporaries that stay small
+# Bytes of code decoded at a time: temporaries stay bounded. As large as a kernel's text, since the dissector refuses data
+# that code loads only where it sees both.
+_BATCH: Final = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ def open_program(image: Image, *, symbols: Symbols | None = None) -> Program:
 def instructions_of(program: Program, rows: NDArray[np.intp], progress: Progress = silent) -> Instructions:
     """Every instruction of some functions, in address order; `function` is a row of `program.functions`.
 
-    What the image or its kernel writes over by itself is refused, and data that one of them loads from another.
+    What the image or its kernel writes over by itself is refused.
     """
     parts = []
     sizes = program.functions.size[rows]
@@ -94,23 +96,17 @@ def _joined(parts: list[Instructions]) -> Instructions:
 
 def _refuse_written(program: Program, found: Instructions) -> Instructions:
     found = found.refuse(overlapping(found, program.patched_at_boot), Reason.PATCHED_AT_BOOT)
-    found = found.refuse(overlapping(found, program.relocated), Reason.RELOCATED)
-    return found.refuse(overlapping(found, _literals(found)), Reason.DATA)
-
-
-def _literals(found: Instructions) -> NDArray[np.uint64]:
-    """Words that PC-relative loads read. The dissector knows those of its own batch; these cross batches."""
-    reads = np.unique(found.target[(found.flow == Flow.NEXT) & (found.target != 0)])
-    return np.stack([reads, np.full_like(reads, 4)], axis=1)
+    return found.refuse(overlapping(found, program.relocated), Reason.RELOCATED)
 
 
 def overlapping(found: Instructions, ranges: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Which instructions share a byte with one of the ranges ((n, 2) address and size, ascending)."""
     if not len(ranges) or not len(found):
         return np.zeros(len(found), np.bool_)
-    # Ranges may lie inside earlier ones: the furthest end so far decides.
-    ends = np.maximum.accumulate(ranges[:, 0] + ranges[:, 1])
+    ranges = ranges[ranges[:, 1] > 0]
+    # Ranges may lie inside earlier ones: the furthest last byte so far decides.
+    furthest = np.maximum.accumulate(ranges[:, 0] + (ranges[:, 1] - np.uint64(1)))
     last = found.address + (found.size - np.uint8(1))
     row = np.searchsorted(ranges[:, 0], last, "right") - 1
-    result: NDArray[np.bool_] = (row >= 0) & (ends[row] > found.address)
+    result: NDArray[np.bool_] = (row >= 0) & (furthest[row] >= found.address)
     return result

@@ -1,0 +1,239 @@
+"""Two files -> proof that the second is the first but for what the contract allows. Shares no code with the rewriter.
+
+Everything is read with `struct` from the ELF specification and from the manifest's format as DESIGN has it: headers,
+sections, sites and trampolines. `check_contract` raises AssertionError with what is wrong.
+"""
+
+import hashlib
+import json
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+PT_NULL, PT_LOAD, PT_PHDR, PT_GNU_STACK = 0, 1, 6, 0x6474E551
+SHT_SYMTAB = 2
+EM_AMD64, EM_ARM64, EM_RISCV = 62, 183, 243
+COPY, EMULATE = 0, 1
+_SITE = struct.Struct("<QQ16sBBBBI")
+_SLOT = {EM_AMD64: 32, EM_ARM64: 8, EM_RISCV: 8}
+_NEW_SECTIONS = [".kinst.text", ".kinst.manifest", ".kinst.shstrtab"]
+# Fields of the ELF header that say where headers are: e_phoff, e_shoff, e_phnum to e_shstrndx.
+_HEADER_FIELDS = {*range(32, 48), *range(56, 64)}
+
+
+@dataclass(frozen=True)
+class Elf:
+    """One file taken apart."""
+
+    data: bytes
+    machine: int
+    phoff: int
+    segments: list[tuple[int, ...]]  # kind, flags, offset, address, load address, file size, size, alignment
+    sections: list[tuple[int, ...]]  # name, kind, flags, address, offset, size, link, info, alignment, entry size
+    names: list[str]
+    strings: bytes
+
+
+@dataclass(frozen=True)
+class Site:
+    address: int
+    trampoline: int
+    original: bytes
+    verdict: int
+    size: int
+
+
+def read_elf(data: bytes) -> Elf:
+    """ELF64, little-endian."""
+    assert data[:7] == b"\x7fELF\x02\x01\x01"
+    machine = struct.unpack_from("<H", data, 18)[0]
+    phoff, shoff = struct.unpack_from("<QQ", data, 32)
+    phentsize, phnum, shentsize, shnum, shstrndx = struct.unpack_from("<HHHHH", data, 54)
+    assert not phnum or phentsize == 56
+    assert not shnum or shentsize == 64
+    segments = [struct.unpack_from("<IIQQQQQQ", data, phoff + 56 * row) for row in range(phnum)]
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, shoff + 64 * row) for row in range(shnum)]
+    strings = b"\0"
+    if shstrndx:
+        strings = data[sections[shstrndx][4] : sections[shstrndx][4] + sections[shstrndx][5]]
+    names = [strings[row[0] : strings.index(b"\0", row[0])].decode() for row in sections]
+    return Elf(data, machine, phoff, segments, sections, names, strings)
+
+
+def check_contract(original: bytes, patched: bytes) -> list[Site]:
+    """Assert the whole contract; the sites."""
+    before, after = read_elf(original), read_elf(patched)
+    text = after.sections[after.names.index(".kinst.text")]
+    entry = check_segments(before, after, text)
+    check_sections(before, after)
+    manifest = after.sections[after.names.index(".kinst.manifest")]
+    head, sites = read_manifest(patched[manifest[4] : manifest[4] + manifest[5]])
+    assert head["original_size"] == len(original)
+    assert head["original_sha256"] == hashlib.sha256(original).hexdigest()
+    check_bytes(before, after, sites, entry)
+    check_trampolines(after, sites, text)
+    check_restore(before, after, head, sites)
+    return sites
+
+
+def check_segments(before: Elf, after: Elf, text: tuple[int, ...]) -> int | None:
+    """One new PT_LOAD, everything else as it was. The index of the entry that was reused, None if the table moved."""
+    reused = None
+    if after.phoff == before.phoff:
+        changed = [
+            row for row, pair in enumerate(zip(before.segments, after.segments, strict=True)) if pair[0] != pair[1]
+        ]
+        assert len(changed) == 1, f"program headers {changed} changed"
+        reused = changed[0]
+        assert before.segments[reused][0] in (PT_NULL, PT_GNU_STACK), "an entry that was not spare was reused"
+        new = after.segments[reused]
+    else:
+        assert after.phoff >= len(before.data), "the program headers moved onto the original"
+        assert not any(row[0] in (PT_NULL, PT_GNU_STACK) for row in before.segments), "a spare entry was not used"
+        kept = [row for row in after.segments if row[3] != text[3] or row[0] != PT_LOAD]
+        assert len(after.segments) == len(before.segments) + 1
+        assert [row for row in kept if row[0] != PT_PHDR] == [row for row in before.segments if row[0] != PT_PHDR]
+        new = next(row for row in after.segments if row[0] == PT_LOAD and row[3] == text[3])
+        assert new[2] <= after.phoff <= new[2] + new[5] - 56 * len(after.segments), "the table is in no segment"
+    check_new_segment(before, after, new, text)
+    return reused
+
+
+def check_new_segment(before: Elf, after: Elf, new: tuple[int, ...], text: tuple[int, ...]) -> None:
+    kind, flags, offset, address, load, file_size, size, alignment = new
+    assert (kind, flags) == (PT_LOAD, 5), "the trampolines are not a readable, executable segment"
+    assert (offset, address) == (text[4], text[3]) and file_size == size >= text[5]
+    assert offset >= len(before.data) and offset + file_size <= len(after.data)
+    assert offset % alignment == address % alignment, "offset and address are not congruent"
+    distances = {(row[3] - row[4]) % 2**64 for row in before.segments if row[0] == PT_LOAD}
+    assert (address - load) % 2**64 in distances, "no segment has this distance between VMA and LMA"
+    for row in before.segments:
+        if row[0] == PT_LOAD and row[6]:
+            assert address + size <= row[3] or row[3] + row[6] <= address, "overlaps a segment"
+            assert load + size <= row[4] or row[4] + row[6] <= load, "is loaded over a segment"
+
+
+def check_sections(before: Elf, after: Elf) -> None:
+    """Every original row is as it was, index and name too; but for .symtab and .strtab with --trampoline-symbols."""
+    count = max(len(before.sections), 1)
+    moved: set[int] = set()
+    for index, (old, new) in enumerate(zip(before.sections, after.sections, strict=False)):
+        if old != new:
+            assert new[4] >= len(before.data), f"section {index} changed"
+            assert old[:4] == new[:4] and old[6:] == new[6:], f"section {index} changed more than its place"
+            old_bytes, new_bytes = _content(before, old), _content(after, new)
+            assert new_bytes.startswith(old_bytes), f"section {index} does not begin with the original"
+            moved.add(index)
+    tables = {row for row in moved if before.sections[row][1] == SHT_SYMTAB}
+    assert moved == tables | {before.sections[row][6] for row in tables}
+    assert before.names == after.names[: len(before.names)]
+    assert after.strings.startswith(before.strings)
+    added = after.names[count:]
+    assert [name for name in added if name not in (".symtab", ".strtab")] == _NEW_SECTIONS, added
+
+
+def _content(elf: Elf, row: tuple[int, ...]) -> bytes:
+    return elf.data[row[4] : row[4] + row[5]]
+
+
+def read_manifest(data: bytes) -> tuple[dict[str, object], list[Site]]:
+    """The JSON head and the sites."""
+    magic, version, _, total, head_size, _ = struct.unpack_from("<8sIIQII", data)
+    assert (magic, version, total) == (b"KINSTMAN", 1, len(data))
+    head = json.loads(data[32 : 32 + head_size])
+    start = 32 + head_size
+    sites = []
+    for row in range(head["records"]["sites"]):
+        address, trampoline, code, size, _, verdict, _, _ = _SITE.unpack_from(data, start + row * _SITE.size)
+        sites.append(Site(address, trampoline, code[:size], verdict, size))
+    assert len(data) <= 64 * len(sites) + head_size + 64 * head["records"]["functions"] + head["records"]["names"] + 256
+    return head, sites
+
+
+def check_bytes(before: Elf, after: Elf, sites: list[Site], entry: int | None) -> None:
+    """Outside the sites and the header fields, no byte of the original differs; each site holds a breakpoint."""
+    size = len(before.data)
+    allowed = np.zeros(size, np.bool_)
+    allowed[sorted(_HEADER_FIELDS)] = True
+    if entry is not None:
+        allowed[before.phoff + 56 * entry : before.phoff + 56 * (entry + 1)] = True
+    for site in sites:
+        offset = file_offset(before, site.address)
+        assert before.data[offset : offset + site.size] == site.original, hex(site.address)
+        patch = breakpoint_size(before.machine, after.data[offset : offset + site.size])
+        assert patch, f"{site.address:#x}: {after.data[offset : offset + site.size].hex()} is no breakpoint"
+        assert not allowed[offset : offset + patch].any(), f"{site.address:#x}: two sites overlap"
+        allowed[offset : offset + patch] = True
+    changed = _bytes(before.data) != _bytes(after.data[:size])
+    wrong = np.flatnonzero(changed & ~allowed)
+    assert not len(wrong), f"{len(wrong)} bytes changed without leave, the first at file offset {int(wrong[0]):#x}"
+
+
+def breakpoint_size(machine: int, code: bytes) -> int:
+    """Bytes of the breakpoint at the start of `code`, which is one instruction long; 0 if there is none."""
+    if machine == EM_AMD64:
+        return int(code[:1] == b"\xcc")
+    word = int.from_bytes(code[:4], "little")
+    if machine == EM_ARM64:
+        return 4 * (word & 0xFFE0_001F == 0xD420_0000)
+    return 4 * (code == b"\x73\x00\x10\x00") or 2 * (code == b"\x02\x90")
+
+
+def check_trampolines(after: Elf, sites: list[Site], text: tuple[int, ...]) -> None:
+    slot = _SLOT[after.machine]
+    code = _content(after, text)
+    starts = [site.trampoline - text[3] for site in sites]
+    assert len(set(starts)) == len(starts), "two sites share a slot"
+    filler = code[-slot:] if len(sites) * slot < len(code) else b""
+    for site, start in zip(sites, starts, strict=True):
+        assert start % slot == 0 and 0 <= start <= len(code) - slot, f"{site.address:#x}: slot outside the segment"
+        assert start // 4096 == (start + slot - 1) // 4096, f"{site.address:#x}: slot straddles a page"
+        check_trampoline(after.machine, site, code[start : start + slot])
+    assert not filler or breakpoint_size(after.machine, filler[:4])
+
+
+def check_trampoline(machine: int, site: Site, code: bytes) -> None:
+    if site.verdict == EMULATE:
+        assert breakpoint_size(machine, code[:4]) and code == code[:4] * (len(code) // 4), hex(site.address)
+        return
+    if machine == EM_AMD64:
+        back = b"\xff\x25" + bytes(4) + (site.address + site.size).to_bytes(8, "little")
+        assert back in code, f"{site.address:#x}: the trampoline does not come back"
+        body, rest = code[: code.index(back)], code[code.index(back) + len(back) :]
+        assert rest == b"\xcc" * len(rest), hex(site.address)
+        assert len(body) == site.size and differences(body, site.original) <= 4, hex(site.address)
+        return
+    assert code[: site.size] == site.original, hex(site.address)
+    assert breakpoint_size(machine, code[4:8]) == 4, hex(site.address)
+    assert site.size == 4 or code[2:4] == b"\x01\x00", f"{site.address:#x}: no c.nop behind a compressed instruction"
+
+
+def differences(left: bytes, right: bytes) -> int:
+    """A RIP-relative operand has another displacement in its trampoline: at most four bytes differ."""
+    return sum(a != b for a, b in zip(left, right, strict=True))
+
+
+def check_restore(before: Elf, after: Elf, head: dict[str, object], sites: list[Site]) -> None:
+    """The manifest alone gives the original back."""
+    image = bytearray(after.data[: len(before.data)])
+    for site in sites:
+        offset = file_offset(before, site.address)
+        image[offset : offset + site.size] = site.original
+    restore = head["restore"]
+    assert isinstance(restore, list)
+    for offset, data in restore:
+        image[offset : offset + len(data) // 2] = bytes.fromhex(data)
+    assert bytes(image) == before.data, "the manifest does not give the original back"
+
+
+def file_offset(elf: Elf, address: int) -> int:
+    for kind, _, offset, start, _, file_size, _, _ in elf.segments:
+        if kind == PT_LOAD and 0 <= address - start < file_size:
+            return offset + address - start
+    raise AssertionError(f"{address:#x} is not in the file")
+
+
+def _bytes(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8)
