@@ -57,6 +57,7 @@ class Reason(IntEnum):
     PADDING = 19
     AUTHENTICATED = 20
     UNSEEN_TAIL_CALL = 21
+    OTHER_MODE = 22
 
     @property
     def text(self) -> str:
@@ -87,6 +88,7 @@ _REASON_TEXT = {
     Reason.PADDING: "padding between functions, never executed",
     Reason.AUTHENTICATED: "authenticates a pointer with keys that only the CPU holds",
     Reason.UNSEEN_TAIL_CALL: "a conditional or indirect jump that runs in its trampoline: whether it returns is not seen",
+    Reason.OTHER_MODE: "16- or 32-bit code: the processor is not in 64-bit mode here",
 }
 
 
