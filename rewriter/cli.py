@@ -312,4 +312,4 @@ def _default_output(path: Path) -> Path:
     if ".kinst" in path.name:
         raise UsageError(f"{path}: is a patched image by its name: name the output with -o (the same name changes it)")
     named = re.fullmatch(r"(.+)(\.[A-Za-z][A-Za-z_]*)", path.name)
-    return path.with_name(f"{named[1]}.kinst{named[2]}" if named else f"{path.name}.kinst")
+    return path.parent / (f"{named[1]}.kinst{named[2]}" if named else f"{path.name}.kinst")
