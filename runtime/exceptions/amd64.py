@@ -182,7 +182,8 @@ class Amd64Exceptions:
         while True:
             before = _interrupted(cpu.registers)
             try:
-                _deliver(cpu, before, vector, code if vector in _WITH_ERROR_CODE else None, is_software=is_software)
+                pushed = code if vector in _WITH_ERROR_CODE and not is_software else None
+                _deliver(cpu, before, vector, pushed, is_software=is_software)
                 return Outcome.RESUME
             except PageFault as fault:
                 cpu.registers.set("cr2", fault.address)
