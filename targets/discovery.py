@@ -112,18 +112,17 @@ def _split(spans: Spans, at: NDArray[np.uint64]) -> Spans:
 
 
 def _call_targets(swept: Swept, spans: Spans) -> NDArray[np.uint64]:
-    """Where calls go. A call among bytes that do not decode is chance, not code."""
+    """Where calls go. Behind bytes that do not decode a sweep may be out of step: a call there is chance."""
     is_call = (swept.instructions.flow == Flow.CALL) & ~swept.is_junk
-    return _in_spans(swept.instructions.target[is_call & ~_near(swept.is_junk, 8)], spans)
+    return _in_spans(swept.instructions.target[is_call & ~_behind(swept.is_junk, 8)], spans)
 
 
-def _near(marked: NDArray[np.bool_], distance: int) -> NDArray[np.bool_]:
-    """Rows that have a marked row within `distance` rows."""
+def _behind(marked: NDArray[np.bool_], distance: int) -> NDArray[np.bool_]:
+    """Rows that have a marked row at most `distance` rows before them."""
     count = np.concatenate([np.zeros(1, np.int64), np.cumsum(marked)])
     rows = np.arange(len(marked))
-    high, low = np.minimum(rows + distance + 1, len(marked)), np.maximum(rows - distance, 0)
-    near: NDArray[np.bool_] = count[high] > count[low]
-    return near
+    behind: NDArray[np.bool_] = count[rows] > count[np.maximum(rows - distance, 0)]
+    return behind
 
 
 def _add_likely(
@@ -155,7 +154,7 @@ def _add_likely(
 
 @dataclass(frozen=True, slots=True)
 class _Lead:
-    """What the compiler left for a tracer at the start of functions: room (-fpatchable-function-entry) or a call (-mfentry).
+    """What compilers leave for a tracer where functions start: room (-fpatchable-function-entry) or a call (-mfentry).
 
     It is made of nops, like the padding before it. How long it is (often 0), and how functions are aligned, is seen on
     the functions that are called.
@@ -255,10 +254,10 @@ class _Boundaries:
     @classmethod
     def of(cls, swept: Swept, starts: NDArray[np.uint64], tracer: int) -> "_Boundaries":
         before = _last_code(swept)
-        contiguous = _contiguous(swept)
+        piece = np.cumsum(~_contiguous(swept))
         flow = swept.instructions.flow
-        known = before >= 0
-        after_end = ~contiguous | ~known | swept.is_terminator[np.maximum(before, 0)]
+        known = (before >= 0) & (piece[np.maximum(before, 0)] == piece)
+        after_end = ~known | swept.is_terminator[np.maximum(before, 0)]
         after_call = known & np.isin(flow[np.maximum(before, 0)], (Flow.CALL, Flow.INDIRECT_CALL))
         # A call that never returns may end a function; the tracer's returns, and a prologue follows.
         after_call &= swept.instructions.target[np.maximum(before, 0)] != np.uint64(tracer)
@@ -309,12 +308,21 @@ def _bounded(swept: Swept, starts: Starts, frames: NDArray[np.uint64]) -> Discov
     for kind in sorted(starts, reverse=True):  # the surest last: it overwrites
         evidence[np.isin(address, starts[kind])] = kind
     end = reachable_ends(swept, address)
-    described = np.searchsorted(address, frames[:, 0])
-    known = (described < len(address)) & (address[np.minimum(described, len(address) - 1)] == frames[:, 0])
-    end[described[known]] = (frames[:, 0] + frames[:, 1])[known]
+    framed = frames[np.isin(frames[:, 0], address)]
+    end[np.searchsorted(address, framed[:, 0])] = framed[:, 0] + framed[:, 1]
     end = np.minimum(end, np.append(address[1:], np.uint64(2**64 - 1)))
-    is_code = end > address
+    sure = np.isin(evidence, (Evidence.FDE, Evidence.ENTRY_POINT, Evidence.CALL))
+    is_code = (end > address) & (sure | ~_runs_into_junk(swept, end))
     return Discovered(address[is_code], end[is_code], evidence[is_code])
+
+
+def _runs_into_junk(swept: Swept, end: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Ends where control would go on into bytes that are no code: a table that happens to decode for a while."""
+    following = np.minimum(np.searchsorted(swept.address, end), len(swept) - 1)
+    last = np.maximum(following - 1, 0)
+    leaves = swept.is_terminator | np.isin(swept.instructions.flow, (Flow.CALL, Flow.INDIRECT_CALL))
+    into: NDArray[np.bool_] = (swept.address[following] == end) & swept.is_junk[following] & ~leaves[last]
+    return into
 
 
 def reachable_ends(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.uint64]:
