@@ -10,6 +10,7 @@ from kinst.rewriter.diff import Diff, Unexplained
 from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.layout import PT_GNU_STACK, PT_NULL, PT_PHDR, Piece
 from kinst.rewriter.places import Places
+from kinst.rewriter.wording import counted
 from kinst.rewriter.write import patched_sizes
 from kinst.targets.elf_header import ELF_HEADER, PROGRAM_HEADER, PT_DYNAMIC, PT_LOAD
 from kinst.targets.instruction import Verdict
@@ -51,7 +52,10 @@ def text_lines(diff: Diff, *, verbose: bool = False) -> Iterator[str]:
 
 def _verdict(diff: Diff) -> str:
     if not diff.is_explained:
-        return f"{diff.unexplained_count:,} differences are not explained"
+        is_one = diff.unexplained_count == 1
+        return (
+            "1 difference is not explained" if is_one else f"{diff.unexplained_count:,} differences are not explained"
+        )
     return "every difference is explained" if diff.manifest is not None else "the files are identical"
 
 
@@ -121,18 +125,21 @@ def _segment(row: bytes) -> str:
 def _sites_text(diff: Diff, manifest: Manifest) -> str:
     changed = int(patched_sizes(manifest.sites["size"], diff.original.facts).sum())
     functions = len(np.unique(manifest.sites["function"]))
-    return f"{len(manifest.sites):,} instructions of {functions:,} functions, {changed:,} bytes, each a breakpoint now"
+    return (
+        f"{counted(len(manifest.sites), 'instruction')} of {counted(functions, 'function')}, "
+        f"{counted(changed, 'byte')}, each a breakpoint now"
+    )
 
 
 def _piece_text(piece: Piece, manifest: Manifest) -> str:
     if piece.what == "trampolines":
         copied = int((manifest.sites["verdict"] == Verdict.COPY).sum())
         return (
-            f": {copied:,} displaced instructions, derived again from the original and equal; "
+            f": {counted(copied, 'displaced instruction')}, derived again from the original and compared; "
             f"{len(manifest.sites) - copied:,} emulated"
         )
     if piece.what == "manifest":
-        return f": {len(manifest.sites):,} sites, {len(manifest.probes):,} probes"
+        return f": {counted(len(manifest.sites), 'site')}, {counted(len(manifest.probes), 'probe')}"
     return ""
 
 

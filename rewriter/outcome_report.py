@@ -7,6 +7,7 @@ from typing import Any
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.refusals import Refusals
 from kinst.rewriter.resolve import Outcome, Resolution
+from kinst.rewriter.wording import counted
 from kinst.targets.functions import Functions
 from kinst.targets.instruction import Reason
 
@@ -16,8 +17,8 @@ def plan_line(plan: Plan, target: Path, *, is_written: bool) -> str:
     manifest, place = plan.manifest, plan.placement
     verb = "" if is_written else "would have "
     return (
-        f"{target}: {verb}{len(manifest.probes):,} probes at {len(manifest.sites):,} sites of "
-        f"{len(manifest.functions):,} functions; trampolines at {place.address:#x}, {place.size:,} bytes"
+        f"{target}: {verb}{counted(len(manifest.probes), 'probe')} at {counted(len(manifest.sites), 'site')} of "
+        f"{counted(len(manifest.functions), 'function')}; trampolines at {place.address:#x}, {place.size:,} bytes"
     )
 
 
@@ -25,7 +26,7 @@ def outcome_lines(resolution: Resolution) -> Iterator[str]:
     """What a dry run shows: each name, and each refusal of it."""
     functions = resolution.program.functions
     for outcome in resolution.outcomes:
-        yield f"{outcome.name}: {len(outcome.choice):,} sites, {len(outcome.refusals):,} refused"
+        yield f"{outcome.name}: {counted(len(outcome.choice), 'site')}, {len(outcome.refusals):,} refused"
         for row in range(len(outcome.refusals)):
             place, address = _place(functions, outcome.refusals, row)
             yield f"  {address:#x} {place}: {outcome.refusals.text(row)}"

@@ -164,7 +164,7 @@ def unpack_manifest(data: bytes | memoryview) -> Manifest:
     view = memoryview(data).cast("B")
     head, tables = _checked(view)
     try:
-        return Manifest(
+        manifest = Manifest(
             **{name: kind(head[name]) for name, kind in _SCALARS.items()},
             options=tuple(map(str, head["options"])),
             trampolines=(int(head["trampolines"][0]), int(head["trampolines"][1])),
@@ -177,6 +177,21 @@ def unpack_manifest(data: bytes | memoryview) -> Manifest:
         )
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise ManifestError(f"manifest: damaged: {error}") from error
+    _check_bounds(manifest)
+    return manifest
+
+
+def _check_bounds(manifest: Manifest) -> None:
+    """A site without a slot in the segment, or header bytes outside the original, would be believed and written."""
+    if any(offset < 0 or offset + len(data) > manifest.original_size for offset, data in manifest.restore):
+        raise ManifestError("manifest: damaged: it restores bytes that the original did not have")
+    sites, (address, size) = manifest.sites, manifest.trampolines
+    if not len(sites):
+        return
+    if not 0 <= address < 1 << 64 or int((sites["trampoline"] - np.uint64(address)).max()) >= size:
+        raise ManifestError("manifest: damaged: a trampoline outside its segment")
+    if not 1 <= int(sites["size"].min()) <= int(sites["size"].max()) <= 16 or int(sites["verdict"].max()) > 1:
+        raise ManifestError("manifest: damaged: a site that cannot be")
 
 
 def find_manifest(image: Image) -> Manifest | None:

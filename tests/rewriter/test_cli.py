@@ -75,7 +75,7 @@ def test_only_an_ending_in_letters_is_one(name: str, out: str, tmp_path: Path) -
 
 def test_several_names_and_commas(image: Path) -> None:
     result = rewrite(image, "-p", "kinst::spin:0,kinst::spin:2", "-p", "fbt::spin:entry")
-    assert "3 probes at 2 sites of 1 functions" in result.stdout and result.exit_code == 0
+    assert "3 probes at 2 sites of 1 function;" in result.stdout and result.exit_code == 0
 
 
 def test_restore_gives_the_file_back(image: Path, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def manifest_of(count: int) -> Manifest:
         module="kernel",
         method="trap",
         options=("kinst::vm_*:", "fbt:::entry"),
-        trampolines=(0xFFFF_FFFF_F000_0000, 4096),
+        trampolines=(0xFFFF_FFFF_F000_0000, 8 * count + -8 * count % 4096),
         restore=((40, b"\x01\x02\x03"), (64, bytes(56))),
         sites=sites,
         probes=probes,
@@ -117,6 +117,11 @@ def test_a_newer_format_says_so() -> None:
         ("enablings", "probe", 4),
         ("functions", "name", 1000),
         ("sites", "address", 0),
+        ("sites", "trampoline", 0xFFFF_FFFF_F000_1000),
+        ("sites", "trampoline", 0xFFFF_FFFF_EFFF_FFF8),
+        ("sites", "size", 0),
+        ("sites", "size", 17),
+        ("sites", "verdict", 2),
     ],
 )
 def test_records_that_contradict_each_other_are_refused(table: str, field: str, value: int) -> None:
@@ -125,6 +130,13 @@ def test_records_that_contradict_each_other_are_refused(table: str, field: str, 
     rows[field][-1] = value
     data = pack_manifest(replace(manifest, **{table: rows}))
     with pytest.raises(ManifestError, match="damaged"):
+        unpack_manifest(data)
+
+
+@pytest.mark.parametrize("restore", [((-1, b"x"),), ((123_456, b"x"),), ((1 << 60, b"x"),)])
+def test_header_bytes_outside_the_original_are_refused(restore: tuple[tuple[int, bytes], ...]) -> None:
+    data = pack_manifest(replace(manifest_of(1), restore=restore))
+    with pytest.raises(ManifestError, match="bytes that the original did not have"):
         unpack_manifest(data)
 
 
