@@ -90,7 +90,7 @@ AMD64 = Workload(
 ARM64 = Workload(
     "arm64",
     EM_AARCH64,
-    0x48000000,
+    0x42000000,
     _words(
         0xA9BF7BFD,  # stp x29,x30,[sp,#-16]!
         0xD2800003,  # 1: mov x3,#0
