@@ -35,6 +35,7 @@ _CS_INSN = np.dtype(
         "itemsize": 248,
     }
 )
+_X86_MODES = {32: capstone.CS_MODE_32, 64: capstone.CS_MODE_64}
 _BATCH = 1 << 13  # instructions a call: 2 MB of cs_insn, which stays in the cache
 
 _cs_disasm = ctypes.CFUNCTYPE(
@@ -64,12 +65,12 @@ def disassemble(facts: ArchFacts, code: bytes, address: int) -> list[Line]:
 class Sweep:
     """Sizes of amd64 instructions in bulk: cs_disasm with its handle, its output and the code's address at hand."""
 
-    def __init__(self, code: NDArray[np.uint8]) -> None:
+    def __init__(self, code: NDArray[np.uint8], bits: int = 64) -> None:
         if not code.flags.c_contiguous:
             raise ValueError("the code must be contiguous: capstone reads it by address")
         _check_layout()
         self._code = code  # keeps the memory alive
-        self._engine = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+        self._engine = capstone.Cs(capstone.CS_ARCH_X86, _X86_MODES[bits])
         self._handle = self._engine.csh.value
         self._base = code.ctypes.data
         self._array = ctypes.c_void_p()

@@ -1,7 +1,8 @@
 """amd64: code -> classified instructions -> trampolines. The rules are the table in `amd64_opcodes`.
 
-What an instruction is depends on its own bytes but for four things that only its surroundings tell: the shadow of the
-one before, a transaction around it, loads that read it as data, and padding behind the function's last instruction.
+What an instruction is depends on its own bytes but for five things that only its surroundings tell: the shadow of the
+one before, a transaction around it, loads that read it as data, padding behind the function's last instruction, and the
+mode of the processor.
 """
 
 from dataclasses import dataclass, fields
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.arch import amd64_opcodes as opcodes
 from kinst.rewriter.arch.amd64_decode import MARGIN, Encoding, decode, displacements
+from kinst.rewriter.arch.amd64_modes import legacy_functions
 from kinst.rewriter.arch.amd64_opcodes import Prefix, has
 from kinst.rewriter.arch.amd64_sweep import Batch, sweep
 from kinst.rewriter.arch.dissector import Trampolines
@@ -49,6 +51,9 @@ class Amd64Dissector:
             reads.append((read.address[inside], read.width[inside]))
             parts.append(part)
         found = _join(parts)
+        legacy = np.zeros(len(ranges), np.bool_)
+        legacy[legacy_functions(padded, address, ranges, found)] = True
+        found = found.refuse(legacy[found.function], Reason.OTHER_MODE)
         return found.refuse(_data_rows(found, reads), Reason.DATA)
 
     def trampolines(self, sites: Instructions, original: NDArray[np.uint8], slots: NDArray[np.uint64]) -> Trampolines:

@@ -130,6 +130,41 @@ def test_a_transaction_is_refused_as_a_whole() -> None:
     assert reasons(dissect(bytes.fromhex(f"{end} 90 {begin}"), b"\x90")) == ["EXCLUSIVE", "NONE", "EXCLUSIVE", "NONE"]
 
 
+def legacy(*functions: bytes, address: int) -> list[bool]:
+    """Which functions are refused as a whole for their mode."""
+    found = dissect(*functions, address=address)
+    other = np.isin(np.arange(len(functions)), found.function[found.reason == Reason.OTHER_MODE])
+    assert (found.verdict[other[found.function]] == Verdict.REFUSE).all()
+    return [bool(chosen) for chosen in other]
+
+
+def far_jump(target: int, selector: int = 8) -> bytes:
+    return b"\xea" + target.to_bytes(4, "little") + selector.to_bytes(2, "little")
+
+
+def test_code_that_enters_64_bit_mode_is_no_64_bit_code() -> None:
+    """Where it jumps to is a physical address, so only its place in the page is known."""
+    stub = bytes.fromhex("fa a300300001 b800000001")  # mov %eax, 0x1003000: in 64-bit mode of 8 bytes
+
+    assert legacy(stub + far_jump(0x1000012), b"\x55\xc3", address=0xFFFFFFFF81000000) == [True, False]
+    assert legacy(stub + far_jump(0x1000016), b"\x55\xc3", address=0xFFFFFFFF81000000) == [False, False]
+    assert legacy(stub + far_jump(0x1000012, selector=0x2B), b"\x55\xc3", address=0x1000000) == [False, False]
+
+
+def test_what_leads_to_the_entry_of_64_bit_mode_and_what_it_calls_is_refused_too() -> None:
+    """start jumps over unrelated to enter, which calls helper; next falls into start. Their 64-bit caller stays."""
+    falling = bytes.fromhex("fc 31c0")
+    start = bytes.fromhex("31f6 eb02")
+    unrelated = bytes.fromhex("55 c3")
+    helper_distance = 7
+    enter = b"\xe8" + helper_distance.to_bytes(4, "little") + far_jump(0x1000000 + 3 + 4 + 2 + 12)
+    helper = bytes.fromhex("40 c3")
+    caller = b"\xe8" + (-7 & 0xFFFFFFFF).to_bytes(4, "little") + b"\xc3"
+
+    functions = (falling, start, unrelated, enter, helper, caller)
+    assert legacy(*functions, address=0x1000000) == [True, True, False, True, True, False]
+
+
 @pytest.mark.parametrize(
     ("load", "width"),
     [

@@ -1,0 +1,104 @@
+"""Code and its functions -> which of them run before the processor is in 64-bit mode, and so are not amd64 code.
+
+A kernel's first instructions (multiboot, PVH) are 32-bit code in the same section. Read as 64-bit code they look almost
+sane, but sizes differ (a3 takes 4 or 8 bytes of address, 40-4f are instructions of their own), a call pushes 4 bytes,
+and jmp *0(%rip) means another address. What gives them away is how they end, since only a far transfer enters 64-bit
+mode (SDM volume 3, 9.8.5), and its direct form does not exist there:
+
+    ea | offset:32 | selector:16        ljmp $0x8, $the next instruction, by physical address
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.arch.amd64_decode import displacements
+from kinst.rewriter.disassemble import Sweep
+from kinst.targets.arch.amd64 import Kind
+from kinst.targets.instruction import Flow, Instructions, Verdict
+
+_FAR_JUMP = 0xEA
+_CALL = 0xE8
+_SIZE = 7
+_PAGE = 4096
+
+
+def legacy_functions(
+    code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64], found: Instructions
+) -> NDArray[np.intp]:
+    """Rows of `ranges` that hold 32-bit code.
+
+    Args:
+        code: the region's bytes and some spare ones.
+        address: of ``code[0]``.
+        ranges: (k, 2) offsets of the functions.
+        found: their instructions, read as 64-bit code.
+    """
+    jumps = _far_jumps(code, address)
+    rows = np.searchsorted(ranges[:, 0], jumps, side="right") - 1
+    inside = (rows >= 0) & (jumps < ranges[rows, 1]) if len(ranges) else np.zeros(0, np.bool_)
+    entering: NDArray[np.intp] = rows[inside]
+    if not entering.size:
+        return entering
+    before = _leading_to(entering, address, ranges, found)
+    callers = [*ranges[before].tolist(), *np.stack([ranges[entering, 0], jumps[inside]], axis=1).tolist()]
+    return np.union1d(np.union1d(entering, before), _callees(code, callers, ranges))
+
+
+def _far_jumps(code: NDArray[np.uint8], address: int) -> NDArray[np.int64]:
+    """Offsets of far jumps to the next instruction: in ring 0 by the GDT, and to the same place in a page."""
+    at = np.flatnonzero(code[: len(code) - _SIZE] == _FAR_JUMP).astype(np.int64)
+    selector = displacements(code, at + 5, 2)
+    at = at[(selector > 0) & (selector < 256) & (selector % 8 == 0)]
+    following = displacements(code, at + 1, 4)
+    found: NDArray[np.int64] = at[(following - (at + _SIZE) - address % _PAGE) % _PAGE == 0]
+    return found
+
+
+def _leading_to(
+    entering: NDArray[np.intp], address: int, ranges: NDArray[np.int64], found: Instructions
+) -> NDArray[np.intp]:
+    """Functions that jump to or fall into those `entering` 64-bit mode, and so on."""
+    source, destination = _transfers(address, ranges, found)
+    reached = np.zeros(len(ranges), np.bool_)
+    reached[entering] = True
+    while True:
+        new = source[reached[destination] & ~reached[source]]
+        if not new.size:
+            reached[entering] = False
+            return np.flatnonzero(reached)
+        reached[new] = True
+
+
+def _transfers(
+    address: int, ranges: NDArray[np.int64], found: Instructions
+) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    """(from, to) of functions that jump or fall into another one; not calls: 64-bit code may share what is called."""
+    target = (found.target - np.uint64(address)).view(np.int64)
+    row = np.searchsorted(ranges[:, 0], target, side="right") - 1
+    jumps = (found.flow == Flow.JUMP) | (found.flow == Flow.BRANCH)
+    jumps &= (row >= 0) & (target < ranges[row, 1])
+    last = np.append(found.function[1:] != found.function[:-1], True) if len(found) else np.zeros(0, np.bool_)
+    falls = last & ((found.kind == Kind.UNDECODABLE) | (found.verdict != Verdict.REFUSE) & (found.flow == Flow.NEXT))
+    following = np.minimum(found.function[falls] + 1, len(ranges) - 1)
+    adjacent = ranges[found.function[falls], 1] == ranges[following, 0]
+    return (
+        np.concatenate([found.function[jumps], found.function[falls][adjacent]]),
+        np.concatenate([row[jumps], following[adjacent]]),
+    )
+
+
+def _callees(code: NDArray[np.uint8], callers: list[list[int]], ranges: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Functions that 32-bit code calls (e8, disp32), and those that they call."""
+    sweeper = Sweep(code, bits=32)
+    starts = {start: row for row, start in enumerate(ranges[:, 0].tolist())}
+    chosen: set[int] = set()
+    while callers:
+        start, end = callers.pop()
+        sizes = sweeper.sizes(start, end).astype(np.int64)
+        at = start + np.cumsum(sizes) - sizes
+        calls = at[code[at] == _CALL]
+        targets = (calls + 5 + displacements(code, calls + 1, 4)).tolist()
+        new = {starts[target] for target in targets if target in starts} - chosen
+        chosen |= new
+        callers += ranges[sorted(new)].tolist()
+    return np.array(sorted(chosen), np.intp)
