@@ -19,7 +19,7 @@ from kinst.rewriter.places import Places
 from kinst.rewriter.plan import Plan, instruction_bytes, make_trampolines
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import no_refusals
-from kinst.rewriter.slots import Placement
+from kinst.rewriter.slots import CHUNK, Placement
 from kinst.rewriter.write import patched_code
 from kinst.targets.elf_header import PT_LOAD, SHT_SYMTAB
 from kinst.targets.errors import ImageError, ManifestError
@@ -111,6 +111,8 @@ def _check_pair(original: Image, patched: Image, manifest: Manifest) -> str:
 def _plan(original: Image, patched: Image, manifest: Manifest, instructions: Instructions, progress: Progress) -> Plan:
     """The plan that a rewriting with the manifest's choices would have made."""
     address, size = manifest.trampolines
+    if size % CHUNK or not any(one.address == address and one.file_size >= size for one in patched.segments):
+        raise ManifestError(f"{patched.path}: its manifest describes trampolines that no segment holds")
     placement = Placement(address, _load_address(original, patched, address), size)
     trampolines, _ = make_trampolines(dissector(original.facts), manifest, instructions, placement, progress)
     return Plan(original, manifest, placement, trampolines, no_refusals())

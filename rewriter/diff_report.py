@@ -52,10 +52,7 @@ def text_lines(diff: Diff, *, verbose: bool = False) -> Iterator[str]:
 
 def _verdict(diff: Diff) -> str:
     if not diff.is_explained:
-        is_one = diff.unexplained_count == 1
-        return (
-            "1 difference is not explained" if is_one else f"{diff.unexplained_count:,} differences are not explained"
-        )
+        return f"not explained: {counted(diff.unexplained_count, 'difference')}"
     return "every difference is explained" if diff.manifest is not None else "the files are identical"
 
 

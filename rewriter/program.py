@@ -16,8 +16,8 @@ from kinst.targets.instruction import Instructions, Reason
 from kinst.targets.patched_at_boot import boot_patched_ranges
 from kinst.targets.symbols import Symbols
 
-# Bytes of code decoded at a time: temporaries stay bounded. As large as a kernel's text, since the dissector refuses data
-# that code loads only where it sees both.
+# Bytes of code decoded at a time: temporaries stay bounded. As large as a kernel's text, since the dissector refuses
+# data that code loads only where it sees both.
 _BATCH: Final = 1 << 26
 
 
