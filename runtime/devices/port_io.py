@@ -8,7 +8,10 @@ PowerOff = Callable[[int], None]  # called with the exit code of the run
 
 @dataclass(slots=True)
 class DebugExit:
-    """QEMU's isa-debug-exit, usually at 0xf4: a write ends the run with the exit code `value << 1 | 1`."""
+    """QEMU's isa-debug-exit, usually at 0xf4: a write ends the run.
+
+    The exit code is the value written. QEMU's is `value << 1 | 1`, never 0; ours must be able to say "done".
+    """
 
     power_off: PowerOff
     size: int = field(default=4, init=False)
@@ -19,7 +22,7 @@ class DebugExit:
 
     def write(self, offset: int, size: int, value: int) -> None:
         """End."""
-        self.power_off((value << 1 | 1) & 0xFF)
+        self.power_off(value & 0xFF)
 
 
 @dataclass(slots=True)
