@@ -4,6 +4,7 @@ The tables of a vmlinux hold up to 236,000 symbols: LIEF makes one Python object
 riscv64 kernel), so the tables are read as arrays from the mapped file, at the place where LIEF says they are.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.elf_header import SHT_DYNSYM, SHT_STRTAB, SHT_SYMTAB, ElfHeader, FileKind
 from kinst.targets.errors import ImageError
-from kinst.targets.sections import Section, content
+from kinst.targets.sections import CodeRegion, Section, content
 
 SYMBOL: Final = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -168,14 +169,18 @@ def _placed(symbols: Symbols, sections: tuple[Section, ...]) -> Symbols:
     return replace(symbols, address=address)
 
 
-def read_symbol_file(path: Path) -> Symbols:
+def read_symbol_file(path: Path, *, regions: Sequence[CodeRegion] = ()) -> Symbols:
     """The symbols of a System.map or of the output of nm (with -S too), as ``--symbols`` takes it.
 
     Every line is "address [size] type name", addresses in hex; undefined symbols (no address) are skipped, and what nm
     prints after the name (a version or a module in brackets) is dropped.
 
+    Args:
+        path: the file.
+        regions: the code of the image it is to name: a file of another image, or of another link address, is refused.
+
     Raises:
-        ImageError: the file cannot be read, or a line is none of these; with its number.
+        ImageError: the file cannot be read; a line is none of these, with its number; or it does not fit the image.
     """
     try:
         lines = path.read_bytes().decode(errors="backslashreplace").splitlines()
@@ -194,7 +199,24 @@ def read_symbol_file(path: Path) -> Symbols:
         section = SHN_ABS if letter in "aA" else SECTION_UNKNOWN
         rows[row] = (len(strings), binding << 4 | kind, 0, section, address, size)
         strings += name.encode() + b"\0"
-    return _columns(rows, bytes(strings))
+    symbols = _columns(rows, bytes(strings))
+    _check_fit(path, symbols, regions)
+    return symbols
+
+
+def _check_fit(path: Path, symbols: Symbols, regions: Sequence[CodeRegion]) -> None:
+    """Half of the code symbols must be in the code: a System.map also has vdso and per-CPU ones that are not."""
+    address = symbols.address[symbols.kind == STT_FUNC]
+    inside = np.zeros(len(address), np.bool_)
+    for region in regions:
+        inside |= address - np.uint64(region.address) < np.uint64(region.size)  # wraps round below: not less
+    if regions and inside.sum() * 2 < max(len(address), 1):
+        low, high = int(address.min(initial=2**64 - 1)), int(address.max(initial=0))
+        where = f"its code is at {low:#x} to {high:#x}" if len(address) else "it has no code"
+        raise ImageError(
+            f"{path}: symbols of another image: {where}, this image's at {regions[0].address:#x} "
+            f"to {regions[-1].address + regions[-1].size:#x}"
+        )
 
 
 def _symbol_line(path: Path, number: int, line: str) -> list[tuple[int, int, str, str]]:

@@ -89,6 +89,18 @@ def test_symbol_file_that_is_not_there(tmp_path: Path) -> None:
         read_symbol_file(tmp_path)
 
 
+def test_symbols_of_another_image(tmp_path: Path) -> None:
+    path, image = tmp_path / "System.map", open_image(real_image("opensbi-1.1"))
+    path.write_text("80000000 T _start\n80000010 t f\nffffffff80000000 T elsewhere\n")
+    assert len(read_symbol_file(path, regions=image.code_regions)) == 3
+    path.write_text("80000000 T _start\nffffffff81000000 T _text\nffffffff81000010 T f\n")
+    with pytest.raises(ImageError, match=r"symbols of another image: its code is at 0x80000000 to 0xffffffff81000010"):
+        read_symbol_file(path, regions=image.code_regions)
+    path.write_text("80000000 D data\n")
+    with pytest.raises(ImageError, match="it has no code"):
+        read_symbol_file(path, regions=image.code_regions)
+
+
 def test_system_map_gives_a_stripped_image_its_names(tmp_path: Path) -> None:
     """nm's own view of Xen, on the copy without symbols: the same functions as with the symbol table."""
     whole = open_image(real_image("xen-arm64"))
