@@ -14,9 +14,9 @@ import click
 import numpy as np
 
 from kinst.rewriter.diff import compare
-from kinst.rewriter.diff_report import json_value, text_lines
+from kinst.rewriter.diff_report import json_lines, text_lines
 from kinst.rewriter.listing import disassembly_lines, instruction_rows, probe_lines, probe_rows
-from kinst.rewriter.outcome_report import outcome_lines, plan_line, plan_value
+from kinst.rewriter.outcome_report import lost_lines, outcome_lines, plan_line, plan_value
 from kinst.rewriter.plan import make_plan
 from kinst.rewriter.progress import bars
 from kinst.rewriter.resolve import Resolution, resolve
@@ -153,6 +153,7 @@ def _rewrite(
     resolution = resolve(opened.program, names, include_excluded=include_excluded, progress=progress)
     _report(resolution, strict=strict, as_json=as_json, dry_run=dry_run)
     plan = make_plan(resolution, trampoline_base=base, earlier=opened.manifest, progress=progress)
+    _report_lost(list(lost_lines(resolution, plan)), strict=strict)
     if not dry_run:
         write_image(plan, target, trampoline_symbols=trampoline_symbols, progress=progress)
     if as_json:
@@ -177,6 +178,13 @@ def _report(resolution: Resolution, *, strict: bool, as_json: bool, dry_run: boo
             click.echo(f"{name}: {note}", err=True)
         if dry_run:
             _write(outcome_lines(resolution))
+
+
+def _report_lost(lines: list[str], *, strict: bool) -> None:
+    if lines and strict:
+        raise ProbeError("\n".join(lines))
+    for line in lines:
+        click.echo(f"{click.get_current_context().info_name}: {line}", err=True)
 
 
 _LIST_EPILOG = """\b
@@ -273,7 +281,7 @@ def diff(original: Path, patched: Path, *, form: str, verbose: bool) -> int:
     """
     found = compare(open_image(original), open_image(patched), progress=bars(sys.stderr))
     if form == "json":
-        click.echo(json.dumps(json_value(found, verbose=verbose), indent=2))
+        _write(json_lines(found, verbose=verbose))
     else:
         _write(text_lines(found, verbose=verbose))
     return 0 if found.is_explained else 1

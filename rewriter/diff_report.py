@@ -1,5 +1,6 @@
 """A difference of two images -> lines of text, or a JSON value."""
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -56,9 +57,22 @@ def _verdict(diff: Diff) -> str:
     return "every difference is explained" if diff.manifest is not None else "the files are identical"
 
 
-def json_value(diff: Diff, *, verbose: bool = False) -> dict[str, Any]:
-    """The same as a value for `json.dumps`; each site too if `verbose`."""
-    value: dict[str, Any] = {
+def json_lines(diff: Diff, *, verbose: bool = False) -> Iterator[str]:
+    """The same as one JSON value. `verbose` adds each site, a line each: there may be millions."""
+    text = json.dumps(json_value(diff), indent=2)
+    if not verbose or diff.manifest is None:
+        yield text
+        return
+    yield text.removesuffix("\n}") + ',\n  "sites": ['
+    last = len(diff.manifest.sites) - 1
+    for row, site in enumerate(sites(diff)):
+        yield f"    {json.dumps(site)}{',' if row < last else ''}"
+    yield "  ]\n}"
+
+
+def json_value(diff: Diff) -> dict[str, Any]:
+    """The difference without its sites, for `json.dumps`."""
+    return {
         "original": str(diff.original.path),
         "patched": str(diff.patched.path),
         "explained": diff.is_explained,
@@ -75,9 +89,6 @@ def json_value(diff: Diff, *, verbose: bool = False) -> dict[str, Any]:
             for one in diff.unexplained
         ],
     }
-    if verbose and diff.manifest is not None:
-        value["sites"] = list(sites(diff))
-    return value
 
 
 def _unexplained_text(one: Unexplained) -> str:

@@ -22,6 +22,13 @@ def plan_line(plan: Plan, target: Path, *, is_written: bool) -> str:
     )
 
 
+def lost_lines(resolution: Resolution, plan: Plan) -> Iterator[str]:
+    """Each site that cannot have its trampoline where the trampolines are."""
+    for row in range(len(plan.lost)):
+        place, address = _place(resolution.program.functions, plan.lost, row)
+        yield f"{address:#x} {place} is refused: {plan.lost.text(row)}"
+
+
 def outcome_lines(resolution: Resolution) -> Iterator[str]:
     """What a dry run shows: each name, and each refusal of it."""
     functions = resolution.program.functions
@@ -44,6 +51,7 @@ def plan_value(resolution: Resolution, plan: Plan, target: Path | None) -> dict[
         "sites": len(manifest.sites),
         "functions": len(manifest.functions),
         "trampolines": {"address": place.address, "load_address": place.load_address, "size": place.size},
+        "lost": [_refusal_value(resolution.program.functions, plan.lost, row) for row in range(len(plan.lost))],
         "specs": [_outcome_value(resolution.program.functions, outcome) for outcome in resolution.outcomes],
     }
 

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.derive import site_instructions
 from kinst.rewriter.merge import merge
+from kinst.rewriter.program import Program
 from kinst.rewriter.progress import Progress, silent
-from kinst.rewriter.refusals import Refusals, join_refusals
+from kinst.rewriter.refusals import Refusals, summary
 from kinst.rewriter.resolve import Resolution
 from kinst.rewriter.slots import Placement, allot, bytes_needed, place
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf_header import FileKind
-from kinst.targets.errors import ImageError, PlacementError
+from kinst.targets.errors import ImageError, PlacementError, ProbeError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Instructions, Reason, Verdict
 from kinst.targets.manifest import ENABLING, FUNCTION, PROBE, SITE, Manifest, ProbeKind
@@ -29,14 +30,15 @@ _BATCH: Final = 1 << 18  # sites handled at a time: temporaries stay small
 class Plan:
     """What to write. The manifest lacks only what the file decides: the SHA-256 and the header bytes to restore.
 
-    `trampolines` holds the bytes of the whole segment. `refusals` are those of the resolution and of the trampolines.
+    `trampolines` holds the bytes of the whole segment. `lost` are resolved sites that cannot have a trampoline there,
+    with rows of the program's functions.
     """
 
     image: Image
     manifest: Manifest
     placement: Placement
     trampolines: NDArray[np.uint8]
-    refusals: Refusals
+    lost: Refusals
 
 
 def make_plan(
@@ -73,12 +75,12 @@ def make_plan(
     trampolines, reason = make_trampolines(program.dissector, manifest, sites, placement, progress)
     # Only an earlier rewriting's: code that what is added now shows to be data.
     reason[sites.verdict == Verdict.REFUSE] = sites.reason[sites.verdict == Verdict.REFUSE]
-    lost = Refusals(sites.address, sites.function, reason, np.zeros_like(reason)).take(reason != 0)
+    lost = _lost(program, sites, reason)
     if len(lost):
-        _check_reach(lost, trampoline_base)
+        _check_reach(lost, len(sites), trampoline_base)
         manifest = without_sites(manifest, reason != 0)
     manifest = replace(manifest, trampolines=(placement.address, placement.size))
-    return Plan(program.image, manifest, placement, trampolines, join_refusals([resolution.refusals, lost]))
+    return Plan(program.image, manifest, placement, trampolines, lost)
 
 
 def _check_linked(image: Image) -> None:
@@ -102,12 +104,22 @@ def _probed_code(addresses: NDArray[np.uint64], window: int) -> int:
     return int(addresses[first[int(np.argmax(counts))]]) if len(windows) else 0
 
 
-def _check_reach(lost: Refusals, base: int | None) -> None:
+def _lost(program: Program, sites: Instructions, reason: NDArray[np.uint8]) -> Refusals:
+    bad = np.flatnonzero(reason)
+    address = sites.address[bad]
+    function = np.maximum(np.searchsorted(program.functions.address, address, "right") - 1, 0).astype(np.int32)
+    return Refusals(address, function, reason[bad], np.zeros(len(bad), np.uint8))
+
+
+def _check_reach(lost: Refusals, count: int, base: int | None) -> None:
     """A default place that some operands cannot reach costs those sites; one that the user named is an error."""
     out = lost.reason == Reason.OUT_OF_REACH
-    if base is not None and out.any():
+    if len(lost) == count and not out.all():
+        raise ProbeError(f"nothing left: {summary(lost, count)}")
+    if out.any() and (base is not None or len(lost) == count):
+        where = "the end of the window" if base is None else f"{base:#x}"
         raise PlacementError(
-            f"trampolines: {base:#x} is out of reach of {int(out.sum())} sites, the first at "
+            f"trampolines: {where} is out of reach of {int(out.sum())} sites, the first at "
             f"{int(lost.address[out][0]):#x}: their operands are PC-relative and reach 2 GiB"
         )
 

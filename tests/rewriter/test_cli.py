@@ -18,6 +18,7 @@ from kinst.targets.image import open_image
 from kinst.targets.manifest import find_manifest
 from tests.contract import check_contract
 from tests.rewriter.programs import TEXT, small
+from tests.writers.elf import EM_X86_64, Part, Symbol, elf64
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -309,3 +310,28 @@ def test_no_bar_is_drawn_where_stderr_is_no_terminal() -> None:
     with bars(stream, clock=time.monotonic)("writing", 10) as done:  # type: ignore[arg-type]
         done(10)
     assert stream.text == ""
+
+
+def far_image(folder: Path) -> Path:
+    """A function in reach of the trampolines, and one that is not, with a RIP-relative operand."""
+    top, below = 0xFFFF_FFFF_8000_0000, 0x4000_0000_0000
+    far = b"\x48\x8b\x05\x00\x10\x00\x00\x90\xc3"  # mov 0x1000(%rip), %rax; nop; ret
+    parts = [
+        Part(".far", below, far, 5, load_address=0x1000_0000),
+        Part(".text", top, b"\x90" * 40 + b"\xc3", 5, load_address=0x2000_0000),
+    ]
+    path = folder / "far.elf"
+    path.write_bytes(elf64(EM_X86_64, 0, parts, [Symbol("far", below, len(far)), Symbol("main", top, 41)]))
+    return path
+
+
+def test_sites_out_of_reach_are_told(tmp_path: Path) -> None:
+    path = far_image(tmp_path)
+    result = rewrite(path, "-p", "kinst:::", "-n")
+    assert "kinst-rewrite: 0x400000000000 far+0 is refused: its operand is out of reach" in result.stderr
+    assert json.loads(rewrite(path, "-p", "kinst:::", "--json", "-n").stdout)["lost"][0]["reason"] == "out_of_reach"
+    assert rewrite(path, "-p", "kinst:::", "--strict").exit_code == 1
+    base = ("--trampoline-base", "0xffffffff90000000")
+    result = rewrite(path, "-p", "kinst::far:0", *base)
+    assert result.exit_code == 1 and "0xffffffff90000000 is out of reach of 1 sites" in result.stderr
+    assert alone(path)

@@ -1,5 +1,6 @@
 """The difference of two images: what a rewriting did is explained, a byte changed by hand is found anywhere."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from kinst.rewriter.diff import Diff, compare
-from kinst.rewriter.diff_report import json_value, text_lines
+from kinst.rewriter.diff_report import json_lines, text_lines
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
 from kinst.targets.errors import ImageError, KinstError
@@ -191,7 +192,7 @@ def test_verbose_shows_each_site_before_and_after(pair: tuple[Path, Path]) -> No
         "vm_fault+4: 55 pushq %rbp -> cc int3; trampoline 0xffffffffbffe0000: pushq %rbp" in line for line in lines
     ), lines
     assert any("vm_fault+8: 74 04 je" in line and line.endswith("emulated") for line in lines)
-    value = json_value(found, verbose=True)
+    value = json.loads("\n".join(json_lines(found, verbose=True)))
     assert value["explained"] and len(value["sites"]) == len(found.manifest.sites)  # type: ignore[union-attr]
     assert {change["what"] for change in value["changes"]} >= {"ELF header", "sites", "trampolines", "manifest"}
 

@@ -282,7 +282,7 @@ def test_sites_that_the_default_place_cannot_serve_are_refused_and_the_rest_is_p
     path, out = tmp_path / "two.elf", tmp_path / "p.elf"
     path.write_bytes(data)
     _, plan = planned(path, "kinst:::")
-    assert plan.refusals.counts() == {Reason.OUT_OF_REACH: 1}
+    assert plan.lost.counts() == {Reason.OUT_OF_REACH: 1}
     assert len(plan.manifest.sites) == len(plan.manifest.probes) == 43
     assert (plan.manifest.enablings["site"] == np.arange(43)).all()
     write_image(plan, out)
