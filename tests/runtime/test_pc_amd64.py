@@ -341,10 +341,13 @@ def console(path: Path, *, until: bytes, cpus: int = 1, clock: ClockKind = Clock
 
 
 def normalised(text: bytes) -> list[str]:
-    """Without the time, the rows of the memory map that QEMU's ACPI tables take, and sizes that follow from them."""
+    """Without the time, the rows of the memory map that QEMU's ACPI tables take, and sizes that follow from them.
+
+    The "cr2" of a trap that is no page fault is whatever the last interrupt left in that place of the stack.
+    """
     lines = text.decode("latin1").replace("\r", "").split("\n")
     lines = [line for line in lines if not line.startswith("biosmem: 0")]
-    numbers = re.compile(r"^(ELF section header table|vm_page:|RTC time is).*$")
+    numbers = re.compile(r"^(ELF section header table|vm_page:|RTC time is|Kernel Breakpoint trap.*cr2).*$")
     return [numbers.sub(r"\1", line) for line in lines]
 
 
