@@ -13,6 +13,7 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.targets.functions import Functions, find_functions
 from kinst.targets.image import CodeRegion, Image
 from kinst.targets.instruction import Instructions, Reason
+from kinst.targets.named_functions import data_in_code
 from kinst.targets.patched_at_boot import boot_patched_ranges
 from kinst.targets.symbols import Symbols
 
@@ -30,6 +31,7 @@ class Program:
     dissector: Dissector
     patched_at_boot: NDArray[np.uint64]
     relocated: NDArray[np.uint64]
+    data: NDArray[np.uint64]  # inside code regions, as symbols tell
 
 
 def open_program(image: Image, *, symbols: Symbols | None = None) -> Program:
@@ -41,13 +43,14 @@ def open_program(image: Image, *, symbols: Symbols | None = None) -> Program:
     """
     machine = dissector(image.facts)
     functions = find_functions(image, symbols=symbols, sweep=machine.dissect)
-    return Program(image, functions, machine, boot_patched_ranges(image), image.relocated)
+    data = data_in_code(image, symbols)
+    return Program(image, functions, machine, boot_patched_ranges(image), image.relocated, data)
 
 
 def instructions_of(program: Program, rows: NDArray[np.intp], progress: Progress = silent) -> Instructions:
     """Every instruction of some functions, in address order; `function` is a row of `program.functions`.
 
-    What the image or its kernel writes over by itself is refused.
+    Data among the code, and what the image or its kernel writes over by itself, is refused.
     """
     parts = []
     sizes = program.functions.size[rows]
@@ -96,7 +99,8 @@ def _joined(parts: list[Instructions]) -> Instructions:
 
 def _refuse_written(program: Program, found: Instructions) -> Instructions:
     found = found.refuse(overlapping(found, program.patched_at_boot), Reason.PATCHED_AT_BOOT)
-    return found.refuse(overlapping(found, program.relocated), Reason.RELOCATED)
+    found = found.refuse(overlapping(found, program.relocated), Reason.RELOCATED)
+    return found.refuse(overlapping(found, program.data), Reason.DATA)
 
 
 def overlapping(found: Instructions, ranges: NDArray[np.uint64]) -> NDArray[np.bool_]:

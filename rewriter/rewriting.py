@@ -52,7 +52,7 @@ def _symbols(image: Image, source: Source) -> Symbols:
     if source.debug_file is not None:
         symbols = symbols.joined(open_debug_symbols(source.debug_file, image))
     if source.symbols is not None:
-        symbols = symbols.joined(read_symbol_file(source.symbols))
+        symbols = symbols.joined(read_symbol_file(source.symbols, regions=image.code_regions))
     return symbols
 
 
