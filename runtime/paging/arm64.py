@@ -6,6 +6,8 @@ Cortex-A57 has no FEAT_HAFDBS. The contiguous bit is a hint to the TLB and chang
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from kinst.runtime.paging.walker import (
     Access,
@@ -37,24 +39,29 @@ LAST_LEVEL = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Regime:
-    """What one walk needs of the control registers, for the half of the address space that the address lies in."""
+class Layout:
+    """How TCR_ELx lays out one half of the address space, for one exception level.
 
-    table: int
-    input_bits: int
+    `steps` holds the level, the lowest address bit and the mask of the table index of each table on the way.
+    """
+
+    above_mask: int  # address bits that say which half it is, and what they must be
+    above: int
+    steps: tuple[tuple[int, int, int], ...]
     granule: int  # log2 of the page size
+    table_mask: int  # of the first table's address in TTBRn
     output_bits: int
     is_walk_disabled: bool
-    is_write_never_execute: bool
     exception_level: int
+    is_write_never_execute: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """The descriptor a walk ended at, and the limits that the tables above it set."""
 
     descriptor: int
     level: int
+    shift: int  # log2 of the size it maps
     table_limits: int  # the tables' bits 63:59 together
 
 
@@ -65,44 +72,57 @@ class Arm64Walker:
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
     ) -> Translation:
         """Translate one virtual address; PageFault carries the fault status code (6 bits)."""
-        level = registers.get("pstate") >> 2 & 3
-        suffix = "_el2" if level == 2 else "_el1"
-        control = registers.get("sctlr" + suffix)
+        get = registers.get
+        level = get("pstate") >> 2 & 3
+        is_hypervisor = level == 2
+        control = get("sctlr_el2" if is_hypervisor else "sctlr_el1")
         if not control & SCTLR_M or level == 3:
             return Translation(address, Permission.ALL)
-        regime = _regime(registers, suffix, address, level, control)
-        if regime is None or regime.is_walk_disabled:
+        is_upper = not is_hypervisor and bool(address >> 55 & 1)  # D8.2.1
+        tcr = get("tcr_el2" if is_hypervisor else "tcr_el1")
+        layout = _layout(tcr, is_upper, level, bool(control & SCTLR_WXN))
+        if address & layout.above_mask != layout.above or layout.is_walk_disabled:
             raise PageFault(address, access, TRANSLATION)
-        leaf = _walk(regime, load, address, access)
-        return _leaf_translation(regime, leaf, address, access)
+        table = get("ttbr0_el2" if is_hypervisor else "ttbr1_el1" if is_upper else "ttbr0_el1")
+        leaf = _walk(layout, table & layout.table_mask, load, address, access)
+        return _leaf_translation(layout, leaf, address, access)
 
 
-def _regime(registers: Registers, suffix: str, address: int, level: int, control: int) -> Regime | None:
-    """The half of the address space that bit 55 selects (D8.2.1); None for an address in neither half."""
-    tcr = registers.get("tcr" + suffix)
-    is_upper = suffix == "_el1" and bool(address >> 55 & 1)
+@lru_cache(maxsize=64)
+def _layout(tcr: int, is_upper: bool, level: int, is_write_never_execute: bool) -> Layout:  # noqa: FBT001 - a cache's key
+    """The lower half has T0SZ, TG0, EPD0, TBI0, the upper one T1SZ, TG1, EPD1, TBI1; EL2 has the lower one only."""
     if is_upper:
-        size, granule, ignore_top = tcr >> 16 & 0x3F, GRANULE1[tcr >> 30 & 3], tcr >> 38 & 1
+        size, granule, ignore_top, disabled = tcr >> 16, GRANULE1[tcr >> 30 & 3], tcr >> 38 & 1, tcr >> 23 & 1
+    elif level == 2:
+        size, granule, ignore_top, disabled = tcr, GRANULE0[tcr >> 14 & 3], tcr >> 20 & 1, 0
     else:
-        size, granule = tcr & 0x3F, GRANULE0[tcr >> 14 & 3]
-        ignore_top = tcr >> (20 if level == 2 else 37) & 1
-    input_bits = 64 - min(max(size, 16), 39)
-    top = 56 if ignore_top else 64  # TBI: the top byte is a tag
-    above = (address & ((1 << top) - 1)) >> input_bits
-    if above != ((1 << (top - input_bits)) - 1 if is_upper else 0):
-        return None
-    return Regime(
-        table=registers.get(("ttbr1" if is_upper else "ttbr0") + suffix),
-        input_bits=input_bits,
+        size, granule, ignore_top, disabled = tcr, GRANULE0[tcr >> 14 & 3], tcr >> 37 & 1, tcr >> 7 & 1
+    input_bits = 64 - min(max(size & 0x3F, 16), 39)
+    above = (1 << (56 if ignore_top else 64)) - (1 << input_bits)  # TBI: the top byte is a tag
+    steps = _steps(input_bits, granule)
+    return Layout(
+        above_mask=above,
+        above=above if is_upper else 0,
+        steps=steps,
         granule=granule,
+        table_mask=OUTPUT_ADDRESS & ~1 & -(steps[0][2] + 1 << 3),  # a table is aligned to its size
         output_bits=OUTPUT_BITS[tcr >> (16 if level == 2 else 32) & 7],
-        is_walk_disabled=level != 2 and bool(tcr >> (23 if is_upper else 7) & 1),  # EPD1, EPD0
-        is_write_never_execute=bool(control & SCTLR_WXN),
+        is_walk_disabled=bool(disabled),
         exception_level=level,
+        is_write_never_execute=is_write_never_execute,
     )
 
 
-def _walk(regime: Regime, load: LoadPhysical, address: int, access: Access) -> Leaf:
+def _steps(input_bits: int, granule: int) -> tuple[tuple[int, int, int], ...]:
+    """A table of one page has granule - 3 index bits; the first one has what is left."""
+    stride = granule - 3
+    levels = -(-(input_bits - granule) // stride)
+    first = LAST_LEVEL + 1 - levels
+    shifts = [(level, granule + stride * (LAST_LEVEL - level)) for level in range(first, LAST_LEVEL + 1)]
+    return tuple((level, shift, (1 << min(stride, input_bits - shift)) - 1) for level, shift in shifts)
+
+
+def _walk(layout: Layout, table: int, load: LoadPhysical, address: int, access: Access) -> Leaf:
     """Follow the tables to a block or page.
 
     Descriptor (D8.3), levels 0 to 3:
@@ -111,25 +131,17 @@ def _walk(regime: Regime, load: LoadPhysical, address: int, access: Access) -> L
     | limits |            | next table or output      |nG |AF| SH | AP | attr |type|valid|
     +--------+------------+---------------------------+---+--+----+----+------+----+-----+
     """
-    stride = regime.granule - 3
-    levels = -(-(regime.input_bits - regime.granule) // stride)
-    top_index_bits = regime.input_bits - regime.granule - stride * (levels - 1)
-    table = regime.table & OUTPUT_ADDRESS & ~1 & -(1 << (top_index_bits + 3))
-    offset_bits = regime.input_bits
     limits = 0
-    for level in range(LAST_LEVEL + 1 - levels, LAST_LEVEL + 1):
-        shift = regime.granule + stride * (LAST_LEVEL - level)
-        index = (address & ((1 << offset_bits) - 1)) >> shift
-        descriptor = load(table + index * 8)
-        if not _is_usable(descriptor, level, regime.granule):
+    for level, shift, index_mask in layout.steps:
+        descriptor = load(table + (address >> shift & index_mask) * 8)
+        if not _is_usable(descriptor, level, layout.granule):
             raise PageFault(address, access, TRANSLATION | level)
         if level == LAST_LEVEL or not descriptor & 2:
-            return Leaf(descriptor, level, limits)
-        table = descriptor & OUTPUT_ADDRESS & -(1 << regime.granule)
-        if table >> regime.output_bits:
+            return Leaf(descriptor, level, shift, limits)
+        table = descriptor & OUTPUT_ADDRESS & -(1 << layout.granule)
+        if table >> layout.output_bits:
             raise PageFault(address, access, ADDRESS_SIZE | level)
         limits |= descriptor >> 59
-        offset_bits = shift
     raise AssertionError("a walk ends at level 3 at the latest")
 
 
@@ -142,15 +154,14 @@ def _is_usable(descriptor: int, level: int, granule: int) -> bool:
     return bool(descriptor & 2) or level >= SMALLEST_BLOCK_LEVEL[granule]
 
 
-def _leaf_translation(regime: Regime, leaf: Leaf, address: int, access: Access) -> Translation:
-    shift = regime.granule + (regime.granule - 3) * (LAST_LEVEL - leaf.level)
-    inside = (1 << shift) - 1
+def _leaf_translation(layout: Layout, leaf: Leaf, address: int, access: Access) -> Translation:
+    inside = (1 << leaf.shift) - 1
     base = leaf.descriptor & OUTPUT_ADDRESS & ~inside
-    if base >> regime.output_bits:
+    if base >> layout.output_bits:
         raise PageFault(address, access, ADDRESS_SIZE | leaf.level)
     if not leaf.descriptor >> 10 & 1:
         raise PageFault(address, access, ACCESS_FLAG | leaf.level)
-    permissions = _permissions(regime, leaf)
+    permissions = _permissions(layout, leaf)
     if not permissions >> access & 1:  # READ, WRITE, FETCH ask for bits 0, 1, 2 of Permission
         raise PageFault(address, access, PERMISSION | leaf.level)
     return Translation(base | (address & inside), PERMISSIONS[permissions])
@@ -160,7 +171,7 @@ def _leaf_translation(regime: Regime, leaf: Leaf, address: int, access: Access) 
 PERMISSIONS = tuple(Permission(bits) for bits in range(8))
 
 
-def _permissions(regime: Regime, leaf: Leaf) -> int:
+def _permissions(layout: Layout, leaf: Leaf) -> int:
     """AP, UXN and PXN of the leaf under APTable, UXNTable and PXNTable (D8.4.1, D8.4.2), as bits of Permission.
 
     AP[2] (bit 7) forbids writes, AP[1] (bit 6) admits EL0; APTable[1] and APTable[0] (limits 3 and 2) take these away.
@@ -169,14 +180,14 @@ def _permissions(regime: Regime, leaf: Leaf) -> int:
     is_writable = not (descriptor >> 7 & 1 or limits >> 3 & 1)
     is_user = bool(descriptor >> 6 & 1) and not limits >> 2 & 1
     is_readable = True
-    if regime.exception_level == 1:
+    if layout.exception_level == 1:
         # What EL0 may write, EL1 never executes.
         never = bool(descriptor >> 53 & 1 or limits & 1) or (is_user and is_writable)
     else:
         never = bool(descriptor >> 54 & 1 or limits >> 1 & 1)
-        if regime.exception_level == 0:
+        if layout.exception_level == 0:
             is_readable = is_user
             is_writable = is_writable and is_user
-    if regime.is_write_never_execute and is_writable:
+    if layout.is_write_never_execute and is_writable:
         never = True
     return is_readable | is_writable << 1 | (not never) << 2
