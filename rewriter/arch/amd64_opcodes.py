@@ -139,7 +139,8 @@ PATTERNS = (
     _refused("0f 01 ec", Kind.EXCEPTION_RETURN, Reason.PRIVILEGED_FLOW, Flow.STOP, needs=Prefix.REP),  # uiret
     # SDM volume 3, 6.8.3 and 6.8.1: no interrupt before the next instruction has ended (sti; hlt. mov ss; mov rsp). The
     # jump at the end of the trampoline would use that up. cli, pushf and popf have no shadow, and the trampoline runs
-    # with the guest's own flags: copied.
+    # with the guest's own flags: copied. (A popf that sets TF single-steps that jump: the guest's own debugger sees
+    # one step more.)
     _refused("fb", Kind.SHADOW, Reason.INTERRUPT_SHADOW),
     _refused("8e /2", Kind.SHADOW, Reason.INTERRUPT_SHADOW),
     # cr0.PG, cr3 and cr4.PAE decide what the trampoline's next fetch sees; with REX.R these are cr8 and reserved ones.
