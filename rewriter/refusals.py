@@ -65,5 +65,13 @@ def summary(refusals: Refusals, total: int) -> str:
     """``12 of 340 refused: 9 inside an exclusive load/store region, 3 not supported``; empty if none was."""
     if not len(refusals):
         return ""
-    details = ", ".join(f"{count:,} {reason.text.split(':')[0]}" for reason, count in refusals.counts().items())
+    pairs, counts = np.unique(refusals.reason.astype(np.uint16) << 8 | refusals.inner, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    details = ", ".join(f"{counts[row]:,} {_short(*divmod(int(pairs[row]), 256))}" for row in order)
     return f"{len(refusals):,} of {total:,} refused: {details}"
+
+
+def _short(reason: int, inner: int) -> str:
+    """A reason without its explanation; with what stood in the way of an entry."""
+    text = Reason(reason).text.split(":")[0]
+    return f"{text} ({Reason(inner).text.split(':')[0]})" if inner else text
