@@ -284,3 +284,10 @@ def test_u_boot_reports_an_abort_of_its_own() -> None:
     printed = console(real_image("u-boot-arm64"), typed=b" md 0x30000000 1\r", until=b"Resetting CPU ...").decode()
     assert '"Synchronous Abort" handler, esr 0x96000010, far 0x30000000\r\n' in printed
     assert re.search(r"x22: 0{8}30000000", printed)
+
+
+def test_u_boot_saves_its_environment_to_flash() -> None:
+    typed = b" setenv answer 42\rsaveenv\rsetenv answer\renv load\rprintenv answer\r"
+    printed = console(real_image("u-boot-arm64"), typed=typed, until=b"answer=42\r\n").decode()
+    assert "Erased 2 sectors" in printed
+    assert "bad CRC" not in printed.split("env load")[1]
