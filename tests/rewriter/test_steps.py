@@ -23,14 +23,6 @@ NAMES = (
     *("kinst::kmalloc:", "kinst::k*:0", "kinst::printk:*4", "::trap_*:"),
     *("fbt::rpc_*:", "fbt:::entry", "fbt::*e*:return"),
 )
-    "kinst::kmalloc:",
-    "kinst::k*:0",
-    "fbt::rpc_*:",
-    "fbt:::entry",
-    "fbt::*e*:return",
-    "kinst::printk:*4",
-    "::trap_*:",
-)
 
 
 @pytest.fixture(scope="module", params=["amd64", "arm64", "riscv64"])
