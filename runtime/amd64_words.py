@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 _SEGMENTS: Final = {name: 184 + 24 * index for index, name in enumerate(("es", "cs", "ss", "ds", "fs", "gs"))}
-_SEGMENT_FIELDS: Final = {"base": (8, 8), "limit": (16, 4), "flags": (20, 4)}
+_SEGMENT_FIELDS: Final = {"selector": (0, 4), "base": (8, 8), "limit": (16, 4), "flags": (20, 4)}
 
 # Name -> (offset, size).
 WORDS: Final[Mapping[str, tuple[int, int]]] = {

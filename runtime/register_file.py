@@ -4,6 +4,7 @@ import ctypes
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from kinst.runtime.state_words import StateWords
@@ -104,19 +105,15 @@ class RegisterFile:
         self._words = words
         self._word_names = words.names
         self._slots: dict[str, tuple[_Slot, ctypes.c_int]] = {}
+        self._readers: dict[str, Callable[[], int]] = {}
         self._buffer = (ctypes.c_uint8 * _BUFFER_SIZE)()
         self._pointer = ctypes.c_void_p(ctypes.addressof(self._buffer))
         self._view = memoryview(self._buffer).cast("B")
 
     def get(self, name: str) -> int:
         """The register's value, unsigned."""
-        if name in self._word_names:
-            return self._words.get(name)
-        slot, number = self._slots.get(name) or self._add(name)
-        view = self._view
-        view[: len(slot.template)] = slot.template
-        self._read(number, self._pointer)
-        return int.from_bytes(view[slot.offset : slot.offset + slot.size], "little")
+        reader = self._readers.get(name)
+        return reader() if reader is not None else self._add_reader(name)()
 
     def set(self, name: str, value: int) -> None:
         """Change the register; the value is cut to its size."""
@@ -133,6 +130,23 @@ class RegisterFile:
             self._read(number, self._pointer)
         view[slot.offset : slot.offset + slot.size] = (value & (1 << 8 * slot.size) - 1).to_bytes(slot.size, "little")
         self._write(number, self._pointer)
+
+    def _add_reader(self, name: str) -> Callable[[], int]:
+        """Reading is what page walks do most: each register has a buffer of its own that keeps its other fields."""
+        if name in self._word_names:
+            reader = partial(self._words.get, name)
+        else:
+            slot, number = self._slots.get(name) or self._add(name)
+            buffer = (ctypes.c_uint8 * _BUFFER_SIZE)(*slot.template)
+            address = ctypes.addressof(buffer)
+            read = partial(self._read, number, ctypes.c_void_p(address))
+            if slot.size == 8:
+                reader = partial(_read_word, read, ctypes.c_uint64.from_buffer(buffer, slot.offset))
+            else:
+                view = memoryview(buffer).cast("B")[slot.offset : slot.offset + slot.size]
+                reader = partial(_read_bytes, read, view)
+        self._readers[name] = reader
+        return reader
 
     def _add(self, name: str) -> tuple[_Slot, ctypes.c_int]:
         slot = self._slot(name)
@@ -156,6 +170,16 @@ class RegisterFile:
             return _Slot(self.number(register), bytes(24), offset, size, is_part=True)
         size = 16 if _WIDE.fullmatch(name) else 8
         return _Slot(self.number(name), bytes(size), 0, size, is_part=False)
+
+
+def _read_word(read: Callable[[], int], word: ctypes.c_uint64) -> int:
+    read()
+    return word.value
+
+
+def _read_bytes(read: Callable[[], int], view: memoryview) -> int:
+    read()
+    return int.from_bytes(view, "little")
 
 
 def _generic_encoding(name: str) -> tuple[int, int, int, int, int] | None:

@@ -78,8 +78,11 @@ def descriptor(word: int, selector: int) -> Segment:
 
 
 def load_segment(registers: Registers, name: str, segment: Segment) -> None:
-    """Put a segment into register `name`; the mode is the caller's."""
-    registers.set(name, segment.selector)
+    """Put a segment into register `name`; the mode is the caller's.
+
+    Not by the register itself: Unicorn would look FS and GS up in the guest's tables.
+    """
+    registers.set(f"{name}.selector", segment.selector)
     registers.set(f"{name}.base", segment.base)
     registers.set(f"{name}.limit", segment.limit)
     registers.set(f"{name}.flags", segment.flags)

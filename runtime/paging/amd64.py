@@ -58,7 +58,6 @@ _RIGHTS: Final = WRITABLE | USER
 _LEVELS_4: Final = (39, 30, 21, 12)
 _LEVELS_5: Final = (48, 39, 30, 21, 12)
 _LEVELS_PAE: Final = (21, 12)
-_LARGE_SHIFTS: Final = frozenset({30, 21})
 
 
 class _WalkError(Exception):
@@ -70,26 +69,42 @@ class _WalkError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Mode:
-    """What the control registers say about permissions."""
-
-    user: bool
-    write_protect: bool
-    no_execute: bool
-    smep: bool
-    smap: bool  # in force now: off while RFLAGS.AC is set
-
-
-@dataclass(frozen=True, slots=True)
 class _Leaf:
     """The end of a walk: what the tables allow together, and where the entry's accessed and dirty bits are."""
 
     physical: int
-    rights: int  # U/S and R/W of all levels
+    rights: int  # U/S and R/W of all levels, and _NEVER_EXECUTE
     entry_address: int  # of the 64-bit word
     entry: int  # that word
     shift: int  # of the entry in the word: 32 for every other one of 32 bits
-    no_execute: bool = False
+
+
+# A mode as an index: what the control registers say about permissions.
+_USER_MODE, _WRITE_PROTECT, _NXE, _SMEP, _SMAP = 1, 2, 4, 8, 16
+_NEVER_EXECUTE: Final = 1  # of a leaf's rights, in the place of P
+_READ, _WRITE, _EXECUTE = int(Permission.READ), int(Permission.WRITE), int(Permission.EXECUTE)
+_NEEDED: Final = (_READ, _WRITE, _EXECUTE)  # by Access
+
+
+def _allowed(mode: int, rights: int) -> int:
+    """SDM 4.6.1: what an access in this mode may do with a page of these rights."""
+    user, user_page = mode & _USER_MODE, rights & USER
+    if user and not user_page:
+        return 0
+    allowed = 0
+    if user or not (user_page and mode & _SMAP):
+        allowed |= _READ
+        if rights & WRITABLE or not (user or mode & _WRITE_PROTECT):
+            allowed |= _WRITE
+    executable = not (rights & _NEVER_EXECUTE and mode & _NXE)
+    if executable and not (mode & _SMEP and user_page and not user):
+        allowed |= _EXECUTE
+    return allowed
+
+
+# Enumerations cost a microsecond an operation, and a booting Linux misses the TLB a million times.
+_ALLOWED: Final = tuple(tuple(_allowed(mode, rights) for rights in range(8)) for mode in range(32))
+_PERMISSIONS: Final = tuple(Permission(bits) for bits in range(8))
 
 
 class Amd64Walker:
@@ -99,70 +114,52 @@ class Amd64Walker:
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
     ) -> Translation:
         """See `Walker`. An address that is not canonical ends in PageFault too: the exception model makes it #GP."""
-        cr0 = registers.get("cr0")
+        get = registers.get
+        cr0 = get("cr0")
         if not cr0 & CR0_PG:
             return Translation(address & 0xFFFF_FFFF, Permission.ALL)
-        mode = _mode(registers, cr0)
+        cr4, efer = get("cr4"), get("efer")
+        mode = _mode(registers, cr0, cr4, efer)
         try:
-            leaf = _walk(registers, load, store, address)
+            leaf = _walk(get("cr3"), cr4, efer, load, store, address)
         except _WalkError as error:
             raise PageFault(address, access, error.code | _access_code(mode, access)) from None
-        permissions = _permissions(mode, leaf)
-        if not permissions & _NEEDED[access]:
+        allowed = _ALLOWED[mode][leaf.rights]
+        if not allowed & _NEEDED[access]:
             raise PageFault(address, access, ERROR_PROTECTION | _access_code(mode, access))
         bits = (ACCESSED | DIRTY if access is Access.WRITE else ACCESSED) << leaf.shift
-        if leaf.entry & bits != bits:
-            store(leaf.entry_address, leaf.entry | bits)
-        if not (leaf.entry | bits) >> leaf.shift & DIRTY:
-            permissions &= ~Permission.WRITE
-        return Translation(leaf.physical, permissions)
+        entry = leaf.entry
+        if entry & bits != bits:
+            entry |= bits
+            store(leaf.entry_address, entry)
+        if not entry >> leaf.shift & DIRTY:
+            allowed &= ~_WRITE
+        return Translation(leaf.physical, _PERMISSIONS[allowed])
 
 
-_NEEDED: Final = {
-    Access.READ: Permission.READ,
-    Access.WRITE: Permission.WRITE,
-    Access.FETCH: Permission.EXECUTE,
-}
+def _mode(registers: Registers, cr0: int, cr4: int, efer: int) -> int:
+    mode = _USER_MODE if registers.get("cs") & 3 == 3 else 0
+    if cr0 & CR0_WP:
+        mode |= _WRITE_PROTECT
+    if efer & EFER_NXE and cr4 & CR4_PAE:
+        mode |= _NXE
+    if cr4 & CR4_SMEP:
+        mode |= _SMEP
+    if cr4 & CR4_SMAP and not registers.get("rflags") & RFLAGS_AC:
+        mode |= _SMAP
+    return mode
 
 
-def _mode(registers: Registers, cr0: int) -> _Mode:
-    cr4 = registers.get("cr4")
-    return _Mode(
-        user=registers.get("cs") & 3 == 3,
-        write_protect=bool(cr0 & CR0_WP),
-        no_execute=bool(registers.get("efer") & EFER_NXE) and bool(cr4 & CR4_PAE),
-        smep=bool(cr4 & CR4_SMEP),
-        smap=bool(cr4 & CR4_SMAP) and not registers.get("rflags") & RFLAGS_AC,
-    )
-
-
-def _access_code(mode: _Mode, access: Access) -> int:
-    code = ERROR_USER if mode.user else 0
+def _access_code(mode: int, access: Access) -> int:
+    code = ERROR_USER if mode & _USER_MODE else 0
     if access is Access.WRITE:
         code |= ERROR_WRITE
-    elif access is Access.FETCH and (mode.no_execute or mode.smep):
+    elif access is Access.FETCH and mode & (_NXE | _SMEP):
         code |= ERROR_FETCH
     return code
 
 
-def _permissions(mode: _Mode, leaf: _Leaf) -> Permission:
-    """SDM 4.6.1: what an access of this privilege may do with a page of these rights."""
-    user_page = bool(leaf.rights & USER)
-    if mode.user and not user_page:
-        return Permission(0)
-    allowed = Permission(0)
-    if mode.user or not (user_page and mode.smap):
-        allowed |= Permission.READ
-        if leaf.rights & WRITABLE or not (mode.user or mode.write_protect):
-            allowed |= Permission.WRITE
-    executable = not (leaf.no_execute and mode.no_execute)
-    if executable and not (mode.smep and user_page and not mode.user):
-        allowed |= Permission.EXECUTE
-    return allowed
-
-
-def _walk(registers: Registers, load: LoadPhysical, store: StorePhysical, address: int) -> _Leaf:
-    cr3, cr4, efer = registers.get("cr3"), registers.get("cr4"), registers.get("efer")
+def _walk(cr3: int, cr4: int, efer: int, load: LoadPhysical, store: StorePhysical, address: int) -> _Leaf:
     if efer & EFER_LMA:
         levels = _LEVELS_5 if cr4 & CR4_LA57 else _LEVELS_4
         if not is_canonical(address, levels[0] + 9):
@@ -186,37 +183,38 @@ def _walk_wide(
     load: LoadPhysical, store: StorePhysical, address: int, table: int, levels: tuple[int, ...], efer: int
 ) -> _Leaf:
     """Tables of 512 entries of 64 bits (SDM 4.4.2, 4.5.4)."""
-    reserved = _TOO_HIGH if efer & EFER_NXE else _TOO_HIGH | NO_EXECUTE
-    rights = _RIGHTS
-    no_execute = 0
+    reserved = _RESERVED_NXE if efer & EFER_NXE else _RESERVED
+    rights = -1
     for shift in levels:
         entry_address = table + (address >> shift & 511) * 8
         entry = load(entry_address)
         if not entry & PRESENT:
             raise _WalkError(0)
-        is_leaf = shift == 12 or (entry & LARGE and shift in _LARGE_SHIFTS)
-        if entry & (reserved | (_reserved_in_leaf(shift) if is_leaf else _reserved_in_table(shift))):
+        rights &= entry ^ NO_EXECUTE
+        is_leaf = shift == 12 or (shift <= 30 and entry & LARGE != 0)
+        if entry & reserved[shift, is_leaf]:
             raise _WalkError(ERROR_PROTECTION | ERROR_RESERVED)
-        rights &= entry
-        no_execute |= entry & NO_EXECUTE
         if is_leaf:
             offset = (1 << shift) - 1
+            never_execute = 0 if rights & NO_EXECUTE else _NEVER_EXECUTE
             physical = entry & ADDRESS & ~offset | address & offset
-            return _Leaf(physical, rights, entry_address, entry, 0, no_execute=bool(no_execute))
+            return _Leaf(physical, rights & _RIGHTS | never_execute, entry_address, entry, 0)
         if not entry & ACCESSED:
             store(entry_address, entry | ACCESSED)
         table = entry & ADDRESS
     raise AssertionError("the last level always is a leaf")
 
 
-def _reserved_in_leaf(shift: int) -> int:
-    """The low address bits of a large page; bit 12 is PAT."""
-    return (1 << shift) - (1 << 13) if shift > 12 else 0
+def _reserved(shift: int, *, is_leaf: bool) -> int:
+    """Bits of an entry that must be clear: too high an address, low bits of a large page but PAT, PS in a table."""
+    if is_leaf:
+        return _TOO_HIGH | ((1 << shift) - (1 << 13) if shift > 12 else 0)
+    return _TOO_HIGH if shift <= 30 else _TOO_HIGH | LARGE
 
 
-def _reserved_in_table(shift: int) -> int:
-    """PS in the levels that have no large pages."""
-    return 0 if shift in _LARGE_SHIFTS else LARGE
+_SHIFTS: Final = tuple((shift, leaf) for shift in _LEVELS_5 for leaf in (False, True))
+_RESERVED_NXE: Final = {(shift, leaf): _reserved(shift, is_leaf=leaf) for shift, leaf in _SHIFTS}
+_RESERVED: Final = {key: bits | NO_EXECUTE for key, bits in _RESERVED_NXE.items()}
 
 
 def _walk_narrow(load: LoadPhysical, store: StorePhysical, address: int, directory: int, cr4: int) -> _Leaf:
