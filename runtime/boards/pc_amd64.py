@@ -48,7 +48,7 @@ class _Interrupts:
 
     def pending(self, cpu: int) -> int | None:
         vector = self.apics.pending(cpu)
-        if vector is None and cpu == 0 and self.pic.asserted and self.apics.takes_external(0):
+        if vector is None and self.apics.takes_external(cpu):
             return EXTERNAL
         return vector
 
@@ -76,10 +76,10 @@ class PcAmd64:
         _start_image(machine, image)
 
     def _attach_interrupts(self, machine: Machine) -> None:
-        pic = Pic8259(machine.cpus[0].line(_LINE_INTR))
         wirings = [
             Wiring(
                 interrupt=cpu.line(_LINE_APIC),
+                external=cpu.line(_LINE_INTR),
                 nmi=cpu.line(_LINE_NMI),
                 init=lambda cpu=cpu: self._stop(cpu),  # type: ignore[misc]
                 start_up=lambda vector, cpu=cpu: self._start_up(cpu, vector),  # type: ignore[misc]
@@ -87,6 +87,7 @@ class PcAmd64:
             for cpu in machine.cpus
         ]
         apics = LocalApics(machine.clock, wirings, lambda: machine.current.number)
+        pic = Pic8259(apics.external(0))
         self._interrupts.pic, self._interrupts.apics = pic, apics
         _attach(machine, "pic", pic.master_ports)
         _attach(machine, "pic2", pic.slave_ports)

@@ -12,7 +12,7 @@ from kinst.runtime.devices.device import Clock, Line
 
 BASE: Final = 0xFEE0_0000
 BUS_FREQUENCY: Final = 1_000_000_000  # Hz of the timer before its divider, as QEMU has it: one tick a nanosecond
-_LOWERED, _RAISED = False, True
+_RAISED: Final = True
 
 
 class Register(IntEnum):
@@ -56,9 +56,11 @@ _LVT: Final = frozenset({0x320, 0x330, 0x340, 0x350, 0x360, 0x370})
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What an APIC does to its CPU: inputs INTR and NMI, the reset by INIT, the vector of a start-up IPI."""
+    """What an APIC does to its CPU: its own interrupts, those of the PIC that it lets through, NMI, the reset by INIT,
+    and the vector of a start-up IPI."""
 
     interrupt: Line
+    external: Line
     nmi: Line
     init: Callable[[], None]
     start_up: Callable[[int], None]
@@ -72,6 +74,7 @@ class _Apic:
     wiring: Wiring
     requested: int = 0
     in_service: int = 0
+    lint0: bool = False
     registers: dict[int, int] = field(default_factory=dict)
     timer_start: int = 0
 
@@ -102,8 +105,15 @@ class _Apic:
         vector = self.requested.bit_length() - 1
         return vector if self.enabled and vector >= 0 and vector >> 4 > self.priority() >> 4 else None
 
+    @property
+    def takes_external(self) -> bool:
+        """Whether the PIC reaches the CPU: directly while the APIC is off, else through LINT0 (SDM 11.5.1)."""
+        entry = self.get(Register.LVT_LINT0)
+        return not self.enabled or (not entry & _MASKED and entry >> 8 & 7 == _EXTERNAL)
+
     def update(self) -> None:
         self.wiring.interrupt(self.pending() is not None)
+        self.wiring.external(self.lint0 and self.takes_external)
 
     def request(self, vector: int) -> None:
         if self.enabled and vector >= 16:
@@ -177,11 +187,20 @@ class LocalApics:
         self._apics = [_Apic(number, wiring) for number, wiring in enumerate(wirings)]
         self._current = current
 
-    def takes_external(self, number: int) -> bool:
-        """Whether the PIC's INTR reaches this CPU: directly while the APIC is off, else through LINT0 (SDM 11.5.1)."""
+    def external(self, number: int) -> Line:
+        """Pin LINT0 of a CPU's APIC, for the PIC to drive."""
         apic = self._apics[number]
-        entry = apic.get(Register.LVT_LINT0)
-        return not apic.enabled or (not entry & _MASKED and entry >> 8 & 7 == _EXTERNAL)
+
+        def drive(level: bool) -> None:  # noqa: FBT001 - the form of every line
+            apic.lint0 = level
+            apic.update()
+
+        return drive
+
+    def takes_external(self, number: int) -> bool:
+        """Whether the PIC asks and its interrupt reaches this CPU."""
+        apic = self._apics[number]
+        return apic.lint0 and apic.takes_external
 
     def pending(self, number: int) -> int | None:
         """The vector that CPU `number` would take now."""
@@ -268,8 +287,7 @@ class LocalApics:
         if mode in (_FIXED, _LOWEST):
             apic.request(vector)
         elif mode == _NMI:
-            apic.wiring.nmi(_RAISED)
-            apic.wiring.nmi(_LOWERED)
+            apic.wiring.nmi(_RAISED)  # an edge: the CPU lowers it when it takes the NMI
         elif mode == _INIT:
             # The de-assert that old start-up sequences send (level triggered, not asserted) does nothing any more.
             if command >> 14 & 1 or not command >> 15 & 1:

@@ -200,11 +200,6 @@ class Pic8259:
 
         return set_level
 
-    @property
-    def asserted(self) -> bool:
-        """Whether INTR is high."""
-        return self._master.pending() is not None
-
     def acknowledge(self) -> int:
         """The CPU takes the interrupt: its vector."""
         line = self._master.acknowledge()

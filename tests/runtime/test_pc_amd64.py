@@ -304,6 +304,15 @@ def test_interrupt_from_the_local_apic() -> None:
     assert timer.report()["vector"] == 0x66
 
 
+def test_nmi_is_taken_once_and_with_interrupts_off() -> None:
+    guest = Guest("mov $0xfee00300, %rbx; movl $0, 0x10(%rbx); movl $0x4400, (%rbx); wait: jmp wait").run()
+    assert (guest.report()["vector"], guest.report()["rflags"] & 0x200) == (2, 0)
+    guest.write(CODE, f"mov $0x100, %ecx; again: dec %ecx; jnz again; {END}")
+    guest.set("rip", CODE)
+    guest.set("r15", 0)
+    assert guest.run().get("r15") == 0
+
+
 def test_unknown_ports_and_memory_float() -> None:
     read_port = "mov $0x1234, %edx; in %dx, %eax; mov %eax, %r15d;"
     read_cmos = "mov $0x5f, %al; out %al, $0x70; in $0x71, %al; mov %eax, %ecx"

@@ -16,6 +16,7 @@ class Bench:
     current: int = 0
     clock: StillClock = field(default_factory=StillClock)
     interrupts: list[Wire] = field(default_factory=list)
+    externals: list[Wire] = field(default_factory=list)
     nmis: list[Wire] = field(default_factory=list)
     events: list[tuple[str, int, int]] = field(default_factory=list)
     apics: LocalApics = field(init=False)
@@ -24,8 +25,10 @@ class Bench:
         wirings = []
         for cpu in range(self.cpus):
             self.interrupts.append(Wire())
+            self.externals.append(Wire())
             self.nmis.append(Wire())
-            wirings.append(Wiring(self.interrupts[cpu], self.nmis[cpu], *self.starters(cpu)))
+            lines = self.interrupts[cpu], self.externals[cpu], self.nmis[cpu]
+            wirings.append(Wiring(*lines, *self.starters(cpu)))
         self.apics = LocalApics(self.clock, wirings, lambda: self.current)
         for cpu in reversed(range(self.cpus)):
             self.current = cpu
@@ -178,9 +181,13 @@ def test_periodic_timer_and_its_mask() -> None:
 
 def test_the_pic_reaches_the_boot_cpu() -> None:
     bench = Bench()
-    assert [bench.apics.takes_external(cpu) for cpu in range(3)] == [True, False, False]
+    for cpu in range(3):
+        bench.apics.external(cpu)(True)  # noqa: FBT003
+    assert [wire.level for wire in bench.externals] == [True, False, False]
     bench.current = 0
     bench.write(Register.LVT_LINT0, 0x1_0700)
-    assert not bench.apics.takes_external(0)
+    assert (bench.externals[0].level, bench.apics.takes_external(0)) == (False, False)
     bench.write(Register.SVR, 0xFF)
-    assert bench.apics.takes_external(0)
+    assert (bench.externals[0].level, bench.apics.takes_external(0)) == (True, True)
+    bench.apics.external(0)(False)  # noqa: FBT003
+    assert (bench.externals[0].level, bench.apics.takes_external(0)) == (False, False)
