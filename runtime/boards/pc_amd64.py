@@ -25,12 +25,14 @@ from kinst.runtime.exceptions.amd64_segments import enter_long_mode, enter_prote
 from kinst.runtime.loader import Loaded
 from kinst.runtime.machine import BoardFactory, Cpu, Machine
 from kinst.runtime.paging.amd64 import LARGE, PRESENT, WRITABLE, Amd64Walker
+from kinst.targets.errors import MachineError
 from kinst.targets.machines.machine import Space
 
 _INFORMATION: Final = 0x1_0000  # where the loader's information is: low memory that no kernel starts in
 _TABLES: Final = 0x7_0000  # page tables of images that start in 64-bit mode
 _STACK: Final = 0x9_F000
 _BIOS_DATA, _VIDEO, _BIOS, _HIGH = 0x9_FC00, 0xA_0000, 0xF_0000, 0x10_0000
+_LEAST, _MOST = 2 << 20, 3 << 30  # above are the windows of devices
 _DEFAULT_COMMAND_LINE: Final = "console=com0"  # GNU Mach prints on the serial line only if told so
 
 # GRUB's segments, which the multiboot specification leaves open.
@@ -67,6 +69,7 @@ class PcAmd64:
 
     def start(self, machine: Machine, image: Loaded) -> None:
         """Devices, then the boot CPU as the image's header asks for it; the others wait for a start-up IPI."""
+        _check_memory(machine)
         self.exceptions.processors = len(machine.cpus)
         self._attach_interrupts(machine)
         self._attach_devices(machine)
@@ -141,6 +144,13 @@ class PcAmd64:
 
 
 BOARD: BoardFactory = PcAmd64
+
+
+def _check_memory(machine: Machine) -> None:
+    if not _LEAST <= machine.ram_size <= _MOST:
+        raise MachineError(
+            f"{machine.facts.name}: {machine.ram_size:#x} bytes of RAM: it can have {_LEAST >> 20} to {_MOST >> 20} MiB"
+        )
 
 
 def _attach(machine: Machine, name: str, device: Device) -> None:

@@ -125,6 +125,8 @@ EXCEPTIONS = [
     (f"mov ${HOLE:#x}, %rax", "addq $1, (%rax)", 14, 0, 0),
     ("pushf; orl $0x100, (%rsp); popf", "nop", 1, 0, 1),
     ("mov $0x60, %eax", "ltr %ax", 13, 0x60, 0),
+    ("mov %cr0, %rax; or $8, %rax; mov %rax, %cr0", "fninit", 7, 0, 0),
+    ("mov %cr0, %rax; or $8, %rax; mov %rax, %cr0; mov $0x620, %ebx; mov %rbx, %cr4", "movaps %xmm0, %xmm1", 7, 0, 0),
 ]
 
 
@@ -327,6 +329,14 @@ def test_each_cpu_has_its_number() -> None:
         guest = Guest("mov $1, %eax; cpuid", cpus=cpus).run()
         assert guest.get("rbx") & 0xFFFF_0000 == expected
         assert guest.get("rdx") >> 9 & 1
+
+
+@pytest.mark.parametrize("size", [512 << 10, 4 << 30])
+def test_memory_that_no_pc_of_ours_has(size: int) -> None:
+    facts, image = machine_facts("pc-amd64"), real_image("gnumach")
+    system = System(facts, new_board("pc-amd64"), Configuration(memory=size))
+    with pytest.raises(MachineError, match="pc-amd64"):
+        system.board.start(system, load_image(open_image(image), facts, system.memory))
 
 
 # -- kernels ----------------------------------------------------------------------------------------------------------
