@@ -110,7 +110,7 @@ class PcAmd64:
         rtc = Rtc(clock, pic.line(line_of("rtc")), _cmos(machine))
         keyboard = I8042(pic.line(line_of("keyboard")), machine.power_off)
         console = Uart16550(machine, pic.line(line_of("console")))
-        for timed in (pit, rtc, console):
+        for timed in (pit, rtc, console, _HaltWatch(self.exceptions)):
             machine.attach_timed(timed)
         devices: dict[str, Device] = {
             "console": console,
@@ -132,7 +132,9 @@ class PcAmd64:
         if cpu.number == 0:
             return
         cpu.power_off()
-        self._waiting.add(cpu.number)
+        if cpu.number not in self._waiting:
+            self._waiting.add(cpu.number)
+            self.exceptions.stopped(cpu.number)
 
     def _start_up(self, cpu: Cpu, vector: int) -> None:
         """A start-up IPI; one that comes twice, as kernels send it, is ignored by a CPU that runs."""
@@ -140,7 +142,21 @@ class PcAmd64:
             return
         self._waiting.discard(cpu.number)
         enter_real_mode(cpu.registers, vector)
+        self.exceptions.started += 1
         cpu.power_on()
+
+
+class _HaltWatch:
+    """`Timed`: ends the run when all CPUs are in hlt with interrupts off. Timers go on, so nobody else would notice."""
+
+    def __init__(self, exceptions: Amd64Exceptions) -> None:
+        self._exceptions = exceptions
+
+    def deadline(self) -> int | None:
+        return 0 if self._exceptions.is_halted_for_good else None
+
+    def advance(self) -> None:
+        raise MachineError("the guest stopped for good: every CPU is in hlt with interrupts off")
 
 
 BOARD: BoardFactory = PcAmd64

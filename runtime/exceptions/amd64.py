@@ -101,17 +101,32 @@ class Amd64Exceptions:
     armed: Final[Mapping[int, bytes]] = dict.fromkeys(range(1, _LONGEST + 1), b"\xcc")
     breakpoint_number: Final = BREAKPOINT
     breakpoint_bias: Final = 1
+    interrupt_mask: Final = ("rflags", IF, IF)
     system_registers: Final[frozenset[SystemRegister]] = frozenset()
     instructions: Final = frozenset({"syscall", "cpuid"})
 
     def __init__(self, source: InterruptSource) -> None:
         self._source = source
         self.processors = 1  # how many CPUID speaks of
+        self.started = 1  # how many run
+        self._halted: set[int] = set()  # CPUs in hlt with interrupts off: only another CPU can wake them
+
+    def stopped(self, number: int) -> None:
+        """A CPU got an INIT: it does not run any more, whatever it did."""
+        self.started -= 1
+        self._halted.discard(number)
+
+    @property
+    def is_halted_for_good(self) -> bool:
+        """Whether no CPU will ever execute anything again: how many kernels end."""
+        return len(self._halted) == self.started
 
     def event(self, cpu: Cpu, event: Event) -> Outcome:
         """A vector, an undefined instruction, or hlt."""
         registers = cpu.registers
         if event.source is Source.HALT:
+            if not registers.get("rflags") & IF:
+                self._halted.add(cpu.number)
             return Outcome.WAIT
         if event.source is Source.INVALID:
             return self._raise(cpu, INVALID_OPCODE, 0)
@@ -146,6 +161,7 @@ class Amd64Exceptions:
 
     def interrupt(self, cpu: Cpu, number: int) -> None:
         """Acknowledge at the controller and enter the handler."""
+        self._halted.discard(cpu.number)
         if number == NMI:
             cpu.line(1)(False)  # noqa: FBT003 - a line's level
             vector = NMI

@@ -315,6 +315,11 @@ def test_nmi_is_taken_once_and_with_interrupts_off() -> None:
     assert guest.run().get("r15") == 0
 
 
+def test_hlt_with_interrupts_off_ends_the_run() -> None:
+    with pytest.raises(MachineError, match="hlt with interrupts off"):
+        Guest("cli; hlt").run()
+
+
 def test_unknown_ports_and_memory_float() -> None:
     read_port = "mov $0x1234, %edx; in %dx, %eax; mov %eax, %r15d;"
     read_cmos = "mov $0x5f, %al; out %al, $0x70; in $0x71, %al; mov %eax, %ecx"
