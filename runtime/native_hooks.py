@@ -4,8 +4,9 @@ A Python callback there costs half a microsecond, these 1 to 3 ns. Stopping from
 2.1.4 leaves the PC of a block behind that was entered by a chained jump when `uc_emu_stop` is called by another thread
 or inside a device access, and executes instructions twice when it goes on. At the start of a block the PC is exact.
 
-Neither hook looks at trampolines. A displaced instruction counts once, at its site's breakpoint, whatever the trap path
-executes for it; and a run never ends between a site and its next instruction.
+A run does not end in a trampoline, and only the displaced instruction is counted there, at the start of its slot; the
+trap path takes back the count of its breakpoint. So a displaced instruction counts once, and amd64's repeated string
+instructions once an iteration, wherever they run.
 """
 
 import ctypes
@@ -15,16 +16,39 @@ import sys
 from typing import Final
 
 # The callback's arguments are uc, address, size, state. `state` holds the hook's own word, the start and size of the
-# range that is left alone, the address of uc_emu_stop, and whether the hook called it.
-_WORD, _START, _SIZE, _STOP, _HAS_STOPPED = range(5)
+# trampolines, the address of uc_emu_stop, and whether the hook called it. To count: the offset bits in a slot. For
+# interrupts that are masked: whether the first block is still to come, uc_reg_read, the register that holds the mask
+# and a place for its value, the mask's bits and those of them that mean "masked" when they are 0.
+_WORD, _START, _SIZE, _STOP, _HAS_STOPPED, _IS_FIRST, _READ, _REGISTER, _VALUE, _MASK, _INVERTED = range(11)
+_SLOT_MASK: Final = 5
+_NOW, _WHEN_UNMASKED = 1, 2
 _X86_64_STOP: Final = bytes.fromhex(
     "48833900"  # cmp qword [rcx], 0
-    "7418"  # je done
+    "7452"  # je done
     "4889f0"  # mov rax, rsi
     "482b4108"  # sub rax, [rcx + 8]
     "483b4110"  # cmp rax, [rcx + 16]
-    "720b"  # jb done
-    "48c7412001000000"  # mov qword [rcx + 32], 1
+    "7245"  # jb done
+    "48833901"  # cmp qword [rcx], 1
+    "7434"  # je stop
+    "4883792800"  # cmp qword [rcx + 40], 0
+    "7409"  # je look
+    "48c7412800000000"  # mov qword [rcx + 40], 0
+    "c3"  # ret
+    "51"  # look: push rcx
+    "57"  # push rdi
+    "4883ec08"  # sub rsp, 8
+    "8b7138"  # mov esi, [rcx + 56]
+    "488d5140"  # lea rdx, [rcx + 64]
+    "ff5130"  # call [rcx + 48]
+    "4883c408"  # add rsp, 8
+    "5f"  # pop rdi
+    "59"  # pop rcx
+    "488b4140"  # mov rax, [rcx + 64]
+    "48334150"  # xor rax, [rcx + 80]
+    "48854148"  # test [rcx + 72], rax
+    "750b"  # jnz done
+    "48c7412001000000"  # stop: mov qword [rcx + 32], 1
     "ff6118"  # jmp [rcx + 24]
     "c3"  # done: ret
 )
@@ -32,8 +56,10 @@ _X86_64_COUNT: Final = bytes.fromhex(
     "4889f0"  # mov rax, rsi
     "482b4108"  # sub rax, [rcx + 8]
     "483b4110"  # cmp rax, [rcx + 16]
-    "7205"  # jb done
-    "48ff09"  # dec qword [rcx]
+    "7306"  # jae count
+    "48854128"  # test [rcx + 40], rax
+    "7505"  # jnz done
+    "48ff09"  # count: dec qword [rcx]
     "7801"  # js stop
     "c3"  # done: ret
     "48ff01"  # stop: inc qword [rcx]
@@ -48,12 +74,32 @@ def _words(*words: int) -> bytes:
 
 _AARCH64_STOP: Final = _words(
     0xF9400065,  # ldr x5, [x3]
-    0xB4000125,  # cbz x5, done
-    0xA9409865,  # ldp x5, x6, [x3, #8]
-    0xCB050025,  # sub x5, x1, x5
-    0xEB0600BF,  # cmp x5, x6
-    0x540000A3,  # b.lo done
-    0xD2800025,  # mov x5, #1
+    0xB40003A5,  # cbz x5, done
+    0xA9409C66,  # ldp x6, x7, [x3, #8]
+    0xCB060026,  # sub x6, x1, x6
+    0xEB0700DF,  # cmp x6, x7
+    0x54000323,  # b.lo done
+    0xF10004BF,  # cmp x5, #1
+    0x54000260,  # b.eq stop
+    0xF9401465,  # ldr x5, [x3, #40]
+    0xB4000065,  # cbz x5, look
+    0xF900147F,  # str xzr, [x3, #40]
+    0xD65F03C0,  # ret
+    0xA9BE7BFD,  # look: stp x29, x30, [sp, #-32]!
+    0xA9010FE0,  # stp x0, x3, [sp, #16]
+    0xB9403861,  # ldr w1, [x3, #56]
+    0x91010062,  # add x2, x3, #64
+    0xF9401865,  # ldr x5, [x3, #48]
+    0xD63F00A0,  # blr x5
+    0xA9410FE0,  # ldp x0, x3, [sp, #16]
+    0xA8C27BFD,  # ldp x29, x30, [sp], #32
+    0xF9402065,  # ldr x5, [x3, #64]
+    0xF9402866,  # ldr x6, [x3, #80]
+    0xCA0600A5,  # eor x5, x5, x6
+    0xF9402466,  # ldr x6, [x3, #72]
+    0xEA0600BF,  # tst x5, x6
+    0x540000A1,  # b.ne done
+    0xD2800025,  # stop: mov x5, #1
     0xF9001065,  # str x5, [x3, #32]
     0xF9400C65,  # ldr x5, [x3, #24]
     0xD61F00A0,  # br x5
@@ -63,8 +109,11 @@ _AARCH64_COUNT: Final = _words(
     0xA9409865,  # ldp x5, x6, [x3, #8]
     0xCB050025,  # sub x5, x1, x5
     0xEB0600BF,  # cmp x5, x6
-    0x540000A3,  # b.lo done
-    0xF9400065,  # ldr x5, [x3]
+    0x54000082,  # b.hs count
+    0xF9401466,  # ldr x6, [x3, #40]
+    0xEA0600BF,  # tst x5, x6
+    0x540000A1,  # b.ne done
+    0xF9400065,  # count: ldr x5, [x3]
     0xF10004A5,  # subs x5, x5, #1
     0x54000064,  # b.mi stop
     0xF9000065,  # str x5, [x3]
@@ -76,6 +125,7 @@ _AARCH64_COUNT: Final = _words(
 )
 _UNLIMITED: Final = 1 << 62
 _HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
+_READ_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 _STOP_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
@@ -86,11 +136,11 @@ class _NativeHook:
 
     def __init__(self, stop: int) -> None:
         """`stop` is the address of uc_emu_stop."""
-        self._state = (ctypes.c_uint64 * 5)(0, 0, 0, stop, 0)
+        self._state = (ctypes.c_uint64 * 11)(0, 0, 0, stop)
         self._kept: object = None
 
-    def leave_alone(self, address: int, size: int) -> None:
-        """Ignore instructions in [address, address + size): the trampolines."""
+    def set_trampolines(self, address: int, size: int) -> None:
+        """Where trampolines are."""
         self._state[_START], self._state[_SIZE] = address, size
 
     @property
@@ -113,13 +163,18 @@ class _NativeHook:
 
     def _in_python(self, uc: int, address: int, _size: int, _data: int) -> None:
         """What the machine code does, for hosts that we have none for."""
-        if self._state[_START] <= address < self._state[_START] + self._state[_SIZE]:
+        offset = address - self._state[_START]
+        if 0 <= offset < self._state[_SIZE] and not self._looks_at(offset):
             return
-        if self._is_over():
+        if self._is_over(uc):
             self._state[_HAS_STOPPED] = 1
             _STOP_FUNCTION(self._state[_STOP])(uc)
 
-    def _is_over(self) -> bool:
+    def _looks_at(self, _offset: int) -> bool:
+        """Whether an instruction at an offset in the trampolines is the hook's business."""
+        return False
+
+    def _is_over(self, uc: int) -> bool:
         raise NotImplementedError
 
 
@@ -130,14 +185,33 @@ class StopFlag(_NativeHook):
 
     def request(self) -> None:
         """End the run at the next block."""
-        self._state[_WORD] = 1
+        self._state[_WORD] = _NOW
 
     def clear(self) -> None:
         """The run ended."""
         self._state[_WORD] = self._state[_HAS_STOPPED] = 0
 
-    def _is_over(self) -> bool:
-        return self._state[_WORD] != 0
+    def watch(self, read: int, register: int, mask: int, inverted: int) -> None:
+        """Where the guest masks interrupts: address of uc_reg_read, Unicorn's register, and its bits that mask if they
+        are 1, or 0 for those in `inverted`."""
+        self._state[_READ], self._state[_REGISTER] = read, register
+        self._state[_MASK], self._state[_INVERTED] = mask, inverted
+
+    def request_when_unmasked(self) -> None:
+        """End the run at a block other than its first before which interrupts are not masked."""
+        self._state[_IS_FIRST] = 1
+        self._state[_WORD] = _WHEN_UNMASKED
+
+    def _is_over(self, uc: int) -> bool:
+        state = self._state
+        if state[_WORD] != _WHEN_UNMASKED:
+            return state[_WORD] == _NOW
+        if state[_IS_FIRST]:
+            state[_IS_FIRST] = 0
+            return False
+        value = ctypes.addressof(state) + 8 * _VALUE
+        _READ_FUNCTION(state[_READ])(uc, state[_REGISTER], value)
+        return not (state[_VALUE] ^ state[_INVERTED]) & state[_MASK]
 
 
 class InstructionCounter(_NativeHook):
@@ -151,6 +225,14 @@ class InstructionCounter(_NativeHook):
         self._executed = 0  # before the present budget
         self._granted = 0
 
+    def set_slot_size(self, size: int) -> None:
+        """Of the trampolines; a power of two."""
+        self._state[_SLOT_MASK] = size - 1
+
+    def take_back(self) -> None:
+        """The breakpoint just counted stands for an instruction that runs, and is counted, in a trampoline."""
+        self._state[_WORD] += 1
+
     @property
     def executed(self) -> int:
         """Instructions executed since the counter was made; exact inside callbacks too."""
@@ -162,8 +244,11 @@ class InstructionCounter(_NativeHook):
         self._granted = self._state[_WORD] = _UNLIMITED if instructions is None else instructions
         self._state[_HAS_STOPPED] = 0
 
-    def _is_over(self) -> bool:
+    def _is_over(self, uc: int) -> bool:
         if self._state[_WORD] == 0:
             return True
         self._state[_WORD] -= 1
         return False
+
+    def _looks_at(self, offset: int) -> bool:
+        return not offset & self._state[_SLOT_MASK]

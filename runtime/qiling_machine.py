@@ -46,11 +46,11 @@ _ACCESS: Final = {
     const.UC_MEM_WRITE: Access.WRITE,
     const.UC_MEM_FETCH: Access.FETCH,
 }
-_PROTECTION: Final = {
-    Access.READ: const.UC_PROT_READ,
-    Access.WRITE: const.UC_PROT_WRITE,
-    Access.FETCH: const.UC_PROT_EXEC,
-}
+_PROTECTION: Final = (
+    const.UC_PROT_READ,
+    const.UC_PROT_WRITE,
+    const.UC_PROT_EXEC,
+)  # by Access; a dict hashes enums slowly
 # Where a fetch is sure to fail, so that the fault's address can be recognised in Unicorn's own state.
 _CANARY: Final = 0x5AA5_1234_5678_9AB0
 
@@ -172,6 +172,7 @@ class QilingMachine:
         self._first_word = 0
         self._translated = ctypes.c_uint64()
         self._translated_at = ctypes.addressof(self._translated)
+        self._vmem_translate = self._library.uc_vmem_translate
         self.interrupt_bias = self._target.interrupt_bias
         self.error = ""
         self.counter: InstructionCounter | None = None
@@ -332,9 +333,8 @@ class QilingMachine:
 
     def translate(self, address: int, access: Access) -> int | None:
         """The physical address for an access by the running CPU, through its TLB; None: a fault."""
-        buffer = self._translated
-        status = self._library.uc_vmem_translate(self._handle, address, _PROTECTION[access], self._translated_at)
-        return buffer.value if status == const.UC_ERR_OK else None
+        failed = self._vmem_translate(self._handle, address, _PROTECTION[access], self._translated_at)
+        return None if failed else self._translated.value
 
     def flush_tlb(self) -> None:
         """Forget all translations; also the running CPU's, inside callbacks too."""
@@ -368,11 +368,21 @@ class QilingMachine:
         )
         self._check(status)
 
-    def leave_alone(self, address: int, size: int) -> None:
-        """Neither count instructions nor end a run in [address, address + size): the trampolines."""
-        self._stop_flag.leave_alone(address, size)
+    def watch_interrupt_mask(self, register: str, mask: int, inverted: int) -> None:
+        """Where the guest masks interrupts: bits of a register that mask when they are 1, those in `inverted` when 0."""
+        read = ctypes.cast(self._library.uc_reg_read, ctypes.c_void_p).value or 0
+        self._stop_flag.watch(read, self.live.number(register), mask, inverted)
+
+    def stop_when_unmasked(self) -> None:
+        """End the next run at a block before which interrupts are not masked, except its first."""
+        self._stop_flag.request_when_unmasked()
+
+    def set_trampolines(self, address: int, size: int, slot_size: int) -> None:
+        """Do not end a run in [address, address + size), and count only the first instruction of a slot there."""
+        self._stop_flag.set_trampolines(address, size)
         if self.counter is not None:
-            self.counter.leave_alone(address, size)
+            self.counter.set_trampolines(address, size)
+            self.counter.set_slot_size(slot_size)
 
     def run(self) -> Stop:
         """Run from the CPU's PC until something happens. What a callback raised is raised here."""

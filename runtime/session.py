@@ -106,8 +106,7 @@ class Session:
         self._sites = sites
         self.providers.register(kinst_provider(sites))
         self.providers.register(fbt_provider(sites, system.arch))
-        sites.map_trampolines(system.space, system.trap)
-        system.engine.leave_alone(system.trap.trampolines.start, len(system.trap.trampolines))
+        sites.map_trampolines(system.space, system.trap, system.engine)
         system.pristine = sites.pristine
         copies = RelocatedCopies(sites, self.loaded, system.trap, system.arch, system.exceptions, system.space.fetch)
         system.trap.chain.append(copies.claim)

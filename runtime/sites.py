@@ -14,6 +14,7 @@ from kinst.runtime.arch.emulator import Emulator
 from kinst.runtime.exceptions.exception_model import ExceptionModel
 from kinst.runtime.loader import Loaded
 from kinst.runtime.memory import PhysicalMemory
+from kinst.runtime.qiling_machine import QilingMachine
 from kinst.runtime.trap import RETURN_BREAKPOINT, Enabling, Firing, Site, TrapPath
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
@@ -98,7 +99,7 @@ class SiteTable:
         content[self.is_armed[rows]] = armed
         return content
 
-    def map_trampolines(self, space: AddressSpace, trap: TrapPath) -> None:
+    def map_trampolines(self, space: AddressSpace, trap: TrapPath, engine: QilingMachine) -> None:
         """Make the trampolines reachable, their return breakpoints as Unicorn traps them cheapest."""
         address, size = self.manifest.trampolines
         if not size:
@@ -111,6 +112,7 @@ class SiteTable:
         start = address + self._patched.loaded.bias
         space.overlay(start, code.tobytes())
         trap.trampolines = range(start, start + size)
+        engine.set_trampolines(start, size, self._arch.slot_size)
 
     # -- hits ---------------------------------------------------------------------------------------------------------
 

@@ -26,7 +26,6 @@ from kinst.targets.machines.machine import MachineFacts
 
 _SLICE: Final = 5_000_000  # ns of a run with nothing else to do
 _TURN: Final = 1_000_000  # ns of a CPU's turn where there are several
-_SOON: Final = 200_000  # ns until an interrupt that cannot be taken now is looked at again
 
 
 class ClockKind(Enum):
@@ -96,6 +95,8 @@ class System:
         self.engine.on_interrupt(self.trap.handler())
         self.engine.map_window(OPEN_BUS, PAGE, Window(Bus(), 0))
         self._hook_instructions()
+        if self.exceptions.interrupt_mask is not None:
+            self.engine.watch_interrupt_mask(*self.exceptions.interrupt_mask)
 
     # -- construction -------------------------------------------------------------------------------------------------
 
@@ -120,6 +121,7 @@ class System:
             write=self.engine.frame.write,
             fail=self.engine.fail,
             unclaimed=self._unclaimed,
+            take_back=None if self.engine.counter is None else self.engine.counter.take_back,
             fault=self._page_fault,
         )
         return TrapPath(self.arch, port, self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias)
@@ -226,11 +228,13 @@ class System:
             return
         self._load(cpu)
         is_delayed = self._take_interrupt(cpu)
-        length = _SOON if is_delayed else _SLICE if len(self.cpus) == 1 else _TURN
+        length = _SLICE if len(self.cpus) == 1 else _TURN
         bounds = [bound - self.clock.now() for bound in (deadline, limit) if bound is not None]
         if self.memory.is_code_stale:
             self.memory.is_code_stale = False
             self.engine.forget_all_code()
+        if is_delayed:
+            self.engine.stop_when_unmasked()
         self._run_engine(cpu, max(1, min([length, *bounds])))
         self.after_turn()
 
@@ -318,17 +322,19 @@ class System:
             self.exceptions.lines_changed(cpu)
 
     def _take_interrupt(self, cpu: VirtualCpu) -> bool:
-        """Enter the handler of a pending interrupt; True if there is one that cannot be taken yet."""
-        if cpu.fired or self.engine.pc() in self.trap.trampolines:
-            # Between a site and its next instruction there is no instruction boundary for the guest.
-            return bool(cpu.lines) or cpu.have_lines_changed
+        """Enter the handler of a pending interrupt; True if there is one that cannot be taken yet.
+
+        The CPU is never FIRED here: a run does not end in a trampoline, except when amd64's repeated string instruction
+        runs there and the instruction clock ends it after an iteration.
+        """
         self._show_lines(cpu)
-        if not cpu.lines:
+        if not cpu.lines or self.exceptions.interrupt_mask is None:
             return False
         number = self.exceptions.pending(cpu)
         if number is not None:
+            self.engine.set_pc(self.trap.original(self.engine.pc()))
             self.exceptions.interrupt(cpu, number)
-        return True
+        return number is None
 
     def _unclaimed(self, number: int) -> None:
         self._event(Event(Source.INTERRUPT, number))

@@ -92,6 +92,7 @@ class Port:
     write: Sequence[Callable[[], int]]  # write one register of frame.regs back
     fail: Callable[[BaseException], None]
     unclaimed: Callable[[int], None]  # an event that is no probe's, by Unicorn's number
+    take_back: Callable[[], None] | None  # the breakpoint was counted as an instruction, and its displaced one will be
     fault: Callable[[PageFault], None]  # an emulated access faulted: deliver it, PC is at the site
 
 
@@ -248,13 +249,15 @@ class TrapPath:
     def _copied(self, site: Site) -> Hit:
         firing, regs, pc_index, enablings = self.firing, self._port.frame.regs, self._arch.pc, site.enablings
         write_pc, slot, size = self._port.write[self._arch.pc], site.trampoline, site.size
-        has_state = self._has_return_breakpoint
+        has_state, take_back = self._has_return_breakpoint, self._port.take_back
 
         def hit(pc: int) -> None:
             regs[pc_index] = firing.site = pc
             for enabling in enablings:
                 firing.enabling = enabling
                 enabling.action(firing)
+            if take_back is not None:
+                take_back()
             if has_state:
                 self.fired.append((slot, pc, pc + size))
             regs[pc_index] = slot

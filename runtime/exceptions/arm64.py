@@ -93,6 +93,7 @@ class Arm64Exceptions:
 
     breakpoint_number: int = Number.BREAKPOINT
     breakpoint_bias: int = 0
+    interrupt_mask: tuple[str, int, int] | None = ("pstate", MASK_IRQ | MASK_FIQ, 0)
     instructions: frozenset[str] = frozenset()
 
     # The timer's, and those that Unicorn answers otherwise than the board's CPU.

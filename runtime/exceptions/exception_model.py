@@ -73,6 +73,12 @@ class ExceptionModel(Protocol):
         ...
 
     @property
+    def interrupt_mask(self) -> tuple[str, int, int] | None:
+        """Where the guest masks interrupts, so that one that is pending is taken as soon as they are unmasked: register,
+        its bits that mask when they are 1, and those of them that mask when they are 0. None: Unicorn takes them."""
+        ...
+
+    @property
     def system_registers(self) -> frozenset[SystemRegister]:
         """Registers whose MRS and MSR come to `read_register` and `write_register`; empty except on arm64."""
         ...
