@@ -18,8 +18,8 @@ from typing import Final
 # The callback's arguments are uc, address, size, state. `state` holds the hook's own word, the start and size of the
 # trampolines, the address of uc_emu_stop, and whether the hook called it. To count: the offset bits in a slot. For
 # interrupts that are masked: whether the first block is still to come, uc_reg_read, the register that holds the mask
-# and a place for its value, the mask's bits and those of them that mean "masked" when they are 0.
-_WORD, _START, _SIZE, _STOP, _HAS_STOPPED, _IS_FIRST, _READ, _REGISTER, _VALUE, _MASK, _INVERTED = range(11)
+# and a place for its value, the mask's bits and those of them that mean "not masked" when they are 0.
+_WORD, _START, _SIZE, _STOP, _HAS_STOPPED, _IS_FIRST, _READ, _REGISTER, _VALUE, _MASK, _UNMASKING = range(11)
 _SLOT_MASK: Final = 5
 _NOW, _WHEN_UNMASKED = 1, 2
 _X86_64_STOP: Final = bytes.fromhex(
@@ -47,7 +47,7 @@ _X86_64_STOP: Final = bytes.fromhex(
     "488b4140"  # mov rax, [rcx + 64]
     "48334150"  # xor rax, [rcx + 80]
     "48854148"  # test [rcx + 72], rax
-    "750b"  # jnz done
+    "740b"  # jz done
     "48c7412001000000"  # stop: mov qword [rcx + 32], 1
     "ff6118"  # jmp [rcx + 24]
     "c3"  # done: ret
@@ -98,7 +98,7 @@ _AARCH64_STOP: Final = _words(
     0xCA0600A5,  # eor x5, x5, x6
     0xF9402466,  # ldr x6, [x3, #72]
     0xEA0600BF,  # tst x5, x6
-    0x540000A1,  # b.ne done
+    0x540000A0,  # b.eq done
     0xD2800025,  # stop: mov x5, #1
     0xF9001065,  # str x5, [x3, #32]
     0xF9400C65,  # ldr x5, [x3, #24]
@@ -192,10 +192,10 @@ class StopFlag(_NativeHook):
         self._state[_WORD] = self._state[_HAS_STOPPED] = 0
 
     def watch(self, read: int, register: int, mask: int, inverted: int) -> None:
-        """Where the guest masks interrupts: address of uc_reg_read, Unicorn's register, and its bits that mask if they
-        are 1, or 0 for those in `inverted`."""
+        """Where the guest masks interrupts: address of uc_reg_read, Unicorn's register, and its bits that mask, all of
+        them together, if they are 1, or 0 for those in `inverted`."""
         self._state[_READ], self._state[_REGISTER] = read, register
-        self._state[_MASK], self._state[_INVERTED] = mask, inverted
+        self._state[_MASK], self._state[_UNMASKING] = mask, ~inverted & mask
 
     def request_when_unmasked(self) -> None:
         """End the run at a block other than its first before which interrupts are not masked."""
@@ -211,7 +211,7 @@ class StopFlag(_NativeHook):
             return False
         value = ctypes.addressof(state) + 8 * _VALUE
         _READ_FUNCTION(state[_READ])(uc, state[_REGISTER], value)
-        return not (state[_VALUE] ^ state[_INVERTED]) & state[_MASK]
+        return bool((state[_VALUE] ^ state[_UNMASKING]) & state[_MASK])
 
 
 class InstructionCounter(_NativeHook):

@@ -369,7 +369,7 @@ class QilingMachine:
         self._check(status)
 
     def watch_interrupt_mask(self, register: str, mask: int, inverted: int) -> None:
-        """Where the guest masks interrupts: bits of a register that mask when they are 1, those in `inverted` when 0."""
+        """Where the guest masks interrupts: bits of a register that mask when all are 1, those in `inverted` 0."""
         read = ctypes.cast(self._library.uc_reg_read, ctypes.c_void_p).value or 0
         self._stop_flag.watch(read, self.live.number(register), mask, inverted)
 
