@@ -14,6 +14,7 @@ from kinst.runtime.qiling_machine import QilingMachine
 # Physical pages that no guest names: copies of the trampolines, and a page where nothing answers.
 TRAMPOLINE_FRAMES = 1 << 40
 OPEN_BUS = 1 << 41
+_READ, _WRITE = Access.READ, Access.WRITE  # looking a member up costs as much as a comparison
 _READ_WRITE = Permission.READ | Permission.WRITE
 NothingThere = Callable[[int, Access], PageFault | None]
 
@@ -30,6 +31,7 @@ class AddressSpace:
         self._aliases: Sequence[tuple[int, int, int]] = ()
         self._written: set[int] = set()
         self.device_pages: set[int] = set()
+        self.return_page = -1  # `--call`: a page where nothing is, to which the function returns
         self.nothing_there: NothingThere = lambda _address, _access: None
         self.current_pc: Callable[[], int] = lambda: 0
         self.fault: PageFault | None = None
@@ -70,6 +72,8 @@ class AddressSpace:
         return access is Access.FETCH
 
     def _translate(self, address: int, access: Access) -> Translation:
+        if address >> 12 == self.return_page:
+            raise PageFault(address, access, 0)
         for virtual, physical, size in self._aliases:
             if virtual <= address < virtual + size:
                 return Translation(address - virtual + physical, Permission.ALL)
@@ -113,7 +117,10 @@ class AddressSpace:
         first = 4096 - (address & 4095)
         if size > first:
             return self.load(address, first) | self.load(address + first, size - first) << 8 * first
-        return self._memory.load(self.physical(address, Access.READ), size)
+        physical = self._engine.translate(address, _READ)
+        if physical is None:
+            raise self.exact_fault(address, _READ)
+        return self._memory.load(physical, size)
 
     def store(self, address: int, size: int, value: int) -> None:
         """Write virtual memory as the running CPU would."""
@@ -123,7 +130,10 @@ class AddressSpace:
             self.store(address, first, value)
             self.store(address + first, size - first, value >> 8 * first)
             return
-        self._memory.store(self.physical(address, Access.WRITE), size, value)
+        physical = self._engine.translate(address, _WRITE)
+        if physical is None:
+            raise self.exact_fault(address, _WRITE)
+        self._memory.store(physical, size, value)
 
     def fetch(self, address: int, size: int) -> bytes:
         """Read instruction bytes as the running CPU would."""

@@ -96,6 +96,8 @@ def _run(wanted: Wanted, console: Path | None, output: Path | None, *, quiet: bo
                     f"kinst-run: description '{matched.description}' matched {matched.count} probe{plural}", err=True
                 )
         session.run(consumer, with_header=not quiet)
+        if session.result is not None:
+            out.write(f"{wanted.call} = {session.result:#x}\n".encode())
     if session.system.exit_code:
         sys.exit(session.system.exit_code)
 

@@ -12,6 +12,7 @@ from kinst.rewriter.plan import Plan
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.runtime.arch.registry import emulator
 from kinst.runtime.boards.registry import new_board
+from kinst.runtime.call import FunctionCall, find_function, load_for_call, parse_call
 from kinst.runtime.loader import load_image
 from kinst.runtime.providers import dtrace
 from kinst.runtime.providers.dtrace import DtraceProvider
@@ -89,7 +90,11 @@ class Session:
             raise UsageError(f"{wanted.image}: is for {image.facts.name}, and {facts.name} is not")
         self.system = System(facts, new_board(facts.name), wanted.configuration)
         skip = manifest.trampolines[0] if manifest is not None and plan is None else None
-        self.loaded = load_image(image, facts, self.system.memory, skip=skip)
+        self._call = None if wanted.call is None else parse_call(wanted.call)
+        if self._call is None:
+            self.loaded = load_image(image, facts, self.system.memory, skip=skip)
+        else:
+            self.loaded = load_for_call(image, self.system, skip=skip)
         self._dtrace = DtraceProvider()
         self.providers = Providers([self._dtrace])
         self._sites: SiteTable | None = None
@@ -98,6 +103,7 @@ class Session:
             self._add_sites(Patched(manifest, self.loaded, trampolines))
         for provider in installed_providers():
             self.providers.register(provider)
+        self.result: int | None = None  # of `--call`
         self._descriptions = wanted.descriptions or (manifest.options if manifest is not None else ())
 
     def _add_sites(self, patched: Patched) -> None:
@@ -147,13 +153,29 @@ class Session:
         system.after_turn = consumer.flush
         consumer.begin(with_header=with_header and bool(self._descriptions))
         self._fire(dtrace.BEGIN)
-        system.board.start(system, self.loaded)
+        call = self._start()
         try:
             with _interruptible(system):
-                return system.run(None if wanted.timeout is None else int(wanted.timeout * 1e9))
+                end = system.run(None if wanted.timeout is None else int(wanted.timeout * 1e9))
         finally:
             self._fire(dtrace.END)
             consumer.end()
+        if call is not None and end is End.RETURNED:
+            self.result = call.result
+        return end
+
+    def _start(self) -> FunctionCall | None:
+        """Start the board, or prepare the call."""
+        if self._call is None:
+            self.system.board.start(self.system, self.loaded)
+            return None
+        address = find_function(self.loaded.image, self._call.function, self._discovered)
+        return FunctionCall(self.system, self.loaded, self._call, address)
+
+    def _discovered(self) -> dict[str, int]:
+        """Names and addresses of all functions, those without a symbol included."""
+        functions = open_source(Source(self.wanted.image)).program.functions
+        return dict(zip(functions.names, functions.address.tolist(), strict=True))
 
     def _fire(self, identifier: int) -> None:
         frame = self.system.trap.firing.frame

@@ -84,6 +84,8 @@ class System:
         self.exit_code = 0
         self.pristine: Callable[[int, bytes], bytes] = lambda _address, content: content
         self.console_sink: Callable[[bytes], None] = lambda _data: None
+        # `--call`: what to do with events and faults, given the PC, instead of delivering them to the guest.
+        self.on_event: Callable[[Event | PageFault, int], None] | None = None
         self.after_turn: Callable[[], None] = lambda: None
         self.typed = bytearray()
         self._repeated = (0, 0)
@@ -118,7 +120,7 @@ class System:
         port = Port(
             frame=frame,
             read=self.engine.frame.read,
-            write=self.engine.frame.write,
+            writer=self.engine.frame.writer,
             fail=self.engine.fail,
             unclaimed=self._unclaimed,
             take_back=None if self.engine.counter is None else self.engine.counter.take_back,
@@ -345,10 +347,16 @@ class System:
         pc = self.trap.original(pc)
         if pc != before:
             self.engine.set_pc(pc)
+        if self.on_event is not None:
+            self.on_event(event, pc)
+            return
         self._outcome(self.exceptions.event(self.current, event), pc, f"exception {event.number}")
 
     def _page_fault(self, fault: PageFault) -> None:
         pc = self.engine.pc()
+        if self.on_event is not None:
+            self.on_event(fault, pc)
+            return
         self._outcome(self.exceptions.page_fault(self.current, fault), pc, str(fault))
 
     def _outcome(self, outcome: Outcome, pc: int, what: str) -> None:
