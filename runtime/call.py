@@ -118,6 +118,7 @@ def load_for_call(image: Image, system: System, *, skip: int | None = None) -> L
     pages = [(virtual & -PAGE, physical & -PAGE, size + virtual % PAGE) for virtual, physical, size in placed]
     system.space.alias([*pages, (end, end, own)])
     system.space.return_page = (end + own) // PAGE
+    system.space.nothing_there = lambda address, access: PageFault(address, access, 0)
     return loaded
 
 
@@ -182,7 +183,8 @@ class FunctionCall:
             if event.address == self._return_address:
                 self._system.finish(End.RETURNED)
                 return
-            raise MachineError(f"{self._call.text}: at {pc:#x}: {event}: nothing is there")
+            what = f"{event.access.name.lower()} of {event.address:#x}"
+            raise MachineError(f"{self._call.text}: at {pc:#x}: {what}, where nothing is")
         what = f"{event.source.name.lower()} {event.number}"
         raise MachineError(f"{self._call.text}: at {pc:#x}: exception ({what}), which nothing handles")
 
