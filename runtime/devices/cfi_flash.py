@@ -6,6 +6,7 @@ interface) and Intel's data sheet 290667 (28F640J3). Operations are done at once
 
 from dataclasses import dataclass, field
 from enum import Enum
+from mmap import mmap
 from typing import Final
 
 _READY: Final = 0x80
@@ -57,13 +58,13 @@ class CfiFlash:
     """One bank of `size` bytes, a multiple of the 256 KiB that it erases at a time."""
 
     size: int
-    content: bytearray = field(init=False)
+    content: mmap = field(init=False)  # pages cost nothing until they are used
     _mode: _Mode = field(default=_Mode.ARRAY, init=False)
     _table: bytes = field(init=False)
     _left: int = field(default=0, init=False)  # words of the write buffer still to come
 
     def __post_init__(self) -> None:
-        self.content = bytearray(self.size)
+        self.content = mmap(-1, self.size)
         self._table = _query_table(self.size)
 
     def read(self, offset: int, size: int) -> int:
