@@ -112,7 +112,7 @@ def load_for_call(image: Image, system: System, *, skip: int | None = None) -> L
     system.memory.add_ram(_ARENA, end + own - _ARENA)
     for segment, (_, physical, _) in zip(segments, placed, strict=True):
         content = image.data[segment.offset : segment.offset + segment.file_size]
-        system.memory.write(physical, memoryview(content))
+        system.memory.write(physical, content.data)
     loaded = Loaded(image, 0, image.entry, tuple(placed))
     _relocate(loaded, system)
     pages = [(virtual & -PAGE, physical & -PAGE, size + virtual % PAGE) for virtual, physical, size in placed]
@@ -146,8 +146,7 @@ class FunctionCall:
         for name, value in _STARTED[system.arch.name].items():
             registers.set(name, value)
         for name, symbol in _FIXED.get(system.arch.name, {}).items():
-            value = loaded.image.symbols.address_of(symbol)
-            registers.set(name, value or 0)
+            registers.set(name, loaded.image.symbols.address_of(symbol) or 0)
         self._pass_arguments([self._word(argument) for argument in call.arguments])
         registers.set(system.arch.registers[system.arch.pc], address)
         system.on_event = self._deal_with

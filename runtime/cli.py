@@ -85,7 +85,7 @@ def _run(wanted: Wanted, console: Path | None, output: Path | None, *, quiet: bo
     session = Session(wanted)
     with ExitStack() as files:
         out: BinaryIO = sys.stdout.buffer if output is None else files.enter_context(output.open("ab"))
-        to = None if console is None else files.enter_context(console.open("wb"))
+        to: BinaryIO | None = None if console is None else files.enter_context(console.open("wb"))
         if output is not None and to is None:
             to = sys.stdout.buffer  # -o takes the output, not the guest's console
         consumer = TextConsumer(out, to, session.providers.probe)

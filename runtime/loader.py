@@ -76,4 +76,4 @@ def _load_segment(
             f"of {facts.name}, which begins at {facts.ram_base:#x}: try another --memory or --machine"
         )
     content = image.data[segment.offset : segment.offset + segment.file_size]
-    memory.write(physical, memoryview(content))
+    memory.write(physical, content.data)

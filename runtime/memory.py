@@ -2,11 +2,13 @@
 
 import mmap
 from dataclasses import dataclass
+from typing import Final
 
 from kinst.runtime.qiling_machine import QilingMachine
 from kinst.targets.errors import MachineError
 
 PAGE = 4096
+_WORD: Final = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,8 @@ class PhysicalMemory:
     def __init__(self, engine: QilingMachine) -> None:
         self._engine = engine
         self.regions: list[Region] = []
+        # The first region is the RAM of the board, where stacks are: the trap path uses words of it all the time.
+        self._base, self._size, self._words = 0, 0, memoryview(b"").cast("Q")
         self.code_pages: set[int] = set()  # physical page numbers that instructions were fetched from
         self.is_code_stale = False  # code that may be translated already was changed: translate anew before running
 
@@ -41,6 +45,8 @@ class PhysicalMemory:
         buffer = mmap.mmap(-1, size)
         self._engine.map_memory(address, buffer)
         self.regions.append(Region(address, size, memoryview(buffer)))
+        if len(self.regions) == 1:
+            self._base, self._size, self._words = address, size, memoryview(buffer).cast("Q")
 
     def find(self, address: int, size: int = 1) -> Region | None:
         """The region that holds [address, address + size)."""
@@ -65,21 +71,26 @@ class PhysicalMemory:
 
     def load(self, address: int, size: int) -> int:
         """A little-endian word."""
-        region = self.regions[0]
-        start = address - region.base
-        if start < 0 or start + size > region.size:
-            region = self._region(address, size)
-            start = address - region.base
-        return int.from_bytes(region.view[start : start + size], "little")
+        start = address - self._base
+        if not start & 7 and 0 <= start < self._size:
+            if size == 8:
+                return self._words[start >> 3]
+            if size == 16:
+                return self._words[start >> 3] | self._words[(start >> 3) + 1] << 64
+        return int.from_bytes(self.read(address, size), "little")
 
     def store(self, address: int, size: int, value: int) -> None:
         """Store a little-endian word of data."""
-        region = self.regions[0]
-        start = address - region.base
-        if start < 0 or start + size > region.size:
+        start = address - self._base
+        if size == 8 and not start & 7 and 0 <= start < self._size:
+            self._words[start >> 3] = value & _WORD
+        elif size == 16 and not start & 7 and 0 <= start < self._size - 8:
+            self._words[start >> 3] = value & _WORD
+            self._words[(start >> 3) + 1] = value >> 64 & _WORD
+        else:
             region = self._region(address, size)
             start = address - region.base
-        region.view[start : start + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+            region.view[start : start + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
         if address >> 12 in self.code_pages:
             self.is_code_stale = True
 

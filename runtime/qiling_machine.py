@@ -6,12 +6,12 @@ numbers: an exception number, a missed translation, a port access; what they mea
 """
 
 import ctypes
-from collections.abc import Callable, Mapping, MutableSequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
 from types import ModuleType
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import unicorn.arm64_const
 import unicorn.riscv_const
@@ -25,9 +25,11 @@ from kinst.runtime import amd64_words
 from kinst.runtime.native_hooks import InstructionCounter, StopFlag
 from kinst.runtime.paging.walker import Access
 from kinst.runtime.register_file import RegisterFile
+from kinst.runtime.register_frame import RegisterFrame
 from kinst.runtime.state_words import StateWords, first_word
 
 _Handle = ctypes.c_void_p
+_Result = TypeVar("_Result")
 _INTERRUPT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, _Handle)
 _TLB_FILL = ctypes.CFUNCTYPE(
     ctypes.c_bool, _Handle, ctypes.c_uint64, ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), _Handle
@@ -46,11 +48,6 @@ _ACCESS: Final = {
     const.UC_MEM_WRITE: Access.WRITE,
     const.UC_MEM_FETCH: Access.FETCH,
 }
-_PROTECTION: Final = (
-    const.UC_PROT_READ,
-    const.UC_PROT_WRITE,
-    const.UC_PROT_EXEC,
-)  # by Access; a dict hashes enums slowly
 # Where a fetch is sure to fail, so that the fault's address can be recognised in Unicorn's own state.
 _CANARY: Final = 0x5AA5_1234_5678_9AB0
 
@@ -115,32 +112,9 @@ def _library() -> ctypes.CDLL:
     """The loaded library with prototypes of our own: the binding's check types at every call."""
     library = ctypes.CDLL(uclib._name)
     library.uc_emu_start.argtypes = (_Handle, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t)
-    library.uc_vmem_translate.argtypes = (_Handle, ctypes.c_uint64, ctypes.c_int, _Handle)
     library.uc_strerror.restype = ctypes.c_char_p
     library.uc_context_size.restype = ctypes.c_size_t
     return library
-
-
-class Frame:
-    """The trap frame of the running CPU: all its registers in one read, single ones written back.
-
-    `regs` is in the order of `ArchFacts.registers`; `read()` fills it; `write[i]()` writes `regs[i]` back.
-    """
-
-    def __init__(self, library: ctypes.CDLL, handle: ctypes.c_void_p, numbers: list[int]) -> None:
-        count = len(numbers)
-        self._values = (ctypes.c_uint64 * count)()
-        base = ctypes.addressof(self._values)
-        self._numbers = (ctypes.c_int * count)(*numbers)
-        self._pointers = (ctypes.c_void_p * count)(*range(base, base + 8 * count, 8))
-        self.regs: MutableSequence[int] = memoryview(self._values).cast("B").cast("Q")  # type: ignore[assignment]
-        self.read: Callable[[], int] = partial(
-            library.uc_reg_read_batch, handle, self._numbers, self._pointers, ctypes.c_int(count)
-        )
-        self.write: tuple[Callable[[], int], ...] = tuple(
-            partial(library.uc_reg_write, handle, ctypes.c_int(number), ctypes.c_void_p(base + 8 * index))
-            for index, number in enumerate(numbers)
-        )
 
 
 class QilingMachine:
@@ -171,13 +145,18 @@ class QilingMachine:
         self._scratch = self.save()
         self._first_word = 0
         self._translated = ctypes.c_uint64()
-        self._translated_at = ctypes.addressof(self._translated)
-        self._vmem_translate = self._library.uc_vmem_translate
+        self._virtual = ctypes.c_uint64()
+        at = ctypes.c_void_p(ctypes.addressof(self._translated))
+        self._translate = tuple(  # by Access; bound once, since the trap path needs it at every push
+            partial(self._library["uc_vmem_translate"], self._handle, self._virtual, ctypes.c_int(protection), at)
+            for protection in (const.UC_PROT_READ, const.UC_PROT_WRITE, const.UC_PROT_EXEC)
+        )
         self.interrupt_bias = self._target.interrupt_bias
         self.error = ""
         self.counter: InstructionCounter | None = None
         self.live = self._register_file(self._handle, "uc_reg_read", "uc_reg_write")
-        self.frame = Frame(self._library, self._handle, [self.live.number(name) for name in registers])
+        self.frame = RegisterFrame(self._library, self._handle, [self.live.number(name) for name in registers])
+        self._write_pc = self.frame.writer((pc,))
         self._pc_value = ctypes.c_uint64()
         self._read_pc = partial(
             self._library.uc_reg_read,
@@ -288,7 +267,7 @@ class QilingMachine:
         self._hook(const.UC_HOOK_INSN, _SYSTEM(move_from), ctypes.c_int(constants.UC_ARM64_INS_MRS))
         self._hook(const.UC_HOOK_INSN, _SYSTEM(move_to), ctypes.c_int(constants.UC_ARM64_INS_MSR))
 
-    def _guarded(self, default: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _guarded(self, default: _Result, function: Callable[..., _Result], *arguments: object) -> _Result:
         """ctypes swallows what a callback raises; keep it and stop, so that `run` can raise it."""
         try:
             return function(*arguments)
@@ -333,8 +312,8 @@ class QilingMachine:
 
     def translate(self, address: int, access: Access) -> int | None:
         """The physical address for an access by the running CPU, through its TLB; None: a fault."""
-        failed = self._vmem_translate(self._handle, address, _PROTECTION[access], self._translated_at)
-        return None if failed else self._translated.value
+        self._virtual.value = address
+        return None if self._translate[access]() else self._translated.value
 
     def flush_tlb(self) -> None:
         """Forget all translations; also the running CPU's, inside callbacks too."""
@@ -419,7 +398,7 @@ class QilingMachine:
     def set_pc(self, address: int) -> None:
         """Go on elsewhere."""
         self.frame.regs[self._pc] = address
-        self.frame.write[self._pc]()
+        self._write_pc()
 
     @property
     def fault(self) -> tuple[int, Access]:

@@ -1,14 +1,16 @@
 """A breakpoint where the manifest has no site -> the site it is a copy of, in an image that moved its own text.
 
 U-Boot copies itself to the top of RAM, breakpoints and all; kernels run their first code at physical addresses. The
-bytes around the breakpoint are looked for in the image's text as it was loaded; if they occur once, the code there is
-a copy, and all of its sites are known by their distance.
+bytes around the breakpoint are compared with those around every site, as the image was loaded and without the words
+that relocations change. If they agree with one, the code there is a copy, and all its sites are known by their distance.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinst.runtime.exceptions.exception_model import ExceptionModel
 from kinst.runtime.loader import Loaded
@@ -18,8 +20,11 @@ from kinst.runtime.trap import Hit, TrapPath
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf_header import PT_LOAD
 from kinst.targets.errors import MachineError
+from kinst.targets.image import Image
+from kinst.targets.sections import Segment
 
-_CONTEXT: Final = 32  # bytes on either side that must agree
+_REACHES: Final = (32, 1 << 8, 1 << 11, 1 << 14, 1 << 17)  # bytes on either side that must agree
+_PAGE: Final = 4096
 Fetch = Callable[[int, int], bytes]
 
 
@@ -38,13 +43,13 @@ class RelocatedCopies:
         self._has_return_breakpoint = arch.link_register is not None
         self._shortest = min(model.armed)
         self._distances: list[int] = [loaded.bias]
-        self._texts: list[tuple[int, bytes]] = []
-        self._unknown: set[bytes] = set()
+        self._texts: list[_Text] = []
+        self._unknown: set[int] = set()
 
     def claim(self, pc: int) -> Hit | None:
         """What to do at a breakpoint at `pc`; None: it is the guest's own."""
-        for distance in self._distances:
-            hit = self._hit(pc, distance)
+        for known in self._distances:
+            hit = self._hit(pc, known)
             if hit is not None:
                 return hit
         distance = self._find(pc)
@@ -69,21 +74,63 @@ class RelocatedCopies:
             armed = self._model.armed[self._shortest]
             if self._fetch(pc, len(armed)) != armed:
                 return None  # not what a site is armed with: the guest's own
-            content = self._fetch(pc - _CONTEXT, 2 * _CONTEXT)
         except PageFault:
             return None
-        if content in self._unknown:
+        if pc in self._unknown:
             return None
-        found = [
-            base + at + _CONTEXT for base, text in self._loaded_texts() for at in _occurrences(text, content, limit=2)
-        ]
-        if len(found) != 1 or self._sites.row_at(found[0]) is None:
-            self._unknown.add(content)
+        link = self._link_address(pc)
+        if link is None or self._sites.row_at(link) is None:
+            self._unknown.add(pc)
             return None
-        return pc - found[0]
+        return pc - link
 
-    def _loaded_texts(self) -> list[tuple[int, bytes]]:
-        """(link address, armed bytes) of the segments that hold sites."""
+    def _link_address(self, pc: int) -> int | None:
+        """The only site that the code around `pc` can be a copy of. Images move by whole pages, nearly always."""
+        addresses = self._sites.manifest.sites["address"][self._sites.is_armed]
+        in_page = np.uint64(pc % _PAGE)
+        for candidates in (addresses[addresses % np.uint64(_PAGE) == in_page], addresses):
+            found = self._narrowed(pc, candidates)
+            if found is not None:
+                return found
+        return None
+
+    def _narrowed(self, pc: int, candidates: NDArray[np.uint64]) -> int | None:
+        """The one candidate whose surroundings agree. Where every instruction is probed the code looks the same nearly
+        everywhere: then more and more of it is compared."""
+        for reach in _REACHES:
+            before = np.frombuffer(self._bytes_before(pc, reach), np.uint8)
+            around = np.concatenate([before, np.frombuffer(self._bytes_after(pc, reach), np.uint8)])
+            parts = [text.matching(candidates, around, len(before)) for text in self._loaded_texts()]
+            candidates = np.concatenate(parts)
+            if len(candidates) < 2:
+                return int(candidates[0]) if len(candidates) else None
+        return None
+
+    def _bytes_after(self, pc: int, reach: int) -> bytes:
+        """Bytes from `pc` on, as far as there is memory."""
+        parts, at = [], pc
+        try:
+            while at < pc + reach:
+                size = min(pc + reach, (at | _PAGE - 1) + 1) - at
+                parts.append(self._fetch(at, size))
+                at += size
+        except PageFault:
+            pass
+        return b"".join(parts)
+
+    def _bytes_before(self, pc: int, reach: int) -> bytes:
+        parts, end = [], pc
+        try:
+            while end > pc - reach:
+                start = max(pc - reach, (end - 1) & -_PAGE)
+                parts.append(self._fetch(start, end - start))
+                end = start
+        except PageFault:
+            pass
+        return b"".join(reversed(parts))
+
+    def _loaded_texts(self) -> list["_Text"]:
+        """The segments that hold sites, as they were loaded and armed."""
         if not self._texts:
             image, addresses = self._loaded.image, self._sites.manifest.sites["address"]
             for segment in image.segments:
@@ -91,14 +138,36 @@ class RelocatedCopies:
                 if segment.kind == PT_LOAD and inside.any():
                     content = image.data[segment.offset : segment.offset + segment.file_size].copy()
                     self._sites.show_armed(segment.address, content)
-                    self._texts.append((segment.address, content.tobytes()))
+                    self._texts.append(_Text(segment.address, content, _written(image, segment)))
         return self._texts
 
 
-def _occurrences(text: bytes, content: bytes, limit: int) -> list[int]:
-    found: list[int] = []
-    at = text.find(content)
-    while at >= 0 and len(found) < limit:
-        found.append(at)
-        at = text.find(content, at + 1)
-    return found
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """Bytes from a link address on; `is_written`: those that relocations change when the image moves."""
+
+    address: int
+    content: NDArray[np.uint8]
+    is_written: NDArray[np.bool_]
+
+    def matching(self, candidates: NDArray[np.uint64], around: NDArray[np.uint8], before: int) -> NDArray[np.uint64]:
+        """The candidates that `around` agrees with, its byte number `before` being the candidate's first."""
+        inside = candidates[candidates - np.uint64(self.address) < np.uint64(len(self.content))]
+        starts = (inside - np.uint64(self.address)).astype(np.int64) - before
+        agrees = [self._agrees(start, around) for start in starts.tolist()]
+        return inside[np.array(agrees, np.bool_)]
+
+    def _agrees(self, start: int, around: NDArray[np.uint8]) -> bool:
+        cut = max(0, -start)  # what lies before the segment may be anything
+        mine = slice(start + cut, start + len(around))
+        theirs = around[cut : cut + len(self.content[mine])]
+        return bool(((self.content[mine] == theirs) | self.is_written[mine]).all())
+
+
+def _written(image: Image, segment: Segment) -> NDArray[np.bool_]:
+    is_written = np.zeros(segment.file_size, np.bool_)
+    for address, size in image.relocated.tolist():
+        start = address - segment.address
+        if -size < start < segment.file_size:
+            is_written[max(0, start) : start + size] = True
+    return is_written

@@ -89,7 +89,7 @@ class Port:
 
     frame: TrapFrame
     read: Callable[[], int]  # fill frame.regs
-    write: Sequence[Callable[[], int]]  # write one register of frame.regs back
+    writer: Callable[[Sequence[int]], Callable[[], int]]  # registers of frame.regs -> what writes them back at once
     fail: Callable[[BaseException], None]
     unclaimed: Callable[[int], None]  # an event that is no probe's, by Unicorn's number
     take_back: Callable[[], None] | None  # the breakpoint was counted as an instruction, and its displaced one will be
@@ -193,7 +193,7 @@ class TrapPath:
     def _fault(self, fault: PageFault) -> None:
         regs, index = self._port.frame.regs, self._arch.pc
         regs[index] = self.firing.site
-        self._port.write[index]()
+        self._port.writer((index,))()
         self._port.fault(fault)
 
     def _hit(self, site: Site) -> Hit:
@@ -206,7 +206,7 @@ class TrapPath:
     def _emulated(self, site: Site, emulation: Emulation) -> Hit:
         firing, frame, enablings = self.firing, self._port.frame, site.enablings
         regs, pc_index, run = frame.regs, self._arch.pc, emulation.run
-        write_back = self._writers(emulation)
+        write_back = self._writer(emulation)
 
         def hit(pc: int) -> None:
             regs[pc_index] = firing.site = pc
@@ -214,8 +214,7 @@ class TrapPath:
                 firing.enabling = enabling
                 enabling.action(firing)
             run(frame)
-            for write in write_back:
-                write()
+            write_back()
 
         return hit
 
@@ -223,7 +222,7 @@ class TrapPath:
         """A conditional return site: whether it returns is known once the instruction was computed, but the probe
         sees the state before it."""
         firing, frame, regs, pc_index = self.firing, self._port.frame, self._port.frame.regs, self._arch.pc
-        write_back = self._writers(emulation)
+        write_back = self._writer(emulation)
         changed = (*emulation.writes, pc_index)
 
         def hit(pc: int) -> None:
@@ -241,14 +240,13 @@ class TrapPath:
                     enabling.action(firing)
             for index, value in zip(changed, after, strict=True):
                 regs[index] = value
-            for write in write_back:
-                write()
+            write_back()
 
         return hit
 
     def _copied(self, site: Site) -> Hit:
         firing, regs, pc_index, enablings = self.firing, self._port.frame.regs, self._arch.pc, site.enablings
-        write_pc, slot, size = self._port.write[self._arch.pc], site.trampoline, site.size
+        write_pc, slot, size = self._port.writer((self._arch.pc,)), site.trampoline, site.size
         has_state, take_back = self._has_return_breakpoint, self._port.take_back
 
         def hit(pc: int) -> None:
@@ -267,7 +265,7 @@ class TrapPath:
 
     def _done(self, slot: int) -> Hit:
         """The second breakpoint: the displaced instruction was executed."""
-        regs, pc_index, write_pc = self._port.frame.regs, self._arch.pc, self._port.write[self._arch.pc]
+        regs, pc_index, write_pc = self._port.frame.regs, self._arch.pc, self._port.writer((self._arch.pc,))
 
         def hit(_pc: int) -> None:
             fired = self.fired
@@ -278,5 +276,5 @@ class TrapPath:
 
         return hit
 
-    def _writers(self, emulation: Emulation) -> tuple[Callable[[], int], ...]:
-        return tuple(self._port.write[index] for index in (*emulation.writes, self._arch.pc))
+    def _writer(self, emulation: Emulation) -> Callable[[], int]:
+        return self._port.writer((*emulation.writes, self._arch.pc))

@@ -87,7 +87,7 @@ _REASON_TEXT = {
     Reason.UNSUPPORTED: "not supported",
     Reason.PADDING: "padding between functions, never executed",
     Reason.AUTHENTICATED: "authenticates a pointer with keys that only the CPU holds",
-    Reason.UNSEEN_TAIL_CALL: "a conditional or indirect jump that runs in its trampoline: whether it returns is not seen",
+    Reason.UNSEEN_TAIL_CALL: "a conditional or indirect jump in a trampoline: whether it returns is not seen",
     Reason.OTHER_MODE: "16- or 32-bit code: the processor is not in 64-bit mode here",
 }
 
@@ -96,8 +96,9 @@ _REASON_TEXT = {
 class Instructions:
     """Columns of the same length, in address order within each function.
 
-    `target` is the destination of a direct flow, or the address read by a PC-relative load (flow NEXT); 0 where there is
-    none. `function` is the row of the function (of the ranges given to the dissector). `kind` is the machine's own `Kind`.
+    `target` is the destination of a direct flow, or the address read by a PC-relative load (flow NEXT); 0 where there
+    is none. `function` is the row of the function (of the ranges given to the dissector). `kind` is the machine's own
+    `Kind`.
     """
 
     address: NDArray[np.uint64]
@@ -121,6 +122,4 @@ class Instructions:
         fresh = rows & (self.verdict != Verdict.REFUSE)
         verdict, reasons = self.verdict.copy(), self.reason.copy()
         verdict[fresh], reasons[fresh] = Verdict.REFUSE, reason
-        return Instructions(
-            self.address, self.target, self.function, self.size, self.kind, self.flow, verdict, reasons
-        )
+        return Instructions(self.address, self.target, self.function, self.size, self.kind, self.flow, verdict, reasons)

@@ -40,9 +40,7 @@ class Dissector(Protocol):
         """
         ...
 
-    def trampolines(
-        self, sites: Instructions, original: NDArray[np.uint8], slots: NDArray[np.uint64]
-    ) -> Trampolines:
+    def trampolines(self, sites: Instructions, original: NDArray[np.uint8], slots: NDArray[np.uint64]) -> Trampolines:
         """Code of the trampolines of `sites`, to live at the addresses `slots`.
 
         Args:

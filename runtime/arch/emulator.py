@@ -10,9 +10,9 @@ from kinst.targets.arch.facts import ArchFacts
 class Frame(Protocol):
     """The state of one CPU at a trap, as an emulated instruction sees it.
 
-    `regs` holds one unsigned 64-bit word a register in the order of `ArchFacts.registers`; what is stored must be masked
-    to 64 bits. Memory is guest virtual memory of the interrupted context, little-endian; an access the guest may not
-    make raises `GuestFault`, so an effect touches memory before it changes any register.
+    `regs` holds one unsigned 64-bit word a register in the order of `ArchFacts.registers`; what is stored must be
+    masked to 64 bits. Memory is guest virtual memory of the interrupted context, little-endian; an access the guest may
+    not make raises `PageFault`, so an effect touches memory before it changes any register.
     """
 
     regs: MutableSequence[int]
@@ -30,21 +30,12 @@ class Frame(Protocol):
         ...
 
 
-class GuestFault(Exception):
-    """An emulated access faulted; the machine delivers it to the guest at the site's address."""
-
-    def __init__(self, address: int, access: str) -> None:
-        super().__init__(f"{access} at {address:#x}")
-        self.address = address
-        self.access = access  # "read" | "write" | "fetch"
-
-
 @dataclass(frozen=True, slots=True)
 class Emulation:
     """A displaced instruction's effect, made once for a site and run at every hit.
 
-    `run` changes `frame.regs` (the PC always) and memory. `writes` lists the frame indexes it may change besides the PC,
-    so that only these are written back. PC-relative results are computed from `frame.regs[pc]`, never from the link
+    `run` changes `frame.regs` (the PC always) and memory. `writes` lists the frame indexes it may change besides the
+    PC, so that only these are written back. PC-relative results are computed from `frame.regs[pc]`, never from the link
     address: a relocated copy of the image runs the same emulation.
     """
 

@@ -74,9 +74,9 @@ class ExceptionModel(Protocol):
 
     @property
     def interrupt_mask(self) -> tuple[str, int, int] | None:
-        """Where the guest masks interrupts, so that a pending one is taken as soon as they are unmasked: a register, its
-        bits that mask all interrupts when they are 1, and those of them that do when they are 0. None: Unicorn looks
-        for interrupts by itself."""
+        """Where the guest masks interrupts, so that a pending one is taken as soon as they are unmasked: a register,
+        its bits that mask all interrupts when they are 1, and those of them that do when they are 0. None: Unicorn
+        looks for interrupts by itself."""
         ...
 
     @property

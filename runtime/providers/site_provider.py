@@ -41,7 +41,8 @@ class SiteProvider:
         """The function is at the address, or the instruction is (0x... in the function field means either)."""
         probes = self._manifest.probes[rows]
         start = self._manifest.functions["address"][probes["function"]]
-        return (start == address) | (start + probes["offset"] == address)
+        found: NDArray[np.bool_] = (start == address) | (start + probes["offset"] == address)
+        return found
 
     def _has_name(self, rows: NDArray[np.intp], pattern: ProbeName) -> NDArray[np.bool_]:
         probes = self._manifest.probes[rows]

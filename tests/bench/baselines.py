@@ -1,7 +1,7 @@
 """What a user of Qiling would otherwise write: the same workload and the same record, with Qiling's own hooks.
 
-The record of a hit is (probe number, PC, first two arguments), appended to a list, as in ours. Registers are read as
-Qiling's documentation reads them, as attributes of `ql.arch.regs`.
+The record of a hit is what dtrace_probe() is given: the probe and arg0 to arg4, appended to a list, as in ours.
+Registers are read as Qiling's documentation reads them, as attributes of `ql.arch.regs`.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ STACK = 0x200000  # from the link address
 STOP = 0x210000
 MASK = (1 << 64) - 1
 
-Record = tuple[int, int, int, int]
+Record = tuple[int, int, int, int, int, int]
 
 
 class QilingRun:
@@ -42,12 +42,7 @@ class QilingRun:
         )
         self.ql.mem.map(workload.base + IMAGE_SIZE, 0x20000)
         self.ql.mem.write(workload.table, workload.pointers(functions))
-        names = {
-            "amd64": ("rdi", "rsi", "rdx", "rsp"),
-            "arm64": ("x0", "x1", "x2", "sp"),
-            "riscv64": ("a0", "a1", "a2", "sp"),
-        }
-        self.arguments, self.stack = names[workload.arch][:3], names[workload.arch][3]
+        self.arguments, self.stack = _REGISTERS[workload.arch]
         self.link = {"amd64": None, "arm64": "x30", "riscv64": "ra"}[workload.arch]
 
     def run(self, count: int, rounds: int) -> None:
@@ -60,25 +55,41 @@ class QilingRun:
         else:
             registers.write(self.link, base + STOP)
         registers.write(self.stack, stack)
-        for name, value in zip(self.arguments, (self.workload.table, count, rounds), strict=True):
+        for name, value in zip(self.arguments, (self.workload.table, count, rounds), strict=False):
             registers.write(name, value)
         self.ql.emu_start(base, base + STOP)
 
+    def _recorder(self) -> Callable[[int], None]:
+        registers, append = self.ql.arch.regs, self.records.append
+        a, b, c, d, e = self.arguments
+
+        def record(number: int) -> None:
+            append(
+                (
+                    number,
+                    getattr(registers, a),
+                    getattr(registers, b),
+                    getattr(registers, c),
+                    getattr(registers, d),
+                    getattr(registers, e),
+                )
+            )
+
+        return record
+
     def hook_addresses(self, count: int) -> None:
         """One `hook_address` on the entry of each of the first `count` functions."""
-        registers = self.ql.arch.regs
-        first, second = self.arguments[:2]
+        record = self._recorder()
 
         def fired(ql: Qiling, number: int) -> None:
-            self.records.append((number, registers.arch_pc, getattr(registers, first), getattr(registers, second)))
+            record(number)
 
         for number in range(count):
             self.ql.hook_address(fired, self.workload.function_address(number), user_data=number)
 
     def hook_breakpoints(self, count: int) -> None:
         """Breakpoints at the entries and one `hook_intr`, which carries out the displaced instruction."""
-        registers, memory = self.ql.arch.regs, self.ql.mem
-        first, second = self.arguments[:2]
+        registers, memory, record = self.ql.arch.regs, self.ql.mem, self._recorder()
         numbers = {self.workload.function_address(number): number for number in range(count)}
         opcode, bias = _BREAKPOINTS[self.workload.arch]
         for address in numbers:
@@ -87,10 +98,17 @@ class QilingRun:
 
         def fired(ql: Qiling, intno: int) -> None:
             address = registers.arch_pc - bias
-            self.records.append((numbers[address], address, getattr(registers, first), getattr(registers, second)))
+            record(numbers[address])
             registers.arch_pc = displaced(ql, address)
 
         self.ql.hook_intr(fired)
+
+
+_REGISTERS = {
+    "amd64": (("rdi", "rsi", "rdx", "rcx", "r8"), "rsp"),
+    "arm64": (("x0", "x1", "x2", "x3", "x4"), "sp"),
+    "riscv64": (("a0", "a1", "a2", "a3", "a4"), "sp"),
+}
 
 
 def _push_rbp(ql: Qiling, address: int) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass, field
 
-from kinst.runtime.arch.emulator import GuestFault
+from kinst.runtime.paging.walker import Access, PageFault
 from tests.vectors.rows import MEMORY_SIZE, memory_byte
 
 
@@ -42,7 +42,7 @@ class FaultingFrame(RecordedFrame):
     """A guest that may touch no memory."""
 
     def load(self, address: int, size: int) -> int:
-        raise GuestFault(address, "read")
+        raise PageFault(address, Access.READ, 0)
 
     def store(self, address: int, size: int, value: int) -> None:
-        raise GuestFault(address, "write")
+        raise PageFault(address, Access.WRITE, 0)

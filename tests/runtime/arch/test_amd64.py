@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kinst.rewriter.arch.amd64 import DISSECTOR
 from kinst.rewriter.disassemble import disassemble
 from kinst.runtime.arch.amd64 import EMULATOR
-from kinst.runtime.arch.emulator import GuestFault
+from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.arch.amd64 import AMD64, RFLAGS, RIP, RSP, Kind
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Flow, Instructions, Verdict
@@ -112,11 +112,11 @@ class Faulting(Memory):
 
     def load(self, address: int, size: int) -> int:
         if not self.readable:
-            raise GuestFault(address, "read")
+            raise PageFault(address, Access.READ, 0)
         return super().load(address, size)
 
     def store(self, address: int, size: int, value: int) -> None:
-        raise GuestFault(address, "write")
+        raise PageFault(address, Access.WRITE, 0)
 
 
 @pytest.mark.parametrize("vector", [vector for vector in EMULATED if "q" in vector.effect], ids=str)
@@ -130,7 +130,7 @@ def test_a_fault_leaves_the_frame_as_it_was(vector: Vector, readable: bool) -> N
         assert tuple(frame.regs) != state.regs
         return
 
-    with pytest.raises(GuestFault):
+    with pytest.raises(PageFault):
         EMULATOR.emulation(vector.kind, vector.code).run(frame)
     assert tuple(frame.regs) == state.regs
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from kinst.rewriter.arch.arm64 import DISSECTOR, TABLE
 from kinst.runtime.arch.arm64 import EMULATOR
-from kinst.runtime.arch.emulator import GuestFault
+from kinst.runtime.paging.walker import PageFault
 from kinst.targets.arch.arm64 import ARM64, PC, PSTATE, SP, Kind
 from kinst.targets.instruction import Verdict
 from tests.runtime.arch.risc_properties import (
@@ -83,7 +83,7 @@ def test_every_emulated_kind_of_the_table_has_an_effect() -> None:
 def test_a_fault_leaves_the_registers_alone(row: rows.Row) -> None:
     frame = FaultingFrame(start(0))
 
-    with pytest.raises(GuestFault):
+    with pytest.raises(PageFault):
         EMULATOR.emulation(row.kind, row.code).run(frame)
 
     assert frame.regs == start(0)

@@ -3,8 +3,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kinst.rewriter.arch.riscv64 import COMPRESSED, DISSECTOR, TABLE
-from kinst.runtime.arch.emulator import GuestFault
 from kinst.runtime.arch.riscv64 import EMULATOR
+from kinst.runtime.paging.walker import PageFault
 from kinst.targets.arch.riscv64 import PC, RISCV64, Kind
 from kinst.targets.instruction import Verdict
 from tests.runtime.arch.risc_properties import (
@@ -70,7 +70,7 @@ def test_every_emulated_kind_of_the_table_has_an_effect() -> None:
 def test_a_fault_leaves_the_registers_alone(row: rows.Row) -> None:
     frame = FaultingFrame(start())
 
-    with pytest.raises(GuestFault):
+    with pytest.raises(PageFault):
         EMULATOR.emulation(row.kind, row.code).run(frame)
 
     assert frame.regs == start()

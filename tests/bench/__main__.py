@@ -1,0 +1,117 @@
+"""``poe bench``: what a probe hit and a plain call cost, beside Qiling's own hooks in the same run, as ratios.
+
+Runs of all ways are interleaved, and medians compared: this is the only thing that holds on a noisy machine. Times are
+nanoseconds. A hit's cost is what it adds to the plain call of the same machine.
+
+Each row says how many probes are enabled and how many functions are called in turn. With 10,000 functions called in
+turn every call, plain or probed, misses Unicorn's cache of jump targets, and that shows in all columns.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.bench.baselines import QilingRun
+from tests.bench.ours import OurRun
+from tests.bench.workload import WORKLOADS, Workload
+
+FUNCTIONS = 10_000
+ROWS = ((1, 1), (100, 100), (10_000, 100), (10_000, 10_000))  # probes enabled, functions called
+REPEATS = 7
+HITS = 20_000
+CALLS = 400_000
+Run = OurRun | QilingRun
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to do it, ready to run: `calls` calls, of `functions` functions in turn."""
+
+    name: str
+    run: Run
+    functions: int
+    calls: int
+
+    def seconds_per_call(self) -> float:
+        """Time one run. The records of each run are checked: a way that misses hits is not a way."""
+        rounds = max(1, self.calls // self.functions)
+        self.run.records.clear()
+        start = time.perf_counter()
+        self.run.run(self.functions, rounds)
+        spent = time.perf_counter() - start
+        expected = 0 if self.name.startswith("plain") else self.functions * rounds
+        if len(self.run.records) != expected:
+            raise AssertionError(f"{self.name}: {len(self.run.records)} records, not {expected}")
+        return spent / (self.functions * rounds)
+
+
+def measured(ways: list[Way]) -> dict[str, float]:
+    """Median nanoseconds a call of each way, the runs interleaved. The first round translates and is not counted."""
+    times: dict[str, list[float]] = {way.name: [] for way in ways}
+    for repeat in range(REPEATS + 1):
+        for way in ways:
+            spent = way.seconds_per_call()
+            if repeat:
+                times[way.name].append(spent * 1e9)
+    return {name: statistics.median(spent) for name, spent in times.items()}
+
+
+def entries(count: int) -> str:
+    """The description of the entries of the first `count` functions (a power of ten)."""
+    return (
+        "fbt::f" + {1: "0", 100: "[0-9],fbt::f[1-9][0-9]", 10_000: "[0-9]*"}[count].replace(",", ":entry,") + ":entry"
+    )
+
+
+def hooked(workload: Workload, count: int, hook: Callable[[QilingRun, int], None]) -> QilingRun:
+    """A Qiling machine with hooks on the first `count` functions."""
+    run = QilingRun(workload, FUNCTIONS)
+    hook(run, count)
+    return run
+
+
+def bench(workload: Workload, probes: int, called: int) -> dict[str, float]:
+    """Nanoseconds: plain calls of both machines, and what a hit adds to them in each way."""
+    few = max(2_000, called) if probes == 10_000 else HITS  # Unicorn walks all its code hooks at every hit
+    times = measured(
+        [
+            Way("plain ours", OurRun(workload, FUNCTIONS), called, CALLS),
+            Way("plain Qiling", QilingRun(workload, FUNCTIONS), called, CALLS),
+            Way("ours", OurRun(workload, FUNCTIONS, entries(probes)), called, HITS),
+            Way("hook_address", hooked(workload, probes, QilingRun.hook_addresses), called, few),
+            Way("hook_intr", hooked(workload, probes, QilingRun.hook_breakpoints), called, HITS),
+        ]
+    )
+    for way, plain in (("ours", "plain ours"), ("hook_address", "plain Qiling"), ("hook_intr", "plain Qiling")):
+        times[way] -= times[plain]
+    return times
+
+
+LAYOUT = "{:8} {:>7} {:>7}  {:>6} {:>7}  {:>12} {:>7}  {:>9} {:>7}  {:>6} {:>8} {:>7}"
+
+
+def main() -> None:
+    """Print the table."""
+    print("ns a recorded hit (over the plain call), and ns a plain call")
+    print(
+        LAYOUT.format(
+            *("machine", "probes", "called", "ours", "/first", "hook_address", "/ours", "hook_intr", "/ours"),
+            *("plain", "Qiling's", "/plain"),
+        )
+    )
+    for workload in WORKLOADS:
+        first = 0.0
+        for probes, called in ROWS:
+            times = bench(workload, probes, called)
+            ours, plain = times["ours"], times["plain ours"]
+            first = first or ours
+            cells = [workload.arch, f"{probes:,}", f"{called:,}", f"{ours:,.0f}", f"{ours / first:.2f}x"]
+            for way in ("hook_address", "hook_intr"):
+                cells += [f"{times[way]:,.0f}", f"{times[way] / ours:.1f}x"]
+            cells += [f"{plain:.0f}", f"{times['plain Qiling']:.0f}", f"{times['plain Qiling'] / plain:.1f}x"]
+            print(LAYOUT.format(*cells), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The workload on our machine: the real trap path, from the breakpoint to the record and the displaced instruction."""
+
+import tempfile
+from pathlib import Path
+
+from kinst.runtime.session import Session, Wanted
+from kinst.runtime.system import End
+from kinst.runtime.trap import Firing
+from tests.bench.baselines import STACK, STOP, Record
+from tests.bench.workload import Workload
+
+
+class OurRun:
+    """The workload in a machine of ours, patched in memory with the probes that `descriptions` name."""
+
+    def __init__(self, workload: Workload, functions: int, *descriptions: str) -> None:
+        self.workload = workload
+        self.records: list[Record] = []
+        with tempfile.NamedTemporaryFile(suffix=".elf") as file:
+            file.write(workload.image(functions))
+            file.flush()
+            session = Session(Wanted(image=Path(file.name), descriptions=descriptions))
+        self.system = session.system
+        self._arch = self.system.arch
+        self._arguments = self._arch.arguments[:5]
+        for _ in session.enable(self._record):
+            pass
+        self.system.board.start(self.system, session.loaded)
+        self._stop = workload.base + STOP
+        self.system.memory.write(self._stop, max(self.system.exceptions.armed.items())[1])
+        self.system.trap.hits[self._stop] = self._returned
+
+    def _record(self, firing: Firing) -> None:
+        regs = firing.regs
+        a, b, c, d, e = self._arguments
+        self.records.append((firing.enabling.probe, regs[a], regs[b], regs[c], regs[d], regs[e]))
+
+    def _returned(self, _pc: int) -> None:
+        self.system.engine.set_pc(self._stop)
+        self.system.finish(End.RETURNED)
+
+    def run(self, count: int, rounds: int) -> None:
+        """Call ``bench(table, count, rounds)``."""
+        arch, registers, base = self._arch, self.system.current.registers, self.workload.base
+        stack = base + STACK + 0x8000
+        if arch.link_register is None:
+            stack -= 8
+            self.system.memory.store(stack, 8, self._stop)
+        else:
+            registers.set(arch.registers[arch.link_register], self._stop)
+        registers.set(arch.registers[arch.stack_pointer], stack)
+        for index, value in zip(arch.arguments, (self.workload.table, count, rounds), strict=False):
+            registers.set(arch.registers[index], value)
+        self.system.engine.set_pc(base)
+        end = self.system.run()
+        assert end is End.RETURNED, end
