@@ -8,10 +8,9 @@ numbers: an exception number, a missed translation, a port access; what they mea
 import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from functools import partial
 from types import ModuleType
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import unicorn.arm64_const
 import unicorn.riscv_const
@@ -22,6 +21,7 @@ from qiling.const import QL_ARCH, QL_OS, QL_VERBOSE
 from unicorn.unicorn_py3.unicorn import uclib
 
 from kinst.runtime import amd64_words
+from kinst.runtime.engine import Stop, TlbFill, Window
 from kinst.runtime.native_hooks import InstructionCounter, StopFlag
 from kinst.runtime.paging.walker import Access
 from kinst.runtime.register_file import RegisterFile
@@ -50,31 +50,6 @@ _ACCESS: Final = {
 }
 # Where a fetch is sure to fail, so that the fault's address can be recognised in Unicorn's own state.
 _CANARY: Final = 0x5AA5_1234_5678_9AB0
-
-
-class Stop(IntEnum):
-    """Why a run ended."""
-
-    REQUESTED = 0  # `stop` was called, or the instruction budget is used up
-    HALTED = 1  # the CPU halted by itself (hlt, wfi)
-    FAULT = 2  # a translation failed: `fault_address`
-    UNDEFINED = 3  # an instruction that Unicorn does not know, or riscv64's ebreak
-    FAILED = 4  # anything else; `error` says what
-
-
-class Window(Protocol):
-    """A device's window as the engine sees it: offset and size in, value in or out."""
-
-    def read(self, offset: int, size: int) -> int:
-        """Answer a read."""
-        ...
-
-    def write(self, offset: int, size: int, value: int) -> None:
-        """Carry out a write."""
-        ...
-
-
-TlbFill = Callable[[int, Access], tuple[int, int] | None]  # address -> physical address and permissions; None: fault
 
 
 @dataclass(frozen=True, slots=True)

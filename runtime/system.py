@@ -14,11 +14,12 @@ from kinst.runtime.bus import Bus, Window
 from kinst.runtime.clock import HostClock, InstructionClock, MachineClock
 from kinst.runtime.cpu import VirtualCpu
 from kinst.runtime.devices.device import Device, Timed
+from kinst.runtime.engine import Stop
 from kinst.runtime.exceptions.exception_model import Event, Outcome, Source, SystemRegister
 from kinst.runtime.machine import Board
 from kinst.runtime.memory import PAGE, PhysicalMemory
 from kinst.runtime.paging.walker import PageFault
-from kinst.runtime.qiling_machine import QilingMachine, Stop
+from kinst.runtime.qiling_machine import QilingMachine
 from kinst.runtime.trap import Port, TrapFrame, TrapPath
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.errors import MachineError, UsageError
