@@ -2,7 +2,8 @@
 
 U-Boot copies itself to the top of RAM, breakpoints and all; kernels run their first code at physical addresses. The
 bytes around the breakpoint are compared with those around every site, as the image was loaded and without the words
-that relocations change. If they agree with one, the code there is a copy, and all its sites are known by their distance.
+that relocations change. If they agree with one, the code there is a copy, and all its sites are known by their
+distance.
 """
 
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from kinst.targets.image import Image
 from kinst.targets.sections import Segment
 
 _REACHES: Final = (32, 1 << 8, 1 << 11, 1 << 14, 1 << 17)  # bytes on either side that must agree
+_FIRST_LOOK: Final = 24
 _PAGE: Final = 4096
 Fetch = Callable[[int, int], bytes]
 
@@ -154,6 +156,11 @@ class _Text:
         """The candidates that `around` agrees with, its byte number `before` being the candidate's first."""
         inside = candidates[candidates - np.uint64(self.address) < np.uint64(len(self.content))]
         starts = (inside - np.uint64(self.address)).astype(np.int64) - before
+        for at in range(before, min(before + _FIRST_LOOK, len(around))):  # in bulk, where there are millions
+            fits = starts + at < len(self.content)
+            places = np.where(fits, starts + at, 0)
+            alike = fits & ((self.content[places] == around[at]) | self.is_written[places])
+            inside, starts = inside[alike], starts[alike]
         agrees = [self._agrees(start, around) for start in starts.tolist()]
         return inside[np.array(agrees, np.bool_)]
 
