@@ -42,14 +42,15 @@ def instruction_rows(image: Image, code: Decoded, function: int) -> Iterator[dic
     found = code.instructions
     lines = _disassembled(image, start, int(code.functions.size[function]))
     for row in range(first, last):
-        address, size = int(found.address[row]), int(found.size[row])
+        address, size, target = int(found.address[row]), int(found.size[row]), int(found.target[row])
         data = image.read(address, size)
         verdict, reason = Verdict(int(found.verdict[row])), Reason(int(found.reason[row]))
         yield {
             "offset": address - start,
             "address": address,
             "bytes": data.hex(),
-            "text": lines.get((address, size)) or _single(image, data, address),
+            "text": _absolute(lines.get((address, size)) or _single(image, data, address), address, target),
+            "target": target,
             "kind": image.facts.kinds(int(found.kind[row])).name,
             "verdict": verdict.name.lower(),
             "reason": reason.name.lower() if reason else "",
@@ -59,6 +60,13 @@ def instruction_rows(image: Image, code: Decoded, function: int) -> Iterator[dic
 
 def _disassembled(image: Image, start: int, size: int) -> dict[tuple[int, int], str]:
     return {(line.address, line.size): line.text for line in disassemble(image.facts, image.read(start, size), start)}
+
+
+def _absolute(text: str, address: int, target: int) -> str:
+    """Capstone 5 prints RISC-V's jump operands as distances; a reader, like any other disassembler, wants addresses."""
+    mnemonic, _, last = text.rpartition(" ")
+    is_distance = target and last in (f"{target - address:#x}", f"{target - address}")
+    return f"{mnemonic} {target:#x}" if is_distance else text
 
 
 def _single(image: Image, data: bytes, address: int) -> str:

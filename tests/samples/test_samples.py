@@ -16,10 +16,6 @@ from elftools.elf.elffile import ELFFile
 
 from tests.samples.machines import MACHINES, SAMPLES, Sample, expected_console, memory_at_exit, missing, run_qemu
 
-# The kernel sleeps in wfi with interrupts masked and opens them for a few instructions then, as Linux does; the runtime
-# looks at a pending interrupt only when a run ends, and at the next wfi it is masked again.
-ARM64_IDLES = pytest.param("arm64", marks=pytest.mark.skip(reason="the runtime misses short windows of interrupts"))
-
 
 @pytest.fixture(params=sorted(MACHINES))
 def sample(request: pytest.FixtureRequest) -> Sample:
@@ -40,7 +36,7 @@ def test_console_under_qemu_is_the_golden_one(emulated: Sample, cpus: int) -> No
 
 
 @pytest.mark.parametrize("cpus", [1, 4])
-@pytest.mark.parametrize("machine", ["amd64", ARM64_IDLES, "riscv64"])
+@pytest.mark.parametrize("machine", sorted(MACHINES))
 def test_console_under_kinst_run_is_the_golden_one(machine: str, cpus: int, tmp_path: Path) -> None:
     console = tmp_path / "console"
     command = [sys.executable, "-c", "from kinst.runtime.cli import run; run()", str(MACHINES[machine].image)]
