@@ -51,7 +51,7 @@ def workplace(tmp_path: Path) -> Path:
     for name, (module, function) in COMMANDS.items():
         launcher = scripts / name
         code = LAUNCH.format(module=module, function=function, name=name)
-        launcher.write_text(f"#!/bin/sh\nexec {sys.executable} -c {shlex.quote(code)} \"$@\"\n")
+        launcher.write_text(f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(code)} "$@"\n')
         launcher.chmod(0o755)
     return tmp_path
 
