@@ -49,7 +49,7 @@ class Cpu(Protocol):
 
     @property
     def registers(self) -> Registers:
-        """By name; those that are switched with the CPU are always this CPU's own, running or not."""
+        """By name. Of a CPU that does not run, only general registers and the PC may be used."""
         ...
 
     @property
