@@ -7,7 +7,7 @@ from kinst.runtime.devices.fdt import Node, cells64, flatten
 
 def unflatten(blob: bytes) -> dict[str, dict[str, bytes]]:
     """Path of every node -> its properties."""
-    magic, total, structure, strings, _, version, compatible, boot_cpu, size_strings, size_structure = struct.unpack(
+    magic, total, structure, strings, _, version, compatible, _boot_cpu, size_strings, size_structure = struct.unpack(
         ">10I", blob[:40]
     )
     assert (magic, total, version, compatible) == (0xD00DFEED, len(blob), 17, 16)
