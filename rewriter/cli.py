@@ -13,6 +13,7 @@ from typing import Any, ParamSpec
 import click
 import numpy as np
 
+from kinst.rewriter.command import reported
 from kinst.rewriter.diff import compare
 from kinst.rewriter.diff_report import json_lines, text_lines
 from kinst.rewriter.listing import disassembly_lines, instruction_rows, probe_lines, probe_rows
@@ -23,7 +24,7 @@ from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Source, listed_probes, open_source
 from kinst.rewriter.write import write_image
-from kinst.targets.errors import KinstError, ManifestError, ProbeError, UsageError
+from kinst.targets.errors import ManifestError, ProbeError, UsageError
 from kinst.targets.image import open_image
 from kinst.targets.manifest import find_manifest
 from kinst.targets.probe import ProbeName, parse_probe_names
@@ -39,22 +40,9 @@ def _command(run: Callable[P, int]) -> Callable[P, None]:
 
     @wraps(run)
     def wrapper(*arguments: P.args, **options: P.kwargs) -> None:
-        name = click.get_current_context().info_name
         signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-        try:
-            code = run(*arguments, **options)
-        except KinstError as error:
-            for line in str(error).splitlines():
-                click.echo(f"{name}: {line}", err=True)
-            code = error.exit_code
-        except BrokenPipeError:
-            # The reader (head, less) has what it wanted. Python would complain once more when it closes stdout.
-            sys.stdout = None
-            code = 0
-        except OSError as error:
-            click.echo(f"{name}: {error.filename or 'cannot write'}: {error.strerror}", err=True)
-            code = 1
-        sys.exit(code)
+        with reported(click.get_current_context().info_name or run.__name__):
+            sys.exit(run(*arguments, **options))
 
     return wrapper
 

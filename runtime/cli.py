@@ -1,19 +1,18 @@
 """Command line -> kinst-run. The only file of this package that knows click."""
 
-import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import click
 
+from kinst.rewriter.command import reported
 from kinst.runtime.consumer.text import TextConsumer
 from kinst.runtime.session import Session, Wanted
 from kinst.runtime.system import ClockKind, Configuration
-from kinst.targets.errors import KinstError, UsageError
+from kinst.targets.errors import UsageError
 
 _SIZES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -68,7 +67,7 @@ def run(
 
     A patched image fires the probes it was patched with, or those that -n names.
     """
-    with _errors():
+    with reported("kinst-run"):
         wanted = Wanted(
             image=image,
             machine=machine,
@@ -100,19 +99,6 @@ def _run(wanted: Wanted, console: Path | None, output: Path | None, *, quiet: bo
             out.write(f"{wanted.call} = {session.result:#x}\n".encode())
     if session.system.exit_code:
         sys.exit(session.system.exit_code)
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    try:
-        yield
-    except KinstError as error:
-        click.echo(f"kinst-run: {error}", err=True)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader has gone. Python would try to flush stdout once more at exit and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
 
 
 def _description(text: str) -> str:

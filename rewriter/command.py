@@ -1,0 +1,37 @@
+"""What every command does about errors: one line each on stderr and an exit code, never a traceback."""
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from kinst.targets.errors import KinstError
+
+_WITH_TRACEBACK: Final = "KINST_TRACEBACK"
+
+
+@contextmanager
+def reported(command: str) -> Iterator[None]:
+    """Run the body of `command`; an error ends the process with the error's own exit code."""
+    try:
+        yield
+    except KinstError as error:
+        _fail(command, str(error), error.exit_code)
+    except BrokenPipeError:
+        # The reader (head, less) has what it wanted. Python would flush stdout once more at exit and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        _fail(command, f"{error.filename or 'cannot write'}: {error.strerror}", 1)
+    except Exception as error:  # a defect of ours: say so in one line, and how to see more
+        if os.environ.get(_WITH_TRACEBACK):
+            traceback.print_exc()
+        _fail(command, f"internal error: {type(error).__name__}: {error} ({_WITH_TRACEBACK}=1 shows where)", 1)
+
+
+def _fail(command: str, message: str, code: int) -> None:
+    for line in message.splitlines():
+        sys.stderr.write(f"{command}: {line}\n")
+    sys.exit(code)
