@@ -1,6 +1,7 @@
 """Devices in the physical address space and at I/O ports: an access -> the device that answers it."""
 
 from bisect import bisect_right
+from collections.abc import Callable
 
 from kinst.runtime.devices.device import Device
 from kinst.targets.errors import MachineError
@@ -9,7 +10,9 @@ from kinst.targets.errors import MachineError
 class Bus:
     """One address space of devices. What nobody answers reads as all ones and swallows writes."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_write: Callable[[Device], None] | None = None) -> None:
+        """`on_write` is told of every device that was written to."""
+        self._on_write = on_write
         self._starts: list[int] = []
         self._devices: list[Device] = []
 
@@ -45,6 +48,8 @@ class Bus:
         found = self._find(address)
         if found is not None:
             found[0].write(found[1], size, value)
+            if self._on_write is not None:
+                self._on_write(found[0])
 
 
 class Window:

@@ -24,7 +24,7 @@ class Loaded:
     @property
     def end(self) -> int:
         """First physical address behind everything loaded."""
-        return max(physical + size for _, physical, size in self.segments)
+        return max((physical + size for _, physical, size in self.segments), default=0)
 
     def physical(self, address: int) -> int | None:
         """Where a link address (without bias) was loaded; None if no segment holds it."""

@@ -78,8 +78,10 @@ class System:
         self.space.nothing_there = lambda address, access: self.exceptions.nothing_there(self.current, address, access)
         self.space.current_pc = self.engine.pc
         self.clock: MachineClock = self._make_clock(configuration.clock)
-        self._bus, self._ports = Bus(), Bus()
+        self._bus, self._ports = Bus(self._written), Bus(self._written)
+        self._turn_ends = 0
         self._timed: list[Timed] = []
+        self._timed_by_identity: dict[int, Timed] = {}  # devices are not hashable
         self._is_running = False
         self._end: End | None = None
         self.exit_code = 0
@@ -148,7 +150,10 @@ class System:
 
         def write(encoding: tuple[int, int, int, int, int], value: int) -> bool:
             register = known.get(encoding)
-            return register is not None and self.exceptions.write_register(self.current, register, value)
+            is_done = register is not None and self.exceptions.write_register(self.current, register, value)
+            for timed in self._timed:
+                self._notice_deadline(timed)
+            return is_done
 
         self.engine.on_system_registers(read, write)
 
@@ -173,6 +178,18 @@ class System:
     def attach_timed(self, timed: Timed) -> None:
         """Call `timed.advance` at its deadlines."""
         self._timed.append(timed)
+        self._timed_by_identity[id(timed)] = timed
+
+    def _written(self, device: Device) -> None:
+        timed = self._timed_by_identity.get(id(device))
+        if timed is not None:
+            self._notice_deadline(timed)
+
+    def _notice_deadline(self, timed: Timed) -> None:
+        """The guest may have set a timer that is due before the CPU's turn is over."""
+        deadline = timed.deadline()
+        if deadline is not None and deadline < self._turn_ends:
+            self.yield_cpu()
 
     def console_output(self, data: bytes) -> None:
         """The guest's console."""
@@ -242,6 +259,7 @@ class System:
         self.after_turn()
 
     def _run_engine(self, cpu: VirtualCpu, length: int) -> None:
+        self._turn_ends = self.clock.now() + length
         self.clock.begin(length)
         self._is_running = True
         try:

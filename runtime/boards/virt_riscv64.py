@@ -69,7 +69,7 @@ def _fdt_address(machine: Machine, image: Loaded, size: int) -> int:
     """As high as QEMU puts it, but not over the image."""
     end = min(machine.facts.ram_base + machine.ram_size, _HIGHEST_FDT)
     address = end - size - _FDT_ROOM & ~(_FDT_ROOM - 1)
-    if address < image.end and image.segments:
+    if address < image.end:
         raise MachineError(f"no room for the device tree behind the image, which ends at {image.end:#x}: more --memory")
     return address
 

@@ -56,6 +56,8 @@ class Riscv64Exceptions:
             return self._trap(cpu, _BREAKPOINT, pc, pc)
         if event.number == _ILLEGAL:
             return self._illegal(cpu, pc)
+        if event.number == _ECALL_FROM_USER:  # Unicorn says so for every mode
+            return self._trap(cpu, _ECALL_FROM_USER + cpu.registers.get("priv"), 0, pc)
         return self._trap(cpu, event.number, 0, pc)
 
     def _illegal(self, cpu: Cpu, pc: int) -> Outcome:
