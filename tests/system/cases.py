@@ -10,25 +10,35 @@ ROOT = Path(__file__).parent.parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One image on one machine; `until` is a pattern on the console, None where the guest switches the machine off."""
+    """One image on one machine; `until` is a pattern in a line of the console, None where the guest powers off.
+    `asks` is what the guest prints before it waits for a key: U-Boot's countdown is two seconds of polling.
+    """
 
     image: str
     machine: str
     until: str | None = None
+    asks: bytes | None = None
 
     @property
     def path(self) -> Path:
         """The image, downloaded if it is not ours."""
         return real_image(self.image) if self.image in SMALL else ROOT / "samples" / f"{self.image}.elf"
 
+    @property
+    def is_sample(self) -> bool:
+        """Whether it is the sample kernel."""
+        return self.image.startswith("kernel-")
+
 
 CASES = (
     Case("kernel-amd64", "pc-amd64"),
     Case("kernel-arm64", "virt-arm64"),
     Case("kernel-riscv64", "virt-riscv64"),
-    Case("opensbi-1.1", "virt-riscv64", "Boot HART MEDELEG.*\n"),
-    Case("opensbi-1.6", "virt-riscv64", "Boot HART MEDELEG.*\n"),
-    Case("u-boot-riscv64", "virt-riscv64", "\n=> "),
-    Case("u-boot-arm64", "virt-arm64", "\n=> "),
+    Case("opensbi-1.1", "virt-riscv64", "Boot HART MEDELEG"),
+    Case("opensbi-1.6", "virt-riscv64", "Boot HART MEDELEG"),
+    Case("u-boot-riscv64", "virt-riscv64", "^=> ", b"Hit any key"),
+    Case("u-boot-arm64", "virt-arm64", "^=> ", b"Hit any key"),
     Case("gnumach", "pc-amd64", "No bootstrap code"),
 )
+BY_NAME = {case.image: case for case in CASES}
+SAMPLES = tuple(case for case in CASES if case.is_sample)

@@ -1,0 +1,104 @@
+"""What the plain image does, counted independently; which functions to probe."""
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.rewriting import Source, open_source, plan_probes
+from kinst.runtime.session import Session
+from kinst.targets.manifest import Manifest
+from kinst.targets.probe import parse_probe_names
+from tests.system.cases import Case
+from tests.system.counting import Trace, Window
+from tests.system.runs import Run, run
+
+FUNCTIONS = 60  # at least so many are probed
+EXECUTIONS = 400_000  # and so many instructions of theirs are executed, about
+_PROBE = 256  # bytes of text that are looked for in RAM
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A plain run with its trace."""
+
+    run: Run
+    trace: Trace
+    distances: tuple[int, ...]  # from link addresses to where the text ran: where it was loaded, and copies of it
+
+    def executed(self, addresses: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """How often the instructions at link addresses were executed, copies included."""
+        return np.sum(
+            [self.trace.counts(addresses + np.uint64(distance % 2**64)) for distance in self.distances], axis=0
+        )
+
+
+@cache
+def plain_run(case: Case, cpus: int = 1) -> Plain:
+    """Run the image as it is, under the eyes of a hook of our own."""
+    traces: list[Trace] = []
+
+    def watch(session: Session) -> None:
+        ram = session.system.memory.regions[0]
+        outside = [
+            Window(virtual, size) for virtual, _, size in session.loaded.segments if not ram.holds(virtual, size)
+        ]
+        traces.append(Trace(session, (*outside, Window(ram.base, ram.size))))
+
+    done = run(case, cpus=cpus, prepare=watch)
+    bias = done.session.loaded.bias
+    return Plain(done, traces[0], (bias, *_copies(done)))
+
+
+def _copies(done: Run) -> tuple[int, ...]:
+    """Distances of copies that the guest made of its own text: most of its pages must agree on one."""
+    ram, loaded = done.session.system.memory.regions[0], done.session.loaded
+    content = bytes(ram.view)
+    found: Counter[int] = Counter()
+    for region in loaded.image.code_regions:
+        text = loaded.image.read(region.address, region.size)
+        for offset in range(0, region.size - _PROBE, max(_PROBE, region.size // 8)):
+            address, sample = region.address + offset, text[offset : offset + _PROBE]
+            at = content.find(sample) if text.count(sample) == 1 else -1
+            while at >= 0:
+                if loaded.physical(address) != ram.base + at:
+                    found[ram.base + at - address] += 1
+                at = content.find(sample, at + 1)
+    return tuple(distance for distance, count in found.items() if count > 2)
+
+
+@cache
+def manifest_of(case: Case, description: str) -> Manifest:
+    """What rewriting the image for a probe description comes to."""
+    _, plan = plan_probes(open_source(Source(case.path)), list(parse_probe_names(description)))
+    return plan.manifest
+
+
+@cache
+def drawn_functions(case: Case) -> tuple[str, ...]:
+    """Names of functions that the plain run executes, drawn by lot; the same ones for ever."""
+    manifest = manifest_of(case, "kinst:::")
+    counts = plain_run(case).executed(np.ascontiguousarray(manifest.sites["address"]))
+    per_function = np.bincount(manifest.sites["function"], counts, len(manifest.functions)).astype(int)
+    totals: Counter[str] = Counter()
+    for row, total in enumerate(per_function.tolist()):
+        totals[manifest.function_name(row)] += total
+    candidates = sorted(name for name, total in totals.items() if 0 < total <= EXECUTIONS // 2)
+    random.Random(case.image).shuffle(candidates)
+    drawn: list[str] = []
+    spent = 0
+    for name in candidates:
+        if spent + totals[name] <= EXECUTIONS:
+            drawn.append(name)
+            spent += totals[name]
+        if len(drawn) >= FUNCTIONS and spent > EXECUTIONS * 3 // 4:
+            break
+    return tuple(drawn)
+
+
+def drawn_probes(case: Case) -> tuple[str, ...]:
+    """A description of every instruction of every drawn function."""
+    return tuple(f"kinst::{name}:" for name in drawn_functions(case))

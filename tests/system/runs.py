@@ -1,0 +1,92 @@
+"""A case and probe descriptions -> what a run under `--clock icount` did: console, time, hits by address; the machine
+as it was left."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kinst.runtime.session import Session, Wanted
+from kinst.runtime.sites import SiteTable
+from kinst.runtime.system import ClockKind, Configuration, End
+from kinst.runtime.trap import Firing
+from kinst.targets.manifest import FIRST_PROBE_ID, Manifest
+from tests.system.cases import Case
+
+LIMIT = 60.0  # seconds of the machine's time; every case ends long before
+Prepare = Callable[[Session], None]
+
+
+@dataclass(slots=True)
+class Recorder:
+    """A consumer that keeps the console, counts firings by (address, row of the manifest's probes) and presses a key
+    when `question` is printed."""
+
+    question: bytes | None
+    typed: bytearray
+    printed: bytearray = field(default_factory=bytearray)
+    hits: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+    def begin(self, *, with_header: bool) -> None:
+        """Nothing to write."""
+
+    def fired(self, firing: Firing) -> None:
+        self.hits[firing.site, firing.enabling.probe - FIRST_PROBE_ID] += 1
+
+    def console(self, data: bytes) -> None:
+        self.printed += data
+        if self.question is not None and self.question in self.printed:
+            self.question = None
+            self.typed += b" "
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def end(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run left behind."""
+
+    session: Session
+    end: End
+    console: bytes
+    time: int  # of the machine in nanoseconds; an instruction takes 10
+    hits: Counter[tuple[int, int]]  # by address where the probe fired and row of the manifest's probes
+
+    @property
+    def sites(self) -> SiteTable:
+        """Of a run with probes."""
+        assert self.session._sites is not None
+        return self.session._sites
+
+    @property
+    def manifest(self) -> Manifest:
+        """Of a run with probes."""
+        return self.sites.manifest
+
+
+def run(
+    case: Case,
+    descriptions: Sequence[str] = (),
+    *,
+    cpus: int = 1,
+    prepare: Prepare = lambda _session: None,
+) -> Run:
+    """Run a case to its end, patched in memory with what `descriptions` name; `prepare` may look into the machine
+    before it starts."""
+    wanted = Wanted(
+        image=case.path,
+        machine=case.machine,
+        configuration=Configuration(cpus=cpus, clock=ClockKind.ICOUNT),
+        descriptions=tuple(descriptions),
+        timeout=LIMIT,
+        until=case.until,
+    )
+    session = Session(wanted)
+    recorder = Recorder(case.asks, session.system.typed)
+    list(session.enable(recorder.fired))
+    prepare(session)
+    end = session.run(recorder)
+    return Run(session, end, bytes(recorder.printed), session.system.clock.now(), recorder.hits)

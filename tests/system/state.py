@@ -1,0 +1,88 @@
+"""Two runs of one image -> what differs between the machines they left behind."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.runtime.address_space import TRAMPOLINE_FRAMES
+from tests.system.plain import Plain
+from tests.system.runs import Run
+
+# Registers beside those of the trap frame: what else a guest can see of the way here.
+MORE_REGISTERS = {
+    "amd64": (
+        *("cr0", "cr2", "cr3", "cr4", "cr8", "efer", "lstar", "star", "sfmask", "fs_base", "gs_base", "hflags"),
+        *("idtr.base", "idtr.limit", "gdtr.base", "gdtr.limit", "tr.base", "cs", "ss", "ds", "es"),
+        *(f"xmm{number}" for number in range(16)),
+    ),
+    "arm64": (
+        *("pstate", "sp_el0", "elr_el1", "spsr_el1", "esr_el1", "far_el1", "vbar_el1", "sctlr_el1", "ttbr0_el1"),
+        *("ttbr1_el1", "tcr_el1", "mair_el1", "tpidr_el0", "tpidr_el1", "cpacr_el1", "fpcr", "fpsr"),
+        *(f"q{number}" for number in range(32)),
+    ),
+    "riscv64": (
+        *("priv", "mstatus", "mepc", "mcause", "mtval", "mtvec", "mscratch", "mie", "mip", "medeleg", "mideleg"),
+        *("sepc", "scause", "stval", "stvec", "sscratch", "satp", "fcsr"),
+        *(f"f{number}" for number in range(32)),
+    ),
+}
+
+
+def differences(plain: Plain, patched: Run) -> list[str]:
+    """Everything that a guest could tell the patched run by: console, time, how it ended, memory, registers."""
+    before = plain.run
+    found = [
+        f"{what}: {one!r} -> {other!r}"
+        for what, one, other in (
+            ("end", before.end, patched.end),
+            ("console", before.console, patched.console),
+            ("time", before.time, patched.time),
+            ("exit code", before.session.system.exit_code, patched.session.system.exit_code),
+        )
+        if one != other
+    ]
+    return [*found, *_registers(before, patched), *_memory(plain, patched)]
+
+
+def _registers(plain: Run, patched: Run) -> Iterator[str]:
+    arch = plain.session.system.arch
+    names = (*arch.registers, *MORE_REGISTERS[arch.name])
+    for one, other in zip(plain.session.system.cpus, patched.session.system.cpus, strict=True):
+        if (one.is_on, one.is_waiting, one.lines) != (other.is_on, other.is_waiting, other.lines):
+            yield f"CPU {one.number}: is in another state"
+        if other.fired:
+            yield f"CPU {one.number}: is in a trampoline"
+        for system, cpu in ((plain.session.system, one), (patched.session.system, other)):
+            system._load(cpu)  # control registers in a saved state read as garbage
+        for name in names:
+            before, after = one.registers.get(name), other.registers.get(name)
+            if before != after:
+                yield f"CPU {one.number}: {name}: {before:#x} -> {after:#x}"
+
+
+def _memory(plain: Plain, patched: Run) -> Iterator[str]:
+    regions = [region for region in plain.run.session.system.memory.regions if region.base < TRAMPOLINE_FRAMES]
+    others = [region for region in patched.session.system.memory.regions if region.base < TRAMPOLINE_FRAMES]
+    for one, other in zip(regions, others, strict=True):
+        before, after = np.frombuffer(one.view, np.uint8), np.array(other.view, np.uint8)
+        if patched.session._sites is not None:
+            for distance in plain.distances:
+                _disarm(after, one.base, patched, distance)
+        places = np.flatnonzero(before != after)
+        for at in places[:10].tolist():
+            yield f"memory at {one.base + at:#x}: {before[at]:#x} -> {after[at]:#x}, one of {len(places)}"
+
+
+def _disarm(memory: NDArray[np.uint8], base: int, patched: Run, distance: int) -> None:
+    """Put the original bytes where the breakpoints of sites are; elsewhere, no byte is forgiven."""
+    table, loaded = patched.sites, patched.session.loaded
+    moved = distance - loaded.bias
+    for size, armed in patched.session.system.exceptions.armed.items():
+        rows = np.flatnonzero((table.manifest.sites["size"] == size) & table.is_armed)
+        links = table.manifest.sites["address"][rows].tolist()
+        places = [(loaded.physical(link) or 0) + moved - base for link in links]
+        originals = table.manifest.sites["original"][rows].tolist()
+        for place, original in zip(places, originals, strict=True):
+            if 0 <= place <= len(memory) - len(armed) and memory[place : place + len(armed)].tobytes() == armed:
+                memory[place : place + len(armed)] = np.frombuffer(original[: len(armed)], np.uint8)

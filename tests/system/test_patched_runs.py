@@ -1,0 +1,60 @@
+"""A patched run equals the plain run: what is printed, when, how it ends, all memory and all registers.
+
+Under `--clock icount` time is the number of executed instructions, so that equal times mean that every interrupt came
+at the same instruction.
+"""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.system.cases import BY_NAME, CASES, SAMPLES, Case
+from tests.system.plain import drawn_functions, drawn_probes, plain_run
+from tests.system.runs import Run, run
+from tests.system.state import differences
+
+ALL_FBT = ("fbt:::entry", "fbt:::return")
+ALL_KINST = ("kinst:::",)
+each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.image)
+each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
+
+
+def compared(case: Case, descriptions: Sequence[str], cpus: int = 1) -> Run:
+    """The patched run, which nothing tells from the plain one."""
+    patched = run(case, descriptions, cpus=cpus)
+    assert differences(plain_run(case, cpus), patched) == []
+    assert patched.hits
+    return patched
+
+
+@each_case
+def test_entry_and_return_of_all_functions(case: Case) -> None:
+    compared(case, ALL_FBT)
+
+
+@each_case
+def test_every_instruction_of_drawn_functions(case: Case) -> None:
+    patched = compared(case, drawn_probes(case))
+    assert len(drawn_functions(case)) >= 50
+    per_function = dict.fromkeys(drawn_functions(case), 0)
+    for (_, row), count in patched.hits.items():
+        name = patched.manifest.function_name(int(patched.manifest.probes["function"][row]))
+        per_function[name] += count
+    assert min(per_function.values()) > 0
+    assert max(per_function.values()) > 10_000  # loops are among them
+
+
+@each_sample
+@pytest.mark.parametrize("cpus", [1, 2, 4])
+def test_every_instruction_of_a_sample(case: Case, cpus: int) -> None:
+    compared(case, ALL_KINST, cpus)
+
+
+@each_sample
+def test_all_probes_of_a_sample_at_once(case: Case) -> None:
+    compared(case, (*ALL_FBT, *ALL_KINST), 2)
+
+
+@pytest.mark.parametrize("name", ["opensbi-1.6", "gnumach"])
+def test_every_instruction_of_firmware_and_of_a_kernel(name: str) -> None:
+    compared(BY_NAME[name], ALL_KINST)
