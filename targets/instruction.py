@@ -58,6 +58,7 @@ class Reason(IntEnum):
     AUTHENTICATED = 20
     UNSEEN_TAIL_CALL = 21
     OTHER_MODE = 22
+    RECORDED = 23
 
     @property
     def text(self) -> str:
@@ -89,6 +90,7 @@ _REASON_TEXT = {
     Reason.AUTHENTICATED: "authenticates a pointer with keys that only the CPU holds",
     Reason.UNSEEN_TAIL_CALL: "a conditional or indirect jump in a trampoline: whether it returns is not seen",
     Reason.OTHER_MODE: "16- or 32-bit code: the processor is not in 64-bit mode here",
+    Reason.RECORDED: "the processor records its address: the guest could see the trampoline's",
 }
 
 

@@ -143,6 +143,13 @@ PATTERNS = (
     # one step more.)
     _refused("fb", Kind.SHADOW, Reason.INTERRUPT_SHADOW),
     _refused("8e /2", Kind.SHADOW, Reason.INTERRUPT_SHADOW),
+    # The FPU keeps the address of its last instruction (SDM volume 1, 8.1.8), for fxsave and fnstenv to store. Control
+    # instructions are no such: fldenv, fldcw, fnstenv, fnstcw, frstor, fnsave, fnstsw, fnclex, fninit.
+    *(_copied(f"d9 /{digit} mem", Kind.OTHER) for digit in (4, 5, 6, 7)),
+    *(_copied(f"dd /{digit} mem", Kind.OTHER) for digit in (4, 6, 7)),
+    _copied("db e2-e3", Kind.OTHER),
+    _copied("df e0", Kind.OTHER),
+    _refused("d8-df", Kind.OTHER, Reason.RECORDED),
     # cr0.PG, cr3 and cr4.PAE decide what the trampoline's next fetch sees; with REX.R these are cr8 and reserved ones.
     _refused("0f 22 /0", Kind.TRANSLATION, Reason.TRANSLATION, forbids=Prefix.REX_R),
     _refused("0f 22 /3", Kind.TRANSLATION, Reason.TRANSLATION, forbids=Prefix.REX_R),
