@@ -31,7 +31,7 @@ class AddressSpace:
         self._aliases: Sequence[tuple[int, int, int]] = ()
         self._written: set[int] = set()
         self.device_pages: set[int] = set()
-        self.return_page = -1  # `--call`: a page where nothing is, to which the function returns
+        self.has_only_aliases = False  # `--call`: the guest has no MMU and nothing else
         self.nothing_there: NothingThere = lambda _address, _access: None
         self.current_pc: Callable[[], int] = lambda: 0
         self.fault: PageFault | None = None
@@ -72,11 +72,11 @@ class AddressSpace:
         return access is Access.FETCH
 
     def _translate(self, address: int, access: Access) -> Translation:
-        if address >> 12 == self.return_page:
-            raise PageFault(address, access, 0)
         for virtual, physical, size in self._aliases:
             if virtual <= address < virtual + size:
                 return Translation(address - virtual + physical, Permission.ALL)
+        if self.has_only_aliases:
+            raise PageFault(address, access, 0)
         return self._walker.translate(self._registers, self._load_entry, self._store_entry, address, access)
 
     def _load_entry(self, physical: int) -> int:

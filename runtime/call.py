@@ -24,10 +24,13 @@ from kinst.targets.image import Image
 
 Argument = int | bytes
 
-# Where the image, the stack and the arguments lie: no image is linked there, no machine has RAM there.
+# Where the image lies, where texts and stack do, and where the function returns to: nothing is there. No image is
+# linked at these addresses, and no machine has RAM there.
 _ARENA: Final = 1 << 42
-_STACK_SIZE: Final = 1 << 20
+_TEXTS: Final = 1 << 43
 _TEXT_SIZE: Final = 1 << 16
+_STACK_SIZE: Final = 1 << 20
+_STACK_TOP = _RETURN = _TEXTS + _TEXT_SIZE + _STACK_SIZE
 _STACK_ALIGNMENT: Final = 16  # all three ABIs, at the call
 
 _CALL: Final = re.compile(r"\s*([A-Za-z_.$][\w.$]*|0[xX][0-9a-fA-F]+)\s*\((.*)\)\s*", re.DOTALL)
@@ -108,17 +111,16 @@ def load_for_call(image: Image, system: System, *, skip: int | None = None) -> L
         physical = end + segment.address % PAGE
         placed.append((segment.address, physical, segment.size))
         end = -(-(physical + segment.size) // PAGE) * PAGE
-    own = _TEXT_SIZE + _STACK_SIZE
-    system.memory.add_ram(_ARENA, end + own - _ARENA)
+    system.memory.add_ram(_ARENA, end - _ARENA)
+    system.memory.add_ram(_TEXTS, _STACK_TOP - _TEXTS)
     for segment, (_, physical, _) in zip(segments, placed, strict=True):
         content = image.data[segment.offset : segment.offset + segment.file_size]
         system.memory.write(physical, content.data)
     loaded = Loaded(image, 0, image.entry, tuple(placed))
     _relocate(loaded, system)
     pages = [(virtual & -PAGE, physical & -PAGE, size + virtual % PAGE) for virtual, physical, size in placed]
-    system.space.alias([*pages, (end, end, own)])
-    system.space.return_page = (end + own) // PAGE
-    system.space.nothing_there = lambda address, access: PageFault(address, access, 0)
+    system.space.alias([*pages, (_TEXTS, _TEXTS, _STACK_TOP - _TEXTS)])
+    system.space.has_only_aliases = True
     return loaded
 
 
@@ -139,9 +141,7 @@ class FunctionCall:
         """Set registers and stack, and have the end of the call noticed."""
         self._system = system
         self._call = call
-        self._return_address = system.space.return_page * PAGE
-        self._stack = self._return_address
-        self._texts = self._return_address - _STACK_SIZE - _TEXT_SIZE
+        self._texts = _TEXTS
         registers = system.current.registers
         for name, value in _STARTED[system.arch.name].items():
             registers.set(name, value)
@@ -156,7 +156,7 @@ class FunctionCall:
         if isinstance(argument, int):
             return argument & (1 << 64) - 1
         address, content = self._texts, argument + b"\0"
-        if address + len(content) > self._return_address - _STACK_SIZE:
+        if address + len(content) > _TEXTS + _TEXT_SIZE:
             raise UsageError(f"--call {self._call.text}: the texts are longer than {_TEXT_SIZE} bytes")
         self._system.memory.write(address, content)
         self._texts += -(-len(content) // 8) * 8
@@ -167,19 +167,19 @@ class FunctionCall:
         in_registers, on_stack = words[: len(arch.arguments)], words[len(arch.arguments) :]
         for index, word in zip(arch.arguments, in_registers, strict=False):
             registers.set(arch.registers[index], word)
-        stack = self._stack - _STACK_ALIGNMENT - 8 * len(on_stack) & -_STACK_ALIGNMENT
+        stack = _STACK_TOP - _STACK_ALIGNMENT - 8 * len(on_stack) & -_STACK_ALIGNMENT
         for number, word in enumerate(on_stack):
             memory.store(stack + 8 * number, 8, word)
         if arch.link_register is None:
             stack -= 8
-            memory.store(stack, 8, self._return_address)
+            memory.store(stack, 8, _RETURN)
         else:
-            registers.set(arch.registers[arch.link_register], self._return_address)
+            registers.set(arch.registers[arch.link_register], _RETURN)
         registers.set(arch.registers[arch.stack_pointer], stack)
 
     def _deal_with(self, event: Event | PageFault, pc: int) -> None:
         if isinstance(event, PageFault):
-            if event.address == self._return_address:
+            if event.address == _RETURN:
                 self._system.finish(End.RETURNED)
                 return
             what = f"{event.access.name.lower()} of {event.address:#x}"
