@@ -2,11 +2,12 @@
 
 import re
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
@@ -250,17 +251,16 @@ class _UntilWatch:
 
 @contextmanager
 def _interruptible(system: System) -> Iterator[None]:
-    """Let Ctrl-C end the run instead of raising in the middle of a callback."""
+    """Let Ctrl-C and SIGTERM end the run instead of raising in the middle of a callback: nothing is lost."""
 
     def interrupt(_number: int, _frame: object) -> None:
         system.finish(End.INTERRUPTED)
 
+    before: dict[signal.Signals, Any] = {}
     try:
-        before = signal.signal(signal.SIGINT, interrupt)
-    except ValueError:  # not the main thread: someone else deals with signals
-        yield
-        return
-    try:
+        if threading.current_thread() is threading.main_thread():  # elsewhere somebody else deals with signals
+            before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
