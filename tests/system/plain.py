@@ -31,9 +31,9 @@ class Plain:
 
     def executed(self, addresses: NDArray[np.uint64]) -> NDArray[np.int64]:
         """How often the instructions at link addresses were executed, copies included."""
-        return np.sum(
-            [self.trace.counts(addresses + np.uint64(distance % 2**64)) for distance in self.distances], axis=0
-        )
+        counts = [self.trace.counts(addresses + np.uint64(distance % 2**64)) for distance in self.distances]
+        total: NDArray[np.int64] = np.sum(counts, axis=0)
+        return total
 
 
 @cache
