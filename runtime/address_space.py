@@ -14,7 +14,6 @@ from kinst.runtime.qiling_machine import QilingMachine
 # Physical pages that no guest names: copies of the trampolines, and a page where nothing answers.
 TRAMPOLINE_FRAMES = 1 << 40
 OPEN_BUS = 1 << 41
-_READ, _WRITE = Access.READ, Access.WRITE  # looking a member up costs as much as a comparison
 _READ_WRITE = Permission.READ | Permission.WRITE
 NothingThere = Callable[[int, Access], PageFault | None]
 
@@ -27,6 +26,9 @@ class AddressSpace:
         self._memory = memory
         self._walker = walker
         self._registers: Registers = engine.live
+        self._to_access = tuple(engine.translator(access) for access in Access)
+        self._to_read, self._to_write = self._to_access[Access.READ], self._to_access[Access.WRITE]
+        self._load, self._store = memory.load, memory.store
         self._overlay: dict[int, int] = {}  # virtual page -> physical page
         self._aliases: Sequence[tuple[int, int, int]] = ()
         self._written: set[int] = set()
@@ -114,26 +116,26 @@ class AddressSpace:
 
     def load(self, address: int, size: int) -> int:
         """Read virtual memory as the running CPU would."""
-        first = 4096 - (address & 4095)
-        if size > first:
+        if (address & 4095) + size > 4096:
+            first = 4096 - (address & 4095)
             return self.load(address, first) | self.load(address + first, size - first) << 8 * first
-        physical = self._engine.translate(address, _READ)
+        physical = self._to_read(address)
         if physical is None:
-            raise self.exact_fault(address, _READ)
-        return self._memory.load(physical, size)
+            raise self.exact_fault(address, Access.READ)
+        return self._load(physical, size)
 
     def store(self, address: int, size: int, value: int) -> None:
         """Write virtual memory as the running CPU would."""
-        first = 4096 - (address & 4095)
-        if size > first:
+        if (address & 4095) + size > 4096:
+            first = 4096 - (address & 4095)
             self.physical(address + first, Access.WRITE)  # fault before anything is written
             self.store(address, first, value)
             self.store(address + first, size - first, value >> 8 * first)
             return
-        physical = self._engine.translate(address, _WRITE)
+        physical = self._to_write(address)
         if physical is None:
-            raise self.exact_fault(address, _WRITE)
-        self._memory.store(physical, size, value)
+            raise self.exact_fault(address, Access.WRITE)
+        self._store(physical, size, value)
 
     def fetch(self, address: int, size: int) -> bytes:
         """Read instruction bytes as the running CPU would."""
@@ -143,7 +145,7 @@ class AddressSpace:
 
     def physical(self, address: int, access: Access) -> int:
         """The physical address for an access by the running CPU; raises PageFault."""
-        found = self._engine.translate(address, access)
+        found = self._to_access[access](address)
         if found is None:
             raise self.exact_fault(address, access)
         return found

@@ -21,12 +21,12 @@ from qiling.const import QL_ARCH, QL_OS, QL_VERBOSE
 from unicorn.unicorn_py3.unicorn import uclib
 
 from kinst.runtime import amd64_words
+from kinst.runtime.cpu_states import CpuStates
 from kinst.runtime.engine import Stop, TlbFill, Window
 from kinst.runtime.native_hooks import InstructionCounter, StopFlag
 from kinst.runtime.paging.walker import Access
 from kinst.runtime.register_file import RegisterFile
 from kinst.runtime.register_frame import RegisterFrame
-from kinst.runtime.state_words import StateWords, first_word
 
 _Handle = ctypes.c_void_p
 _Result = TypeVar("_Result")
@@ -110,33 +110,31 @@ class QilingMachine:
         for begin, end, _ in list(self._qiling.uc.mem_regions()):
             self._qiling.uc.mem_unmap(begin, end - begin + 1)
         self._library = _library()
+        # Short calls keep Python's lock: releasing it costs more than they do.
+        self._quick = ctypes.PyDLL(uclib._name)
         self._handle = ctypes.c_void_p(self._qiling.uc._uch.value)
         self._kept: list[Any] = []  # callbacks and buffers that Unicorn points to
         self._raised: BaseException | None = None
         self._fault: tuple[int, Access] | None = None
         self._stop_flag = StopFlag(self._stop_function())
         self._fault_offset: int | None = None
-        self._hidden: dict[str, int] = {}
-        self._scratch = self.save()
-        self._first_word = 0
         self._translated = ctypes.c_uint64()
         self._virtual = ctypes.c_uint64()
         at = ctypes.c_void_p(ctypes.addressof(self._translated))
         self._translate = tuple(  # by Access; bound once, since the trap path needs it at every push
-            partial(self._library["uc_vmem_translate"], self._handle, self._virtual, ctypes.c_int(protection), at)
+            partial(self._quick["uc_vmem_translate"], self._handle, self._virtual, ctypes.c_int(protection), at)
             for protection in (const.UC_PROT_READ, const.UC_PROT_WRITE, const.UC_PROT_EXEC)
         )
         self.interrupt_bias = self._target.interrupt_bias
         self.error = ""
         self.counter: InstructionCounter | None = None
-        self.live = self._register_file(self._handle, "uc_reg_read", "uc_reg_write")
-        self.frame = RegisterFrame(self._library, self._handle, [self.live.number(name) for name in registers])
+        self.frame = RegisterFrame(self._quick, self._handle, [self._register_number(name) for name in registers])
         self._write_pc = self.frame.writer((pc,))
         self._pc_value = ctypes.c_uint64()
         self._read_pc = partial(
-            self._library.uc_reg_read,
+            self._quick.uc_reg_read,
             self._handle,
-            ctypes.c_int(self.live.number(registers[pc])),
+            ctypes.c_int(self._register_number(registers[pc])),
             ctypes.c_void_p(ctypes.addressof(self._pc_value)),
         )
         self._pc = pc
@@ -149,11 +147,12 @@ class QilingMachine:
         self._tlb_fill: TlbFill = lambda _address, _access: None
         self._hook(const.UC_HOOK_TLB_FILL, _TLB_FILL(self._on_tlb_fill))
         self._hook_natively(const.UC_HOOK_BLOCK, *self._stop_flag.callback())
+        target = self._target
+        self.states = CpuStates(
+            self._library, self._handle, self._register_number, target.hidden, target.words, target.landmarks
+        )
+        self._live = self.states.live
         self._find_fault_address()
-        self._hidden = {name: self._find_hidden(name) for name in self._target.hidden}
-        if self._target.words:
-            self._first_word = self._find_words()
-            self.live = self._register_file(self._handle, "uc_reg_read", "uc_reg_write")
 
     # -- callbacks ----------------------------------------------------------------------------------------------------
 
@@ -285,10 +284,15 @@ class QilingMachine:
         bounds = ctypes.c_uint64(address), ctypes.c_uint64(size)
         self._check(self._library.uc_mmio_map(self._handle, *bounds, callbacks[0], None, callbacks[1], None))
 
-    def translate(self, address: int, access: Access) -> int | None:
-        """The physical address for an access by the running CPU, through its TLB; None: a fault."""
-        self._virtual.value = address
-        return None if self._translate[access]() else self._translated.value
+    def translator(self, access: Access) -> Callable[[int], int | None]:
+        """Virtual to physical address for an access by the running CPU, through its TLB; None: a fault."""
+        virtual, physical, call = self._virtual, self._translated, self._translate[access]
+
+        def translate(address: int) -> int | None:
+            virtual.value = address
+            return None if call() else physical.value
+
+        return translate
 
     def flush_tlb(self) -> None:
         """Forget all translations; also the running CPU's, inside callbacks too."""
@@ -325,7 +329,7 @@ class QilingMachine:
     def watch_interrupt_mask(self, register: str, mask: int, inverted: int) -> None:
         """Where the guest masks interrupts: bits of a register that mask when all are 1, those in `inverted` 0."""
         read = ctypes.cast(self._library.uc_reg_read, ctypes.c_void_p).value or 0
-        self._stop_flag.watch(read, self.live.number(register), mask, inverted)
+        self._stop_flag.watch(read, self._register_number(register), mask, inverted)
 
     def stop_when_unmasked(self) -> None:
         """End the next run at a block before which interrupts are not masked, except its first."""
@@ -388,106 +392,24 @@ class QilingMachine:
     def _find_fault_address(self) -> None:
         """The TLB callback is told the page only; the exact address is in uc_struct.invalid_addr. Its offset is found
         by a fetch that fails at a known address; where it is not found, guests see page addresses."""
-        saved = self.save()
+        saved = self.states.save()
         self.set_pc(_CANARY)
         self.run()
         content = ctypes.string_at(self._handle.value or 0, 4096)
         found = content.find(_CANARY.to_bytes(8, "little"))
         self._fault_offset = found if found >= 0 and found % 8 == 0 else None
-        self.restore(saved)
+        self.states.restore(saved)
 
     # -- CPU state ----------------------------------------------------------------------------------------------------
 
-    def save(self) -> ctypes.c_void_p:
-        """A copy of the CPU's state, made anew."""
-        context = ctypes.c_void_p()
-        self._check(self._library.uc_context_alloc(self._handle, ctypes.byref(context)))
-        self.save_to(context)
-        return context
+    def _register_number(self, name: str) -> int:
+        found: int = getattr(self._target.constants, self._target.prefix + name.upper())
+        return found
 
-    def save_to(self, context: ctypes.c_void_p) -> None:
-        """Copy the CPU's state over one made before."""
-        self._check(self._library.uc_context_save(self._handle, context))
-
-    def restore(self, context: ctypes.c_void_p) -> None:
-        """Continue from a copy."""
-        self._check(self._library.uc_context_restore(self._handle, context))
-
-    def registers_of(self, context: ctypes.c_void_p) -> RegisterFile:
-        """The registers in a copy of a CPU's state."""
-        return self._register_file(context, "uc_context_reg_read", "uc_context_reg_write")
-
-    def _register_file(self, handle: ctypes.c_void_p, read: str, write: str) -> RegisterFile:
-        constants, prefix = self._target.constants, self._target.prefix
-
-        def number(name: str) -> int:
-            found: int = getattr(constants, prefix + name.upper())
-            return found
-
-        is_live = handle is self._handle
-        store = partial(self._set_hidden_live if is_live else self._set_hidden, handle)
-        return RegisterFile(
-            number,
-            partial(getattr(self._library, read), handle),
-            partial(getattr(self._library, write), handle),
-            dict.fromkeys(self._target.hidden, store),
-            self._words_of(handle),
-        )
-
-    def _words_of(self, handle: ctypes.c_void_p) -> StateWords:
-        if handle is not self._handle:
-            return StateWords(self._target.words, (handle.value or 0) + self._first_word)
-        scratch = self._scratch
-        return StateWords(
-            self._target.words,
-            (scratch.value or 0) + self._first_word,
-            partial(self._library.uc_context_save, self._handle, scratch),
-            partial(self._library.uc_context_restore, self._handle, scratch),
-        )
-
-    def _find_words(self) -> int:
-        """Offset in a saved state of the structure that the target's words are in."""
-        original = self.save()
-
-        def snapshot() -> bytes:
-            self.save_to(self._scratch)
-            return ctypes.string_at(self._scratch.value or 0, self._library.uc_context_size(self._handle))
-
-        try:
-            return first_word(self._target.landmarks, self.live.set, snapshot)
-        finally:
-            self.restore(original)
-
-    def _set_hidden_live(self, _handle: ctypes.c_void_p, name: str, value: int) -> None:
-        context = self.save()
-        self._set_hidden(context, name, value)
-        self.restore(context)
-        self._library.uc_context_free(context)
-        # Once more as the interface can: what it may write of mip makes Unicorn look for interrupts.
-        word = ctypes.c_uint64(value)
-        self._library.uc_reg_write(self._handle, ctypes.c_int(self.live.number(name)), ctypes.byref(word))
-
-    def _set_hidden(self, context: ctypes.c_void_p, name: str, value: int) -> None:
-        ctypes.c_uint64.from_address((context.value or 0) + self._hidden[name]).value = value
-
-    def _find_hidden(self, name: str) -> int:
-        """Offset in a saved state of a register that can be read but not written: the word that shows up when it is
-        read. riscv64: mip's timer, software and external bits come from devices, and mhartid is fixed."""
-        original, trial = self.save(), self.save()
-        size = self._library.uc_context_size(self._handle)
-        content = ctypes.string_at(original.value or 0, size)
-        registers = self._register_file(self._handle, "uc_reg_read", "uc_reg_write")
-        wanted = 0x80
-        try:
-            for offset in range(64, size - 8, 8):
-                ctypes.memmove(trial, content, size)
-                ctypes.c_uint64.from_address((trial.value or 0) + offset).value = wanted
-                self.restore(trial)
-                if registers.get(name) == wanted:
-                    return offset
-        finally:
-            self.restore(original)
-        raise LookupError(f"{name}: not found in the CPU state of this version of Unicorn")
+    @property
+    def live(self) -> RegisterFile:
+        """The running CPU's registers."""
+        return self._live
 
     def _check(self, status: int) -> None:
         if status != const.UC_ERR_OK:

@@ -115,8 +115,8 @@ class System:
                 assert_never(kind)
 
     def _make_cpu(self, number: int) -> VirtualCpu:
-        context = self.engine.save()
-        return VirtualCpu(number, self, context, self.engine.registers_of(context))
+        context = self.engine.states.save()
+        return VirtualCpu(number, self, context, self.engine.states.registers_of(context))
 
     def _make_trap_path(self) -> TrapPath:
         frame = TrapFrame(self.engine.frame.regs, self.space.load, self.space.store, self._set_vector)
@@ -325,9 +325,10 @@ class System:
         before = self.current
         if cpu is before:
             return
-        self.engine.save_to(before.context)
-        before.registers = self.engine.registers_of(before.context)
-        self.engine.restore(cpu.context)
+        states = self.engine.states
+        states.save_to(before.context)
+        before.registers = states.registers_of(before.context)
+        states.restore(cpu.context)
         cpu.registers = self.engine.live
         self.engine.flush_tlb()
         self.current = cpu

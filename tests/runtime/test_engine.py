@@ -204,18 +204,18 @@ def test_registers_that_unicorn_cannot_write_are_written_in_its_state(guest: Gue
     guest.engine.live.set("mhartid", 5)
     guest.engine.live.set("mip", 1 << 7 | 1 << 3)
     assert (guest.get("mhartid"), guest.get("mip")) == (5, 0x88)
-    other = guest.engine.save()
+    other = guest.engine.states.save()
     guest.engine.live.set("mhartid", 6)
-    guest.engine.registers_of(other).set("mhartid", 7)
-    guest.engine.restore(other)
+    guest.engine.states.registers_of(other).set("mhartid", 7)
+    guest.engine.states.restore(other)
     assert guest.get("mhartid") == 7
 
 
 def test_translation_by_the_tlb_asks_once_and_reports_failure(guest: Guest) -> None:
     for _ in range(3):
-        assert guest.engine.translate(ALIAS + 0x5678, Access.READ) == BASE + 0x5678
+        assert guest.engine.translator(Access.READ)(ALIAS + 0x5678) == BASE + 0x5678
     assert len(guest.fills) == 1
     guest.engine.flush_tlb()
-    guest.engine.translate(ALIAS + 0x5678, Access.READ)
+    guest.engine.translator(Access.READ)(ALIAS + 0x5678)
     assert len(guest.fills) == 2
-    assert guest.engine.translate(0x1234, Access.WRITE) is None
+    assert guest.engine.translator(Access.WRITE)(0x1234) is None
