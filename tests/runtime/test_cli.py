@@ -114,8 +114,9 @@ def test_control_c_loses_nothing_and_is_no_error() -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith(b"CPU")
+        assert process.stdout.readline().endswith(b":entry \n")  # it runs
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=60)
     assert process.returncode == 0
     assert b"Traceback" not in errors
-    assert out.endswith(b"\n")
+    assert not out or out.endswith(b"\n")
