@@ -21,7 +21,6 @@ from kinst.runtime.exceptions.arm64_syndrome import (
 )
 from kinst.runtime.exceptions.exception_model import Event, Outcome, Source, SystemRegister
 from kinst.runtime.paging.walker import Access, PageFault
-from kinst.targets.arch.arm64 import BREAKPOINT
 
 if TYPE_CHECKING:
     from kinst.runtime.machine import Cpu
@@ -53,6 +52,12 @@ HCR_FMO, HCR_IMO, HCR_TGE = 1 << 3, 1 << 4, 1 << 27
 LINE_IRQ, LINE_FIQ = 0, 1  # interrupt inputs of a CPU
 
 SMC_INSTRUCTION = 0xD4000003  # with imm16 masked off
+
+# What sites are armed with, svc #0x40d. Unicorn traps it as it does brk, but leaves the PC behind it: where the
+# displaced instruction was computed and does not jump, the PC need not be written, which would cost half a microsecond.
+#
+#   11010100 000   imm16 20:5   000 01
+ARMED = (0xD4000001 | 0x40D << 5).to_bytes(4, "little")
 
 ID_AA64PFR0_EL1 = SystemRegister(3, 0, 0, 4, 0)
 ISR_EL1 = SystemRegister(3, 0, 12, 1, 0)
@@ -86,13 +91,13 @@ class Arm64Exceptions:
     """
 
     has_el2: bool = False
-    armed: Mapping[int, bytes] = field(default_factory=lambda: {4: BREAKPOINT})
+    armed: Mapping[int, bytes] = field(default_factory=lambda: {4: ARMED})
     firmware: Firmware = field(init=False)
     timer: RegisterBank = field(init=False)
     _resets: dict[int, Callable[["Cpu"], None]] = field(default_factory=dict, init=False)
 
-    breakpoint_number: int = Number.BREAKPOINT
-    breakpoint_bias: int = 0
+    breakpoint_number: int = Number.SVC
+    breakpoint_bias: int = 4
     interrupt_mask: tuple[str, int, int] | None = ("pstate", MASK_IRQ | MASK_FIQ, 0)
     instructions: frozenset[str] = frozenset()
 

@@ -83,6 +83,16 @@ def test_an_emulated_site_fires_before_its_effect() -> None:
     assert machine.written[A0] == 99
 
 
+def test_the_pc_is_not_written_where_the_cpu_goes_on_by_itself() -> None:
+    machine = Machine(bias=4)
+    machine.trap.add(Site(0x1000, 4, 0, jump(0x1004, r10=9), ()))
+    machine.trap.add(Site(0x2000, 4, 0, jump(0x2004), ()))
+    for site in (0x1000, 0x2000):
+        assert machine.hit(site) == 0
+        assert machine.regs[RISCV64.pc] == site + 4
+    assert machine.written[A0] == 9
+
+
 def test_a_copied_site_runs_in_its_slot_and_goes_on_after_the_second_breakpoint() -> None:
     machine = Machine()
     machine.trap.add(Site(0x1000, 2, 0x9008, None, (machine.enabling(5),)))
