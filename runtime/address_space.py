@@ -14,7 +14,9 @@ from kinst.runtime.qiling_machine import QilingMachine
 # Physical pages that no guest names: copies of the trampolines, and a page where nothing answers.
 TRAMPOLINE_FRAMES = 1 << 40
 OPEN_BUS = 1 << 41
-_READ_WRITE = Permission.READ | Permission.WRITE
+# Plain numbers: a miss is answered some thousand times a second, and enum flags are slow.
+_EXECUTE, _READ, _WRITE = int(Permission.EXECUTE), int(Permission.READ), int(Permission.WRITE)
+_READ_WRITE, _ALL = _READ | _WRITE, int(Permission.ALL)
 NothingThere = Callable[[int, Access], PageFault | None]
 
 
@@ -58,8 +60,8 @@ class AddressSpace:
         if frame is not None and self._is_for_trampoline(access):
             # Where the guest has memory at these addresses its loads must find that, so ours are for execution only.
             is_shared = self._memory.find(address) is not None
-            permissions = Permission.EXECUTE if access is Access.FETCH else Permission.READ
-            return frame << 12 | address & 0xFFF, permissions if is_shared else Permission.READ | Permission.EXECUTE
+            permissions = _EXECUTE if access is Access.FETCH else _READ
+            return frame << 12 | address & 0xFFF, permissions if is_shared else _READ | _EXECUTE
         try:
             translation = self._translate(address, access)
         except PageFault as fault:
@@ -91,7 +93,7 @@ class AddressSpace:
         """Unicorn 2.1.4 sends stores to pages with execute permission down a slow path that notices changed code. So a
         page has it only once it was fetched from. An alias that was granted for writing before would then change code
         unnoticed: it is dropped from the TLB."""
-        physical, permissions = translation.physical, translation.permissions
+        physical, permissions = translation.physical, int(translation.permissions)
         page = physical >> 12
         if self._memory.find(physical) is None:
             return self._grant_device(address, physical, access)
@@ -102,7 +104,7 @@ class AddressSpace:
             if page in self._written:
                 self._engine.flush_tlb()
             return physical, permissions
-        if permissions & Permission.WRITE:
+        if permissions & _WRITE:
             self._written.add(page)
         return physical, permissions & _READ_WRITE
 
@@ -110,7 +112,7 @@ class AddressSpace:
         if physical >> 12 in self.device_pages and access is not Access.FETCH:
             return physical, _READ_WRITE
         self.fault = self.nothing_there(address, access)
-        return None if self.fault is not None else (OPEN_BUS | physical & 0xFFF, Permission.ALL)
+        return None if self.fault is not None else (OPEN_BUS | physical & 0xFFF, _ALL)
 
     # -- accesses of the trap path ------------------------------------------------------------------------------------
 
