@@ -29,13 +29,14 @@ RETURN_BREAKPOINT: Final = 4  # offset of the second breakpoint in arm64's and r
 class Firing:
     """What a probe's action sees: the CPU at the site, before the instruction. One object, used again for every hit."""
 
-    __slots__ = ("cpu", "enabling", "frame", "site")
+    __slots__ = ("cpu", "enabling", "frame", "site", "thread")
 
     def __init__(self, frame: "TrapFrame", enabling: "Enabling") -> None:
         self.cpu = 0
         self.enabling = enabling
         self.frame = frame
         self.site = 0  # address of the instruction
+        self.thread = 0  # whose self-> variables these are: the CPU, or below 0 for threads of the tracer's own
 
     @property
     def regs(self) -> Sequence[int]:
@@ -165,7 +166,7 @@ class TrapPath:
                         return
                 unclaimed(number)
             except PageFault as fault:
-                self._fault(fault)
+                self._deliver(fault)
             except BaseException as error:
                 fail(error)
 
@@ -192,6 +193,12 @@ class TrapPath:
             if hit is not None:
                 return hit
         return None
+
+    def _deliver(self, fault: PageFault) -> None:
+        try:
+            self._fault(fault)
+        except BaseException as error:  # nobody above could catch it: ctypes prints it and goes on
+            self._port.fail(error)
 
     def _fault(self, fault: PageFault) -> None:
         regs, index = self._port.frame.regs, self._arch.pc

@@ -4,6 +4,7 @@ as it was left."""
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from kinst.runtime.session import Session, Wanted
 from kinst.runtime.sites import SiteTable
@@ -72,12 +73,13 @@ def run(
     descriptions: Sequence[str] = (),
     *,
     cpus: int = 1,
+    image: Path | None = None,
     prepare: Prepare = lambda _session: None,
 ) -> Run:
-    """Run a case to its end, patched in memory with what `descriptions` name; `prepare` may look into the machine
-    before it starts."""
+    """Run a case to its end, patched in memory with what `descriptions` name; `image` is a copy to run instead of the
+    case's own, `prepare` may look into the machine before it starts."""
     wanted = Wanted(
-        image=case.path,
+        image=case.path if image is None else image,
         machine=case.machine,
         configuration=Configuration(cpus=cpus, clock=ClockKind.ICOUNT),
         descriptions=tuple(descriptions),
