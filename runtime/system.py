@@ -333,7 +333,7 @@ class System:
         self.engine.flush_tlb()
         self.current = cpu
         self.trap.fired = cpu.fired
-        self.trap.firing.cpu = cpu.number
+        self.trap.firing.cpu = self.trap.firing.thread = cpu.number
         cpu.have_lines_changed = True  # what the engine itself knows of interrupts is the other CPU's
 
     # -- interrupts and events ----------------------------------------------------------------------------------------

@@ -1,0 +1,60 @@
+"""What D adds to C's types, and the types that every program has."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.targets.c_types import CType, Integer, IntegerKind, Pointer, Typedef, Void, strip
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    """`string`: bytes by value, at most the option strsize with the NUL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamic:
+    """What has no C type: a stack, a symbol's name, the result of an action. `name` is "<DYN>" in messages."""
+
+    name: str
+
+
+DType = CType | String | Dynamic
+
+STRING: Final = String()
+STACK: Final = Dynamic("stack")  # stack(), ustack(), jstack() as keys
+SYMBOL: Final = Dynamic("symaddr")  # sym(), func(), mod(), usym(), ... as keys
+VOID: Final = Void()
+
+CHAR: Final = Integer("char", 1, is_signed=True, kind=IntegerKind.CHARACTER)
+SCHAR: Final = Integer("signed char", 1, is_signed=True, kind=IntegerKind.CHARACTER)
+UCHAR: Final = Integer("unsigned char", 1, is_signed=False, kind=IntegerKind.CHARACTER)
+SHORT: Final = Integer("short", 2, is_signed=True)
+USHORT: Final = Integer("unsigned short", 2, is_signed=False)
+INT: Final = Integer("int", 4, is_signed=True)
+UINT: Final = Integer("unsigned int", 4, is_signed=False)
+LONG: Final = Integer("long", 8, is_signed=True)
+ULONG: Final = Integer("unsigned long", 8, is_signed=False)
+LONGLONG: Final = Integer("long long", 8, is_signed=True)
+ULONGLONG: Final = Integer("unsigned long long", 8, is_signed=False)
+BOOL: Final = Integer("_Bool", 1, is_signed=False, kind=IntegerKind.BOOLEAN)
+
+INT8: Final = Typedef("int8_t", SCHAR)
+INT16: Final = Typedef("int16_t", SHORT)
+INT32: Final = Typedef("int32_t", INT)
+INT64: Final = Typedef("int64_t", LONG)
+UINT8: Final = Typedef("uint8_t", UCHAR)
+UINT16: Final = Typedef("uint16_t", USHORT)
+UINT32: Final = Typedef("uint32_t", UINT)
+UINT64: Final = Typedef("uint64_t", ULONG)
+SIZE: Final = Typedef("size_t", ULONG)
+SSIZE: Final = Typedef("ssize_t", LONG)
+UINTPTR: Final = Typedef("uintptr_t", ULONG)
+INTPTR: Final = Typedef("intptr_t", LONG)
+PTRDIFF: Final = Typedef("ptrdiff_t", LONG)
+VOID_POINTER: Final = Pointer(VOID)
+CHAR_POINTER: Final = Pointer(CHAR)
+
+
+def bare(kind: DType) -> DType:
+    """The type without typedefs and qualifiers; D's own types as they are."""
+    return kind if isinstance(kind, String | Dynamic) else strip(kind)

@@ -1,0 +1,240 @@
+"""C types as debug information describes them and as D programs declare them: LP64, little-endian.
+
+Types are values, except `Aggregate`: a struct or union may refer to itself and be declared before it is defined, so it
+is one object with an identity that is completed once. What D adds to C is in `kinst.runtime.dlang.types`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+POINTER_SIZE = 8
+
+
+class IntegerKind(Enum):
+    """What an integer type is besides its size and its sign."""
+
+    PLAIN = "plain"
+    CHARACTER = "character"
+    BOOLEAN = "boolean"
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """An integer type: `name` is its canonical C spelling, e.g. "unsigned long long"."""
+
+    name: str
+    size: int  # bytes: 1, 2, 4, 8
+    is_signed: bool
+    kind: IntegerKind = IntegerKind.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """A floating-point type."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Void:
+    """No value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A pointer."""
+
+    target: "CType"
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """`length` elements; None: unknown, as in `char name[]`."""
+
+    element: "CType"
+    length: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function's prototype. `parameters` is None if it was declared without one: `int f()`."""
+
+    result: "CType"
+    parameters: tuple["CType", ...] | None
+    is_variadic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Typedef:
+    """Another name of a type. A name for a struct that refers to itself makes a cycle through the `Aggregate` only."""
+
+    name: str
+    target: "CType"
+
+
+@dataclass(frozen=True, slots=True)
+class Qualified:
+    """`const` or `volatile` of a type."""
+
+    target: "CType"
+    is_const: bool = False
+    is_volatile: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EnumType:
+    """An enumeration; its values are of `Integer` `base`. `tag` is empty where it has none."""
+
+    tag: str
+    base: Integer
+    enumerators: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a struct or union. `name` is empty for an anonymous struct or union inside.
+
+    A bit-field's `bit_offset` counts from the least significant bit of its storage unit: `offset` is that unit's byte
+    offset, of the size of `type`.
+    """
+
+    name: str
+    type: "CType"
+    offset: int
+    bit_offset: int = 0
+    bit_size: int | None = None
+
+
+class AggregateKind(Enum):
+    """Which of the two."""
+
+    STRUCT = "struct"
+    UNION = "union"
+
+
+@dataclass(slots=True, eq=False)
+class Aggregate:
+    """A struct or union. `members` is None until it is complete; `module` says whose it is where that is known."""
+
+    kind: AggregateKind
+    tag: str  # empty: it has none
+    size: int = 0
+    alignment: int = 1
+    members: tuple[Member, ...] | None = field(default=None, repr=False)
+    module: str = ""
+
+    def complete(self, members: tuple[Member, ...], size: int, alignment: int) -> None:
+        """Define what was only declared."""
+        self.members, self.size, self.alignment = members, size, alignment
+
+    def find(self, name: str) -> Member | None:
+        """The member of this name with its offset from the start of this aggregate, also one of an anonymous inner
+        struct or union."""
+        for member in self.members or ():
+            if member.name == name:
+                return member
+        for member in self.members or ():
+            inner = strip(member.type)
+            if not member.name and isinstance(inner, Aggregate):
+                found = inner.find(name)
+                if found is not None:
+                    return Member(name, found.type, member.offset + found.offset, found.bit_offset, found.bit_size)
+        return None
+
+
+CType = Integer | Float | Void | Pointer | Array | Function | Typedef | Qualified | EnumType | Aggregate
+
+
+def strip(kind: CType) -> CType:
+    """The type without typedefs and qualifiers."""
+    while isinstance(kind, Typedef | Qualified):
+        kind = kind.target
+    return kind
+
+
+def size_of(kind: CType) -> int | None:
+    """Size in bytes; None for what has none: functions, void, incomplete types."""
+    match strip(kind):
+        case Integer(size=size) | Float(size=size) | EnumType(base=Integer(size=size)):
+            return size
+        case Pointer():
+            return POINTER_SIZE
+        case Array(element=element, length=length):
+            size_of_element = size_of(element)
+            return None if size_of_element is None or length is None else size_of_element * length
+        case Aggregate() as aggregate:
+            return None if aggregate.members is None else aggregate.size
+        case _:
+            return None
+
+
+def alignment_of(kind: CType) -> int:
+    """Natural alignment in bytes."""
+    match strip(kind):
+        case Array(element=element):
+            return alignment_of(element)
+        case Aggregate() as aggregate:
+            return aggregate.alignment
+        case other:
+            return size_of(other) or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A named object or function of an image. Address is as linked; `type` where debug information tells it."""
+
+    name: str
+    module: str
+    address: int
+    size: int
+    type: CType | None = None
+
+
+class ImageTypes(Protocol):
+    """What the traced image says about its types and symbols, by name. Implementations look up lazily.
+
+    `module` is empty where the program names none, else the part before the backquote.
+    """
+
+    def type_named(self, name: str, module: str = "") -> CType | None:
+        """A typedef or base type (`name` is "vnode_t"), or "struct x", "union x", "enum x"; complete if it can be."""
+        ...
+
+    def enumerator(self, name: str) -> tuple[EnumType, int] | None:
+        """An enumeration constant and its type."""
+        ...
+
+    def symbol(self, name: str, module: str = "") -> Symbol | None:
+        """A variable or function."""
+        ...
+
+    def function(self, name: str, module: str = "") -> Function | None:
+        """The prototype of a function, for args[]; parameters with their types."""
+        ...
+
+    def symbols(self) -> Iterator[Symbol]:
+        """All symbols, without types."""
+        ...
+
+
+class NoImageTypes:
+    """No image, or one without names: nothing is found."""
+
+    def type_named(self, name: str, module: str = "") -> CType | None:
+        """None."""
+
+    def enumerator(self, name: str) -> tuple[EnumType, int] | None:
+        """None."""
+
+    def symbol(self, name: str, module: str = "") -> Symbol | None:
+        """None."""
+
+    def function(self, name: str, module: str = "") -> Function | None:
+        """None."""
+
+    def symbols(self) -> Iterator[Symbol]:
+        """None at all."""
+        return iter(())
