@@ -1,0 +1,219 @@
+"""`-x name=value`, `#pragma D option name=value` and setopt(): the options of dtrace and what they are set to.
+
+Values are integers and words; sizes are bytes, rates are ns. Facts: facts/dlang.md section 10.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from kinst.runtime.dlang.errors import DError
+
+Value = int | str
+
+
+class When(Enum):
+    """When an option may be set."""
+
+    COMPILE = "compile"
+    RUN = "run"  # before the run starts
+    ALWAYS = "always"  # setopt() too
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    when: When
+    read: Callable[[str | None], Value]
+    default: Value
+
+
+class OptionError(DError):
+    """The message is the one for a pragma; the command line says `failed to set -x name: ` and `why`."""
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__("D_PRAGMA_OPTSET", message)
+        self.why = why
+
+
+class _BadValueError(ValueError):
+    pass
+
+
+_POSITIVE: Final = frozenset({"yes", "enable", "enabled", "true", "on", "set"})
+_NEGATIVE: Final = frozenset({"no", "disable", "disabled", "false", "off", "unset"})
+_UNITS: Final = {
+    "ns": 1, "nsec": 1, "us": 10**3, "usec": 10**3, "ms": 10**6, "msec": 10**6, "s": 10**9, "sec": 10**9,
+    "m": 60 * 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "hour": 3600 * 10**9, "d": 86400 * 10**9,
+    "day": 86400 * 10**9,
+}  # fmt: skip
+_SIZES: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_LARGEST: Final = (1 << 63) - 1
+
+
+def _number_and_unit(text: str | None) -> tuple[int, str]:
+    found = re.fullmatch(r"(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)([a-zA-Z]*)", text or "")
+    if found is None:
+        raise _BadValueError
+    digits = found[1]
+    base = 16 if digits[:2] in ("0x", "0X") else 8 if digits[0] == "0" else 10
+    value = int(digits, base)
+    if value > _LARGEST:
+        raise _BadValueError
+    return value, found[2].lower()
+
+
+def _number(text: str | None) -> int:
+    """A number, or a boolean word; none means that it is set."""
+    if text is None or text in _POSITIVE:
+        return 1
+    if text in _NEGATIVE or not text:
+        return 0
+    value, unit = _number_and_unit(text)
+    if unit:
+        raise _BadValueError
+    return value
+
+
+def _flag(text: str | None) -> int:
+    """A compile-time switch takes no value."""
+    if text is not None and text not in _POSITIVE:
+        raise _BadValueError
+    return 1
+
+
+def _size(text: str | None) -> int:
+    value, unit = _number_and_unit(text)
+    if unit not in _SIZES or value << _SIZES[unit] > _LARGEST:
+        raise _BadValueError
+    return value << _SIZES[unit]
+
+
+def _rate(text: str | None) -> int:
+    """An interval; a bare number is ns, `hz` a frequency."""
+    value, unit = _number_and_unit(text)
+    if unit == "hz":
+        return 10**9 // value if value else 0
+    if (unit and unit not in _UNITS) or value * _UNITS.get(unit, 1) > _LARGEST:
+        raise _BadValueError
+    return value * _UNITS.get(unit, 1)
+
+
+def _word(text: str | None) -> str:
+    if not text:
+        raise _BadValueError
+    return text
+
+
+def _one_of(*words: str) -> Callable[[str | None], Value]:
+    def read(text: str | None) -> Value:
+        if text not in words:
+            raise _BadValueError
+        return text
+
+    return read
+
+
+def _options() -> dict[str, _Option]:
+    table: dict[str, _Option] = {}
+
+    def add(when: When, read: Callable[[str | None], Value], default: Value, *names: str) -> None:
+        table.update(dict.fromkeys(names, _Option(when, read, default)))
+
+    add(
+        When.COMPILE, _flag, 0,
+        "argref", "cpp", "cpphdrs", "defaultargs", "droptags", "empty", "errtags", "kdefs", "knodefs", "nolibs",
+        "pspec", "strip", "udefs", "unodefs", "verbose", "zdefs", "lazyload", "aggpercpu",
+    )  # fmt: skip
+    add(When.COMPILE, _word, "", "define", "incdir", "undef", "libdir", "syslibdir", "ctypes", "dtypes", "version")
+    add(When.COMPILE, _word, "cpp", "cpppath")
+    add(When.COMPILE, _word, "", "amin")
+    add(When.COMPILE, _one_of("kernel", "dynamic", "static", "primary"), "kernel", "linkmode")
+    add(When.COMPILE, _one_of("a", "c", "s", "t"), "a", "stdc")
+    add(When.COMPILE, _number, 8, "pgmax")
+    add(When.RUN, _size, 0, "aggsize", "bufsize")  # 0: not set, see `Buffers`
+    add(When.RUN, _size, 64 << 20, "dynvarsize")
+    add(When.RUN, _size, 32 << 10, "specsize")
+    add(When.RUN, _size, 256, "strsize")
+    add(When.RUN, _size, 512, "jstackstrsize")
+    add(When.RUN, _number, 0, "destructive", "grabanon", "temporal")
+    add(When.RUN, _number, 1, "nspec")
+    add(When.RUN, _number, -1, "cpu")
+    add(When.RUN, _number, 20, "stackframes", "ustackframes")
+    add(When.RUN, _number, 50, "jstackframes")
+    add(When.RUN, _rate, 101 * 10**6, "cleanrate")
+    add(When.RUN, _rate, 10**9, "statusrate")
+    add(When.RUN, _one_of("ring", "fill", "switch"), "switch", "bufpolicy")
+    add(When.RUN, _one_of("auto", "manual"), "auto", "bufresize")
+    add(When.ALWAYS, _rate, 10**9, "aggrate", "switchrate")
+    add(
+        When.ALWAYS, _number, 0,
+        "agghist", "aggpack", "aggsortkey", "aggsortkeypos", "aggsortpos", "aggsortrev", "aggzoom", "flowindent",
+        "quiet", "rawbytes",
+    )  # fmt: skip
+    add(When.ALWAYS, _number, 14, "stackindent")
+    add(When.ALWAYS, _one_of("ascii", "utf8"), "ascii", "encoding")
+    return table
+
+
+_TABLE: Final = _options()
+
+
+class Options:
+    """See `kinst.runtime.dlang.context.OptionValues`."""
+
+    def __init__(self) -> None:
+        """Everything at its default."""
+        self._values: dict[str, Value] = {}
+        self.changed: Callable[[str], None] = lambda _name: None
+        self.definitions: list[tuple[str, str]] = []  # -D, -U, -I of the preprocessor, in their order
+
+    def set(self, name: str, value: str | None) -> None:
+        """Set an option before the run. Raises DError D_PRAGMA_OPTSET."""
+        self._set(name, value, (When.COMPILE, When.RUN, When.ALWAYS))
+
+    def set_while_running(self, name: str, value: str | None) -> None:
+        """setopt(). Raises DError D_PRAGMA_OPTSET."""
+        self._set(name, value, (When.ALWAYS,))
+
+    def _set(self, name: str, value: str | None, allowed: tuple[When, ...]) -> None:
+        option = _TABLE.get(name)
+        if option is None:
+            raise _refused(name, value, "Invalid option name")
+        if option.when not in allowed:
+            raise _refused(name, value, "Operation illegal when tracing is active")
+        try:
+            parsed = option.read(value)
+        except _BadValueError:
+            raise _refused(name, value, "Invalid value for specified option") from None
+        if name in ("define", "undef", "incdir"):
+            self.definitions.append(({"define": "-D", "undef": "-U", "incdir": "-I"}[name], str(parsed)))
+        self._values[name] = parsed
+        self.changed(name)
+
+    def is_set(self, name: str) -> bool:
+        """Whether somebody set it."""
+        return name in self._values
+
+    def is_on(self, name: str) -> bool:
+        """A boolean option."""
+        return bool(self._value(name))
+
+    def number(self, name: str) -> int:
+        """A number, size or rate."""
+        value = self._value(name)
+        assert isinstance(value, int), name
+        return value
+
+    def text(self, name: str) -> str:
+        """A word."""
+        return str(self._value(name))
+
+    def _value(self, name: str) -> Value:
+        return self._values.get(name, _TABLE[name].default)
+
+
+def _refused(name: str, value: str | None, why: str) -> OptionError:
+    shown = f" to '{value}'" if value is not None else ""
+    return OptionError(f"failed to set option '{name}'{shown}: {why}", why)

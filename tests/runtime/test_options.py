@@ -1,0 +1,82 @@
+"""Options: what each kind of value may be, and what is refused."""
+
+import pytest
+
+from kinst.runtime.dlang.options import OptionError, Options
+
+
+def given(name: str, value: str | None) -> Options:
+    options = Options()
+    options.set(name, value)
+    return options
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "number"),
+    [
+        ("bufsize", "4k", 4096),
+        ("bufsize", "0x10", 16),
+        ("aggsize", "2M", 2 << 20),
+        ("dynvarsize", "1g", 1 << 30),
+        ("strsize", "512", 512),
+        ("switchrate", "10", 10),
+        ("switchrate", "10hz", 10**8),
+        ("switchrate", "0hz", 0),
+        ("aggrate", "2sec", 2 * 10**9),
+        ("statusrate", "1day", 86400 * 10**9),
+        ("cleanrate", "3us", 3000),
+        ("quiet", None, 1),
+        ("quiet", "no", 0),
+        ("quiet", "true", 1),
+        ("quiet", "2", 2),
+        ("destructive", "disabled", 0),
+        ("nspec", "010", 8),
+        ("errtags", None, 1),
+    ],
+)
+def test_values(name: str, value: str | None, number: int) -> None:
+    assert given(name, value).number(name) == number
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("bufsize", "4q"),
+        ("bufsize", "-1"),
+        ("bufsize", ""),
+        ("bufsize", "18446744073709551616"),
+        ("switchrate", "10 s"),
+        ("switchrate", "1fortnight"),
+        ("bufpolicy", "drop"),
+        ("bufresize", None),
+        ("quiet", "maybe"),
+        ("nspec", "08"),
+        ("errtags", "7"),
+    ],
+)
+def test_values_that_are_refused(name: str, value: str | None) -> None:
+    with pytest.raises(OptionError, match="Invalid value for specified option"):
+        given(name, value)
+
+
+def test_unknown_names_and_the_wrong_time() -> None:
+    options = Options()
+    with pytest.raises(OptionError, match="Invalid option name") as error:
+        options.set("nosuch", "1")
+    assert error.value.tag == "D_PRAGMA_OPTSET"
+    options.set_while_running("quiet", None)
+    with pytest.raises(OptionError, match="tracing is active"):
+        options.set_while_running("bufsize", "4k")
+
+
+def test_defaults_and_words() -> None:
+    options = Options()
+    assert options.number("strsize") == 256
+    assert options.number("stackframes") == 20
+    assert options.text("bufpolicy") == "switch"
+    assert not options.is_set("bufsize")
+    options.set("bufpolicy", "ring")
+    assert options.text("bufpolicy") == "ring"
+    for name, value in (("define", "A=1"), ("undef", "B"), ("incdir", "/x")):
+        options.set(name, value)
+    assert options.definitions == [("-D", "A=1"), ("-U", "B"), ("-I", "/x")]
