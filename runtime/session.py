@@ -3,14 +3,15 @@
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from kinst.rewriter.plan import Plan
-from kinst.rewriter.rewriting import Source, open_source, plan_probes
+from kinst.rewriter.plan import Plan, make_plan
+from kinst.rewriter.resolve import resolve
+from kinst.rewriter.rewriting import Opened, Source, open_source, plan_probes
 from kinst.runtime.arch.registry import emulator
 from kinst.runtime.boards.registry import new_board
 from kinst.runtime.call import FunctionCall, find_function, load_for_call, parse_call
@@ -64,7 +65,8 @@ class Wanted:
     image: Path
     machine: str | None = None
     configuration: Configuration = field(default_factory=Configuration)
-    descriptions: tuple[str, ...] = ()  # -n; empty: all probes of a patched image
+    descriptions: tuple[str, ...] = ()  # what to enable; empty: all probes of a patched image
+    names: tuple[ProbeName, ...] | None = None  # instead: what a D program may enable; what matches nothing is no error
     timeout: float | None = None  # seconds of the machine's time
     until: str | None = None  # regular expression on the console
     call: str | None = None  # a function call instead of booting
@@ -85,7 +87,8 @@ class Session:
         """Make the machine and load the image; nothing runs yet. Raises KinstError."""
         self.wanted = wanted
         self._until = _compiled(wanted.until)
-        image, manifest, plan = _open(wanted)
+        self.reasons: dict[str, str] = {}  # why a name of `Wanted.names` matches nothing
+        image, manifest, plan = self._open(wanted)
         facts = machine_facts(wanted.machine or default_machine(image.facts.name))
         if facts.arch != image.facts.name:
             raise UsageError(f"{wanted.image}: is for {image.facts.name}, and {facts.name} is not")
@@ -130,9 +133,10 @@ class Session:
             if not count:
                 raise ProbeError(f"probe description {description} does not match any probes")
             yield Matched(description, count)
-        self._arm()
+        self.arm()
 
-    def _arm(self) -> None:
+    def arm(self) -> None:
+        """Write the breakpoints of enabled probes into memory; the others' bytes are the original ones."""
         if self._sites is not None:
             self._sites.arm(self.system.memory, self.system.trap)
 
@@ -142,36 +146,38 @@ class Session:
         Raises:
             MachineError: the guest stopped for good.
         """
-        system, wanted = self.system, self.wanted
-        watch = _UntilWatch(system, self._until)
-        system.attach_timed(watch)
-
-        def console(data: bytes) -> None:
-            consumer.console(data)
-            watch.look(data)
-
-        system.console_sink = console
-        system.after_turn = consumer.flush
+        self.system.after_turn = consumer.flush
         consumer.begin(with_header=with_header and bool(self._descriptions))
         self._fire(dtrace.BEGIN)
-        call = self._start()
         try:
-            with _interruptible(system):
-                end = system.run(None if wanted.timeout is None else int(wanted.timeout * 1e9))
+            with interruptible(self.system.finish):
+                end = self.run_machine(consumer.console)
         finally:
             self._fire(dtrace.END)
             consumer.end()
+        return end
+
+    def run_machine(self, console: Callable[[bytes], None]) -> End:
+        """Start the board, or make the call, and run until the end; nothing but the guest's console is seen to."""
+        system = self.system
+        watch = _UntilWatch(system, self._until)
+        system.attach_timed(watch)
+
+        def sink(data: bytes) -> None:
+            console(data)
+            watch.look(data)
+
+        system.console_sink = sink
+        call = None
+        if self._call is None:
+            system.board.start(system, self.loaded)
+        else:
+            address = find_function(self.loaded.image, self._call.function, self._discovered)
+            call = FunctionCall(system, self.loaded, self._call, address)
+        end = system.run(None if self.wanted.timeout is None else int(self.wanted.timeout * 1e9))
         if call is not None and end is End.RETURNED:
             self.result = call.result
         return end
-
-    def _start(self) -> FunctionCall | None:
-        """Start the board, or prepare the call."""
-        if self._call is None:
-            self.system.board.start(self.system, self.loaded)
-            return None
-        address = find_function(self.loaded.image, self._call.function, self._discovered)
-        return FunctionCall(self.system, self.loaded, self._call, address)
 
     def _discovered(self) -> dict[str, int]:
         """Names and addresses of all functions, those without a symbol included."""
@@ -185,9 +191,31 @@ class Session:
         firing.cpu = self.system.current.number
         self._dtrace.fire(identifier, firing)
 
+    def _open(self, wanted: Wanted) -> tuple[Image, Manifest | None, Plan | None]:
+        """The image to load; the manifest; and the plan, if the image is patched in memory."""
+        if not wanted.names:
+            return _open_for_descriptions(wanted)
+        plan = self._planned(open_source(Source(wanted.image)), wanted.names)
+        if plan is not None:
+            return plan.image, plan.manifest, plan
+        image = open_image(wanted.image)
+        return image, find_manifest(image), None
 
-def _open(wanted: Wanted) -> tuple[Image, Manifest | None, Plan | None]:
-    """The image to load; the manifest; and the plan, if the image is patched in memory for the descriptions."""
+    def _planned(self, opened: Opened, names: Sequence[ProbeName]) -> Plan | None:
+        """Plan what can be patched for a program; None if that is nothing."""
+        resolution = resolve(opened.program, names)
+        for outcome in resolution.outcomes:
+            if outcome.error is not None:
+                self.reasons[str(outcome.name)] = str(outcome.error).removeprefix(f"{outcome.name}: ")
+        useful = [outcome.name for outcome in resolution.outcomes if outcome.error is None]
+        if not useful:
+            return None
+        if len(useful) < len(names):
+            resolution = resolve(opened.program, useful)
+        return make_plan(resolution, earlier=opened.manifest)
+
+
+def _open_for_descriptions(wanted: Wanted) -> tuple[Image, Manifest | None, Plan | None]:
     site_names = [
         name
         for description in wanted.descriptions
@@ -250,11 +278,11 @@ class _UntilWatch:
 
 
 @contextmanager
-def _interruptible(system: System) -> Iterator[None]:
+def interruptible(finish: Callable[[End], None]) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the run instead of raising in the middle of a callback: nothing is lost."""
 
     def interrupt(_number: int, _frame: object) -> None:
-        system.finish(End.INTERRUPTED)
+        finish(End.INTERRUPTED)
 
     before: dict[signal.Signals, Any] = {}
     try:

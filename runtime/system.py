@@ -54,6 +54,8 @@ class End(Enum):
     TIMEOUT = "timeout"
     INTERRUPTED = "interrupted"
     RETURNED = "returned"  # `--call`: the function returned
+    EXIT = "exit"  # a clause called exit()
+    NOTHING_LEFT = "nothing left"  # without an image: no timer is enabled
 
 
 class System:
@@ -288,7 +290,7 @@ class System:
 
     def _advance_devices(self) -> int | None:
         """Let devices act that are due; the next deadline after that."""
-        now = self.clock.now()
+        now, current = self.clock.now(), self.current
         earliest: int | None = None
         for timed in self._timed:
             deadline = timed.deadline()
@@ -297,7 +299,13 @@ class System:
                 deadline = timed.deadline()
             if deadline is not None and (earliest is None or deadline < earliest):
                 earliest = deadline
+        self._load(current)  # a timer's probe may have looked at another CPU
         return earliest
+
+    def show(self, number: int) -> None:
+        """Fill the trap frame with a CPU's registers, between two turns; guest memory is what that CPU sees."""
+        self._load(self.cpus[number])
+        self.engine.frame.read()
 
     def _next_cpu(self) -> VirtualCpu | None:
         """The next CPU in turn that has something to do."""

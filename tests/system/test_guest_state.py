@@ -46,7 +46,7 @@ def fired(case: Case, descriptions: Sequence[str]) -> tuple[Run, list[str]]:
         for text in descriptions:
             for name in parse_probe_names(text):
                 session.providers.enable(name, action)
-        session._arm()
+        session.arm()
 
     return run(case, descriptions, prepare=prepare), names
 
