@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.targets.c_types import CType, Integer, IntegerKind, Pointer, Typedef, Void, strip
+from kinst.targets.c_types import Array, CType, Integer, IntegerKind, Pointer, Qualified, Typedef, Void
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,15 @@ VOID_POINTER: Final = Pointer(VOID)
 CHAR_POINTER: Final = Pointer(CHAR)
 
 
+def embedded_string(size: int) -> Typedef:
+    """`string` inside of a C type: a member, an array's element, what a pointer points to. `bare` makes it a string."""
+    return Typedef("string", Array(CHAR, size))
+
+
 def bare(kind: DType) -> DType:
     """The type without typedefs and qualifiers; D's own types as they are."""
-    return kind if isinstance(kind, String | Dynamic) else strip(kind)
+    while isinstance(kind, Typedef | Qualified):
+        if isinstance(kind, Typedef) and kind.name == "string" and isinstance(kind.target, Array):
+            return STRING
+        kind = kind.target
+    return kind
