@@ -6,7 +6,7 @@ that relocations change. If they agree with one, the code there is a copy, and a
 distance.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,6 +47,11 @@ class RelocatedCopies:
         self._distances: list[int] = [loaded.bias]
         self._texts: list[_Text] = []
         self._unknown: set[int] = set()
+
+    @property
+    def distances(self) -> Sequence[int]:
+        """How far what was loaded, and each copy found since, is from its link address; what was loaded first."""
+        return self._distances
 
     def claim(self, pc: int) -> Hit | None:
         """What to do at a breakpoint at `pc`; None: it is the guest's own."""
