@@ -3,7 +3,7 @@
 Sites stay columns: a kernel may have millions. A site becomes an object when it is hit for the first time.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +19,11 @@ from kinst.runtime.trap import RETURN_BREAKPOINT, Enabling, Firing, Site, TrapPa
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
 from kinst.targets.instruction import Flow, Verdict
-from kinst.targets.manifest import FIRST_PROBE_ID, Manifest, ProbeKind
+from kinst.targets.manifest import Manifest, ProbeKind
 
 Action = Callable[[Firing], None]
 Argument = Callable[[Firing, int], int]
+ArgumentAt = Callable[[int, int], Argument]  # (row of the probe, link address of the site) -> arg0, arg1, ...
 
 # A return site of these kinds is one only if control leaves the function: a conditional branch or a computed jump out
 # of it is a tail call, inside it a loop or a switch.
@@ -51,9 +52,19 @@ class SiteTable:
         self._addresses: NDArray[np.uint64] = np.ascontiguousarray(self.manifest.sites["address"])
         self._first_enabling = np.searchsorted(self.manifest.enablings["site"], np.arange(len(self._addresses) + 1))
         self._actions: list[Action] = [lambda _firing: None]
-        self._action_of = np.zeros(len(self.manifest.probes), np.uint16)  # index in `_actions`; 0: disabled
-        self.arguments: dict[int, Argument] = {}  # ProbeKind -> arg0, arg1, ... of its probes
+        self._action_of = np.zeros(len(self.manifest.probes), np.uint32)  # index in `_actions`; 0: disabled
+        self._planted: dict[int, tuple[Action, ...]] = {}  # row of a probe -> providers that are called there as well
+        self.arguments: dict[int, ArgumentAt] = {}  # by ProbeKind
+        self.first_identifier: int | None = None  # of row 0, once a provider has registered
         self.is_armed = np.ones(len(self._addresses), np.bool_)  # as the file has them
+        self.is_stale = True  # what is enabled is not yet what memory is armed with
+
+    def identifiers(self, reserve: Callable[[int], int]) -> int:
+        """The identifier of row 0. The first provider of these sites reserves one for every row of the manifest, so
+        that they ascend as `kinst-list` shows them, whichever provider they belong to."""
+        if self.first_identifier is None:
+            self.first_identifier = reserve(len(self.manifest.probes))
+        return self.first_identifier
 
     # -- enabling -----------------------------------------------------------------------------------------------------
 
@@ -61,16 +72,39 @@ class SiteTable:
         """Let probes (rows of the manifest) do `action`; takes effect with `arm`."""
         self._actions.append(action)
         self._action_of[rows] = len(self._actions) - 1
+        self.is_stale = True
 
     def disable(self, rows: NDArray[np.intp]) -> None:
         """Let probes do nothing; takes effect with `arm`."""
         self._action_of[rows] = 0
+        self.is_stale = True
+
+    def plant(self, rows: Sequence[int], called: Action) -> None:
+        """Call a provider at the sites of probes, whether these are enabled or not; takes effect with `arm`."""
+        for row in rows:
+            self._planted[row] = (*self._planted.get(row, ()), called)
+        self.is_stale = True
+
+    def unplant(self, rows: Sequence[int], called: Action) -> None:
+        """Call it no more; takes effect with `arm`."""
+        for row in rows:
+            left = tuple(one for one in self._planted.pop(row, ()) if one is not called)
+            if left:
+                self._planted[row] = left
+        self.is_stale = True
+
+    def _active(self) -> NDArray[np.bool_]:
+        """Which rows of probes anything happens at."""
+        active: NDArray[np.bool_] = self._action_of != 0
+        active[list(self._planted)] = True
+        return active
 
     def arm(self, memory: PhysicalMemory, trap: TrapPath) -> None:
-        """Write breakpoints where a probe is enabled and the original bytes everywhere else."""
+        """Write breakpoints where a probe is enabled and the original bytes everywhere else. May be done while the
+        guest runs, between two instructions of it."""
         enablings = self.manifest.enablings
         self.is_armed = np.zeros(len(self._addresses), np.bool_)
-        self.is_armed[enablings["site"][self._action_of[enablings["probe"]] != 0]] = True
+        self.is_armed[enablings["site"][self._active()[enablings["probe"]]]] = True
         sizes = self.manifest.sites["size"]
         for size in np.unique(sizes).tolist():
             rows = np.flatnonzero(sizes == size)
@@ -83,7 +117,8 @@ class SiteTable:
                 ram = np.frombuffer(region.view, np.uint8)[start : start + length]
                 _scatter(ram, virtual, addresses, content)
         memory.is_code_stale = True
-        trap.hits.clear()
+        trap.remove([address for address in trap.hits if address not in trap.trampolines])  # a CPU may be in one
+        self.is_stale = False
 
     def show_armed(self, address: int, text: NDArray[np.uint8]) -> None:
         """Put into a copy of the image's bytes from a link address what memory was armed with."""
@@ -131,27 +166,24 @@ class SiteTable:
         emulation = None
         if record["verdict"] == Verdict.EMULATE:
             emulation = self._emulator.emulation(int(record["kind"]), record["original"].tobytes()[:size])
-        enabled = range(*self._first_enabling[row : row + 2].tolist())
-        enablings = tuple(self._enabling(record, index) for index in enabled if self._is_enabled(index))
+        found = range(*self._first_enabling[row : row + 2].tolist())
+        enablings = tuple(enabling for index in found for enabling in self._enablings(record, index))
         return Site(int(record["address"]) + bias, size, int(record["trampoline"]) + bias, emulation, enablings)
 
-    def _is_enabled(self, index: int) -> bool:
-        return bool(self._action_of[self.manifest.enablings["probe"][index]])
-
-    def _enabling(self, record: np.void, index: int) -> Enabling:
+    def _enablings(self, record: np.void, index: int) -> list[Enabling]:
+        """What happens at a site for one of its probes: what the probe does, and what providers want there."""
         row = int(self.manifest.enablings["probe"][index])
         probe = self.manifest.probes[row]
         function = self.manifest.functions[probe["function"]]
         start, size = int(function["address"]), int(function["size"])
         address, bias = int(record["address"]), self._patched.loaded.bias
         is_conditional = probe["kind"] == ProbeKind.FBT_RETURN and record["flow"] in _CONDITIONAL
-        return Enabling(
-            probe=FIRST_PROBE_ID + row,
-            action=self._actions[self._action_of[row]],
-            argument=self.arguments[int(probe["kind"])],
-            offset=address - start,
-            leaving=(start + bias, start + size + bias) if is_conditional else None,
-        )
+        leaving = (start + bias, start + size + bias) if is_conditional else None
+        argument = self.arguments[int(probe["kind"])](row, address)
+        actions = [(0, called) for called in self._planted.get(row, ())]
+        if self._action_of[row]:
+            actions.insert(0, ((self.first_identifier or 0) + row, self._actions[self._action_of[row]]))
+        return [Enabling(identifier, action, argument, address - start, leaving) for identifier, action in actions]
 
     def pristine(self, address: int, content: bytes) -> bytes:
         """Bytes read at a virtual address, with the original ones where sites are armed."""

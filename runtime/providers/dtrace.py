@@ -1,56 +1,70 @@
 """The dtrace provider: BEGIN and END, which the session fires itself, and ERROR. Registered first: ids 1, 2, 3."""
 
+from collections.abc import Callable
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kinst.runtime.providers.provider import Action, Probe
-from kinst.runtime.trap import Firing
+from kinst.runtime.providers.probe_table import Identifiers
+from kinst.runtime.providers.provider import Action, Probes, Registration
+from kinst.runtime.providers.stability import PRIVATE, STABLE, ProviderAttributes
+from kinst.runtime.trap import Enabling, Firing
 from kinst.targets.probe import ProbeName
 
 BEGIN, END, ERROR = 1, 2, 3
-_NAMES: Final = {BEGIN: "BEGIN", END: "END", ERROR: "ERROR"}
+TRACER_THREAD: Final = -1  # Firing.thread: these probes fire in no thread of the guest's
+_NAMES: Final = ("BEGIN", "END", "ERROR")
+
+
+def _no_arguments(_index: int) -> int:
+    return 0
 
 
 class DtraceProvider:
     """See `kinst.runtime.providers.provider.Provider`."""
 
-    name = "dtrace"
+    registration = Registration("dtrace", ProviderAttributes(STABLE, PRIVATE, PRIVATE, STABLE, STABLE))
 
     def __init__(self) -> None:
         """Nothing is enabled."""
         self._actions: dict[int, Action] = {}
 
-    def match(self, pattern: ProbeName) -> NDArray[np.intp]:
-        """BEGIN, END and ERROR have no module and no function, so `:::` does not mean them."""
-        found = [number for number, name in _NAMES.items() if pattern.matches(self.name, "", "", name)]
-        return np.array(found, np.intp)
+    def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
+        """The three; they have no module and no function, so `:::` does not mean them."""
+        if wanted is None:
+            for name in _NAMES:
+                probes.create("", "", name)
 
-    def probe(self, identifier: int) -> Probe | None:
-        """BEGIN, END or ERROR."""
-        name = _NAMES.get(identifier)
-        return None if name is None else Probe(identifier, self.name, "", "", name)
-
-    def enable(self, identifiers: NDArray[np.intp], action: Action) -> None:
+    def enable(self, identifiers: Identifiers, action: Action) -> None:
         """Let probes do `action`."""
         self._actions.update(dict.fromkeys(identifiers.tolist(), action))
 
-    def disable(self, identifiers: NDArray[np.intp]) -> None:
+    def disable(self, identifiers: Identifiers) -> None:
         """Let probes do nothing."""
         for identifier in identifiers.tolist():
             self._actions.pop(identifier, None)
 
-    def fire(self, identifier: int, firing: Firing) -> None:
-        """BEGIN before the machine runs, END after it."""
+    def destroy(self, identifiers: Identifiers) -> None:
+        """There is nothing to let go of."""
+
+    def is_enabled(self, identifier: int) -> bool:
+        """Whether anything happens when it fires."""
+        return identifier in self._actions
+
+    def fire(self, identifier: int, firing: Firing, arguments: Callable[[int], int] = _no_arguments) -> None:
+        """BEGIN before the machine runs, END after it, ERROR when a clause is aborted.
+
+        Args:
+            identifier: BEGIN, END or ERROR.
+            firing: a CPU as it stands; for ERROR an object of its own, since another firing is under way.
+            arguments: arg0, arg1, ...: ERROR's arg1 is the epid of the clause, arg2 the number of its action, arg3
+                the offset in DIF (-1: unknown), arg4 the kind of the fault, arg5 its value.
+        """
         action = self._actions.get(identifier)
         if action is not None:
+            firing.thread = TRACER_THREAD
+            firing.enabling = Enabling(identifier, action, lambda _firing, index: arguments(index), 0)
             action(firing)
 
-    def argument_type(self, identifier: int, index: int) -> str | None:
-        """None has arguments yet."""
-        return None
-
-    def close(self) -> None:
-        """Disable all."""
-        self._actions.clear()
+    def match(self, pattern: ProbeName) -> list[int]:
+        """Which of the three `pattern` stands for."""
+        found = [pattern.matches("dtrace", "", "", name) for name in _NAMES]
+        return [number for number, is_meant in enumerate(found, BEGIN) if is_meant]

@@ -5,26 +5,67 @@ returning instruction in the function and arg1 the value returned. A tail call i
 what the register holds before the callee runs.
 """
 
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from kinst.runtime.execution.faults import Fault, FaultKind
+from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.providers import provider
+from kinst.runtime.providers.provider import Registration
 from kinst.runtime.providers.site_provider import SiteProvider
-from kinst.runtime.sites import SiteTable
+from kinst.runtime.providers.stability import EVOLVING_ISA, PRIVATE, PRIVATE_ISA, ProviderAttributes
+from kinst.runtime.sites import Argument, SiteTable
 from kinst.runtime.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.c_types import Function, Void, strip
 from kinst.targets.manifest import ProbeKind
 
+FBT: Final = Registration("fbt", ProviderAttributes(EVOLVING_ISA, PRIVATE, PRIVATE, EVOLVING_ISA, PRIVATE_ISA))
+Prototype = Callable[[str, str], Function | None]  # ImageTypes.function: (name, module) -> the type of a function
 
-def fbt_provider(sites: SiteTable, arch: ArchFacts) -> SiteProvider:
-    """The entry and return probes of a patched image."""
-    registers, return_value = arch.arguments, arch.return_value
+
+def fbt_provider(sites: SiteTable, arch: ArchFacts, prototype: Prototype = lambda _name, _module: None) -> SiteProvider:
+    """The entry and return probes of a patched image; `prototype` gives args[] their types."""
+    registers, return_value, manifest = arch.arguments, arch.return_value, sites.manifest
+    first_on_stack = len(registers) - (arch.link_register is None)  # amd64: the return address comes before them
 
     def at_entry(firing: Firing, index: int) -> int:
-        return firing.regs[registers[index]] if index < len(registers) else 0
+        if index < len(registers):
+            return firing.regs[registers[index]]
+        address = firing.regs[arch.stack_pointer] + 8 * (index - first_on_stack)
+        try:
+            return firing.frame.load(address & (1 << 64) - 1, 8)
+        except PageFault:
+            raise Fault(FaultKind.BADADDR, address) from None
 
     def at_return(firing: Firing, index: int) -> int:
         if index == 0:
             return firing.enabling.offset
         return firing.regs[return_value] if index == 1 else 0
 
-    return SiteProvider("fbt", sites, {ProbeKind.FBT_ENTRY: at_entry, ProbeKind.FBT_RETURN: at_return})
+    def described(row: int) -> Sequence[provider.Argument] | None:
+        kind, function, _ = manifest.probes[row].tolist()
+        found = prototype(manifest.function_name(function), "")
+        return _returned(found) if kind == ProbeKind.FBT_RETURN else _given(found)
+
+    entry: Argument = at_entry
+    back: Argument = at_return
+    values = {ProbeKind.FBT_ENTRY: lambda _row, _at: entry, ProbeKind.FBT_RETURN: lambda _row, _at: back}
+    return SiteProvider(FBT, sites, values, described)
+
+
+def _given(function: Function | None) -> Sequence[provider.Argument] | None:
+    if function is None or function.parameters is None:
+        return None
+    return tuple(provider.Argument(parameter) for parameter in function.parameters)
+
+
+def _returned(function: Function | None) -> Sequence[provider.Argument]:
+    """The offset is known without debug information."""
+    offset = provider.Argument("int")
+    if function is None or isinstance(strip(function.result), Void):
+        return (offset,)
+    return offset, provider.Argument(function.result)
 
 
 def caller(firing: Firing, arch: ArchFacts) -> int:

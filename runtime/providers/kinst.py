@@ -1,15 +1,25 @@
 """kinst: a probe at any instruction. Its arguments are all zero: what it shows is regs[]."""
 
+from typing import Final
+
+from kinst.runtime.providers.provider import Registration
 from kinst.runtime.providers.site_provider import SiteProvider
-from kinst.runtime.sites import SiteTable
+from kinst.runtime.providers.stability import EVOLVING, PRIVATE, PRIVATE_ISA, ProviderAttributes
+from kinst.runtime.sites import Argument, SiteTable
 from kinst.runtime.trap import Firing
 from kinst.targets.manifest import ProbeKind
+
+KINST: Final = Registration("kinst", ProviderAttributes(EVOLVING, PRIVATE, PRIVATE, EVOLVING, PRIVATE_ISA))
 
 
 def kinst_provider(sites: SiteTable) -> SiteProvider:
     """The kinst probes of a patched image."""
-    return SiteProvider("kinst", sites, {ProbeKind.KINST: _argument})
+
+    def arguments_at(_row: int, _address: int) -> Argument:
+        return _zero
+
+    return SiteProvider(KINST, sites, {ProbeKind.KINST: arguments_at}, lambda _row: ())
 
 
-def _argument(_firing: Firing, _index: int) -> int:
+def _zero(_firing: Firing, _index: int) -> int:
     return 0

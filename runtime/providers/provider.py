@@ -1,115 +1,426 @@
-"""What every provider answers: the life cycle of DTrace's dtrace_pops_t, in bulk where probes are many.
+"""What a provider is, and the framework that keeps them: DTrace's dtrace_register, dtrace_pops_t and their like.
 
-A provider is made with what it needs (register), says which probes it has (provide, lookup), lets them fire (enable,
-disable), describes their arguments (getargdesc) and lets go of everything (destroy, unregister). Others plug in through
-the entry-point group `kinst.providers`: a callable without arguments that makes a `Provider`.
+A provider registers, is asked to provide probes (all of them, or those of one description: probes made on demand),
+creates them, is told to enable and disable them, describes their arguments, and finally lets go of everything. It may
+create probes while the guest runs. The framework gives probes their identifiers, finds them by name, and knows which
+are enabled; it never holds an object per probe where there are many.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from importlib.metadata import entry_points
-from typing import Final, Protocol
+from dataclasses import dataclass, field
+from enum import Flag, auto
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime.providers.probe_table import Identifiers, Probe, ProbeBlock, ProbeTable
+from kinst.runtime.providers.stability import ProviderAttributes
 from kinst.runtime.trap import Firing
-from kinst.targets.probe import ProbeName
+from kinst.targets.c_types import CType
+from kinst.targets.errors import KinstError
+from kinst.targets.probe import ProbeName, parse_probe_name
+
+if TYPE_CHECKING:
+    from kinst.runtime.providers.host import ProviderHost
+
+__all__ = [
+    "Action",
+    "Argument",
+    "DescribesArguments",
+    "Identifiers",
+    "Privilege",
+    "Probe",
+    "Probes",
+    "Provider",
+    "ProviderError",
+    "Providers",
+    "Registration",
+    "installed_providers",
+]
 
 ENTRY_POINTS: Final = "kinst.providers"
 Action = Callable[[Firing], None]
+_FORBIDDEN: Final = frozenset(":*?[]\\,;{}/")
+_LONGEST: Final = {"module": 64, "function": 192, "name": 64}  # DTRACE_MODNAMELEN, FUNCNAMELEN, NAMELEN, NUL included
+
+
+class ProviderError(KinstError):
+    """A provider does what the framework does not allow; the message names it."""
+
+
+class Privilege(Flag):
+    """Who may see a provider's probes (DTRACE_PRIV_*). Whoever runs a guest may see everything in it."""
+
+    NONE = 0
+    KERNEL = auto()
+    USER = auto()
+    OWNER = auto()
+    ZONEOWNER = auto()
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
-    """One probe. Module, function or name is empty where its provider has none."""
+class Registration:
+    """What dtrace_register is told."""
 
-    identifier: int
-    provider: str
-    module: str
-    function: str
-    name: str
+    name: str  # the first field of the probes' names
+    attributes: ProviderAttributes
+    privilege: Privilege = Privilege.KERNEL
 
-    def __str__(self) -> str:
-        return ":".join((self.provider, self.module, self.function, self.name))
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """args[i] of a probe: dtrace_argdesc_t. A type is C text, or the type itself where debug information gives it."""
+
+    native: str | CType
+    mapping: int | None = None  # which native argument it is made from; None: that of the same index
+    translated: str | CType | None = None  # what a translator makes of it; None: it is shown as it is
+
+    @property
+    def type(self) -> str | CType:
+        """What D programs see."""
+        return self.native if self.translated is None else self.translated
 
 
 class Provider(Protocol):
-    """A source of probes."""
+    """The operations that every provider has. `DescribesArguments` are those it may have."""
 
     @property
-    def name(self) -> str:
-        """The first field of its probes' names."""
+    def registration(self) -> Registration:
+        """How it registers."""
         ...
 
-    def match(self, pattern: ProbeName) -> NDArray[np.intp]:
-        """Identifiers of the probes that `pattern` stands for, ascending; probes made on demand are made now."""
+    def provide(self, probes: "Probes", wanted: ProbeName | None) -> None:
+        """dtps_provide: create the probes there are (None, once, when it registers) or those that `wanted` asks for and
+        that are made on demand. `probes` stays valid: probes may be created at any time later."""
         ...
 
-    def probe(self, identifier: int) -> Probe | None:
-        """The probe with this identifier, if it is this provider's."""
+    def enable(self, identifiers: Identifiers, action: Action) -> None:
+        """dtps_enable: let probes do `action` when they fire, instead of what they did before. A firing carries an
+        `Enabling` with the probe's identifier and the callable that answers arg0, arg1, ..."""
         ...
 
-    def enable(self, identifiers: NDArray[np.intp], action: Action) -> None:
-        """Let probes do `action` when they fire. Takes effect when the machine runs on."""
+    def disable(self, identifiers: Identifiers) -> None:
+        """dtps_disable: let probes cost nothing again."""
         ...
 
-    def disable(self, identifiers: NDArray[np.intp]) -> None:
-        """Let probes cost nothing again."""
-        ...
-
-    def argument_type(self, identifier: int, index: int) -> str | None:
-        """The C type of args[index]; None: there is no such argument."""
-        ...
-
-    def close(self) -> None:
-        """Disable and forget all probes."""
+    def destroy(self, identifiers: Identifiers) -> None:
+        """dtps_destroy: these probes, none of them enabled, are gone."""
         ...
 
 
-class Providers:
-    """The providers of a session, the newest first, as dtrace_register keeps them."""
+@runtime_checkable
+class DescribesArguments(Protocol):
+    """A provider with typed arguments."""
 
-    def __init__(self, providers: Sequence[Provider]) -> None:
-        """`providers` in the order of registration."""
-        self._providers = list(providers)
+    def arguments(self, identifier: int) -> Sequence[Argument] | None:
+        """dtps_getargdesc: args[0], args[1], ...; None: it has none."""
+        ...
 
-    def __iter__(self) -> Iterator[Provider]:
-        return iter(self._providers)
+    def argument(self, firing: Firing, index: int) -> int:
+        """dtps_getargval: arg0, arg1, ... of a firing, sign-extended to 64 bits or not as their types say. Raises
+        `Fault` where the value cannot be had."""
+        ...
+
+
+_REQUIRED: Final = ("provide", "enable", "disable", "destroy")
+_OPTIONAL: Final = ("arguments", "argument")
+
+
+class Probes:
+    """The probes of one provider, and the only way to make more: what dtrace_provider_id_t stands for."""
+
+    def __init__(self, provider: str, take: Callable[[int], int], created: Callable[[Identifiers], None]) -> None:
+        """Made by the framework. `take` reserves identifiers, `created` is told of new probes."""
+        self._provider = provider
+        self._take = take
+        self._created = created
+        self._table = ProbeTable(provider)
+        self._blocks: list[ProbeBlock] = []
+
+    def create(self, module: str, function: str, name: str) -> int:
+        """dtrace_probe_create: a new probe's identifier.
+
+        Raises:
+            ProviderError: a field that no description could ever name.
+        """
+        for kind, text in (("module", module), ("function", function), ("name", name)):
+            self._check(kind, text)
+        identifier = self._take(1)
+        self._table.add(identifier, module, function, name)
+        self._created(np.array([identifier], np.intp))
+        return identifier
+
+    def add(self, block: ProbeBlock) -> None:
+        """Create many at once, whose identifiers were reserved."""
+        self._blocks.append(block)
+        self._created(block.identifiers)
+
+    def reserve(self, count: int) -> int:
+        """The first of `count` identifiers for `add`."""
+        return self._take(count)
+
+    def lookup(self, module: str, function: str, name: str) -> int | None:
+        """dtrace_probe_lookup: the probe that was created with these fields."""
+        return self._table.find(module, function, name)
+
+    def discard(self, identifiers: Identifiers) -> None:
+        """Forget probes that were created one by one."""
+        self._table.discard(identifiers)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the providers."""
-        return tuple(provider.name for provider in self._providers)
+    def created(self) -> Identifiers:
+        """Those that were created one by one."""
+        return self._table.identifiers
 
-    def register(self, provider: Provider) -> None:
-        """Add a provider; its probes can be matched from now on."""
-        self._providers.append(provider)
-
-    def unregister(self, provider: Provider) -> None:
-        """Take a provider away."""
-        provider.close()
-        self._providers.remove(provider)
-
-    def enable(self, pattern: ProbeName, action: Action) -> int:
-        """Enable all probes that `pattern` stands for; how many there are."""
-        count = 0
-        for provider in self._providers:
-            identifiers = provider.match(pattern)
-            if len(identifiers):
-                provider.enable(identifiers, action)
-                count += len(identifiers)
-        return count
+    def match(self, pattern: ProbeName) -> Identifiers:
+        """Those that `pattern` stands for, ascending."""
+        found = [block.match(pattern) for block in (self._table, *self._blocks)]
+        return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
 
     def probe(self, identifier: int) -> Probe | None:
         """The probe with this identifier."""
-        for provider in self._providers:
-            found = provider.probe(identifier)
-            if found is not None:
-                return found
+        found = (block.probe(identifier) for block in (self._table, *self._blocks))
+        return next((probe for probe in found if probe is not None), None)
+
+    def holding(self, identifiers: Identifiers) -> Identifiers:
+        """Those of `identifiers` that are probes of this provider."""
+        masks = [_is_in(identifiers, block.identifiers) for block in (self._table, *self._blocks)]
+        return identifiers[np.logical_or.reduce(masks)]
+
+    def _check(self, kind: str, text: str) -> None:
+        if len(text) >= _LONGEST[kind] and kind == "name":
+            raise ProviderError(f"{self._provider}: probe {text!r}: its name is longer than {_LONGEST[kind] - 1}")
+        if not _FORBIDDEN.isdisjoint(text) or any(letter.isspace() or not letter.isprintable() for letter in text):
+            raise ProviderError(f"{self._provider}: probe {text!r}: its {kind} cannot be written in a description")
+
+
+def _is_in(wanted: Identifiers, known: Identifiers) -> NDArray[np.bool_]:
+    """Which of `wanted` are in `known`, which ascends."""
+    if not len(known):
+        return np.zeros(len(wanted), np.bool_)
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    found: NDArray[np.bool_] = known[at] == wanted
+    return found
+
+
+@dataclass(slots=True)
+class _Registered:
+    provider: Provider
+    probes: Probes
+    enabled: Identifiers = field(default_factory=lambda: np.zeros(0, np.intp))
+
+
+class Providers:
+    """The providers of a session in the order in which they registered, and all their probes."""
+
+    def __init__(self, providers: Sequence[Provider] = ()) -> None:
+        """Register `providers`. The dtrace provider comes first: its probes are 1, 2 and 3."""
+        self._registered: list[_Registered] = []
+        self._next = 1
+        self._providing = 0
+        self._on_create: list[Callable[[Identifiers], None]] = []
+        for provider in providers:
+            self.register(provider)
+
+    def __iter__(self) -> Iterator[Provider]:
+        return iter([one.provider for one in self._registered])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the providers, each once."""
+        return tuple(dict.fromkeys(one.provider.registration.name for one in self._registered))
+
+    # -- registration -------------------------------------------------------------------------------------------------
+
+    def register(self, provider: Provider) -> Probes:
+        """dtrace_register: add a provider and let it create the probes it has.
+
+        Raises:
+            ProviderError: a name or a combination of operations that cannot work.
+        """
+        _check_operations(provider)
+        _check_registration(provider.registration)
+        probes = Probes(provider.registration.name, self._take, self._tell)
+        one = _Registered(provider, probes)
+        self._registered.append(one)
+        self._provide(one, None)
+        return probes
+
+    def unregister(self, provider: Provider) -> None:
+        """dtrace_unregister: destroy a provider's probes and forget it.
+
+        Raises:
+            ProviderError: some of them are enabled.
+        """
+        one = self._entry(provider)
+        name = provider.registration.name
+        if len(one.enabled):
+            raise ProviderError(f"provider {name}: cannot unregister: {len(one.enabled)} of its probes are enabled")
+        provider.destroy(one.probes.match(ProbeName(name, "", "", "")))
+        self._registered.remove(one)
+
+    def condense(self, provider: Provider) -> int:
+        """dtrace_condense: destroy those probes of a provider that were created one by one and are not enabled; how
+        many they were."""
+        one = self._entry(provider)
+        created = one.probes.created
+        unused = created[~_is_in(created, one.enabled)]
+        provider.destroy(unused)
+        one.probes.discard(unused)
+        return len(unused)
+
+    def _entry(self, provider: Provider) -> _Registered:
+        for one in self._registered:
+            if one.provider is provider:
+                return one
+        raise ProviderError(f"provider {provider.registration.name}: is not registered")
+
+    def _take(self, count: int) -> int:
+        first = self._next
+        self._next += count
+        return first
+
+    def _provide(self, one: _Registered, wanted: ProbeName | None) -> None:
+        self._providing += 1
+        try:
+            one.provider.provide(one.probes, wanted)
+        finally:
+            self._providing -= 1
+
+    def _tell(self, identifiers: Identifiers) -> None:
+        if not self._providing:
+            for callback in self._on_create:
+                callback(identifiers)
+
+    def on_create(self, callback: Callable[[Identifiers], None]) -> None:
+        """Be told of probes that a provider creates by itself, such as while the guest runs: they may be ones that the
+        program describes. What `match` itself has created is part of its answer."""
+        self._on_create.append(callback)
+
+    # -- finding ------------------------------------------------------------------------------------------------------
+
+    def match(self, pattern: ProbeName) -> Identifiers:
+        """All probes that `pattern` stands for, ascending; those made on demand are made now (dtrace_probe_provide)."""
+        chosen = [one for one in self._registered if pattern.matches_provider(one.provider.registration.name)]
+        for one in chosen:
+            self._provide(one, pattern)
+        found = [one.probes.match(pattern) for one in chosen]
+        return np.sort(np.concatenate([np.zeros(0, np.intp), *found]))
+
+    def described(self, text: str) -> Identifiers:
+        """The probes of a description as it is written: up to four fields, or the identifier of a probe (`-i 5`).
+
+        Raises:
+            ProbeNameError: it is none.
+        """
+        if text.isascii() and text.isdigit():
+            known = len(text) < 19 and self.probe(int(text)) is not None
+            return np.array([int(text)] if known else [], np.intp)
+        return self.match(parse_probe_name(text, providers=self.names))
+
+    def probe(self, identifier: int) -> Probe | None:
+        """The probe with this identifier."""
+        found = self._owner(identifier)
+        return None if found is None else found[1]
+
+    def _owner(self, identifier: int) -> tuple[_Registered, Probe] | None:
+        for one in self._registered:
+            probe = one.probes.probe(identifier)
+            if probe is not None:
+                return one, probe
         return None
 
+    # -- enabling -----------------------------------------------------------------------------------------------------
 
-def installed_providers() -> list[Provider]:
-    """What other packages plug in."""
-    return [entry.load()() for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)]
+    def enable(self, wanted: Identifiers | ProbeName, action: Action) -> int:
+        """Let probes do `action`, one action each: enabling a probe again replaces it. How many they are."""
+        identifiers = self.match(wanted) if isinstance(wanted, ProbeName) else np.unique(wanted)
+        for one in self._registered:
+            own = one.probes.holding(identifiers)
+            if len(own):
+                one.provider.enable(own, action)
+                one.enabled = np.union1d(one.enabled, own)
+        return len(identifiers)
+
+    def disable(self, identifiers: Identifiers) -> None:
+        """Let probes do nothing; those that do nothing anyway are left alone."""
+        identifiers = np.unique(identifiers)
+        for one in self._registered:
+            own = identifiers[_is_in(identifiers, one.enabled)]
+            if len(own):
+                one.provider.disable(own)
+                one.enabled = np.setdiff1d(one.enabled, own, assume_unique=True)
+
+    @property
+    def enabled(self) -> Identifiers:
+        """All that are enabled, ascending."""
+        return np.sort(np.concatenate([np.zeros(0, np.intp), *(one.enabled for one in self._registered)]))
+
+    # -- describing ---------------------------------------------------------------------------------------------------
+
+    def arguments(self, identifier: int) -> tuple[Argument, ...] | None:
+        """args[0], args[1], ... of a probe; None where they are not known or there are none."""
+        found = self._owner(identifier)
+        if found is None or not isinstance(found[0].provider, DescribesArguments):
+            return None
+        arguments = found[0].provider.arguments(identifier)
+        return None if arguments is None else tuple(arguments)
+
+    def argument_types(self, identifier: int) -> tuple[str | CType, ...] | None:
+        """The types of args[0], args[1], ... as D programs see them: C text, or the type itself."""
+        arguments = self.arguments(identifier)
+        return None if arguments is None else tuple(argument.type for argument in arguments)
+
+    def attributes(self, identifier: int) -> ProviderAttributes | None:
+        """Stability of the fields of a probe's name and of its arguments."""
+        found = self._owner(identifier)
+        return None if found is None else found[0].provider.registration.attributes
+
+
+def _check_registration(registration: Registration) -> None:
+    name = registration.name
+    if not name or not _FORBIDDEN.isdisjoint(name) or any(one.isspace() or not one.isprintable() for one in name):
+        raise ProviderError(f"provider {name!r}: its name cannot be written in a description")
+    if len(name) > 63:
+        raise ProviderError(f"provider {name!r}: its name is longer than 63")
+    privilege = registration.privilege
+    if Privilege.KERNEL in privilege and privilege & (Privilege.USER | Privilege.OWNER | Privilege.ZONEOWNER):
+        raise ProviderError(
+            f"provider {name}: privileges {privilege} need the operation usermode, which there is not: a guest has one "
+            "owner"
+        )
+
+
+def _check_operations(provider: Provider) -> None:
+    name = getattr(getattr(provider, "registration", None), "name", None) or type(provider).__name__
+    missing = [one for one in _REQUIRED if not callable(getattr(provider, one, None))]
+    if missing or not isinstance(getattr(provider, "registration", None), Registration):
+        raise ProviderError(f"provider {name}: lacks {', '.join(missing or ['a Registration'])}")
+    half = [one for one in _OPTIONAL if not callable(getattr(provider, one, None))]
+    if len(half) == 1:
+        raise ProviderError(f"provider {name}: lacks {half[0]}: types and values of arguments come together")
+
+
+def installed_providers(host: "ProviderHost | None" = None) -> list[Provider]:
+    """What other packages plug in, for a run of an image; without one there is nothing for them to trace.
+
+    Raises:
+        ProviderError: a package whose entry point does not work: its name and why.
+    """
+    if host is None:
+        return []
+    found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
+    return [_made(entry, host) for entry in found]
+
+
+def _made(entry: EntryPoint, host: "ProviderHost") -> Provider:
+    try:
+        provider: Provider = entry.load()(host)
+    except KinstError:
+        raise
+    except Exception as error:  # it is someone else's code: say whose
+        package = "" if entry.dist is None else f" of {entry.dist.name}"
+        raise ProviderError(f"provider {entry.name}{package}: {type(error).__name__}: {error}") from error
+    return provider

@@ -1,81 +1,118 @@
 """What kinst and FBT share: probes that are rows of a manifest and fire at patched instructions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.providers.provider import Action, Probe
-from kinst.runtime.sites import Argument, SiteTable
-from kinst.targets.manifest import FIRST_PROBE_ID, PROBE_FORM, ProbeKind
+from kinst.runtime.providers.probe_table import Identifiers, Probe
+from kinst.runtime.providers.provider import Action, Argument, Probes, Registration
+from kinst.runtime.sites import ArgumentAt, SiteTable
+from kinst.runtime.trap import Firing
+from kinst.targets.manifest import PROBE_FORM, Manifest, ProbeKind
 from kinst.targets.probe import ProbeName, matching
+
+Rows = NDArray[np.intp]
+Described = Callable[[int], Sequence[Argument] | None]  # row of the manifest -> args[0], args[1], ...
+_NAMED: Final = {kind: name for kind, (_, name) in PROBE_FORM.items() if name}
 
 
 class SiteProvider:
-    """See `kinst.runtime.providers.provider.Provider`. The identifier of a probe is its row plus `FIRST_PROBE_ID`."""
+    """See `kinst.runtime.providers.provider.Provider`."""
 
-    def __init__(self, name: str, sites: SiteTable, arguments: Mapping[ProbeKind, Argument]) -> None:
-        """`arguments` says which kinds of probes are this provider's, and what arg0, arg1, ... are."""
-        self.name = name
+    def __init__(
+        self, registration: Registration, sites: SiteTable, values: Mapping[ProbeKind, ArgumentAt], described: Described
+    ) -> None:
+        """`values` says which kinds of probes are this provider's, and what arg0, arg1, ... are at a site of them."""
+        self.registration = registration
         self._sites = sites
-        self._manifest = sites.manifest
-        kinds = self._manifest.probes["kind"]
-        self._rows = np.flatnonzero(np.isin(kinds, [int(kind) for kind in arguments]))
-        for kind, argument in arguments.items():
-            sites.arguments[int(kind)] = argument
+        self._kinds = tuple(values)
+        self._described = described
+        self._first = 0
+        for kind, value in values.items():
+            sites.arguments[int(kind)] = value
 
-    def match(self, pattern: ProbeName) -> NDArray[np.intp]:
-        """Probes that `pattern` stands for."""
-        if not pattern.matches_provider(self.name) or not pattern.matches_module(self._manifest.module):
-            return np.zeros(0, np.intp)
-        rows = self._rows
-        functions = self._manifest.functions
-        if pattern.address is not None:
-            rows = rows[self._is_at(rows, pattern.address)]
-        elif pattern.function:
-            names = [self._manifest.function_name(row) for row in range(len(functions))]
-            rows = rows[matching(pattern.function, names)[self._manifest.probes["function"][rows]]]
-        return rows[self._has_name(rows, pattern)] + FIRST_PROBE_ID
+    def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
+        """All of them, at once: they are in the image."""
+        if wanted is None:
+            self._first = self._sites.identifiers(probes.reserve)
+            probes.add(ManifestBlock(self.registration.name, self._sites.manifest, self._first, self._kinds))
 
-    def _is_at(self, rows: NDArray[np.intp], address: int) -> NDArray[np.bool_]:
-        """The function is at the address, or the instruction is (0x... in the function field means either)."""
-        probes = self._manifest.probes[rows]
-        start = self._manifest.functions["address"][probes["function"]]
-        found: NDArray[np.bool_] = (start == address) | (start + probes["offset"] == address)
-        return found
+    def enable(self, identifiers: Identifiers, action: Action) -> None:
+        """Let probes do `action`."""
+        self._sites.enable(identifiers - self._first, action)
 
-    def _has_name(self, rows: NDArray[np.intp], pattern: ProbeName) -> NDArray[np.bool_]:
-        probes = self._manifest.probes[rows]
-        if not pattern.name:
-            return np.ones(len(rows), np.bool_)
-        if pattern.offset is not None:
-            return np.asarray((probes["kind"] == ProbeKind.KINST) & (probes["offset"] == pattern.offset))
-        found, inverse = np.unique(np.stack([probes["kind"], probes["offset"]], 1), axis=0, return_inverse=True)
-        names = [PROBE_FORM[ProbeKind(kind)][1] or str(offset) for kind, offset in found.tolist()]
-        return matching(pattern.name, names)[inverse.ravel()]
+    def disable(self, identifiers: Identifiers) -> None:
+        """Let probes do nothing."""
+        self._sites.disable(identifiers - self._first)
+
+    def destroy(self, identifiers: Identifiers) -> None:
+        """Sites stay in the manifest: there is nothing to let go of."""
+
+    def arguments(self, identifier: int) -> Sequence[Argument] | None:
+        """Types of args[]."""
+        return self._described(identifier - self._first)
+
+    def argument(self, firing: Firing, index: int) -> int:
+        """arg0, arg1, ... as the site has them."""
+        return firing.enabling.argument(firing, index)
+
+
+class ManifestBlock:
+    """See `kinst.runtime.providers.probe_table.ProbeBlock`: the probes of some kinds in a manifest."""
+
+    def __init__(self, provider: str, manifest: Manifest, first: int, kinds: Sequence[ProbeKind]) -> None:
+        """`first` is the identifier of row 0."""
+        self._provider = provider
+        self._manifest = manifest
+        self._first = first
+        self._rows = np.flatnonzero(np.isin(manifest.probes["kind"], [int(kind) for kind in kinds]))
+        self.identifiers: Identifiers = self._rows + first
+
+    def match(self, pattern: ProbeName) -> Identifiers:
+        """Those that `pattern` stands for, ascending."""
+        return matching_rows(self._manifest, self._rows, pattern) + self._first
 
     def probe(self, identifier: int) -> Probe | None:
-        """The probe with this identifier."""
-        row = identifier - FIRST_PROBE_ID
-        at = int(np.searchsorted(self._rows, row))
-        if at >= len(self._rows) or self._rows[at] != row:
+        """The probe, if it is here."""
+        at = int(np.searchsorted(self._rows, identifier - self._first))
+        if at >= len(self._rows) or self.identifiers[at] != identifier:
             return None
-        kind, function, offset = self._manifest.probes[row].tolist()
+        kind, function, offset = self._manifest.probes[self._rows[at]].tolist()
         name = PROBE_FORM[ProbeKind(kind)][1] or str(offset)
-        return Probe(identifier, self.name, self._manifest.module, self._manifest.function_name(function), name)
+        return Probe(identifier, self._provider, self._manifest.module, self._manifest.function_name(function), name)
 
-    def enable(self, identifiers: NDArray[np.intp], action: Action) -> None:
-        """Let probes do `action`."""
-        self._sites.enable(identifiers - FIRST_PROBE_ID, action)
 
-    def disable(self, identifiers: NDArray[np.intp]) -> None:
-        """Let probes do nothing."""
-        self._sites.disable(identifiers - FIRST_PROBE_ID)
+def matching_rows(manifest: Manifest, rows: Rows, pattern: ProbeName) -> Rows:
+    """Those of `rows`, which ascend, whose module, function and name match."""
+    if not pattern.matches_module(manifest.module):
+        return rows[:0]
+    if pattern.address is not None:
+        rows = rows[_is_at(manifest, rows, pattern.address)]
+    elif pattern.function and pattern.function != "*":
+        names = (manifest.function_name(row) for row in range(len(manifest.functions)))
+        rows = rows[matching(pattern.function, names)[manifest.probes["function"][rows]]]
+    return rows[_has_name(manifest, rows, pattern)] if pattern.name and pattern.name != "*" else rows
 
-    def argument_type(self, identifier: int, index: int) -> str | None:
-        """kinst has no typed arguments; FBT's come with debug information."""
-        return None
 
-    def close(self) -> None:
-        """Disable all."""
-        self._sites.disable(self._rows)
+def _is_at(manifest: Manifest, rows: Rows, address: int) -> NDArray[np.bool_]:
+    """The function is at the address, or the instruction is (0x... in the function field means either)."""
+    probes = manifest.probes[rows]
+    start = manifest.functions["address"][probes["function"]]
+    found: NDArray[np.bool_] = (start == address) | (start + probes["offset"] == address)
+    return found
+
+
+def _has_name(manifest: Manifest, rows: Rows, pattern: ProbeName) -> NDArray[np.bool_]:
+    kinds, offsets = manifest.probes["kind"][rows], manifest.probes["offset"][rows]
+    found: NDArray[np.bool_] = np.isin(
+        kinds, [int(kind) for kind, name in _NAMED.items() if pattern.matches_name(name)]
+    )
+    is_kinst = kinds == ProbeKind.KINST
+    if pattern.offset is not None:
+        found |= is_kinst & (offsets == pattern.offset)
+        return found
+    unique, inverse = np.unique(offsets[is_kinst], return_inverse=True)
+    found[is_kinst] = matching(pattern.name, map(str, unique.tolist()))[inverse]
+    return found

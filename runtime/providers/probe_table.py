@@ -1,0 +1,120 @@
+"""Probes that were created one by one, as columns: names in, identifiers out."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.probe import ProbeName, matching
+
+Identifiers = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One probe. Module, function or name is empty where its provider has none."""
+
+    identifier: int
+    provider: str
+    module: str
+    function: str
+    name: str
+
+    def __str__(self) -> str:
+        return ":".join((self.provider, self.module, self.function, self.name))
+
+
+class ProbeBlock(Protocol):
+    """Probes of one provider whose names somebody already keeps as columns: a kernel's manifest has millions."""
+
+    @property
+    def identifiers(self) -> Identifiers:
+        """All, ascending."""
+        ...
+
+    def match(self, pattern: ProbeName) -> Identifiers:
+        """Those that `pattern` stands for, ascending. The provider field matches already."""
+        ...
+
+    def probe(self, identifier: int) -> Probe | None:
+        """The probe, if it is here."""
+        ...
+
+
+class ProbeTable:
+    """A `ProbeBlock` that grows and shrinks. A text is kept once, probes are three numbers of texts."""
+
+    def __init__(self, provider: str) -> None:
+        """Empty; `provider` is the first field of every name."""
+        self._provider = provider
+        self._texts: dict[str, int] = {}
+        self._text: list[str] = []  # by number
+        self._fields: dict[int, tuple[int, int, int]] = {}  # identifier -> numbers of module, function, name
+        self._by_name: dict[tuple[int, int, int], int] = {}
+        self._columns: NDArray[np.int64] | None = None  # (n, 4): identifier and its fields; None: outdated
+
+    def add(self, identifier: int, module: str, function: str, name: str) -> None:
+        """A new probe; identifiers ascend."""
+        numbers = self._number(module), self._number(function), self._number(name)
+        self._fields[identifier] = numbers
+        self._by_name.setdefault(numbers, identifier)
+        self._columns = None
+
+    def discard(self, identifiers: Identifiers) -> None:
+        """Forget probes."""
+        for identifier in identifiers.tolist():
+            numbers = self._fields.pop(identifier, None)
+            if numbers is not None and self._by_name.get(numbers) == identifier:
+                del self._by_name[numbers]
+        self._columns = None
+
+    def find(self, module: str, function: str, name: str) -> int | None:
+        """The first probe with exactly these fields."""
+        numbers = tuple(self._texts.get(text, -1) for text in (module, function, name))
+        return self._by_name.get((numbers[0], numbers[1], numbers[2]))
+
+    @property
+    def identifiers(self) -> Identifiers:
+        """All, ascending."""
+        return self._rows()[:, 0].astype(np.intp)
+
+    def match(self, pattern: ProbeName) -> Identifiers:
+        """Those that `pattern` stands for, ascending."""
+        rows = self._rows()
+        if not (pattern.provider or pattern.module or pattern.function or pattern.name):
+            chosen = rows[:, 2] != self._texts.get("", -1)  # `:::` means what has a function
+        else:
+            chosen = self._matching_module(pattern)[rows[:, 1]]
+            for column, text in ((2, pattern.function), (3, pattern.name)):
+                if text:
+                    chosen &= self._matching(text)[rows[:, column]]
+        found: Identifiers = rows[chosen, 0].astype(np.intp)
+        return found
+
+    def probe(self, identifier: int) -> Probe | None:
+        """The probe, if it is here."""
+        numbers = self._fields.get(identifier)
+        if numbers is None:
+            return None
+        return Probe(identifier, self._provider, *(self._text[number] for number in numbers))
+
+    def _number(self, text: str) -> int:
+        number = self._texts.setdefault(text, len(self._texts))
+        if number == len(self._text):
+            self._text.append(text)
+        return number
+
+    def _rows(self) -> NDArray[np.int64]:
+        if self._columns is None:
+            rows = [(identifier, *fields) for identifier, fields in self._fields.items()]
+            self._columns = np.array(rows, np.int64).reshape(-1, 4)
+        return self._columns
+
+    def _matching(self, text: str) -> NDArray[np.bool_]:
+        return matching(text, self._texts)
+
+    def _matching_module(self, pattern: ProbeName) -> NDArray[np.bool_]:
+        if not pattern.module:
+            return np.ones(len(self._texts), np.bool_)
+        return np.fromiter(map(pattern.matches_module, self._texts), np.bool_)
