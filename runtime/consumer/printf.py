@@ -1,0 +1,278 @@
+"""What printf and printa print: a parsed format and recorded values -> bytes.
+
+A format is made into a renderer once; then a row costs one `%` of Python's on a template, plus a call for each value
+that must be cut or looked up. libdtrace prints through C's printf: where Python's differs the value is spelled here.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kinst.runtime.consumer import printf_values
+from kinst.runtime.dlang.conversions import is_signed, is_string
+from kinst.runtime.dlang.formats import MOST_COLUMNS, Conversion, Format, Mark, Shows
+from kinst.runtime.dlang.types import INT64, DType
+from kinst.runtime.execution.environment import Symbols, Value
+
+Renderer = Callable[[Sequence[Value]], bytes]
+# Of an aggregation, normalized: its number, or what writes its distribution when it is asked to.
+AggregateValue = int | Callable[[], bytes]
+PrintaRenderer = Callable[[Sequence[Value], Sequence[AggregateValue]], bytes]
+
+_DYNAMIC: Final = Mark.ANY_WIDTH | Mark.ANY_PRECISION
+_WORD: Final = (1 << 64) - 1
+
+
+def render(template: Format, types: Sequence[DType], values: Sequence[Value], symbols: Symbols) -> bytes:
+    """What one printf prints. Where a format is used again and again, keep `renderer(...)`."""
+    return renderer(template, types, symbols)(values)
+
+
+def renderer(template: Format, types: Sequence[DType], symbols: Symbols) -> Renderer:
+    """A function from the values of a record to the output. `types` are those of all arguments after the format,
+    checked already; so are the values' number and kinds."""
+    if any(conversion.marks & _DYNAMIC for conversion in template.conversions):
+        row = _Row(template, types, symbols)
+        return lambda values: row.render(values, ())
+    return _static_renderer(template, types, symbols)
+
+
+def render_printa(
+    template: Format,
+    types: Sequence[DType],
+    keys: Sequence[Value],
+    values: Sequence[AggregateValue],
+    symbols: Symbols,
+) -> bytes:
+    """One row of printa(format, ...). Where there are several, keep `printa_renderer(...)`."""
+    return printa_renderer(template, types, symbols)(keys, values)
+
+
+def printa_renderer(template: Format, types: Sequence[DType], symbols: Symbols) -> PrintaRenderer:
+    """A function from one row's keys and aggregated values to the output: plain conversions take the keys (of `types`)
+    in order, those with `@` the values, of which the last one serves for all further ones."""
+    return _Row(template, types, symbols).render
+
+
+def _static_renderer(template: Format, types: Sequence[DType], symbols: Symbols) -> Renderer:
+    """Where every width is known: one template for all."""
+    pieces, converters, remaining = b"", list[Callable[[Value], object]](), iter(types)
+    is_plain = True
+    for conversion in template.conversions:
+        pieces += conversion.prefix
+        if conversion.kind.shows is Shows.PERCENT:
+            pieces += b"%%"
+            continue
+        field = _field(conversion, next(remaining, INT64), symbols)
+        pieces += field.piece
+        converters.append(field.convert or _as_it_is)
+        is_plain = is_plain and field.convert is None
+    pieces += template.suffix
+    return _joined(pieces, converters, is_plain=is_plain)
+
+
+def _joined(pieces: bytes, converters: list[Callable[[Value], object]], *, is_plain: bool) -> Renderer:
+    match converters:
+        case []:
+            text = pieces % ()
+            return lambda _values: text
+        case _ if is_plain:
+            count = len(converters)
+            return lambda values: pieces % tuple(values[:count])
+        case [first]:
+            return lambda values: pieces % (first(values[0]),)
+        case [first, second]:
+            return lambda values: pieces % (first(values[0]), second(values[1]))
+        case _:
+            return lambda values: pieces % tuple([c(value) for c, value in zip(converters, values, strict=False)])
+
+
+# -- rows whose widths come with the values, and printa's -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A conversion and where its width, precision and value are among the arguments. `value_at` of one with `@` counts
+    aggregated values. `field` is None if the width is not known before."""
+
+    conversion: Conversion
+    type: DType
+    value_at: int
+    width_at: int | None
+    precision_at: int | None
+    field: "_Field | None"
+
+
+class _Row:
+    """The general renderer."""
+
+    def __init__(self, template: Format, types: Sequence[DType], symbols: Symbols) -> None:
+        self._symbols = symbols
+        self._suffix = template.suffix
+        self._types = tuple(types)
+        self._steps: list[_Step | bytes] = []
+        self._taken = 0
+        self._aggregated = 0
+        for conversion in template.conversions:
+            self._steps.append(conversion.prefix)
+            self._steps.append(b"%" if conversion.kind.shows is Shows.PERCENT else self._step(conversion))
+
+    def _step(self, conversion: Conversion) -> _Step:
+        marks = conversion.marks
+        width_at = self._take() if Mark.ANY_WIDTH in marks else None
+        precision_at = self._take() if Mark.ANY_PRECISION in marks else None
+        if Mark.AGGREGATION in marks:
+            types: tuple[DType, ...] = ()
+            value_at = self._aggregated
+            self._aggregated += 1
+        else:
+            value_at, types = self._take(), self._types
+        kind = types[value_at] if value_at < len(types) else INT64
+        field = None if marks & _DYNAMIC else _field(conversion, kind, self._symbols)
+        return _Step(conversion, kind, value_at, width_at, precision_at, field)
+
+    def _take(self) -> int:
+        self._taken += 1
+        return self._taken - 1
+
+    def render(self, arguments: Sequence[Value], aggregated: Sequence[AggregateValue]) -> bytes:
+        """One row."""
+        parts = [step if isinstance(step, bytes) else self._value(step, arguments, aggregated) for step in self._steps]
+        return b"".join(parts) + self._suffix
+
+    def _value(self, step: _Step, arguments: Sequence[Value], aggregated: Sequence[AggregateValue]) -> bytes:
+        field = step.field or _field(_with_columns(step, arguments), step.type, self._symbols)
+        if Mark.AGGREGATION not in step.conversion.marks:
+            return field.spell(arguments[step.value_at])
+        value = aggregated[min(step.value_at, len(aggregated) - 1)]
+        return field.spell(value) if isinstance(value, int) else value()
+
+
+def _with_columns(step: _Step, arguments: Sequence[Value]) -> Conversion:
+    """The conversion with width and precision from the arguments: a negative width is `-` and a width, a negative
+    precision is none."""
+    conversion = step.conversion
+    if step.width_at is not None:
+        width = printf_values.signed(printf_values.number(arguments[step.width_at]), 32)
+        left = Mark.LEFT if width < 0 else Mark.NONE
+        conversion = replace(conversion, width=min(abs(width), MOST_COLUMNS), marks=conversion.marks | left)
+    if step.precision_at is not None:
+        precision = printf_values.signed(printf_values.number(arguments[step.precision_at]), 32)
+        conversion = replace(conversion, precision=max(0, min(precision, MOST_COLUMNS)))
+    return conversion
+
+
+# -- one conversion ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A piece of a template, and what makes a value fit it (None: it fits)."""
+
+    piece: bytes
+    convert: Callable[[Value], object] | None = None
+
+    def spell(self, value: Value) -> bytes:
+        """The piece alone."""
+        return self.piece % (self.convert(value) if self.convert else value,)
+
+
+def _as_it_is(value: Value) -> Value:
+    return value
+
+
+def _field(conversion: Conversion, kind: DType, symbols: Symbols) -> _Field:
+    match conversion.kind.shows:
+        case Shows.DECIMAL | Shows.SIGNED | Shows.UNSIGNED | Shows.OCTAL | Shows.HEX:
+            return _integer_field(conversion, kind)
+        case Shows.FLOAT:
+            piece = _piece(conversion, "#0-+ ", conversion.kind.name[-1])
+            return _Field(piece, lambda value: printf_values.floating(value, kind))
+        case Shows.TEXT if is_string(kind):
+            return _Field(_piece(conversion, "-", "s"))
+        case Shows.CHARACTER:
+            plain = replace(conversion, precision=0)
+            return _Field(_piece(plain, "-", "c"), lambda value: printf_values.number(value) & 0xFF)
+        case Shows.STACK:
+            return _stack_field(conversion, symbols)
+        case Shows.SYMBOL | Shows.USER_SYMBOL as shows:
+            which = "addr" if shows is Shows.SYMBOL else "uaddr"
+            return _Field(_piece(conversion, "-", "s"), lambda value: printf_values.symbol(value, symbols, which))
+        case shows:
+            return _Field(_piece(conversion, "-", "s"), _TEXTS[shows])
+
+
+_TEXTS: Final[dict[Shows, Callable[[Value], bytes]]] = {
+    Shows.TEXT: printf_values.text,
+    Shows.ESCAPED_TEXT: lambda value: printf_values.escaped(printf_values.text(value)),
+    Shows.ESCAPED_CHARACTER: lambda value: printf_values.escaped(bytes((printf_values.number(value) & 0xFF,))),
+    Shows.WIDE_TEXT: printf_values.wide_text,
+    Shows.WIDE_CHARACTER: lambda value: printf_values.wide_character(printf_values.number(value)),
+    Shows.TIME: printf_values.calendar_time,
+    Shows.DATE: printf_values.mail_date,
+    Shows.PORT: printf_values.port,
+}
+_MARKS: Final = {"#": Mark.ALTERNATE, "0": Mark.ZEROS, "-": Mark.LEFT, "+": Mark.PLUS, " ": Mark.SPACE}
+
+
+def _piece(conversion: Conversion, allowed: str, letter: str) -> bytes:
+    """The directive for Python, with those of the marks that mean something here."""
+    marks = "".join(mark for mark in allowed if _MARKS[mark] in conversion.marks)
+    width = str(conversion.width) if conversion.width else ""
+    precision = f".{conversion.precision}" if conversion.precision else ""
+    return f"%{marks}{width}{precision}{letter}".encode()
+
+
+def _integer_field(conversion: Conversion, kind: DType) -> _Field:
+    """libdtrace takes the width from the value, and %d's sign from the type. With a precision C ignores `0`."""
+    shows = conversion.kind.shows
+    zeros = "" if conversion.precision or Mark.LEFT in conversion.marks else "0"
+    bits = printf_values.bits_of(kind)
+    if shows is Shows.SIGNED or (shows is Shows.DECIMAL and is_signed(kind)):
+        return _Field(_piece(conversion, zeros + "-+ ", "d"), _cut_signed(bits, kind))
+    letter = {Shows.OCTAL: "o", Shows.HEX: conversion.kind.name[-1].replace("p", "x")}.get(shows, "d")
+    if Mark.ALTERNATE in conversion.marks and letter != "d":
+        return _Field(
+            b"%s", lambda value: _alternate(conversion, letter, printf_values.number(value) & (1 << bits) - 1)
+        )
+    return _Field(_piece(conversion, zeros + "-", letter), _cut_unsigned(bits, kind))
+
+
+def _cut_signed(bits: int, kind: DType) -> Callable[[Value], object] | None:
+    if bits == 64 and is_signed(kind):
+        return None  # it is in this range
+    half, mask = 1 << bits - 1, (1 << bits) - 1
+    return lambda value: (value + half & mask) - half  # type: ignore[operator]  # the checker saw that it is a number
+
+
+def _cut_unsigned(bits: int, kind: DType) -> Callable[[Value], object] | None:
+    if bits == 64 and not is_signed(kind):
+        return None
+    mask = (1 << bits) - 1
+    return lambda value: value & mask  # type: ignore[operator]  # as above
+
+
+def _alternate(conversion: Conversion, letter: str, value: int) -> bytes:
+    """`#`: C puts 0x before a number that is not 0, and makes octal numbers begin with a 0."""
+    digits = f"{value:{letter}}".rjust(conversion.precision, "0")
+    if letter == "o" and not digits.startswith("0"):
+        digits = "0" + digits
+    sign = "0" + letter if value and letter != "o" else ""
+    if Mark.LEFT in conversion.marks:
+        return (sign + digits).ljust(conversion.width).encode()
+    if Mark.ZEROS in conversion.marks and not conversion.precision:
+        digits = digits.rjust(conversion.width - len(sign), "0")
+    return (sign + digits).rjust(conversion.width).encode()
+
+
+def _stack_field(conversion: Conversion, symbols: Symbols) -> _Field:
+    """%k: a newline, then a line for each frame. With `-` the width is how far they are indented; without, each name is
+    padded to it."""
+    is_left = Mark.LEFT in conversion.marks
+    line = _piece(replace(conversion, width=0, marks=Mark.NONE) if is_left else conversion, "", "s") + b"\n"
+    indent = b" " * conversion.width if is_left else b""
+
+    def lines(value: Value) -> bytes:
+        return b"\n" + b"".join([indent + line % frame for frame in printf_values.stack_frames(value, symbols)])
+
+    return _Field(b"%s", lines)

@@ -1,0 +1,155 @@
+"""One value as a printf conversion wants it: numbers cut to their type's width, text, times, names, floats."""
+
+import functools
+import socket
+import struct
+import time
+from typing import Final
+
+from kinst.runtime.dlang.types import DType, Dynamic, String, bare
+from kinst.runtime.execution.environment import Stack, SymbolName, Symbols, Value
+from kinst.targets.c_types import size_of
+
+NANOSECONDS: Final = 1_000_000_000
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_LETTERS: Final = zip(b'\0\a\b\f\n\r\t\v"\\', b'0abfnrtv"\\', strict=True)
+_ESCAPES: Final = {code: b"\\%03o" % code for code in range(256) if not 32 <= code < 127} | {
+    code: b"\\%c" % letter for code, letter in _LETTERS
+}
+
+
+def bits_of(kind: DType) -> int:
+    """Bits of a number of this type; 64 for what is no number of C."""
+    plain = bare(kind)
+    size = None if isinstance(plain, String | Dynamic) else size_of(plain)
+    return 8 * min(size or 8, 8)
+
+
+def number(value: object) -> int:
+    """A value that must be a number. A float or a symbol has one too."""
+    match value:
+        case int():
+            return value
+        case SymbolName(address=address):
+            return address
+        case bytes():
+            return int.from_bytes(value[:8], "little")
+        case _:
+            return 0
+
+
+def signed(value: int, bits: int) -> int:
+    """The low bits as a signed number."""
+    half = 1 << bits - 1
+    return (value + half & (1 << bits) - 1) - half
+
+
+def text(value: Value) -> bytes:
+    """Bytes up to the NUL. A number where text is expected shows as its digits."""
+    if isinstance(value, bytes):
+        return value.partition(b"\0")[0]
+    return str(number(value)).encode()
+
+
+def escaped(value: bytes) -> bytes:
+    """C's escapes for what is not printable, quotes and backslashes."""
+    return b"".join(_ESCAPES.get(code) or bytes((code,)) for code in value)
+
+
+def wide_text(value: Value) -> bytes:
+    """wchar_t's up to the 0, as UTF-8."""
+    data = value if isinstance(value, bytes) else b""
+    codes = struct.unpack(f"<{len(data) // 4}I", data[: len(data) & ~3])
+    end = codes.index(0) if 0 in codes else len(codes)
+    return b"".join(map(wide_character, codes[:end]))
+
+
+def wide_character(code: int) -> bytes:
+    """One wchar_t as UTF-8."""
+    code &= 0xFFFFFFFF
+    return (chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\N{REPLACEMENT CHARACTER}").encode()
+
+
+def calendar_time(value: Value) -> bytes:
+    """%Y: nanoseconds since 1970 as `2003 Sep  3 10:23:41`, local time."""
+    return _calendar_time(_seconds(value))
+
+
+@functools.lru_cache(maxsize=64)
+def _calendar_time(seconds: int) -> bytes:
+    at = time.localtime(seconds)
+    clock = f"{at.tm_hour:02d}:{at.tm_min:02d}:{at.tm_sec:02d}"
+    return f"{at.tm_year} {_MONTHS[at.tm_mon - 1]} {at.tm_mday:2d} {clock}".encode()
+
+
+def mail_date(value: Value) -> bytes:
+    """%T: nanoseconds since 1970 as `Wed, 03 Sep 2003 10:23:41 PDT` (RFC 822), local time."""
+    at = time.localtime(_seconds(value))
+    clock = f"{at.tm_hour:02d}:{at.tm_min:02d}:{at.tm_sec:02d}"
+    day = f"{_DAYS[at.tm_wday]}, {at.tm_mday:02d} {_MONTHS[at.tm_mon - 1]} {at.tm_year}"
+    return f"{day} {clock} {at.tm_zone}".encode()
+
+
+def _seconds(value: Value) -> int:
+    """Whole seconds, toward zero as in C."""
+    nanoseconds = signed(number(value), 64)
+    seconds = abs(nanoseconds) // NANOSECONDS
+    return -seconds if nanoseconds < 0 else seconds
+
+
+def port(value: Value) -> bytes:
+    """%P: the service of a TCP port in network byte order, or its number."""
+    low = number(value) & 0xFFFF
+    host_order = socket.ntohs(low)
+    try:
+        return socket.getservbyport(host_order).encode()
+    except OSError:
+        return str(host_order).encode()
+
+
+def symbol(value: Value, symbols: Symbols, kind: str) -> bytes:
+    """%a and %A: a number is an address, a symbol's name says itself what it shows."""
+    if isinstance(value, SymbolName):
+        return symbols.describe(value.address, value.kind).encode()
+    return symbols.describe(number(value) & (1 << 64) - 1, kind).encode()
+
+
+def stack_frames(value: Value, symbols: Symbols) -> list[bytes]:
+    """The frames of a stack by name, innermost first."""
+    if not isinstance(value, Stack):
+        return []
+    kind = "uaddr" if value.is_user else "addr"
+    return [symbols.describe(address, kind).encode() for address in value.addresses]
+
+
+def floating(value: Value, kind: DType) -> float:
+    """A float, double or long double from its bytes, or from the integer that has them."""
+    plain = bare(kind)
+    size = 8 if isinstance(plain, String | Dynamic) else size_of(plain) or 8
+    data = value if isinstance(value, bytes) else (number(value) & (1 << 64) - 1).to_bytes(8, "little")
+    data = data.ljust(size, b"\0")
+    if size == 4:
+        return float(struct.unpack("<f", data[:4])[0])
+    return float(struct.unpack("<d", data[:8])[0]) if size == 8 else _long_double(data)
+
+
+def _long_double(data: bytes) -> float:
+    """x87's 80 bits (a compiler clears the padding) or IEEE's 128."""
+    word = int.from_bytes(data[:16], "little")
+    if not word >> 80:
+        sign_and_exponent, mantissa, fraction_bits = word >> 64, word & (1 << 64) - 1, 63
+    else:
+        sign_and_exponent, fraction_bits = word >> 112, 112
+        mantissa = word & (1 << 112) - 1 | (1 << 112 if sign_and_exponent & 0x7FFF else 0)
+    return _scaled(mantissa, (sign_and_exponent & 0x7FFF) - 16383 - fraction_bits, sign_and_exponent)
+
+
+def _scaled(mantissa: int, exponent: int, sign_and_exponent: int) -> float:
+    sign = -1.0 if sign_and_exponent >> 15 else 1.0
+    if sign_and_exponent & 0x7FFF == 0x7FFF:
+        return sign * float("inf")
+    try:
+        return sign * (mantissa * 2.0**exponent if exponent > -1000 else mantissa / 2 ** min(-exponent, 20000))
+    except OverflowError:
+        return sign * float("inf")

@@ -1,0 +1,399 @@
+"""Format strings of printf and its kin: text -> `Format`, and which types of arguments its conversions take."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, Flag
+from typing import Final
+
+from kinst.runtime.dlang import types
+from kinst.runtime.dlang.conversions import is_character, is_float, is_integer, is_string
+from kinst.runtime.dlang.errors import DError, Span
+from kinst.runtime.dlang.type_names import describe
+from kinst.runtime.dlang.types import DType, bare
+from kinst.targets.c_types import Array, EnumType, Float, Integer, IntegerKind, Pointer, size_of
+
+MOST_COLUMNS: Final = 1 << 16  # no field is wider: a program must not ask for gigabytes of blanks
+POINTER_COLUMNS: Final = 16  # what `?` stands for
+_LONGEST_PREFIX: Final = 6  # of size letters; no name has as many
+
+
+class Mark(Flag):
+    """Flags between the percent sign and the conversion's name."""
+
+    NONE = 0
+    ALTERNATE = 1  # '#'
+    ZEROS = 2  # '0'
+    LEFT = 4  # '-'
+    PLUS = 8
+    SPACE = 16
+    GROUPS = 32  # "'": no grouping in the C locale, the one that dtrace prints in
+    ANY_WIDTH = 64  # '*'
+    ANY_PRECISION = 128  # '.*'
+    AGGREGATION = 256  # '@'
+
+
+class Shows(Enum):
+    """How a conversion shows its value."""
+
+    DECIMAL = "decimal, signed if the type is"
+    SIGNED = "signed decimal"
+    UNSIGNED = "unsigned decimal"
+    OCTAL = "octal"
+    HEX = "hexadecimal"
+    CHARACTER = "character"
+    ESCAPED_CHARACTER = "character, escaped"
+    WIDE_CHARACTER = "wide character"
+    FLOAT = "floating point"
+    TEXT = "string"
+    ESCAPED_TEXT = "string, escaped"
+    WIDE_TEXT = "wide string"
+    SYMBOL = "symbol"
+    USER_SYMBOL = "user symbol"
+    STACK = "stack"
+    TIME = "time"
+    DATE = "date"
+    PORT = "port"
+    PERCENT = "percent sign"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a conversion is: its prototype as messages show it, and which types it takes."""
+
+    name: str
+    shows: Shows
+    prototype: str
+    takes: Callable[[DType], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """One conversion with the text before it. Width and precision are 0 where they are not given."""
+
+    prefix: bytes
+    kind: Kind
+    marks: Mark = Mark.NONE
+    width: int = 0
+    precision: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A parsed format: conversions, and the text after the last."""
+
+    text: bytes
+    conversions: tuple[Conversion, ...]
+    suffix: bytes
+
+
+# -- which types a conversion takes -----------------------------------------------------------------------------------
+
+
+def _takes_short_integer(kind: DType) -> bool:
+    return is_integer(kind) and _bytes_of(kind) <= types.INT.size
+
+
+def _takes_word(kind: DType) -> bool:
+    return is_integer(kind) and _bytes_of(kind) == types.LONG.size
+
+
+def _takes_address(kind: DType) -> bool:
+    return is_integer(kind) or isinstance(bare(kind), Pointer)
+
+
+def _takes_symbol(kind: DType) -> bool:
+    return _takes_address(kind) or kind == types.SYMBOL
+
+
+def _takes_stack(kind: DType) -> bool:
+    return kind == types.STACK
+
+
+def _takes_text(kind: DType) -> bool:
+    plain = bare(kind)
+    return is_string(kind) or (isinstance(plain, Array) and is_character(plain.element))
+
+
+def _takes_wide_text(kind: DType) -> bool:
+    plain = bare(kind)
+    return isinstance(plain, Array) and is_integer(plain.element) and _bytes_of(plain.element) == types.INT.size
+
+
+def _takes_nothing(_kind: DType) -> bool:
+    return True
+
+
+def _exactly(size: int, *, is_signed: bool) -> Callable[[DType], bool]:
+    """Integers of this size and sign. An enumeration fits every integer type."""
+
+    def takes(kind: DType) -> bool:
+        match bare(kind):
+            case EnumType():
+                return True
+            case Integer(kind=IntegerKind.PLAIN) as integer:
+                return integer.size == size and integer.is_signed is is_signed
+            case _:
+                return False
+
+    return takes
+
+
+def _takes_long_double(kind: DType) -> bool:
+    plain = bare(kind)
+    return isinstance(plain, Float) and plain.name == "long double"
+
+
+def _bytes_of(kind: DType) -> int:
+    plain = bare(kind)
+    return 0 if isinstance(plain, types.String | types.Dynamic) else size_of(plain) or 0
+
+
+def _kinds() -> dict[str, Kind]:
+    integer, text = "integer of any size", "string or char [] (stringof makes one of a char *)"
+    table = [
+        Kind("a", Shows.SYMBOL, "pointer or integer", _takes_symbol),
+        Kind("A", Shows.USER_SYMBOL, "pointer or integer", _takes_symbol),
+        Kind("c", Shows.CHARACTER, "char, short or int", _takes_short_integer),
+        Kind("C", Shows.ESCAPED_CHARACTER, "char, short or int", _takes_short_integer),
+        Kind("d", Shows.DECIMAL, integer, is_integer),
+        Kind("i", Shows.DECIMAL, integer, is_integer),
+        Kind("I", Shows.TEXT, text, _takes_text),
+        Kind("k", Shows.STACK, "stack", _takes_stack),
+        Kind("o", Shows.OCTAL, integer, is_integer),
+        Kind("p", Shows.HEX, "pointer or integer", _takes_address),
+        Kind("P", Shows.PORT, "uint16_t", _exactly(2, is_signed=False)),
+        Kind("s", Shows.TEXT, text, _takes_text),
+        Kind("S", Shows.ESCAPED_TEXT, text, _takes_text),
+        Kind("T", Shows.DATE, "int64_t", _takes_word),
+        Kind("u", Shows.UNSIGNED, integer, is_integer),
+        Kind("x", Shows.HEX, integer, is_integer),
+        Kind("X", Shows.HEX, integer, is_integer),
+        Kind("Y", Shows.TIME, "int64_t", _takes_word),
+        Kind("%", Shows.PERCENT, "void", _takes_nothing),
+        *(Kind(prefix + "c", Shows.WIDE_CHARACTER, "int", _exactly(4, is_signed=True)) for prefix in "lw"),
+        *(Kind(prefix + "s", Shows.WIDE_TEXT, "wchar_t []", _takes_wide_text) for prefix in "lw"),
+        *(Kind(letter, Shows.FLOAT, "float, double or long double", is_float) for letter in "eEfgG"),
+        *(Kind("L" + letter, Shows.FLOAT, "long double", _takes_long_double) for letter in "eEfgG"),
+        *_sized("h", types.SHORT),
+        *_sized("l", types.LONG),
+        *_sized("ll", types.LONGLONG),
+    ]
+    return {kind.name: kind for kind in table}
+
+
+def _sized(prefix: str, kind: Integer) -> list[Kind]:
+    signed, unsigned = _exactly(kind.size, is_signed=True), _exactly(kind.size, is_signed=False)
+    shown = {"o": Shows.OCTAL, "u": Shows.UNSIGNED, "x": Shows.HEX, "X": Shows.HEX}
+    return [
+        *(Kind(prefix + letter, Shows.SIGNED, kind.name, signed) for letter in "di"),
+        *(Kind(prefix + letter, shows, f"unsigned {kind.name}", unsigned) for letter, shows in shown.items()),
+    ]
+
+
+KINDS: Final = _kinds()
+
+# -- parsing ----------------------------------------------------------------------------------------------------------
+
+
+def parse(text: bytes, span: Span | None = None) -> Format:
+    """The conversions of a format string. Raises DError: D_SYNTAX."""
+    text = text.partition(b"\0")[0]  # as C sees it
+    conversions: list[Conversion] = []
+    start = 0
+    while (percent := text.find(b"%", start)) >= 0:
+        reader = _Reader(text, percent, Conversion(text[start:percent], KINDS["%"]), len(conversions) + 1, span)
+        conversions.append(reader.read())
+        start = reader.position + 1
+    return Format(text, tuple(conversions), text[start:])
+
+
+_SIMPLE_MARKS: Final = {
+    "#": Mark.ALTERNATE,
+    "+": Mark.PLUS,
+    " ": Mark.SPACE,
+    "'": Mark.GROUPS,
+    "@": Mark.AGGREGATION,
+}
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads one directive, from its percent sign to its name. Marks, digits and the dot may come in any order, as in
+    libdtrace."""
+
+    text: bytes
+    position: int  # in the end: of the name's last character
+    conversion: Conversion
+    number: int
+    span: Span | None
+    name: str = ""
+    has_dot: bool = False
+    has_digits: bool = False
+
+    def read(self) -> Conversion:
+        while True:
+            self.position += 1
+            character = chr(self.text[self.position]) if self.position < len(self.text) else ""
+            if character and character in "hlLw":
+                self.name = (self.name + character)[:_LONGEST_PREFIX]
+            elif not self._qualifies(character):
+                return replace(self.conversion, kind=self._kind(character))
+
+    def _qualifies(self, character: str) -> bool:
+        """Whether this is not yet the name; takes note of it then."""
+        match character:
+            case "#" | "+" | " " | "'" | "@":
+                self._mark(_SIMPLE_MARKS[character])
+            case "-":
+                self._mark(Mark.LEFT, without=Mark.ZEROS)
+            case "*":
+                self._star()
+            case ".":
+                self._dot()
+            case "?":
+                self.conversion = replace(self.conversion, width=POINTER_COLUMNS)
+            case _ if character and character in "0123456789":
+                self._digits(character)
+            case _:
+                return False
+        return True
+
+    def _mark(self, mark: Mark, *, without: Mark = Mark.NONE) -> None:
+        self.conversion = replace(self.conversion, marks=self.conversion.marks & ~without | mark)
+
+    def _star(self) -> None:
+        mark = Mark.ANY_PRECISION if self.has_dot else Mark.ANY_WIDTH
+        if mark in self.conversion.marks:
+            what = "precision" if self.has_dot else "width"
+            raise self._error(f"has more than one '*' for its {what}")
+        self._mark(mark)
+
+    def _dot(self) -> None:
+        if self.has_dot:
+            raise self._error("has more than one '.'")
+        self.has_dot, self.has_digits = True, False
+
+    def _digits(self, first: str) -> None:
+        if first == "0" and not self.has_dot and not self.has_digits:
+            self._mark(Mark.ZEROS, without=Mark.LEFT)
+            return
+        end = self.position
+        while end < len(self.text) and self.text[end] in b"0123456789":
+            end += 1
+        digits = self.text[self.position : end].lstrip(b"0")
+        number = MOST_COLUMNS if len(digits) > 6 else min(int(digits or b"0"), MOST_COLUMNS)
+        self.position, self.has_digits = end - 1, True
+        if self.has_dot:
+            self.conversion = replace(self.conversion, precision=number)
+        else:
+            self.conversion = replace(self.conversion, width=number)
+
+    def _kind(self, character: str) -> Kind:
+        if not character:
+            raise self._error("has no name: the format string ends before it")
+        if character == "$":
+            raise self._error("is positional (%n$), which is not supported")
+        if character == "%" and self.text[self.position - 1] != ord("%"):
+            raise self._error("is %%, which takes no flags, width or precision")
+        kind = KINDS.get(self.name + character)
+        if kind is None:
+            raise self._error(f"is undefined: %{self.name}{character}")
+        return kind
+
+    def _error(self, what: str) -> DError:
+        return DError("D_SYNTAX", f"format conversion #{self.number} {what}", self.span)
+
+
+# -- checking ---------------------------------------------------------------------------------------------------------
+
+
+def check_printf(template: Format, arguments: Sequence[DType], *, function: str, span: Span | None = None) -> None:
+    """Whether the arguments after the format string are those that it wants, no more and no less. Raises DError:
+    D_PRINTF_FMT_EMPTY, D_PRINTF_ARG_*, D_PRINTF_DYN_*, D_PRINTF_AGG_CONV."""
+    taken = _check(template, arguments, function, span, value=None)
+    if taken < len(arguments):
+        raise DError(
+            "D_PRINTF_ARG_EXTRA",
+            f"{function}( ) prototype mismatch: only {taken} arguments required by this format string",
+            span,
+        )
+
+
+def check_printa(template: Format, keys: Sequence[DType], *, is_count: bool, span: Span | None = None) -> None:
+    """Whether the keys of an aggregation, from the first, fit the plain conversions, and its value those with `@`.
+    Keys may be left out. Raises DError as `check_printf`."""
+    _check(template, keys, "printa", span, value=types.UINT64 if is_count else types.INT64)
+
+
+def _check(
+    template: Format, arguments: Sequence[DType], function: str, span: Span | None, *, value: DType | None
+) -> int:
+    """How many arguments the conversions take."""
+    if not template.text:
+        raise DError("D_PRINTF_FMT_EMPTY", f"{function}( ) format string is empty", span)
+    taking = _Taking(arguments, function, span)
+    for number, conversion in enumerate(template.conversions, 1):
+        if conversion.kind.shows is Shows.PERCENT:
+            continue
+        taking.columns(conversion, number)
+        if Mark.AGGREGATION not in conversion.marks:
+            taking.value(conversion, number)
+        elif value is None:
+            raise DError(
+                "D_PRINTF_AGG_CONV", f"%@ conversion needs an aggregation: not for use with {function}( )", span
+            )
+        else:
+            taking.fit(conversion, number, value, "aggregating action")
+    return taking.taken
+
+
+@dataclass(slots=True)
+class _Taking:
+    """The arguments one after another."""
+
+    arguments: Sequence[DType]
+    function: str
+    span: Span | None
+    taken: int = 0
+
+    def columns(self, conversion: Conversion, number: int) -> None:
+        """`*` and `.*` take an integer each."""
+        for mark, spelled in ((Mark.ANY_WIDTH, "*"), (Mark.ANY_PRECISION, ".*")):
+            if mark not in conversion.marks:
+                continue
+            if self.taken >= len(self.arguments):
+                raise self._missing("D_PRINTF_DYN_PROTO", conversion, number, f'"{spelled}" argument')
+            if not is_integer(self.arguments[self.taken]):
+                raise self._misfit(
+                    "D_PRINTF_DYN_TYPE",
+                    f"argument #{self.taken + 2} is incompatible with conversion #{number} prototype",
+                    (f"% {spelled} {conversion.kind.name}", "int", describe(self.arguments[self.taken])),
+                )
+            self.taken += 1
+
+    def value(self, conversion: Conversion, number: int) -> None:
+        """The next argument is the conversion's value."""
+        if self.taken >= len(self.arguments):
+            raise self._missing("D_PRINTF_ARG_PROTO", conversion, number, "value argument")
+        self.taken += 1
+        self.fit(conversion, number, self.arguments[self.taken - 1], f"argument #{self.taken + 1}")
+
+    def fit(self, conversion: Conversion, number: int, kind: DType, what: str) -> None:
+        """Whether the conversion takes a value of this type."""
+        if not conversion.kind.takes(kind):
+            raise self._misfit(
+                "D_PRINTF_ARG_TYPE",
+                f"{what} is incompatible with conversion #{number} prototype",
+                (f"%{conversion.kind.name}", conversion.kind.prototype, describe(kind)),
+            )
+
+    def _missing(self, tag: str, conversion: Conversion, number: int, what: str) -> DError:
+        where = f"conversion #{number} (%{conversion.kind.name})"
+        return DError(
+            tag, f"{self.function}( ) prototype mismatch: {where} is missing a corresponding {what}", self.span
+        )
+
+    def _misfit(self, tag: str, what: str, lines: tuple[str, str, str]) -> DError:
+        conversion, prototype, argument = lines
+        detail = f"\tconversion: {conversion}\n\t prototype: {prototype}\n\t  argument: {argument}"
+        return DError(tag, f"{self.function}( ) {what}:\n{detail}", self.span)
