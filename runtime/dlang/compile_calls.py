@@ -2,15 +2,22 @@
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.compile_arithmetic import fit
-from kinst.runtime.dlang.compile_code import UNSIGNED, Code, Generator, word_of
+from kinst.runtime.dlang.compile_code import UNSIGNED, Code, Generator, constant, word_of
 from kinst.runtime.execution.environment import Stack, SymbolName
 
 
 def call(generator: Generator, node: program.Call) -> Code:
     """A subroutine."""
+    if node.function == "speculation":
+        create = generator.bind("create_speculation", generator.state.speculations.create)
+        return Code(f"{create}({generator.local('cpu')})", 0, (1 << 31) - 1)
     generator.uses_scratch = True
     function = generator.bind(node.function, generator.state.subroutines[node.function])
     arguments = [generator.value(argument) for argument in node.arguments]
+    if node.function == "strtok":
+        generator.state.remembers_firings = True
+        if arguments[0].constant == b"":  # NULL: the checker makes it a string, as all arguments of that type
+            arguments[0] = constant(0)
     depth = max((argument.depth for argument in arguments), default=0) + 1
     word = word_of(node.type)
     return Code(f"{function}({', '.join(argument.text for argument in arguments)})", word.low, word.high, depth)

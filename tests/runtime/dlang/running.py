@@ -141,7 +141,6 @@ class Bench:
         self,
         options: Mapping[str, int] | None = None,
         *,
-        subroutines: Mapping[str, Callable[..., Any]] | None = None,
         records_time: bool = False,
     ) -> None:
         self.environment = Environment(options, records_time=records_time)
@@ -154,7 +153,6 @@ class Bench:
             self.speculations,
             self.aggregations,
             self.environment.scratch,
-            subroutines or {},
         )
         self.count = 0
         self.arguments: tuple[int, ...] = (1, 2, 3)

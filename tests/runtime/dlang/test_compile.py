@@ -205,7 +205,8 @@ def test_an_error_of_ours_is_not_a_fault_of_the_program() -> None:
     def broken() -> int:
         raise KeyError("ours")
 
-    bench = Bench(subroutines={"rand": broken})
+    bench = Bench()
+    bench.state.subroutines = {"rand": broken}
     with pytest.raises(KeyError, match="ours"):
         bench.run(trace(program.Call(LONG, "rand", ())))
     assert bench.environment.faults == []
@@ -243,6 +244,46 @@ def test_a_speculation_that_cannot_be_is_an_illegal_operation() -> None:
     bench = Bench()
     bench.run(program.Speculate(number(-1, INT)))
     assert [(action, fault.kind) for _, action, fault in bench.environment.faults] == [(1, FaultKind.ILLOP)]
+
+
+def test_speculation_gives_numbers_and_0_when_there_are_no_more() -> None:
+    bench = Bench()
+    create = program.Call(INT, "speculation", ())
+    assert [bench.value(create) for _ in range(3)] == [1, 2, 0]
+
+
+# -- subroutines ------------------------------------------------------------------------------------------------------
+
+
+def test_subroutines_take_and_give_values() -> None:
+    bench = Bench()
+    joined = program.Call(STRING, "strjoin", (text(b"a"), program.Builtin(STRING, "execname")))
+    assert bench.value(joined) == b"akernel.elf"
+    assert bench.value(program.Call(LONG, "strlen", (joined,))) == 11
+    with pytest.raises(Fault) as caught:
+        bench.value(program.Call(STRING, "lltostr", (number(5), number(1, INT))))
+    assert caught.value.kind is FaultKind.ILLOP
+
+
+def test_scratch_memory_is_empty_when_a_clause_begins() -> None:
+    bench = Bench()
+    allocate = trace(program.Call(ULONG, "alloca", (number(4 << 20),)))
+    assert len(bench.run(allocate)) == len(bench.run(allocate)) == 1
+    assert bench.run(allocate, trace(program.Call(ULONG, "alloca", (number(1),)))) == []
+    assert [fault.kind for _, _, fault in bench.environment.faults] == [FaultKind.NOSCRATCH]
+
+
+def test_only_programs_that_continue_strings_ask_to_know_of_firings() -> None:
+    bench = Bench()
+    bench.run(trace(argument(0)))
+    assert not bench.state.remembers_firings
+    first = program.Call(STRING, "strtok", (text(b"a,b"), text(b",")))
+    again = program.Call(STRING, "strtok", (text(b""), text(b",")))
+    assert bench.run(trace(first)) + bench.run(trace(again)) == [(b"a",), (b"b",)]
+    assert bench.state.remembers_firings
+    bench.run(trace(first))
+    bench.state.begin()
+    assert bench.run(trace(again)) == [(b"",)]
 
 
 # -- variables --------------------------------------------------------------------------------------------------------
