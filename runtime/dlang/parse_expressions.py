@@ -21,7 +21,7 @@ _LEVELS: Final = (
     ("+", "-"),
     ("*", "/", "%"),
 )
-_BINDING: Final = {operator: level for level, operators in enumerate(_LEVELS, 1) for operator in operators}
+BINDING: Final = {operator: level for level, operators in enumerate(_LEVELS, 1) for operator in operators}
 _ASSIGNMENTS: Final = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "^=", "|=", "<<=", ">>="))
 _PREFIXES: Final = frozenset(("+", "-", "!", "~", "*", "&", "++", "--", "sizeof", "stringof", "("))
 _POSTFIXES: Final = frozenset(("(", "[", ".", "->", "++", "--"))
@@ -115,7 +115,7 @@ class Expressions:
         """
         cursor = self._cursor
         operand, is_unary = self._unary()
-        level = _BINDING.get(cursor.kind)
+        level = BINDING.get(cursor.kind)
         if level is None:
             return operand, is_unary
         waiting: list[tuple[int, str, tree.Expression, int]] = []
@@ -124,7 +124,7 @@ class Expressions:
             waiting.append((level, cursor.kind, operand, self._height))
             cursor.advance()
             operand, _ = self._unary()
-            level = _BINDING.get(cursor.kind)
+            level = BINDING.get(cursor.kind)
         return self._reduce(waiting, operand, 0), False
 
     def _reduce(
