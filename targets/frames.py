@@ -1,4 +1,4 @@
-"""Call frame information (.eh_frame, .debug_frame) -> the address ranges that its FDEs describe.
+"""Call frame information (.eh_frame, .debug_frame) -> its FDEs and the address ranges that they describe.
 
 An FDE covers one function, or the cold part of one, from its first byte to its last: of an image without symbols it is
 the best evidence there is. Only the two address fields are read, so pyelftools' full parser is not needed: it takes
@@ -25,7 +25,7 @@ _FORMATS: Final = {0x0: "<Q", 0x2: "<H", 0x3: "<I", 0x4: "<Q", 0xA: "<h", 0xB: "
 
 
 @dataclass(frozen=True, slots=True)
-class _Record:
+class FrameRecord:
     """One CIE or FDE: where its body starts (after the id) and ends, and the CIE it points to (None: it is one)."""
 
     start: int
@@ -34,18 +34,35 @@ class _Record:
     cie: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """An FDE and its CIE in the content of their section, and the addresses that it covers.
+
+    `rest` is the offset behind the two address fields.
+    """
+
+    address: int
+    size: int
+    fde: FrameRecord
+    cie: FrameRecord
+    rest: int
+
+
+@dataclass(frozen=True, slots=True)
+class FrameContent:
+    """The bytes of a section and its FDEs; those of .eh_frame have augmentation data behind the addresses."""
+
+    content: bytes
+    is_eh: bool
+    entries: list[Described]
+
+
 def frame_ranges(image: Image) -> NDArray[np.uint64]:
     """(n, 2) address and size of what FDEs cover, in address order, inside code regions. Damaged parts are skipped.
 
     An ET_REL file has none here (its addresses are still to be relocated), nor has a compressed .debug_frame.
     """
-    if image.kind is FileKind.REL:
-        return np.zeros((0, 2), np.uint64)
-    found: list[tuple[int, int]] = []
-    for name in (".eh_frame", ".debug_frame"):
-        section = image.section(name)
-        if section is not None and not section.flags & _SHF_COMPRESSED:
-            found += _section_ranges(image, section)
+    found = [(one.address, one.size) for content in frame_contents(image) for one in content.entries]
     ranges = np.array(sorted(set(found)) or np.zeros((0, 2)), np.uint64)
     return ranges[_in_code(image, ranges)]
 
@@ -58,23 +75,34 @@ def _in_code(image: Image, ranges: NDArray[np.uint64]) -> NDArray[np.bool_]:
     return inside
 
 
-def _section_ranges(image: Image, section: Section) -> list[tuple[int, int]]:
+def frame_contents(image: Image) -> Iterator[FrameContent]:
+    """The call frame information of an image, a section at a time; of an ET_REL file none."""
+    if image.kind is FileKind.REL:
+        return
+    for name in (".eh_frame", ".debug_frame"):
+        section = image.section(name)
+        if section is not None and not section.flags & _SHF_COMPRESSED:
+            yield _read(image, section)
+
+
+def _read(image: Image, section: Section) -> FrameContent:
     content = image.data[section.offset : section.offset + section.size].tobytes()
     is_eh = bool(section.flags & SHF_ALLOC)
-    encodings: dict[int, int | None] = {}
+    cies: dict[int, tuple[FrameRecord, int | None]] = {}
     found = []
     for record in _records(content, is_eh=is_eh):
         if record.cie is None:
-            encodings[record.start] = _cie_encoding(content, record) if is_eh else _ABSOLUTE
+            cies[record.start] = record, _cie_encoding(content, record) if is_eh else _ABSOLUTE
             continue
-        encoding = encodings.get(record.cie)
+        cie, encoding = cies.get(record.cie, (record, None))
         values = None if encoding is None else _range(content, record, encoding, section.address)
-        if values is not None:
-            found.append(values)
-    return found
+        if values is not None and encoding is not None:
+            rest = record.body + 2 * struct.calcsize(_FORMATS[encoding & 0x0F])
+            found.append(Described(*values, record, cie, rest))
+    return FrameContent(content, is_eh, found)
 
 
-def _records(content: bytes, *, is_eh: bool) -> Iterator[_Record]:
+def _records(content: bytes, *, is_eh: bool) -> Iterator[FrameRecord]:
     """The records in order. In .eh_frame a CIE's id is 0, an FDE's the way back; in .debug_frame -1 and the offset."""
     position, size = 0, len(content)
     while position + 8 <= size:
@@ -90,11 +118,11 @@ def _records(content: bytes, *, is_eh: bool) -> Iterator[_Record]:
             continue
         identity = int.from_bytes(content[field : field + width], "little")
         is_cie = identity == (0 if is_eh else (1 << 8 * width) - 1)
-        yield _Record(position, field + width, end, None if is_cie else field - identity if is_eh else identity)
+        yield FrameRecord(position, field + width, end, None if is_cie else field - identity if is_eh else identity)
         position = end
 
 
-def _cie_encoding(content: bytes, record: _Record) -> int | None:
+def _cie_encoding(content: bytes, record: FrameRecord) -> int | None:
     """How the FDEs of a CIE store addresses: the byte that its augmentation's R stands for; None: cannot be told."""
     version = content[record.body]
     name_end = content.find(b"\0", record.body + 1, record.end)
@@ -105,9 +133,9 @@ def _cie_encoding(content: bytes, record: _Record) -> int | None:
         return _ABSOLUTE if not augmentation else None
     position = name_end + 1
     for _ in range(2):  # code and data alignment
-        position = _skip_leb128(content, position)
-    position = position + 1 if version == 1 else _skip_leb128(content, position)  # return address register
-    position = _skip_leb128(content, position)  # length of the augmentation data
+        position = skip_leb128(content, position)
+    position = position + 1 if version == 1 else skip_leb128(content, position)  # return address register
+    position = skip_leb128(content, position)  # length of the augmentation data
     return _augmented_encoding(content[position : record.end], augmentation[1:].decode("latin-1"))
 
 
@@ -126,13 +154,14 @@ def _augmented_encoding(data: bytes, letters: str) -> int | None:
     return _ABSOLUTE
 
 
-def _skip_leb128(content: bytes, position: int) -> int:
+def skip_leb128(content: bytes, position: int) -> int:
+    """Where the number at `position` ends."""
     while position < len(content) and content[position] & 0x80:
         position += 1
     return position + 1
 
 
-def _range(content: bytes, record: _Record, encoding: int, section_address: int) -> tuple[int, int] | None:
+def _range(content: bytes, record: FrameRecord, encoding: int, section_address: int) -> tuple[int, int] | None:
     form, meaning = _FORMATS.get(encoding & 0x0F), encoding & 0x70
     if form is None or meaning not in (_ABSOLUTE, _PC_RELATIVE):
         return None

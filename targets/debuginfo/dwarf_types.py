@@ -122,20 +122,12 @@ class DwarfTypes:
         target = entry.reference(attribute)
         return Void() if target is None else self._type(target, depth)
 
-    def _new(self, entry: Entry, depth: int) -> CType:  # noqa: C901 - one case a tag
+    def _new(self, entry: Entry, depth: int) -> CType:
         match entry.tag:
             case "base_type":
                 return _base(entry)
             case "typedef":
                 return self._typedef(entry, depth)
-            case "pointer_type" | "reference_type" | "rvalue_reference_type" | "ptr_to_member_type":
-                return Pointer(self._reference(entry, "type", depth))
-            case "const_type":
-                return Qualified(self._reference(entry, "type", depth), is_const=True)
-            case "volatile_type":
-                return Qualified(self._reference(entry, "type", depth), is_volatile=True)
-            case "restrict_type" | "atomic_type" | "shared_type" | "packed_type" | "immutable_type":
-                return self._reference(entry, "type", depth)
             case "array_type":
                 return self._array(entry, depth)
             case "structure_type" | "class_type" | "union_type":
@@ -144,6 +136,20 @@ class DwarfTypes:
                 return self._enumeration(entry, depth)
             case "subroutine_type":
                 return self._function(entry, depth)
+            case _:
+                return self._derived(entry, depth)
+
+    def _derived(self, entry: Entry, depth: int) -> CType:
+        """A pointer, or a type with a qualifier; D has no restrict and no _Atomic."""
+        match entry.tag:
+            case "pointer_type" | "reference_type" | "rvalue_reference_type" | "ptr_to_member_type":
+                return Pointer(self._reference(entry, "type", depth))
+            case "const_type":
+                return Qualified(self._reference(entry, "type", depth), is_const=True)
+            case "volatile_type":
+                return Qualified(self._reference(entry, "type", depth), is_volatile=True)
+            case "restrict_type" | "atomic_type" | "shared_type" | "packed_type" | "immutable_type":
+                return self._reference(entry, "type", depth)
             case _:
                 return Void()
 
