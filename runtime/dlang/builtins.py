@@ -1,0 +1,115 @@
+"""What every program knows without declaring it: variables, constants, and which words are functions."""
+
+from typing import Final
+
+from kinst.runtime.dlang.types import (
+    INT,
+    INT64,
+    LONG,
+    STRING,
+    UINT,
+    UINT32,
+    UINT64,
+    UINTPTR,
+    DType,
+)
+from kinst.targets.c_types import Pointer, Typedef, Void
+
+_PID: Final = Typedef("pid_t", INT)
+_ID: Final = Typedef("id_t", INT)
+_UID: Final = Typedef("uid_t", UINT)
+_GID: Final = Typedef("gid_t", UINT)
+_UINT_T: Final = Typedef("uint_t", UINT)
+
+# Variables (facts/dlang.md section 4). A bare machine has no processes: what their values are is the guest profile's
+# matter. `curthread` is an address whose type only a guest's debug information could tell.
+VARIABLES: Final[dict[str, DType]] = {
+    **{f"arg{number}": INT64 for number in range(10)},
+    "caller": UINTPTR,
+    "cpu": INT,
+    "curcpu": INT,
+    "curthread": Pointer(Void()),
+    "cwd": STRING,
+    "epid": _UINT_T,
+    "errno": INT,
+    "execargs": STRING,
+    "execname": STRING,
+    "gid": _GID,
+    "id": _UINT_T,
+    "ipl": _UINT_T,
+    "jailname": STRING,
+    "jid": INT,
+    "pid": _PID,
+    "ppid": _PID,
+    "probefunc": STRING,
+    "probemod": STRING,
+    "probename": STRING,
+    "probeprov": STRING,
+    "root": STRING,
+    "stackdepth": UINT32,
+    "tid": _ID,
+    "timestamp": UINT64,
+    "ucaller": UINT64,
+    "uid": _UID,
+    "ustackdepth": UINT32,
+    "vtimestamp": UINT64,
+    "walltimestamp": INT64,
+    "zonename": STRING,
+}
+
+# Arrays with an integer for an index.
+ARRAYS: Final = frozenset({"args", "regs", "uregs"})
+
+# Inlines of the libraries that come with DTrace: unistd.d, signal.d, errno.d (the numbers of FreeBSD).
+_FAULTS: Final = (
+    "UNKNOWN", "BADADDR", "BADALIGN", "ILLOP", "DIVZERO", "NOSCRATCH", "KPRIV", "UPRIV", "TUPOFLOW", "BADSTACK",
+)  # fmt: skip
+_SIGNALS: Final = (
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "EMT", "FPE", "KILL", "BUS", "SEGV", "SYS", "PIPE", "ALRM", "TERM",
+    "URG", "STOP", "TSTP", "CONT", "CHLD", "TTIN", "TTOU", "IO", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "INFO",
+    "USR1", "USR2",
+)  # fmt: skip
+_ERRORS: Final = (
+    "PERM", "NOENT", "SRCH", "INTR", "IO", "NXIO", "2BIG", "NOEXEC", "BADF", "CHILD", "DEADLK", "NOMEM", "ACCES",
+    "FAULT", "NOTBLK", "BUSY", "EXIST", "XDEV", "NODEV", "NOTDIR", "ISDIR", "INVAL", "NFILE", "MFILE", "NOTTY",
+    "TXTBSY", "FBIG", "NOSPC", "SPIPE", "ROFS", "MLINK", "PIPE", "DOM", "RANGE", "AGAIN",
+)  # fmt: skip
+CONSTANTS: Final[dict[str, tuple[DType, int]]] = {
+    "NULL": (LONG, 0),
+    "DTRACEFLT_LIBRARY": (INT, 1000),
+    **{f"DTRACEFLT_{name}": (INT, number) for number, name in enumerate(_FAULTS)},
+    **{f"SIG{name}": (INT, number) for number, name in enumerate(_SIGNALS, 1)},
+    **{f"E{name}": (INT, number) for number, name in enumerate(_ERRORS, 1)},
+}
+
+AGGREGATING: Final = frozenset(
+    {"avg", "count", "llquantize", "lquantize", "max", "min", "quantize", "stddev", "sum"}
+)  # fmt: skip
+STACKS: Final = frozenset({"jstack", "stack", "ustack"})
+SYMBOLS: Final = frozenset({"func", "mod", "sym", "uaddr", "ufunc", "umod", "usym"})
+ACTIONS: Final = frozenset(
+    {
+        "breakpoint", "chill", "clear", "commit", "denormalize", "discard", "exit", "freopen", "ftruncate", "normalize",
+        "panic", "print", "printa", "printf", "printm", "printt", "raise", "setopt", "speculate", "stop", "system",
+        "trace", "tracemem", "trunc",
+    }
+    | STACKS
+    | SYMBOLS
+)  # fmt: skip
+SUBROUTINES: Final = frozenset(
+    {
+        "alloca", "basename", "bcopy", "cleanpath", "copyin", "copyinstr", "copyinto", "copyout", "copyoutstr",
+        "ddi_pathname", "dirname", "getf", "getmajor", "getminor", "htonl", "htonll", "htons", "index", "inet_ntoa",
+        "inet_ntoa6", "inet_ntop", "json", "lltostr", "memref", "memstr", "msgdsize", "msgsize", "mutex_owned",
+        "mutex_owner", "mutex_type_adaptive", "mutex_type_spin", "ntohl", "ntohll", "ntohs", "progenyof", "rand",
+        "rindex", "rw_iswriter", "rw_read_held", "rw_write_held", "speculation", "strchr", "strjoin", "strlen",
+        "strrchr", "strstr", "strtok", "strtoll", "substr", "sx_exclusive_held", "sx_isexclusive", "sx_shared_held",
+        "tolower", "toupper", "typeref",
+    }
+)  # fmt: skip
+FUNCTIONS: Final = AGGREGATING | ACTIONS | SUBROUTINES
+
+
+def is_predefined(name: str) -> bool:
+    """Whether a global variable of this name would be a redeclaration."""
+    return name in VARIABLES or name in ARRAYS or name in FUNCTIONS

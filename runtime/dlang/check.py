@@ -1,0 +1,204 @@
+"""A program as written to a program that is ready to be compiled: names resolved, types known, rules kept."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.dlang import check_actions, inlines, pragmas, program, provider_declarations, translators, tree
+from kinst.runtime.dlang.builtins import is_predefined
+from kinst.runtime.dlang.check_expressions import Expressions, Session, refuse_valueless
+from kinst.runtime.dlang.check_variables import SCOPES, key_type
+from kinst.runtime.dlang.context import CheckContext, MatchedProbes
+from kinst.runtime.dlang.conversions import is_scalar
+from kinst.runtime.dlang.declare import check_class
+from kinst.runtime.dlang.errors import DError
+from kinst.runtime.dlang.inlines import Inlines
+from kinst.runtime.dlang.program import Action, Expression, Program, Scope
+from kinst.runtime.dlang.scope import TypeScope
+from kinst.runtime.dlang.type_names import describe
+from kinst.runtime.dlang.types import DType
+from kinst.targets.c_types import Function
+
+_UNKNOWN_VARIABLE: Final = ("D_IDENT_UNDEF", "D_VAR_UNDEF")
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    predicate: Expression | None
+    actions: tuple[Action, ...]
+
+
+class Checker:
+    """Checks the programs of one session one after another: they share globals, types, inlines, translators and
+    aggregations."""
+
+    def __init__(self, context: CheckContext) -> None:
+        scope = TypeScope(context.types, context.options.number("strsize"), self._is_variable)
+        known = Inlines(dict(context.arch.register_names), context.types, scope)
+        self._session = Session(context, scope, known)
+
+    def is_type(self, name: str) -> bool:
+        """Whether a word (or module`word) is a type's name, for the parser; a variable hides a type of the image."""
+        module, _, word = name.rpartition("`")
+        if not module and self._is_variable(word):
+            return False
+        return self._session.scope.lookup(word, module) is not None
+
+    def check(self, unit: tree.Unit) -> Program:
+        """Check one program text."""
+        session = self._session
+        session.variables.begin_program()
+        clauses: list[program.Clause] = []
+        is_destructive = False
+        for item in unit.items:
+            try:
+                made, destroys = self._item(item)
+            except RecursionError as error:
+                raise DError("D_SYNTAX", "the program is nested too deeply", item.span) from error
+            clauses += made
+            is_destructive = is_destructive or destroys
+        aggregations = tuple(session.program.aggregations.values())
+        variables, types = session.variables.declared(), session.scope.declared
+        return Program(tuple(clauses), aggregations, variables, types, is_destructive)
+
+    def _is_variable(self, name: str) -> bool:
+        session = self._session
+        known = session.inlines
+        if is_predefined(name) or name in known.defined or known.constant(name) is not None:
+            return True
+        return session.variables.is_known_global(name)
+
+    def _item(self, item: tree.TopLevel) -> tuple[list[program.Clause], bool]:
+        outside = Expressions(self._session)
+        match item:
+            case tree.Clause():
+                return self._clause(item)
+            case tree.Declaration():
+                _declaration(outside, item)
+            case tree.Inline():
+                _inline(outside, item)
+            case tree.Translator():
+                translators.declare(outside, item)
+            case tree.ProviderDeclaration():
+                provider_declarations.declare(item, outside)
+            case tree.Pragma():
+                pragmas.apply(item, outside)
+        return [], False
+
+    # -- clauses ------------------------------------------------------------------------------------------------------
+
+    def _clause(self, node: tree.Clause) -> tuple[list[program.Clause], bool]:
+        clauses: list[program.Clause] = []
+        is_destructive = False
+        for description in node.descriptions:
+            matched = self._matched(description)
+            reader = Expressions(self._session, matched)
+            body = _body(reader, node)
+            is_destructive = is_destructive or reader.state.is_destructive
+            if matched.count:
+                clauses.append(_made(node, matched, body))
+        return clauses, is_destructive
+
+    def _matched(self, description: tree.ProbeDescription) -> MatchedProbes:
+        try:
+            return self._session.context.probes.match(description.text)
+        except DError as error:
+            raise DError(error.tag, error.message, error.span or description.span) from error
+
+
+def _made(node: tree.Clause, matched: MatchedProbes, body: _Body) -> program.Clause:
+    numbers: list[int] = []
+    number = 1
+    for action in body.actions:
+        numbers.append(number)
+        number += check_actions.action_count(action)
+    size = check_actions.record_size(body.actions)
+    return program.Clause(matched.description, body.predicate, body.actions, tuple(numbers), node.span, size)
+
+
+def _body(reader: Expressions, node: tree.Clause) -> _Body:
+    """The statements are read before the predicate, so that it may use variables which they assign; if they need what
+    the predicate assigns, the other way round."""
+    try:
+        actions = _actions(reader, node)
+    except DError as error:
+        if node.predicate is None or error.tag not in _UNKNOWN_VARIABLE:
+            raise
+        reader.forget_state()
+        predicate = _predicate(reader, node.predicate)
+        return _Body(predicate, _actions(reader, node))
+    return _Body(None if node.predicate is None else _predicate(reader, node.predicate), actions)
+
+
+def _actions(reader: Expressions, node: tree.Clause) -> tuple[Action, ...]:
+    actions: list[Action] = []
+    for statement in node.statements or ():
+        assert isinstance(statement, tree.ExpressionStatement), "if was made clauses of before"
+        actions += check_actions.actions(statement, reader)
+    return tuple(actions)
+
+
+def _predicate(reader: Expressions, node: tree.Expression) -> Expression:
+    operand = reader.operand(node)
+    if not is_scalar(operand.type):
+        raise DError("D_PRED_SCALAR", "predicate result must be of scalar type", node.span)
+    refuse_valueless(node, operand)
+    return operand.value
+
+
+# -- declarations -----------------------------------------------------------------------------------------------------
+
+
+def _declaration(reader: Expressions, node: tree.Declaration) -> None:
+    storage = check_class(node.specifiers)
+    if storage == "typedef" or not node.declarators:
+        reader.scope.declare(node, reader.constant)
+        return
+    for declarator in node.declarators:
+        kind = reader.scope.resolve(node.specifiers, declarator, reader.constant)
+        if storage == "extern" or isinstance(kind, Function):
+            _extern(reader, declarator, kind)
+        else:
+            keys = reader.scope.declarator_keys(declarator, reader.constant)
+            _variable(reader, declarator, SCOPES.get(storage, Scope.GLOBAL), kind, keys)
+
+
+def _extern(reader: Expressions, declarator: tree.Declarator, kind: DType) -> None:
+    """A symbol of the image, said again: it has to be of the same type there."""
+    symbol = reader.context.types.symbol(declarator.name)
+    if symbol is not None and symbol.type is not None and describe(symbol.type) != describe(kind):
+        text = f"current: {describe(kind)}, previous: {describe(symbol.type)}"
+        raise DError("D_DECL_IDRED", f"identifier redeclared: {declarator.name} ({text})", declarator.span)
+
+
+def _variable(
+    reader: Expressions, declarator: tree.Declarator, scope: Scope, kind: DType, keys: tuple[DType, ...] | None
+) -> None:
+    name = declarator.name
+    if scope is Scope.GLOBAL and (is_predefined(name) or _is_inline(reader, name)):
+        raise DError("D_DECL_IDRED", f"built-in identifier redeclared: {name}", declarator.span)
+    if keys is not None and scope is Scope.CLAUSE:
+        text = f"associative arrays may not be declared as local variables: {name}"
+        raise DError("D_DECL_LOCASSC", text, declarator.span)
+    if keys is not None:
+        keys = tuple(key_type(key, number, declarator.span) for number, key in enumerate(keys, 1))
+    entry = reader.variables.find(scope, name)
+    if entry is None:
+        reader.variables.declare(scope, name, kind, keys)
+    elif entry.type != kind or entry.keys != keys:
+        previous = "nothing" if entry.type is None else describe(entry.type)
+        text = f"identifier redeclared: {name} (current: {describe(kind)}, previous: {previous})"
+        raise DError("D_DECL_IDRED", text, declarator.span)
+
+
+def _is_inline(reader: Expressions, name: str) -> bool:
+    return name in reader.inlines.defined or reader.inlines.constant(name) is not None
+
+
+def _inline(reader: Expressions, node: tree.Inline) -> None:
+    name = node.declarator.name
+    if check_class(node.specifiers):
+        text = "specified storage class not appropriate for inline declaration"
+        raise DError("D_DECL_BADCLASS", text, node.specifiers.span)
+    if any(isinstance(part, tree.ArrayPart) for part in node.declarator.parts[:1]):
+        raise DError("D_DECL_ARRNULL", f"inline declaration cannot be of scalar array type: {name}", node.span)
+    inlines.define(reader, node, reader.scope.resolve(node.specifiers, node.declarator, reader.constant))
