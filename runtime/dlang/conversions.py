@@ -232,8 +232,9 @@ def _are_same_aggregates(one: Aggregate, other: Aggregate) -> bool:
 
 
 def are_compatible_pointers(left: DType, right: DType) -> bool:
-    """Both pointers (or arrays) to compatible types, or one of them to void."""
-    one, other = element_of(left), element_of(right)
+    """Both pointers (or arrays) to compatible types, or one of them to void. A string is an array of char here."""
+    one = types.CHAR if is_string(left) else element_of(left)
+    other = types.CHAR if is_string(right) else element_of(right)
     if one is None or other is None:
         return False
     return is_void(one) or is_void(other) or are_compatible(one, other)
@@ -257,7 +258,7 @@ def is_argument_compatible(parameter: DType, argument: DType, *, is_zero: bool =
     if is_aggregate(parameter) or is_function(parameter):
         return are_compatible(parameter, argument)
     if is_integer(argument):
-        return is_zero and is_pointer(parameter)
+        return is_zero and (is_pointer(parameter) or is_string(parameter))
     return are_compatible_pointers(parameter, argument)
 
 

@@ -49,8 +49,9 @@ class TypeScope:
     # -- names --------------------------------------------------------------------------------------------------------
 
     def is_type(self, name: str) -> bool:
-        """Whether a plain word names a type."""
-        return self.lookup(name) is not None
+        """Whether a word, or module`word, names a type."""
+        module, _, word = name.rpartition("`")
+        return self.lookup(word, module) is not None
 
     def is_own(self, name: str) -> bool:
         """Whether a plain word is a type of D itself or of the program: a variable may not have its name
