@@ -5,6 +5,7 @@ from typing import Protocol
 
 from kinst.runtime.dlang import tree
 from kinst.runtime.dlang.context import CheckContext, MatchedProbes
+from kinst.runtime.dlang.errors import Span
 from kinst.runtime.dlang.program import Aggregation, Expression
 from kinst.runtime.dlang.types import DType
 
@@ -26,6 +27,8 @@ class ProgramState:
     """What all programs of a session share."""
 
     aggregations: dict[str, Aggregation] = field(default_factory=dict)
+    awaited: dict[str, tuple[str, Span]] = field(default_factory=dict)  # name: kind of the pragma that is about it
+    providers: dict[str, dict[str, tuple[DType, ...]]] = field(default_factory=dict)  # declared: probes, arguments
 
 
 class Checking(Protocol):

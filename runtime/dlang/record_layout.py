@@ -1,0 +1,92 @@
+"""How many of DTrace's actions an action of ours stands for, and how many bytes its data take in a record."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kinst.runtime.dlang import program
+from kinst.runtime.dlang.conversions import size_of
+from kinst.runtime.dlang.program import Action, Expression
+from kinst.runtime.dlang.types import LONG
+
+HEADER: Final = 16  # epid and time
+STRINGS: Final = 256  # the default of strsize
+FRAMES: Final = 20  # the default of the options stackframes and ustackframes
+_WORD: Final = 8
+_USER_SYMBOLS: Final = frozenset({"usym", "ufunc", "umod", "uaddr"})  # with the process id
+_NO_ARGUMENT: Final = program.Integer(LONG, 0)  # what printf("text") leaves
+_NO_DATA: Final = (
+    program.Evaluate | program.Aggregate | program.Speculate | program.Commit | program.Discard | program.Destructive
+)
+
+
+def action_count(action: Action) -> int:
+    """How far DTrace's numbers of actions go on. An aggregation is one for its id, one for each key and one for the
+    function; each argument of printf is one."""
+    match action:
+        case program.Aggregate(keys=keys):
+            return len(keys) + 2
+        case program.Printf(arguments=arguments):
+            return max(1, len(arguments))
+        case program.Printa(aggregations=aggregations):
+            return len(aggregations)
+        case program.TraceMemory(dynamic=dynamic):
+            return 1 if dynamic is None else 2
+        case program.ChangeAggregation(argument=argument):
+            return 1 if argument is None else 2
+        case program.SetOption():
+            return 2
+        case _:
+            return 1
+
+
+def record_size(actions: Sequence[Action], string_size: int = STRINGS, frames: int = FRAMES) -> int:
+    """Bytes of a clause's record with its header: each value is aligned to its size, at most to a word. An empty list
+    is the default action, which leaves the header; actions that leave no data leave no record: 0. `frames` is how many
+    a stack without a number has."""
+    if actions and all(isinstance(action, _NO_DATA) for action in actions):
+        return 0
+    end = HEADER
+    for action in actions:
+        for size in _sizes(action, string_size, frames):
+            end = _aligned(end, size) + size
+    return _aligned(end, _WORD)
+
+
+def _aligned(end: int, size: int) -> int:
+    """As far as the size divides by powers of two."""
+    alignment = min(_WORD, size & -size) or 1
+    return -(-end // alignment) * alignment
+
+
+def _sizes(action: Action, string_size: int, frames: int) -> Iterator[int]:
+    match action:
+        case program.Printf(arguments=arguments):
+            yield from (_size(argument, string_size, frames) for argument in arguments or (_NO_ARGUMENT,))
+        case program.Trace(value=value) | program.Print(value=value) | program.SymbolTrace(key=value):
+            yield _size(value, string_size, frames)
+        case program.TraceMemory(size=size):
+            yield from [_WORD] * (action_count(action) - 1)
+            yield size
+        case program.PrintMemory(size=size):
+            yield size + _WORD
+        case program.StackTrace(is_user=is_user, frames=wanted, string_size=text):
+            yield _stack_size(frames if wanted is None else wanted, is_user=is_user) + text
+        case program.Exit():
+            yield 4
+        case _:
+            yield from [_WORD] * (0 if isinstance(action, _NO_DATA) else action_count(action))
+
+
+def _size(value: Expression, string_size: int, frames: int) -> int:
+    match value:
+        case program.StackKey(is_user=is_user, frames=wanted):
+            return _stack_size(frames if wanted is None else wanted, is_user=is_user)
+        case program.SymbolKey(kind=kind):
+            return 2 * _WORD if kind in _USER_SYMBOLS else _WORD
+        case _:
+            return size_of(value.type, string_size)
+
+
+def _stack_size(frames: int, *, is_user: bool) -> int:
+    """A user's stack has the process id before it."""
+    return _WORD * (frames + is_user)
