@@ -1,0 +1,97 @@
+"""Rows of aggregations -> text as dtrace prints it without a format: at the end, and for printa(@a, ...)."""
+
+import os
+from collections.abc import Sequence
+
+from kinst.runtime.consumer import distributions
+from kinst.runtime.consumer.live_options import LiveOptions
+from kinst.runtime.consumer.totals import Cell, Row, Totals, is_distribution
+from kinst.runtime.consumer.values import PACKED_TEXT, ValueText, integer_width
+from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
+from kinst.runtime.dlang.types import DType
+
+_DUMB_TERMINALS = frozenset({"sun", "sun-color", "dumb"})
+_IN_HISTOGRAMS = frozenset(
+    {AggregatingFunction.COUNT, AggregatingFunction.SUM, AggregatingFunction.AVG, AggregatingFunction.STDDEV}
+)
+
+
+class AggregationText:
+    """Prints rows under the options as they are now."""
+
+    def __init__(self, totals: Totals, values: ValueText, options: LiveOptions) -> None:
+        """`values`: how keys look."""
+        self._totals = totals
+        self._values = values
+        self._has_histograms = options.is_on("agghist")
+        self._is_packed = options.is_on("aggpack")
+        encoding = options.text("encoding") if options.is_set("encoding") else ""
+        self.style = distributions.Style(
+            is_zoomed=options.is_on("aggzoom"),
+            has_blocks=encoding == "utf8",
+            packs_blocks=encoding != "ascii" and os.environ.get("TERM", "") not in _DUMB_TERMINALS,
+        )
+
+    def single(self, aggregation: Aggregation) -> bytes:
+        """All rows of one aggregation."""
+        rows = self._totals.rows(aggregation)
+        if not rows:
+            return b""
+        if self._has_histograms and aggregation.function in _IN_HISTOGRAMS:
+            return self._histogram(aggregation, rows)
+        if self._is_packed and distributions.can_be_packed(aggregation):
+            return self._packed(aggregation, rows)
+        return self._rows(aggregation.keys, rows)
+
+    def joined(self, aggregations: Sequence[Aggregation]) -> bytes:
+        """Several aggregations side by side."""
+        return self._rows(aggregations[0].keys, self._totals.joined(aggregations))
+
+    def _rows(self, types: Sequence[DType], rows: Sequence[Row]) -> bytes:
+        keys = [self._values.key(kind) for kind in types]
+        lines = []
+        for row in rows:
+            lines += [key(value) for key, value in zip(keys, row.key, strict=True)]
+            lines += [self.cell(cell) for cell in row.cells]
+            lines.append(b"\n")
+        return b"".join(lines)
+
+    def cell(self, cell: Cell) -> bytes:
+        """A number or a picture."""
+        if is_distribution(cell.aggregation):
+            return self.picture(cell)
+        return b" %16d" % cell.number
+
+    def picture(self, cell: Cell) -> bytes:
+        """A distribution."""
+        return distributions.render(cell.aggregation, cell.buckets, cell.normal, self.style)
+
+    # -- agghist, aggpack ---------------------------------------------------------------------------------------------
+
+    def _packed_keys(self, types: Sequence[DType], row: Row) -> bytes:
+        keys = [self._values.key(kind, is_packed=True) for kind in types]
+        return b"".join([key(value) for key, value in zip(keys, row.key, strict=True)])
+
+    def _histogram(self, aggregation: Aggregation, rows: Sequence[Row]) -> bytes:
+        """A bar for each key, of all keys' sum."""
+        plain = [Cell(aggregation, row.cells[0].content).number for row in rows]
+        scale = distributions.scale(plain, self.style)
+        lines = [distributions.header(_packed_width(aggregation.keys))]
+        for row, number in zip(rows, plain, strict=True):
+            keys = self._packed_keys(aggregation.keys, row)
+            lines.append(keys + b" " + scale.line(number, row.cells[0].normal))
+        return b"".join(lines)
+
+    def _packed(self, aggregation: Aggregation, rows: Sequence[Row]) -> bytes:
+        """A line for each key's distribution."""
+        buckets = [row.cells[0].buckets for row in rows]
+        shown = distributions.packed_range(aggregation, buckets)
+        lines = [distributions.packed_header(aggregation, shown, _packed_width(aggregation.keys))]
+        for row, counts in zip(rows, buckets, strict=True):
+            keys = self._packed_keys(aggregation.keys, row)
+            lines.append(keys + distributions.packed(aggregation, counts, shown, self.style))
+        return b"".join(lines)
+
+
+def _packed_width(types: Sequence[DType]) -> int:
+    return sum((integer_width(kind) or PACKED_TEXT) + 1 for kind in types)

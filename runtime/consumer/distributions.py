@@ -1,0 +1,193 @@
+"""The pictures of quantize(), lquantize() and llquantize(); and agghist's and aggpack's of whole aggregations.
+
+Shapes: facts/dlang.md section 8. Bars are of the counts as aggregated, the numbers beside them are normalized.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.consumer.sorting import divide
+from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
+from kinst.runtime.execution.buckets import QUANTIZE_BUCKETS, ZERO, linear, log_linear, quantize_value
+
+_WIDTH: Final = 40
+_TITLE: Final = b"------------- Distribution -------------"
+_ZOOM: Final = 1 / 0.95  # aggzoom: the highest bar takes 95 % of the width
+_FULL_BLOCK: Final = 0x2588  # and the seven that follow it are narrower and narrower
+_LOW_BLOCK: Final = 0x2581  # and the seven that follow it are higher and higher
+_ASCII_HEIGHTS: Final = b"__xxxxXX"
+_NEGATIVE_HEIGHTS: Final = b"vvvvVV"
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """Options: aggzoom; encoding utf8 for bars, and for aggpack."""
+
+    is_zoomed: bool = False
+    has_blocks: bool = False
+    packs_blocks: bool = True
+
+
+PLAIN: Final = Style()
+
+
+def header(width: int = 0) -> bytes:
+    """Above a picture; `width` is of agghist's keys."""
+    return b"\n%*s %41s %-9s\n" % (width or 16, b"key" if width else b"value", _TITLE, b"count")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What bars are relative to."""
+
+    total: float
+    has_positives: bool
+    has_negatives: bool
+    style: Style
+
+    def line(self, count: int, normal: int) -> bytes:
+        """A bar and its count: 40 columns from the left, from the right, or 20 on each side if there are both."""
+        number = b" %-9d\n" % divide(count, normal)
+        if not self.has_negatives:
+            if self.style.has_blocks and self.has_positives:
+                return b"|" + self._blocks(count) + number
+            return b"|" + (b"@" * self._depth(count, _WIDTH)).ljust(_WIDTH) + number
+        if not self.has_positives:
+            return (b"@" * self._depth(count, _WIDTH)).rjust(_WIDTH) + b"|" + number
+        bar = b"@" * self._depth(count, _WIDTH // 2)
+        left, right = (b"", bar) if count > 0 else (bar, b"")
+        return left.rjust(_WIDTH // 2) + b"|" + right.ljust(_WIDTH // 2) + number
+
+    def _depth(self, count: int, width: int) -> int:
+        if not self.total:
+            return 0
+        if isinstance(self.total, int):
+            return (2 * abs(count) * width + self.total) // (2 * self.total)
+        return int(abs(count) * width / self.total + 0.5)
+
+    def _blocks(self, count: int) -> bytes:
+        length = abs(count) * _WIDTH / self.total if self.total else 0.0
+        whole = int(length)
+        part = int((length - whole) * 8)
+        bar = chr(_FULL_BLOCK) * whole + (chr(_FULL_BLOCK + 8 - part) if part else "")
+        return bar.ljust(_WIDTH).encode()
+
+
+def scale(counts: Sequence[int], style: Style) -> Scale:
+    """Of counts that are shown together."""
+    total: float = max(map(abs, counts), default=0) * _ZOOM if style.is_zoomed else sum(map(abs, counts))
+    return Scale(total, any(count > 0 for count in counts), any(count < 0 for count in counts), style)
+
+
+def render(aggregation: Aggregation, buckets: Mapping[int, int], normal: int, style: Style = PLAIN) -> bytes:
+    """The picture of one key's buckets (bucket -> count): a header and a line for each bucket that is not empty, those
+    between them, and an empty one on each side."""
+    shown = _shown(aggregation, buckets)
+    scaled = scale([buckets.get(bucket, 0) for bucket in shown], style)
+    lines = [b"%16s %b" % (label(aggregation, bucket), scaled.line(buckets.get(bucket, 0), normal)) for bucket in shown]
+    return header() + b"".join(lines)
+
+
+def bucket_count(aggregation: Aggregation) -> int:
+    """How many buckets the aggregation has."""
+    match aggregation.function:
+        case AggregatingFunction.QUANTIZE:
+            return QUANTIZE_BUCKETS
+        case AggregatingFunction.LQUANTIZE:
+            return linear(aggregation.parameters).levels + 2
+        case _:
+            return len(log_linear(aggregation.parameters)) + 1
+
+
+_EMPTY: Final = {  # the buckets that show that there is nothing
+    AggregatingFunction.QUANTIZE: range(ZERO - 1, ZERO + 2),
+    AggregatingFunction.LQUANTIZE: range(3),
+    AggregatingFunction.LLQUANTIZE: range(2),
+}
+
+
+def _shown(aggregation: Aggregation, buckets: Mapping[int, int]) -> range:
+    used = [bucket for bucket, count in buckets.items() if count]
+    if not used:
+        return _EMPTY[aggregation.function]
+    return range(max(0, min(used) - 1), min(bucket_count(aggregation), max(used) + 2))
+
+
+def label(aggregation: Aggregation, bucket: int) -> bytes:
+    """What a line says its bucket is."""
+    match aggregation.function:
+        case AggregatingFunction.QUANTIZE:
+            return b"%d" % quantize_value(bucket)
+        case AggregatingFunction.LQUANTIZE:
+            buckets = linear(aggregation.parameters)
+            if bucket == 0:
+                return b"< %d" % buckets.base
+            return b">= %d" % buckets.start(bucket) if bucket > buckets.levels else b"%d" % buckets.start(bucket)
+        case _:
+            factor, _, high, _ = aggregation.parameters
+            starts = log_linear(aggregation.parameters)
+            if bucket == 0:
+                return b"< %d" % starts[0]
+            start = starts[bucket - 1]
+            return b">= %d" % start if start == factor ** (high + 1) else b"%d" % start
+
+
+# -- aggpack: a distribution in one line ------------------------------------------------------------------------------
+
+
+def can_be_packed(aggregation: Aggregation) -> bool:
+    """aggpack knows these."""
+    return aggregation.function in (AggregatingFunction.QUANTIZE, AggregatingFunction.LQUANTIZE)
+
+
+def packed_range(aggregation: Aggregation, rows: Sequence[Mapping[int, int]]) -> range:
+    """The buckets that all rows of an aggregation show."""
+    if aggregation.function is AggregatingFunction.LQUANTIZE:
+        return range(bucket_count(aggregation))
+    lows, highs = [], []
+    for buckets in rows:
+        used = [bucket for bucket, count in buckets.items() if count] or [ZERO]
+        lows.append(min(used))
+        highs.append(max(used))
+    low, high = min(lows, default=ZERO), max(highs, default=ZERO)
+    return range(low if low in (0, ZERO) else low - 1, min(high + 2, QUANTIZE_BUCKETS))
+
+
+def packed_header(aggregation: Aggregation, shown: range, width: int) -> bytes:
+    """Above the rows; `width` is of their keys."""
+    low, high = 7, 8
+    if aggregation.function is AggregatingFunction.QUANTIZE:
+        low, high = _columns(quantize_value(shown[0])), _columns(quantize_value(shown[-1]))
+    key = b"key" if width else b""
+    return b"\n%*s %*s .%b. %-*s | count\n" % (width, key, low, b"min", b"-" * len(shown), high, b"max")
+
+
+def packed(aggregation: Aggregation, buckets: Mapping[int, int], shown: range, style: Style = PLAIN) -> bytes:
+    """One row, newline included."""
+    counts = [buckets.get(bucket, 0) for bucket in shown]
+    total = scale(counts, style).total
+    bars = "".join([_height(count, total, style) for count in counts]).encode()
+    if aggregation.function is AggregatingFunction.QUANTIZE:
+        low, high = quantize_value(shown[0]), quantize_value(shown[-1])
+        return b" %*d :%b: %-*d | %d\n" % (_columns(low), low, bars, _columns(high), high, sum(counts))
+    low_label, high_label = label(aggregation, shown[0]), label(aggregation, shown[-1])
+    return b"%8s :%b: %-8s | %d\n" % (low_label, bars, high_label, sum(counts))
+
+
+def _columns(value: int) -> int:
+    """How wide libdtrace thinks that a number is."""
+    columns, power = 1 + (value < 0), 10
+    while abs(value) > power:
+        columns, power = columns + 1, power * 10
+    return max(columns, 4)
+
+
+def _height(count: int, total: float, style: Style) -> str:
+    if count == 0:
+        return " "
+    if count < 0:
+        return chr(_NEGATIVE_HEIGHTS[int(-count * (len(_NEGATIVE_HEIGHTS) - 1) / total + 0.5)])
+    if style.packs_blocks:
+        return chr(_LOW_BLOCK + int(count * 7 / total + 0.5))
+    return chr(_ASCII_HEIGHTS[int(count * (len(_ASCII_HEIGHTS) - 1) / total + 0.5)])

@@ -1,0 +1,215 @@
+"""print(): a value's bytes and its C type -> text in the manner of mdb's ::print, as libdtrace does it."""
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.dlang.type_names import describe
+from kinst.runtime.dlang.types import CHAR, DType, Dynamic, String, bare
+from kinst.runtime.execution.environment import Symbols, Value
+from kinst.targets.c_types import (
+    Aggregate,
+    Array,
+    CType,
+    EnumType,
+    Float,
+    Function,
+    Integer,
+    IntegerKind,
+    Member,
+    Pointer,
+    size_of,
+    strip,
+)
+
+_STEP: Final = 4  # columns that members are indented
+_DEEPEST: Final = 64  # levels: deeper types end in an ellipsis
+
+
+def dump(value: Value, kind: DType, symbols: Symbols, string_size: int) -> bytes:
+    """The type, the value, a newline; of a struct all members, without a newline after its last brace.
+
+    Args:
+        value: an integer, or the bytes of anything else.
+        kind: its type.
+        symbols: names of functions that pointers lead to.
+        string_size: strsize, since a string is an array of that size.
+    """
+    plain = bare(kind)
+    printer = _Printer(symbols)
+    if isinstance(plain, Dynamic):
+        raise TypeError("print() of what has no type")
+    if isinstance(plain, String):
+        assert isinstance(value, bytes)
+        as_array: CType = Array(CHAR, string_size)
+        text = printer.value(as_array, value.ljust(string_size, b"\0"), _Place(0, 0))
+        return f"{describe(kind)} {text}\n".encode("utf-8", "surrogateescape")
+    data = value if isinstance(value, bytes) else _bytes_of(value, size_of(plain) or 8)
+    assert not isinstance(kind, String | Dynamic)
+    text = f"{_type_name(kind)} {printer.value(plain, data, _Place(0, 0))}"
+    ends_with_brace = isinstance(plain, Aggregate) and bool(plain.members)
+    return (text if ends_with_brace else text + "\n").encode("utf-8", "surrogateescape")
+
+
+def _bytes_of(value: Value, size: int) -> bytes:
+    assert isinstance(value, int)
+    return (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+
+
+def _type_name(kind: CType) -> str:
+    """libdtrace shows a struct without a tag as "struct " and an empty name."""
+    if isinstance(kind, Aggregate) and not kind.tag:
+        return f"{kind.kind.value} "
+    return describe(kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """How deep a value is: in structs, and in arrays of structs."""
+
+    depth: int
+    nest: int
+
+    @property
+    def indent(self) -> str:
+        return " " * _STEP * (self.depth + self.nest)
+
+    @property
+    def inside(self) -> "_Place":
+        return _Place(self.depth + 1, self.nest)
+
+    @property
+    def element(self) -> "_Place":
+        return _Place(0, self.nest + self.depth + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Printer:
+    symbols: Symbols
+
+    def value(self, kind: CType, data: bytes, place: _Place) -> str:
+        """The value alone; a struct's members are on lines of their own, its last brace without a newline."""
+        match strip(kind):
+            case Integer() as integer:
+                return _integer(integer, data)
+            case Float(size=size):
+                return _floating(data, size)
+            case Pointer(target=target):
+                return self._pointer(target, data)
+            case EnumType() as enumeration:
+                return _enumerator(enumeration, data)
+            case Array() as array:
+                return self._array(array, data, place)
+            case Aggregate() as aggregate:
+                return self._members(aggregate, data, place)
+            case _:
+                return _hex(data)
+
+    def _members(self, aggregate: Aggregate, data: bytes, place: _Place) -> str:
+        if aggregate.members is None:
+            return "<forward decl>"
+        if place.depth + place.nest > _DEEPEST:
+            return "{ ... }"
+        lines = [self._member(member, data, place.inside) for member in aggregate.members]
+        if not lines:
+            return "{"
+        return "{\n" + "".join(lines) + place.indent + "}"
+
+    def _member(self, member: Member, data: bytes, place: _Place) -> str:
+        name = _type_name(member.type)
+        declared = name if not member.name or name[-1] in "* " else name + " "
+        if member.name:
+            declared += f"{member.name}{_bits(member)} ="
+        if member.bit_size is None:
+            size = size_of(member.type) or 0
+            text = self.value(member.type, data[member.offset : member.offset + size], place)
+        else:
+            unit = int.from_bytes(data[member.offset : member.offset + (size_of(member.type) or 8)], "little")
+            text = f"{unit >> member.bit_offset & (1 << member.bit_size) - 1:#x}".replace("0x0", "0", 1)
+        return f"{place.indent}{declared} {text}\n"
+
+    def _array(self, array: Array, data: bytes, place: _Place) -> str:
+        element = strip(array.element)
+        size = size_of(element) or 0
+        if _is_character(element):
+            text = _text(data[: array.length or 0])
+            if text is not None:
+                return f'"{text}"' if place.depth == 0 else f'[ "{text}" ]'
+        elements = [
+            self.value(element, data[start : start + size], place.element)
+            for start in range(0, (array.length or 0) * size, size or 1)
+        ]
+        if not isinstance(element, Aggregate):
+            return f"[ {', '.join(elements)} ]"
+        lines = [f"\n{place.element.indent}{_type_name(array.element)} {one}" for one in elements]
+        return f"[ {', '.join(lines)}\n{place.indent}]"
+
+    def _pointer(self, target: CType, data: bytes) -> str:
+        address = int.from_bytes(data, "little")
+        if address and isinstance(strip(target), Function):
+            return self.symbols.describe(address, "sym")
+        return _hex(data)
+
+
+def _bits(member: Member) -> str:
+    """A bit-field of an integer type has its width after its name, unless it is a whole one in its place."""
+    size = size_of(member.type) or 0
+    if member.bit_size is None or not isinstance(strip(member.type), Integer):
+        return ""
+    return "" if member.bit_size == 8 * size and member.bit_offset == 0 else f" :{member.bit_size}"
+
+
+def _is_character(kind: CType) -> bool:
+    return isinstance(kind, Integer) and kind.kind is IntegerKind.CHARACTER and kind.is_signed and kind.size == 1
+
+
+def _integer(kind: Integer, data: bytes) -> str:
+    if not _is_character(kind) or not data:
+        return _hex(data)
+    byte = data[0]
+    if 0x20 <= byte <= 0x7E:
+        return f"'{chr(byte)}'"
+    if byte == 0:
+        return r"'\0'"
+    return rf"'\{byte if byte < 0x80 else byte | 0xFFFFFF00:03o}'"
+
+
+def _hex(data: bytes) -> str:
+    """C's %#x: zero has no prefix."""
+    number = int.from_bytes(data, "little")
+    return f"{number:#x}" if number else "0"
+
+
+def _text(data: bytes) -> str | None:
+    """What a char array says, if it is printable characters and a NUL."""
+    text, nul, _ = data.partition(b"\0")
+    return text.decode("ascii") if nul and all(0x20 <= byte <= 0x7E for byte in text) else None
+
+
+def _enumerator(kind: EnumType, data: bytes) -> str:
+    number = int.from_bytes(data, "little", signed=len(data) >= 4)
+    for name, value in kind.enumerators:
+        if value == number:
+            return name
+    return str(number)
+
+
+def _floating(data: bytes, size: int) -> str:
+    if size == 4:
+        return f"{struct.unpack('<f', data)[0]:+.7e}"
+    if size == 8:
+        return f"{struct.unpack('<d', data)[0]:+.7e}"
+    if size == 16:
+        return f"{_extended(data):+.16E}"
+    return "<unknown encoding>"
+
+
+def _extended(data: bytes) -> float:
+    """x87's 80-bit format, as near as a double comes."""
+    mantissa, exponent = struct.unpack("<QH", data[:10])
+    sign = -1.0 if exponent & 0x8000 else 1.0
+    try:
+        return math.ldexp(sign * mantissa, (exponent & 0x7FFF) - 16383 - 63)
+    except OverflowError:
+        return math.copysign(math.inf, sign)

@@ -1,0 +1,69 @@
+"""What dtrace says on stderr while it consumes: errors of clauses, and what was lost. Shapes: facts/dlang.md 9, 10."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kinst.runtime.execution.environment import ErrorRecord
+from kinst.runtime.execution.faults import FAULT_TEXTS, WITH_ADDRESS
+from kinst.runtime.providers.provider import Probe
+
+
+class DropKind(Enum):
+    """What was lost; the value is -x droptags' word."""
+
+    PRINCIPAL = "PRINCIPAL"
+    AGGREGATION = "AGGREGATION"
+    DYNAMIC = "DYNAMIC"
+    RINSING = "DYNRINSE"
+    DIRTY = "DYNDIRTY"
+    SPECULATION = "SPEC"
+    SPECULATION_BUSY = "SPECBUSY"
+    SPECULATION_UNAVAILABLE = "SPECUNAVAIL"
+    STACK_STRINGS = "STKSTROVERFLOW"
+    DOUBLE_ERROR = "DBLERROR"
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """How many, since the last time; principal and aggregation drops are told by CPU."""
+
+    kind: DropKind
+    count: int
+    cpu: int = 0
+
+
+def drop_message(drop: Drop, *, has_tag: bool) -> str:
+    """A line without its newline."""
+    count, s = drop.count, "" if drop.count == 1 else "s"
+    text = {
+        DropKind.PRINCIPAL: f"{count} drop{s} on CPU {drop.cpu}",
+        DropKind.AGGREGATION: f"{count} aggregation drop{s} on CPU {drop.cpu}",
+        DropKind.DYNAMIC: f"{count} dynamic variable drop{s}",
+        DropKind.RINSING: f"{count} dynamic variable drop{s} with non-empty rinsing list",
+        DropKind.DIRTY: f"{count} dynamic variable drop{s} with non-empty dirty list",
+        DropKind.SPECULATION: f"{count} speculative drop{s}",
+        DropKind.SPECULATION_BUSY: f"{count} failed speculation{s} (available buffer{s} still busy)",
+        DropKind.SPECULATION_UNAVAILABLE: f"{count} failed speculation{s} (no speculative buffer available)",
+        DropKind.STACK_STRINGS: f"{count} jstack()/ustack() string table overflow{s}",
+        DropKind.DOUBLE_ERROR: f"{count} error{s} in ERROR probe enabling",
+    }[drop.kind]
+    tag = f"[DTRACEDROP_{drop.kind.value}] " if has_tag else ""
+    return f"dtrace: {tag}{text}"
+
+
+def _enabled(epid: int, identifier: int, probe: Probe | None) -> str:
+    return f"dtrace: error on enabled probe ID {epid} (ID {identifier}: {':::' if probe is None else probe}): "
+
+
+def error_message(record: ErrorRecord, probe: Probe | None) -> str:
+    """A clause was aborted. A line without its newline."""
+    fault = record.fault
+    address = f" (0x{fault.value & (1 << 64) - 1:x})" if fault.kind in WITH_ADDRESS else ""
+    where = f"action #{record.action}" if record.action else "predicate"
+    more = f": {fault.text}" if fault.text else ""
+    return f"{_enabled(record.epid, record.probe, probe)}{FAULT_TEXTS[fault.kind]}{address} in {where}{more}"
+
+
+def action_failed_message(epid: int, identifier: int, probe: Probe | None, why: str) -> str:
+    """An action could not be performed when it was consumed. A line without its newline."""
+    return _enabled(epid, identifier, probe) + why

@@ -1,0 +1,213 @@
+"""Records, errors and the guest's console -> text as dtrace(1) prints it, performing the actions that wait for this."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import BinaryIO, Final, TextIO
+
+from kinst.runtime.consumer import flow
+from kinst.runtime.consumer.aggregation_text import AggregationText
+from kinst.runtime.consumer.live_options import LiveOptions
+from kinst.runtime.consumer.messages import Drop, action_failed_message, drop_message, error_message
+from kinst.runtime.consumer.records import ClauseSteps, Step, Surroundings
+from kinst.runtime.consumer.streams import OutputStream
+from kinst.runtime.consumer.totals import Totals
+from kinst.runtime.consumer.values import ValueText
+from kinst.runtime.dlang.program import Clause
+from kinst.runtime.execution.environment import ErrorRecord, Record, Symbols
+from kinst.runtime.providers.provider import Probe
+
+HEADER: Final = b"%3s %6s %32s\n" % (b"CPU", b"ID", b"FUNCTION:NAME")
+Entry = Record | ErrorRecord | bytes
+
+
+class TextOutput:
+    """dtrace's output. `clauses` is the session's list; it may grow until the first record of a new one comes.
+
+    `status` is what the last exit() said that was consumed.
+    """
+
+    def __init__(
+        self,
+        output: BinaryIO,
+        errors: TextIO,
+        clauses: Sequence[Clause],
+        totals: Totals,
+        symbols: Symbols,
+        describe: Callable[[int], Probe | None],
+        options: LiveOptions,
+        *,
+        console: BinaryIO | None = None,
+        epid: Callable[[int, int], int] = lambda clause, _probe: clause + 1,
+    ) -> None:
+        """Nothing is written yet.
+
+        Args:
+            output: where output goes.
+            errors: where errors and drops go.
+            clauses: what records' clause numbers mean.
+            totals: the aggregations.
+            symbols: names of addresses.
+            describe: a probe by its identifier.
+            options: asked at the start and whenever setopt() changed one.
+            console: where the guest's console goes, if not to `output`.
+            epid: the id of an enabling by clause and probe, for messages.
+        """
+        self.status: int | None = None
+        self._stream = OutputStream(output)
+        self._errors = errors
+        self._clauses = clauses
+        self._totals = totals
+        self._symbols = symbols
+        self._describe = describe
+        self._options = options
+        self._console_output = console
+        self._epid = epid
+        self._partial = bytearray()  # of the console's present line, while it shares the stream with records
+        self._has_header = False
+        self._rows: dict[int, bytes] = {}
+        self._flow = flow.FlowIndent()
+        self._record: Record | None = None  # that is being consumed
+        self._taken: Sequence[Entry] = ()
+        self._following: dict[int, Record] | None = None
+        self._configure()
+
+    def _configure(self) -> None:
+        """Make everything anew that depends on options."""
+        options = self._options
+        self._is_quiet = options.is_on("quiet")
+        self._has_flow = options.is_on("flowindent")
+        values = ValueText(
+            self._symbols,
+            stack_indent=options.number("stackindent"),
+            string_size=options.number("strsize"),
+            is_raw=options.is_on("rawbytes"),
+        )
+        self._aggregations = AggregationText(self._totals, values, options)
+        here = Surroundings(
+            self._stream,
+            self._totals,
+            self._symbols,
+            options,
+            values,
+            self._aggregations,
+            self._action_failed,
+            self._configure,
+            self._exited,
+        )
+        self._maker = ClauseSteps(here)
+        self._steps: dict[int, list[Step]] = {}
+
+    # -- records ------------------------------------------------------------------------------------------------------
+
+    def consume(self, taken: Sequence[Entry]) -> None:
+        """Print and perform, in this order."""
+        self._taken, self._following = taken, None
+        for place, entry in enumerate(taken):
+            if isinstance(entry, tuple):
+                self._consume(entry, place)
+            elif isinstance(entry, bytes):
+                self._console(entry)
+            else:
+                self._say(error_message(entry, self._describe(entry.probe)))
+
+    def _consume(self, record: Record, place: int) -> None:
+        cpu, identifier, clause, _, values = record
+        if not self._has_header:
+            self._write_header()
+        write = self._stream.write
+        if self._has_flow:
+            write(self._flow.line(record, self._next(place), self._describe(identifier)))
+        elif not self._is_quiet:
+            write(b"%3d%b" % (cpu, self._rows.get(identifier) or self._row(identifier)))
+        if values:
+            self._record = record
+            steps = self._steps.get(clause)
+            if steps is None:
+                steps = self._steps[clause] = self._maker.steps(self._clauses[clause])
+            for step, value in zip(steps, values, strict=True):
+                step(value)
+        if not self._is_quiet:
+            write(b"\n")
+
+    def _next(self, place: int) -> Record | None:
+        """The next record of the same CPU."""
+        if self._following is None:
+            self._following = _following(self._taken)
+        return self._following.get(place)
+
+    def _write_header(self) -> None:
+        self._has_header = True
+        if self._has_flow:
+            self._stream.write(flow.HEADER)
+        elif not self._is_quiet:
+            self._stream.write(HEADER)
+
+    def _row(self, identifier: int) -> bytes:
+        probe = self._describe(identifier)
+        name = ":" if probe is None else f"{probe.function}:{probe.name}"
+        row = self._rows[identifier] = f" {identifier:6d} {name:>32s} ".encode()
+        return row
+
+    def _exited(self, status: int) -> None:
+        self.status = status
+
+    def _action_failed(self, why: str) -> None:
+        if self._record is not None:
+            _, identifier, clause, _, _ = self._record
+            epid = self._epid(clause, identifier)
+            self._say(action_failed_message(epid, identifier, self._describe(identifier), why))
+
+    # -- the rest -----------------------------------------------------------------------------------------------------
+
+    def _console(self, data: bytes) -> None:
+        if self._console_output is not None:
+            self._console_output.write(data)
+        elif not self._clauses:
+            self._stream.write(data)
+        else:
+            self._partial += data
+            end = self._partial.rfind(b"\n") + 1
+            if end:
+                self._stream.write(bytes(self._partial[:end]))
+                del self._partial[:end]
+
+    def _say(self, line: str) -> None:
+        self._stream.flush()
+        self._errors.write(line + "\n")
+
+    def drops(self, drops: Iterable[Drop]) -> None:
+        """Say what was lost."""
+        for drop in drops:
+            self._say(drop_message(drop, has_tag=self._options.is_on("droptags")))
+
+    def flush(self) -> None:
+        """Let the readers see it."""
+        self._stream.flush()
+        self._errors.flush()
+        if self._console_output is not None:
+            self._console_output.flush()
+
+    def finish(self) -> None:
+        """The run is over: the console's last line, a blank line, the aggregations that no printa() printed."""
+        if self._partial:
+            self._stream.write(bytes(self._partial) + b"\n")
+            self._partial.clear()
+        if self._clauses:
+            self._stream.write(b"\n")
+        for aggregation in self._totals.unprinted():
+            self._stream.write(self._aggregations.single(aggregation))
+        self.flush()
+
+
+def _following(taken: Sequence[Entry]) -> dict[int, Record]:
+    """place of a record -> the next record of its CPU."""
+    following: dict[int, Record] = {}
+    next_of: dict[int, Record] = {}
+    for place in range(len(taken) - 1, -1, -1):
+        entry = taken[place]
+        if isinstance(entry, tuple):
+            if entry[0] in next_of:
+                following[place] = next_of[entry[0]]
+            next_of[entry[0]] = entry
+        elif isinstance(entry, ErrorRecord):
+            next_of.pop(entry.cpu, None)
+    return following

@@ -1,0 +1,192 @@
+"""The actions of a clause -> one step for each value that they recorded: what prints it, or acts now.
+
+Steps are made once per clause, since a program may leave a million records.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kinst.runtime.consumer import printf
+from kinst.runtime.consumer.aggregation_text import AggregationText
+from kinst.runtime.consumer.dump import dump
+from kinst.runtime.consumer.live_options import LiveOptions
+from kinst.runtime.consumer.streams import OutputStream
+from kinst.runtime.consumer.totals import Cell, Totals, is_distribution
+from kinst.runtime.consumer.values import ValueText, hex_dump
+from kinst.runtime.dlang import formats, program
+from kinst.runtime.dlang.options import OptionError
+from kinst.runtime.dlang.types import DType
+from kinst.runtime.execution.environment import Symbols, Value
+
+Recorded = Value | tuple[Value, ...]
+Step = Callable[[Recorded], None]
+NOT_RECORDED = (
+    program.Evaluate | program.Aggregate | program.Speculate | program.Commit | program.Discard | program.Destructive
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What steps print to and act on. All of it stays as it is until an option changes."""
+
+    stream: OutputStream
+    totals: Totals
+    symbols: Symbols
+    options: LiveOptions
+    values: ValueText
+    aggregations: AggregationText
+    failed: Callable[[str], None]  # an action could not be performed: why
+    changed: Callable[[], None]  # setopt() changed an option
+    exited: Callable[[int], None]  # exit(status)
+
+
+class ClauseSteps:
+    """Makes the steps of clauses."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._here = surroundings
+        self._is_quiet = surroundings.options.is_on("quiet")
+        self._write = surroundings.stream.write
+
+    def steps(self, clause: program.Clause) -> list[Step]:
+        """One for each recorded value."""
+        return [self._step(action) for action in clause.actions if not isinstance(action, NOT_RECORDED)]
+
+    def _step(self, action: program.Action) -> Step:
+        match action:
+            case program.Printf():
+                return self._formatted(action)
+            case program.Printa():
+                return self._printa(action)
+            case program.Exit():
+                return lambda value: self._here.exited(_number(value))
+            case program.ChangeAggregation():
+                return lambda value: change(self._here.totals, action, value)
+            case program.SetOption() | program.Truncate():
+                return self._control(action)
+            case _:
+                return self._writing(self._plain(action))
+
+    def _writing(self, render: Callable[[Recorded], bytes]) -> Step:
+        write = self._write
+        return lambda value: write(render(value))
+
+    def _plain(self, action: program.Action) -> Callable[[Recorded], bytes]:
+        """What prints a value."""
+        here = self._here
+        match action:
+            case program.Trace(value=value):
+                traced = here.values.traced(value.type, is_quiet=self._is_quiet)
+                return lambda recorded: traced(_single(recorded))
+            case program.StackTrace() | program.SymbolTrace():
+                return lambda recorded: here.values.dynamic(_single(recorded))
+            case program.Print(type=kind):
+                size = here.options.number("strsize")
+                return lambda recorded: dump(_single(recorded), kind, here.symbols, size)
+            case program.TraceMemory() | program.PrintMemory():
+                return lambda recorded: hex_dump(recorded) if isinstance(recorded, bytes) else b""
+            case _:
+                raise TypeError(f"records nothing that is printed: {action}")
+
+    # -- formats ------------------------------------------------------------------------------------------------------
+
+    def _formatted(self, action: program.Printf) -> Step:
+        types = [argument.type for argument in action.arguments]
+        render = printf.renderer(formats.parse(action.format), types, self._here.symbols)
+        if action.kind == "printf":
+            write = self._write
+            return lambda values: write(render(_several(values)))
+        if action.kind == "system":
+            return lambda values: self._here.stream.run(_as_c(render(_several(values))))
+        if not action.format:
+            return lambda _values: self._here.stream.restore()
+        return lambda values: self._reopen(_as_c(render(_several(values))))
+
+    def _reopen(self, path: bytes) -> None:
+        try:
+            self._here.stream.reopen(path)
+        except OSError as error:
+            self._here.failed(f'couldn\'t freopen() "{path.decode(errors="replace")}": {error.strerror}')
+
+    def _printa(self, action: program.Printa) -> Step:
+        if action.format is None:
+            return lambda _value: self._printa_plain(action.aggregations)
+        types: tuple[DType, ...] = action.aggregations[0].keys
+        render = printf.printa_renderer(formats.parse(action.format), types, self._here.symbols)
+        return lambda _value: self._printa_formatted(render, action.aggregations)
+
+    def _printa_plain(self, aggregations: Sequence[program.Aggregation]) -> None:
+        text = self._here.aggregations
+        rows = text.single(aggregations[0]) if len(aggregations) == 1 else text.joined(aggregations)
+        self._write(b"\n" + rows)
+        if rows:
+            self._mark(aggregations)
+
+    def _printa_formatted(self, render: printf.PrintaRenderer, aggregations: Sequence[program.Aggregation]) -> None:
+        totals = self._here.totals
+        rows = totals.rows(aggregations[0]) if len(aggregations) == 1 else totals.joined(aggregations)
+        for row in rows:
+            self._write(render(row.key, [self._cell(cell) for cell in row.cells]))
+        if rows:
+            self._mark(aggregations)
+
+    def _cell(self, cell: Cell) -> printf.AggregateValue:
+        if is_distribution(cell.aggregation):
+            return lambda: self._here.aggregations.picture(cell)
+        return cell.number
+
+    def _mark(self, aggregations: Sequence[program.Aggregation]) -> None:
+        for aggregation in aggregations:
+            self._here.totals.mark_printed(aggregation)
+
+    # -- acting now ---------------------------------------------------------------------------------------------------
+
+    def _control(self, action: program.SetOption | program.Truncate) -> Step:
+        if isinstance(action, program.Truncate):
+            return lambda _value: self._here.stream.truncate()
+        return lambda _value: self._set_option(action)
+
+    def _set_option(self, action: program.SetOption) -> None:
+        try:
+            self._here.options.set_while_running(action.option, action.value)
+        except OptionError as error:
+            value = "1" if action.value is None else action.value
+            self._here.failed(f'couldn\'t set option "{action.option}" to "{value}": {error.why}')
+        else:
+            self._here.changed()
+
+
+def change(totals: Totals, action: program.ChangeAggregation, value: Recorded) -> None:
+    """clear, trunc, normalize, denormalize."""
+    match action.kind:
+        case "clear":
+            totals.clear(action.aggregation)
+        case "trunc":
+            totals.trunc(action.aggregation, value if isinstance(value, int) else None)
+        case "normalize":
+            totals.normalize(action.aggregation, _number(value))
+        case _:
+            totals.denormalize(action.aggregation)
+
+
+def _single(value: Recorded) -> Value:
+    if isinstance(value, tuple):
+        raise TypeError("several values where one was expected")
+    return value
+
+
+def _several(values: Recorded) -> tuple[Value, ...]:
+    if not isinstance(values, tuple):
+        raise TypeError("one value where several were expected")
+    return values
+
+
+def _number(value: Recorded) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"not a number: {value!r}")
+    return value
+
+
+def _as_c(text: bytes) -> bytes:
+    """What the system takes for a string ends at a NUL."""
+    return text.partition(b"\0")[0]

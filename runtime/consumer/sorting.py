@@ -1,0 +1,117 @@
+"""In which order dtrace prints the rows of an aggregation: by value, then by keys; the options change it.
+
+Everything here makes values that Python compares as libdtrace does: numbers of a key are unsigned and of their type's
+size, texts are bytes, a stack is its addresses as bytes, which are little-endian.
+"""
+
+from collections.abc import Callable
+from math import isqrt
+from typing import Final
+
+from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
+from kinst.runtime.dlang.types import DType, Dynamic, String, bare
+from kinst.runtime.execution.aggregations import Content, Distribution, Key, Moments
+from kinst.runtime.execution.buckets import linear, log_linear, quantize_value, signed
+from kinst.runtime.execution.environment import Stack, SymbolName, Value
+from kinst.targets.c_types import size_of
+
+Comparable = tuple[object, ...]
+_128_BITS: Final = (1 << 128) - 1
+_64_BITS: Final = (1 << 64) - 1
+
+
+def divide(value: int, by: int) -> int:
+    """As C divides: toward zero."""
+    quotient = abs(value) // abs(by)
+    return quotient if (value < 0) == (by < 0) else -quotient
+
+
+def average(moments: Moments, normal: int = 1) -> int:
+    """sum / normal / count."""
+    return divide(divide(signed(moments[1]), normal), moments[0]) if moments[0] else 0
+
+
+def deviation(moments: Moments, normal: int = 1) -> int:
+    """The square root of the average of the squares minus the square of the average, in whole numbers."""
+    if not moments[0]:
+        return 0
+    squares = (moments[2] & _128_BITS) // normal // moments[0]
+    return isqrt((squares - average(moments, normal) ** 2) & _128_BITS) & _64_BITS
+
+
+def value_order(aggregation: Aggregation) -> Callable[[Content], object]:
+    """What a row's value is compared by."""
+    match aggregation.function:
+        case AggregatingFunction.AVG:
+            return lambda content: average(content)  # type: ignore[arg-type]  # content is of the function's kind
+        case AggregatingFunction.STDDEV:
+            return lambda content: deviation(content)  # type: ignore[arg-type]
+        case AggregatingFunction.QUANTIZE | AggregatingFunction.LQUANTIZE | AggregatingFunction.LLQUANTIZE:
+            return _distribution_order(aggregation)
+        case _:
+            return lambda content: content
+
+
+def _distribution_order(aggregation: Aggregation) -> Callable[[Content], object]:
+    """By the sum of bucket times count, then by the count of zeros."""
+    value_of = bucket_value(aggregation)
+
+    def order(content: Content) -> object:
+        assert isinstance(content, dict)
+        return sum(value_of(bucket) * count for bucket, count in content.items()), _zeros(content, value_of)
+
+    return order
+
+
+def _zeros(content: Distribution, value_of: Callable[[int], int]) -> int:
+    return sum(count for bucket, count in content.items() if value_of(bucket) == 0)
+
+
+def bucket_value(aggregation: Aggregation) -> Callable[[int], int]:
+    """What libdtrace takes a bucket for when it compares: its smallest value; the open ends are one further out."""
+    match aggregation.function:
+        case AggregatingFunction.QUANTIZE:
+            return quantize_value
+        case AggregatingFunction.LQUANTIZE:
+            buckets = linear(aggregation.parameters)
+            last = buckets.levels + 1
+            return lambda bucket: (
+                buckets.base - 1 if bucket == 0 else buckets.start(bucket) + (1 if bucket == last else 0)
+            )
+        case _:
+            starts = log_linear(aggregation.parameters)
+            return lambda bucket: starts[bucket - 1] if bucket else starts[0] - 1
+
+
+def key_order(types: tuple[DType, ...], first: int) -> Callable[[Key], Comparable]:
+    """What rows' keys are compared by: `first` (aggsortkeypos) is the key that counts most, the others follow it round
+    about; one that does not exist means the first."""
+    first = first if 0 <= first < len(types) else 0
+    orders = [_order_of(kind) for kind in types]
+    places = [*range(first, len(types)), *range(first)]
+    if len(places) == 1:
+        only = orders[0]
+        return lambda key: (only(key[0]),)
+    return lambda key: tuple([orders[place](key[place]) for place in places])
+
+
+def _order_of(kind: DType) -> Callable[[Value], object]:
+    plain = bare(kind)
+    if isinstance(plain, Dynamic):
+        return _dynamic_order
+    if isinstance(plain, String):
+        return lambda value: value
+    mask = (1 << 8 * (size_of(plain) or 8)) - 1
+    return lambda value: value & mask if isinstance(value, int) else value
+
+
+def _dynamic_order(value: Value) -> object:
+    match value:
+        case Stack(addresses=addresses):
+            return b"".join([address.to_bytes(8, "little") for address in addresses])
+        case SymbolName(kind=kind, address=address) if kind.startswith("u"):
+            return address.to_bytes(8, "little")
+        case SymbolName(address=address):
+            return address
+        case _:
+            return value

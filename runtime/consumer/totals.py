@@ -1,0 +1,259 @@
+"""Snapshots of all CPUs -> one value per key of each aggregation: what clear, trunc, normalize and printa act on.
+
+dtrace keeps this in the tool, not in the kernel: actions on aggregations take effect when their record is consumed.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from kinst.runtime.consumer.sorting import average, deviation, divide, key_order, value_order
+from kinst.runtime.dlang.context import OptionValues
+from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
+from kinst.runtime.execution.aggregations import Content, Contents, Key, Table, memory_of
+from kinst.runtime.execution.buckets import signed
+
+LIMIT: Final = 256 << 20  # bytes of our memory that all keys may take
+_BUCKET: Final = 100
+_DISTRIBUTIONS: Final = frozenset(
+    {AggregatingFunction.QUANTIZE, AggregatingFunction.LQUANTIZE, AggregatingFunction.LLQUANTIZE}
+)
+
+
+def is_distribution(aggregation: Aggregation) -> bool:
+    """Whether it is printed as a picture."""
+    return aggregation.function in _DISTRIBUTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One aggregation's value for a key. `normal` is what counts are divided by where they are printed."""
+
+    aggregation: Aggregation
+    content: Content
+    normal: int = 1
+
+    @property
+    def number(self) -> int:
+        """The value that is printed, if it is a number."""
+        match self.aggregation.function, self.content:
+            case AggregatingFunction.AVG, list(moments):
+                return average(moments, self.normal)
+            case AggregatingFunction.STDDEV, list(moments):
+                return deviation(moments, self.normal)
+            case _, int(number):
+                return divide(number, self.normal)
+            case _:
+                raise TypeError(f"{self.aggregation.name} is no number")
+
+    @property
+    def buckets(self) -> dict[int, int]:
+        """bucket -> count, not normalized, if it is a distribution."""
+        if not isinstance(self.content, dict):
+            raise TypeError(f"{self.aggregation.name} is no distribution")
+        return self.content
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A key and what each of the aggregations that are printed together has for it."""
+
+    key: Key
+    cells: tuple[Cell, ...]
+
+
+@dataclass(slots=True)
+class _Total:
+    aggregation: Aggregation
+    table: Table = field(default_factory=dict)
+    normals: dict[Key, int] = field(default_factory=dict)  # of those that were normalized
+
+    def cell(self, key: Key) -> Cell:
+        content = self.table.get(key)
+        return Cell(self.aggregation, _zero(self.aggregation) if content is None else content, self.normals.get(key, 1))
+
+
+class Totals:
+    """What all CPUs aggregated so far. `drops` counts by CPU the values whose new key found no room."""
+
+    def __init__(self, options: OptionValues) -> None:
+        """`options`: aggsortkey and the like, asked for when rows are."""
+        self._options = options
+        self._totals: dict[int, _Total] = {}
+        self._printed: set[int] = set()
+        self._memory = 0
+        self.drops: Counter[int] = Counter()
+
+    # -- snapshots ----------------------------------------------------------------------------------------------------
+
+    def absorb(self, taken: Iterable[Contents]) -> None:
+        """Add what CPUs aggregated since the last time. What was taken is ours now."""
+        for contents in taken:
+            total = self._totals.setdefault(contents.aggregation.number, _Total(contents.aggregation))
+            table, merge = total.table, _MERGES[contents.aggregation.function]
+            for key, content in contents.table.items():
+                if key in table:
+                    table[key] = merge(table[key], content)
+                elif self._admit(contents.cpu, key, content):
+                    table[key] = _wrapped(content)
+
+    def _admit(self, cpu: int, key: Key, content: Content) -> bool:
+        memory = self._memory + _memory(key, content)
+        if memory > LIMIT:
+            self.drops[cpu] += 1
+            return False
+        self._memory = memory
+        return True
+
+    def take_drops(self) -> dict[int, int]:
+        """`drops` since the last time."""
+        taken = dict(self.drops)
+        self.drops.clear()
+        return taken
+
+    # -- actions ------------------------------------------------------------------------------------------------------
+
+    def clear(self, aggregation: Aggregation) -> None:
+        """clear(@): keys stay, their values become 0, those of min and max too."""
+        table = self._total(aggregation).table
+        for key in table:
+            table[key] = _zero(aggregation)
+
+    def trunc(self, aggregation: Aggregation, count: int | None) -> None:
+        """trunc(@, count): the largest values stay, the smallest if `count` is negative; None: nothing stays."""
+        total = self._total(aggregation)
+        by_value, by_key = value_order(aggregation), key_order(aggregation.keys, 0)
+        keys = sorted(
+            total.table if count else (),
+            key=lambda key: (by_value(total.table[key]), by_key(key)),
+            reverse=(count or 0) > 0,
+        )[: abs(count or 0)]
+        kept = {key: total.table.pop(key) for key in keys}
+        self._memory -= sum(_memory(key, content) for key, content in total.table.items())
+        total.table = kept
+        total.normals = {key: normal for key, normal in total.normals.items() if key in kept}
+
+    def normalize(self, aggregation: Aggregation, normal: int) -> None:
+        """normalize(@, normal): for the keys that there are now. 0 leaves them as they were recorded."""
+        total = self._total(aggregation)
+        total.normals = dict.fromkeys(total.table, normal & (1 << 64) - 1) if normal not in (0, 1) else {}
+
+    def denormalize(self, aggregation: Aggregation) -> None:
+        """denormalize(@)."""
+        self._total(aggregation).normals = {}
+
+    def _total(self, aggregation: Aggregation) -> _Total:
+        return self._totals.setdefault(aggregation.number, _Total(aggregation))
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+
+    def rows(self, aggregation: Aggregation) -> list[Row]:
+        """All keys in the order that the options ask for."""
+        total = self._total(aggregation)
+        by_key = key_order(aggregation.keys, self._options.number("aggsortkeypos"))
+        if self._options.is_on("aggsortkey"):
+            keys = sorted(total.table, key=by_key, reverse=self._options.is_on("aggsortrev"))
+        else:
+            by_value, table = value_order(aggregation), total.table
+            keys = sorted(
+                table,
+                key=lambda key: (by_value(table[key]), by_key(key)),
+                reverse=self._options.is_on("aggsortrev"),
+            )
+        return [Row(key, (total.cell(key),)) for key in keys]
+
+    def joined(self, aggregations: Sequence[Aggregation]) -> list[Row]:
+        """Aggregations with keys of the same types side by side: a row for each key that one of them has, 0 where
+        another has none. The one at aggsortpos is what rows are sorted by, then those after it."""
+        totals = [self._total(aggregation) for aggregation in aggregations]
+        keys = dict.fromkeys(key for total in totals for key in total.table)
+        rows = [Row(key, tuple([total.cell(key) for total in totals])) for key in keys]
+        by_key = key_order(aggregations[0].keys, self._options.number("aggsortkeypos"))
+        order: Callable[[Row], object]
+        if self._options.is_on("aggsortkey"):
+            order = lambda row: by_key(row.key)  # noqa: E731  # the two are alternatives
+        else:
+            order = _joined_order(aggregations, self._options.number("aggsortpos"), by_key)
+        rows.sort(key=order, reverse=self._options.is_on("aggsortrev"))  # type: ignore[arg-type]
+        return rows
+
+    def mark_printed(self, aggregation: Aggregation) -> None:
+        """printa() printed a row of it: it is not printed at the end."""
+        self._printed.add(aggregation.number)
+
+    def unprinted(self) -> list[Aggregation]:
+        """All that have rows and were not printed, in the order of their definition."""
+        return [
+            total.aggregation
+            for number, total in sorted(self._totals.items())
+            if number not in self._printed and total.table
+        ]
+
+
+def _joined_order(
+    aggregations: Sequence[Aggregation], first: int, by_key: Callable[[Key], object]
+) -> Callable[[Row], object]:
+    first = first if 0 <= first < len(aggregations) else 0
+    places = [*range(first, len(aggregations)), *range(first)]
+    orders = [value_order(aggregation) for aggregation in aggregations]
+    return lambda row: ([orders[place](row.cells[place].content) for place in places], by_key(row.key))
+
+
+# -- contents ---------------------------------------------------------------------------------------------------------
+
+
+def _zero(aggregation: Aggregation) -> Content:
+    """What clear() leaves, and what a key has that another aggregation does not know."""
+    if is_distribution(aggregation):
+        return {}
+    match aggregation.function:
+        case AggregatingFunction.AVG | AggregatingFunction.STDDEV:
+            return [0, 0, 0]
+        case _:
+            return 0
+
+
+def _wrapped(content: Content) -> Content:
+    """Sums as the 64 bits that they are printed from."""
+    match content:
+        case int():
+            return signed(content)
+        case list():
+            content[1] = signed(content[1])
+            return content
+        case _:
+            return {bucket: signed(count) for bucket, count in content.items()}
+
+
+def _memory(key: Key, content: Content) -> int:
+    return memory_of(key) + (_BUCKET * len(content) if isinstance(content, dict) else 0)
+
+
+def _added(left: int, right: int) -> int:
+    return signed(left + right)
+
+
+def _added_moments(left: list[int], right: list[int]) -> list[int]:
+    sums = [one + other for one, other in zip(left, right, strict=False)]
+    sums[1] = signed(sums[1])
+    return sums
+
+
+def _added_buckets(left: dict[int, int], right: dict[int, int]) -> dict[int, int]:
+    for bucket, count in right.items():
+        left[bucket] = signed(left.get(bucket, 0) + count)
+    return left
+
+
+_MERGES: Final[dict[AggregatingFunction, Callable[..., Content]]] = {
+    AggregatingFunction.COUNT: _added,
+    AggregatingFunction.SUM: _added,
+    AggregatingFunction.MIN: min,
+    AggregatingFunction.MAX: max,
+    AggregatingFunction.AVG: _added_moments,
+    AggregatingFunction.STDDEV: _added_moments,
+    AggregatingFunction.QUANTIZE: _added_buckets,
+    AggregatingFunction.LQUANTIZE: _added_buckets,
+    AggregatingFunction.LLQUANTIZE: _added_buckets,
+}

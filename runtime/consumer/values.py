@@ -1,0 +1,126 @@
+"""Recorded values -> text where no format says how: trace(), keys of aggregations, stacks, symbols, hex dumps.
+
+Widths: facts/dlang.md sections 6 and 7. Narrow integers are shown unsigned, 4 and 8 bytes signed, whatever their type.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from kinst.runtime.dlang.types import DType, Dynamic, String, bare
+from kinst.runtime.execution.environment import Stack, SymbolName, Symbols, Value
+from kinst.targets.c_types import size_of
+
+Renderer = Callable[[Value], bytes]
+
+TRACE_TEXT: Final = 33  # columns of a string in trace()
+KEY_TEXT: Final = 50  # and as a key
+PACKED_TEXT: Final = 16  # under agghist and aggpack
+_WIDTHS: Final = {1: 3, 2: 5, 4: 8, 8: 16}
+_HEX_HEADER: Final = b"\n" + b" " * 11 + b"".join(b"  %c" % digit for digit in b"0123456789abcdef")
+_HEX_TITLE: Final = _HEX_HEADER + b"  0123456789abcdef\n"
+_PRINTABLE: Final = bytes(byte if 0x20 <= byte <= 0x7E else ord(".") for byte in range(256))
+# What libdtrace takes for text: printable, blank, backspace, bell.
+_TEXT: Final = bytes(range(0x20, 0x7F)) + b"\a\b\t\n\v\f\r"
+
+
+def integer_width(kind: DType) -> int:
+    """Columns of an integer; of anything else 0."""
+    return _WIDTHS.get(_size(kind), 0)
+
+
+def _size(kind: DType) -> int:
+    plain = bare(kind)
+    return 0 if isinstance(plain, String | Dynamic) else size_of(plain) or 0
+
+
+def as_shown(value: int, size: int) -> int:
+    """The number that is printed for a value of a type of this size."""
+    value &= (1 << 8 * size) - 1
+    return value - (1 << 8 * size) if size >= 4 and value >> 8 * size - 1 else value
+
+
+class ValueText:
+    """How values look without a format, under the options as they are now."""
+
+    def __init__(self, symbols: Symbols, *, stack_indent: int, string_size: int, is_raw: bool) -> None:
+        """`is_raw` is the option rawbytes, `string_size` is strsize."""
+        self._symbols = symbols
+        self._indent = b" " * stack_indent
+        self._string_size = string_size
+        self._is_raw = is_raw
+
+    def traced(self, kind: DType, *, is_quiet: bool) -> Renderer:
+        """trace()."""
+        if is_quiet:
+            return self._renderer(kind, b"%d", b"%b")
+        return self._renderer(kind, b" %%%dd" % integer_width(kind), b"  %%-%ds" % TRACE_TEXT)
+
+    def key(self, kind: DType, *, is_packed: bool = False) -> Renderer:
+        """A key of an aggregation."""
+        text = b" %%%ds" % PACKED_TEXT if is_packed else b"  %%-%ds" % KEY_TEXT
+        return self._renderer(kind, b" %%%dd" % integer_width(kind), text)
+
+    def _renderer(self, kind: DType, number: bytes, text: bytes) -> Renderer:
+        plain, size = bare(kind), _size(kind)
+        if isinstance(plain, Dynamic):
+            return self.dynamic
+        if isinstance(plain, String):
+            return lambda value: self._string(value, text)
+        if size not in _WIDTHS:
+            return lambda value: self._bytes(value, text)
+        if size >= 4:
+            half, mask = 1 << 8 * size - 1, (1 << 8 * size) - 1
+            return lambda value: number % ((_number(value) + half & mask) - half)
+        mask = (1 << 8 * size) - 1
+        return lambda value: number % (_number(value) & mask)
+
+    def dynamic(self, value: Value) -> bytes:
+        """A stack or the name of an address, as an action or a key."""
+        match value:
+            case Stack():
+                return self.stack(value)
+            case SymbolName(kind=kind, address=address):
+                return b"  %-50s" % self._symbols.describe(address, kind).encode()
+            case _:
+                raise TypeError(f"neither stack nor symbol: {value!r}")
+
+    def stack(self, stack: Stack) -> bytes:
+        """A newline, then a line for each frame."""
+        kind = "ustack" if stack.is_user else "stack"
+        names = [self._symbols.describe(address, kind) for address in stack.addresses]
+        return b"\n" + b"".join([b"%b%b\n" % (self._indent, name.encode()) for name in names])
+
+    def _string(self, value: Value, text: bytes) -> bytes:
+        """libdtrace looks whether all of it is text, and shows the whole buffer's bytes if not."""
+        assert isinstance(value, bytes)
+        if self._is_raw or value.translate(None, _TEXT):
+            return hex_dump(value.ljust(self._string_size, b"\0"))
+        return text % value
+
+    def _bytes(self, value: Value, text: bytes) -> bytes:
+        """An array or struct that looks like text, with NULs after it or none, is shown as text."""
+        assert isinstance(value, bytes)
+        end = len(value.rstrip(b"\0"))
+        if not value:
+            return b""
+        if self._is_raw or not end or value[:end].translate(None, _TEXT):
+            return hex_dump(value)
+        return text % value[:end]
+
+
+def _number(value: Value) -> int:
+    """Bytes of the size of an integer are shown as one."""
+    if isinstance(value, int):
+        return value
+    assert isinstance(value, bytes)
+    return int.from_bytes(value, "little")
+
+
+def hex_dump(data: bytes) -> bytes:
+    """Rows of 16 bytes and what they are as ASCII."""
+    rows = []
+    for offset in range(0, len(data), 16):
+        row = data[offset : offset + 16]
+        digits = b"".join([b" %02x" % byte for byte in row])
+        rows.append(b"     %5x:%-48s  %b\n" % (offset, digits, row.translate(_PRINTABLE)))
+    return _HEX_TITLE + b"".join(rows)
