@@ -56,6 +56,7 @@ class Checker:
                 raise DError("D_SYNTAX", "the program is nested too deeply", item.span) from error
             clauses += made
             is_destructive = is_destructive or destroys
+        pragmas.finish(Expressions(session))
         aggregations = tuple(session.program.aggregations.values())
         variables, types = session.variables.declared(), session.scope.declared
         return Program(tuple(clauses), aggregations, variables, types, is_destructive)
@@ -95,7 +96,7 @@ class Checker:
             body = _body(reader, node)
             is_destructive = is_destructive or reader.state.is_destructive
             if matched.count:
-                clauses.append(_made(node, matched, body))
+                clauses.append(self._made(node, matched, body))
         return clauses, is_destructive
 
     def _matched(self, description: tree.ProbeDescription) -> MatchedProbes:
@@ -104,15 +105,15 @@ class Checker:
         except DError as error:
             raise DError(error.tag, error.message, error.span or description.span) from error
 
-
-def _made(node: tree.Clause, matched: MatchedProbes, body: _Body) -> program.Clause:
-    numbers: list[int] = []
-    number = 1
-    for action in body.actions:
-        numbers.append(number)
-        number += check_actions.action_count(action)
-    size = check_actions.record_size(body.actions)
-    return program.Clause(matched.description, body.predicate, body.actions, tuple(numbers), node.span, size)
+    def _made(self, node: tree.Clause, matched: MatchedProbes, body: _Body) -> program.Clause:
+        numbers: list[int] = []
+        number = 1
+        for action in body.actions:
+            numbers.append(number)
+            number += check_actions.action_count(action)
+        options = self._session.context.options
+        size = check_actions.record_size(body.actions, options.number("strsize"), options.number("stackframes"))
+        return program.Clause(matched.description, body.predicate, body.actions, tuple(numbers), node.span, size)
 
 
 def _body(reader: Expressions, node: tree.Clause) -> _Body:

@@ -74,7 +74,10 @@ def assignment(reader: Reader, node: tree.Assignment) -> Operand:
     if not is_accepted(left.type, right):
         raise incompatible(node, "=", left, right)
     target = _target(node, "=", left)
-    return _assigned(left, program.Assign(left.type, target, converted(right.value, left.type)))
+    value = program.Assign(target.type, target, converted(right.value, left.type))
+    if left.memory is None:
+        return _assigned(left, value)
+    return _assigned(left, program.Comma(left.type, value, left.value))  # what was stored is its characters
 
 
 def _assigned(left: Operand, value: program.Expression) -> Operand:

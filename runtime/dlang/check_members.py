@@ -5,22 +5,12 @@ from kinst.runtime.dlang.compatibility import target_of
 from kinst.runtime.dlang.conversions import is_dynamic, is_string, is_void, size_of
 from kinst.runtime.dlang.converting import converted, retyped
 from kinst.runtime.dlang.errors import DError, Span
+from kinst.runtime.dlang.memory import c_type, in_memory
 from kinst.runtime.dlang.operands import Operand, Reader, address_of, constant_operand, shifted
 from kinst.runtime.dlang.translators import translated_member
 from kinst.runtime.dlang.type_names import describe
-from kinst.runtime.dlang.types import CHAR_POINTER, INT, SIZE, STRING, DType, Dynamic, String, bare
-from kinst.targets.c_types import Aggregate, Array, CType, Function, Pointer
-from kinst.targets.c_types import size_of as bytes_of
-
-
-def in_memory(kind: DType, address: program.Expression, bits: tuple[int, int] | None = None) -> Operand:
-    """What is at an address. Arrays are no lvalues (K&R A7.4.3), strings are."""
-    load = program.Load(kind, address, bits)
-    if is_string(kind):
-        text = program.StringOf(STRING, address, bytes_of(_c_type(kind)))
-        return Operand(STRING, text, is_lvalue=True, memory=load)
-    return Operand(kind, load, is_lvalue=not isinstance(bare(kind), Array))
-
+from kinst.runtime.dlang.types import CHAR_POINTER, INT, SIZE, DType, bare
+from kinst.targets.c_types import Aggregate, Function, Pointer
 
 # -- pointers ---------------------------------------------------------------------------------------------------------
 
@@ -54,14 +44,9 @@ def address_operand(node: tree.Unary, operand: Operand) -> Operand:
     target = operand.target
     if isinstance(target, program.Load) and target.bits is not None:
         raise DError("D_ADDROF_BITFIELD", "cannot take address of bit-field", node.span)
-    kind = Pointer(_c_type(target.type))
+    kind = Pointer(c_type(target.type))
     address = target.address if isinstance(target, program.Load) else target
     return Operand(kind, retyped(address, kind))
-
-
-def _c_type(kind: DType) -> CType:
-    assert not isinstance(kind, String | Dynamic)
-    return kind
 
 
 # -- members ----------------------------------------------------------------------------------------------------------

@@ -2,11 +2,12 @@
 
 from kinst.runtime.dlang import inlines, program, tree
 from kinst.runtime.dlang.builtins import ARRAYS, FUNCTIONS, VARIABLES
-from kinst.runtime.dlang.check_members import dereferenced, in_memory
+from kinst.runtime.dlang.check_members import dereferenced
 from kinst.runtime.dlang.check_operators import additive
 from kinst.runtime.dlang.check_variables import element, entry_operand, scoped_entry, undefined
 from kinst.runtime.dlang.conversions import is_void
 from kinst.runtime.dlang.errors import DError
+from kinst.runtime.dlang.memory import in_memory
 from kinst.runtime.dlang.operands import Operand, Reader, Use
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.type_names import describe
@@ -170,7 +171,7 @@ def _argument(reader: Reader, node: tree.Index, number: int) -> Operand:
     matched = reader.matched
     if matched is None:
         raise DError("D_ARGS_NONE", "args[ ] may not be referenced outside of a probe clause", node.span)
-    if matched.is_mixed:
+    if matched.is_mixed or not matched.count:
         text = f"probe description {matched.description} matches an unstable set of probes"
         raise DError("D_ARGS_MULTI", f"args[ ] may not be referenced because {text}", node.span)
     kinds = matched.arguments or ()

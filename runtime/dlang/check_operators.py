@@ -319,6 +319,8 @@ def _chosen(node: tree.Conditional, condition: Operand, then: Operand, otherwise
     elif is_integer(kind):
         first = as_word_of_sign(first, signed=is_signed(kind))
         second = as_word_of_sign(second, signed=is_signed(kind))
+    else:
+        first, second = converted(first, kind), converted(second, kind)
     return value_operand(program.Conditional(kind, condition.value, first, second))
 
 

@@ -95,9 +95,10 @@ class Variables:
     def give(self, operand: Operand, kind: DType) -> Operand:
         """The operand of a variable that is new no more."""
         entry = operand.entry
-        if entry is None or entry.type is not None:
+        if entry is None or operand.type != NEW:
             return operand
-        self._settle(entry, kind)
+        if entry.type is None:
+            self._settle(entry, kind)
         keys = operand.value.keys if isinstance(operand.value, program.Read) else ()
         return entry_operand(entry, keys)
 

@@ -7,6 +7,7 @@ from kinst.runtime.dlang.compatibility import is_accepted
 from kinst.runtime.dlang.conversions import are_compatible
 from kinst.runtime.dlang.converting import cast
 from kinst.runtime.dlang.errors import DError, Span
+from kinst.runtime.dlang.memory import in_memory
 from kinst.runtime.dlang.operands import TRANSLATED, Operand, Reader, shifted, value_operand
 from kinst.runtime.dlang.type_names import describe
 from kinst.runtime.dlang.types import SIZE, DType, Dynamic, String, bare
@@ -155,8 +156,10 @@ def copied(reader: Reader, translation: Translation, span: Span) -> program.Expr
         found = translator.aggregate.find(member.name)
         assert found is not None
         operand = _member_value(reader, translator, member, program.Bound(translation.value.type, source))
-        target = program.Load(found.type, shifted(address, found.offset, span))
-        store = program.Assign(found.type, target, cast(operand.value, found.type))
+        bits = None if found.bit_size is None else (found.bit_offset, found.bit_size)
+        target = in_memory(found.type, shifted(address, found.offset, span), bits).target
+        assert isinstance(target, program.Load)
+        store = program.Assign(target.type, target, cast(operand.value, found.type))
         body = program.Comma(translator.output, store, body)
     size = program.Integer(SIZE, translator.aggregate.size)
     allocated = program.Call(translator.output, "alloca", (size,))
