@@ -23,11 +23,13 @@ from kinst.rewriter.progress import bars
 from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Source, listed_probes, open_source
+from kinst.rewriter.static_sites import provider_names
 from kinst.rewriter.write import write_image
 from kinst.targets.errors import ManifestError, ProbeError, UsageError
-from kinst.targets.image import open_image
+from kinst.targets.image import Image, open_image
 from kinst.targets.manifest import find_manifest
 from kinst.targets.probe import ProbeName, parse_probe_names
+from kinst.targets.static_probes import static_notes
 
 _FILE = click.Path(path_type=Path)
 _LINES = 1 << 14  # written at a time
@@ -134,10 +136,11 @@ def _rewrite(
     del method  # there is one
     if not probes:
         raise UsageError("no --probe: what shall be probed?")
-    names, base = _probe_names(probes), _address(trampoline_base)
+    base = _address(trampoline_base)
     target = output or _default_output(path)
     progress = bars(sys.stderr)
     opened = open_source(_source(path, **source), progress=progress)
+    names = _probe_names(probes, opened.program.image)
     resolution = resolve(opened.program, names, include_excluded=include_excluded, progress=progress)
     _report(resolution, strict=strict, as_json=as_json, dry_run=dry_run)
     plan = make_plan(resolution, trampoline_base=base, earlier=opened.manifest, progress=progress)
@@ -195,14 +198,14 @@ def list_probes(
 ) -> int:
     """List the probes of an IMAGE, as dtrace -l does, with the ids that a rewriting with these SPECs gives them.
 
-    Without a SPEC: the probes that a patched image has, and all fbt probes of another.
+    Without a SPEC: the probes that a patched image has, and all fbt and static probes of another.
     """
     progress = bars(sys.stderr)
     opened = open_source(_source(image, **source), progress=progress)
     if opened.manifest is not None and not specs:
         _write(_json_probes(probe_rows(opened.manifest)) if as_json else probe_lines(opened.manifest))
         return 0
-    names = _probe_names(specs or (("kinst:::",) if disassemble else ("fbt:::",)))
+    names = _probe_names(specs or _default_specs(opened.program.image, disassemble=disassemble), opened.program.image)
     resolution = resolve(opened.program, names, include_excluded=include_excluded, progress=progress)
     if disassemble:
         _write(_json_disassembly(resolution) if as_json else disassembly_lines(resolution, _functions(resolution)))
@@ -283,8 +286,15 @@ def _write(lines: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
-def _probe_names(specs: Iterable[str]) -> list[ProbeName]:
-    return [name for spec in specs for name in parse_probe_names(spec)]
+def _probe_names(specs: Iterable[str], image: Image) -> list[ProbeName]:
+    providers = provider_names(image)
+    return [name for spec in specs for name in parse_probe_names(spec, providers=providers)]
+
+
+def _default_specs(image: Image, *, disassemble: bool) -> tuple[str, ...]:
+    if disassemble:
+        return ("kinst:::",)
+    return "fbt:::", *dict.fromkeys(f"{note.provider}:::" for note in static_notes(image))
 
 
 def _address(text: str | None) -> int | None:

@@ -11,7 +11,7 @@ from kinst.rewriter.resolve import Resolution
 from kinst.rewriter.sites import Decoded
 from kinst.targets.image import Image
 from kinst.targets.instruction import Reason, Verdict
-from kinst.targets.manifest import FIRST_PROBE_ID, PROBE_FORM, Manifest
+from kinst.targets.manifest import FIRST_PROBE_ID, PROBE_FORM, Manifest, ProbeKind
 
 _ROW: Final = "%5s %10s %17s %33s %s"
 HEADER: Final = _ROW % ("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
@@ -24,6 +24,9 @@ def probe_rows(manifest: Manifest, rows: NDArray[np.intp] | None = None) -> Iter
     chosen = manifest.probes[numbers]
     columns = (numbers.tolist(), chosen["kind"].tolist(), chosen["function"].tolist(), chosen["offset"].tolist())
     for number, kind, function, offset in zip(*columns, strict=True):
+        if kind == ProbeKind.SDT:
+            yield FIRST_PROBE_ID + number, *manifest.probe_fields(number)
+            continue
         provider, name = PROBE_FORM[kind]
         yield FIRST_PROBE_ID + number, provider, manifest.module, names[function], name or str(offset)
 

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.errors import ProbeError
-from kinst.targets.manifest import ENABLING, FUNCTION, PROBE, SITE, Manifest
+from kinst.targets.manifest import ENABLING, FUNCTION, PROBE, SITE, Manifest, ProbeKind
+from kinst.targets.static_probes import StaticProbe
 
 
 def merge(earlier: Manifest, fresh: Manifest) -> Manifest:
@@ -16,7 +17,8 @@ def merge(earlier: Manifest, fresh: Manifest) -> Manifest:
         ProbeError: a fresh site begins inside an instruction that was patched earlier (other symbols, other bounds).
     """
     functions, names, function_of = _merge_functions(earlier, fresh)
-    probes, probe_of = _merge_probes(earlier.probes, fresh.probes, function_of)
+    static, static_of = _merge_static(earlier.static, fresh.static)
+    probes, probe_of = _merge_probes(earlier.probes, _renumbered(fresh.probes, function_of, static_of))
     sites, site_of_earlier, site_of_fresh = _merge_sites(earlier.sites, fresh.sites, function_of)
     pairs = np.unique(
         np.concatenate(
@@ -30,8 +32,31 @@ def merge(earlier: Manifest, fresh: Manifest) -> Manifest:
     enablings["site"], enablings["probe"] = pairs >> 32, pairs & 0xFFFF_FFFF
     options = tuple(dict.fromkeys((*earlier.options, *fresh.options)))
     return replace(
-        fresh, options=options, sites=sites, probes=probes, enablings=enablings, functions=functions, names=names
-    )
+        fresh, options=options, sites=sites, probes=probes, enablings=enablings, functions=functions, names=names,
+        static=static,
+    )  # fmt: skip
+
+
+def _merge_static(
+    earlier: tuple[StaticProbe, ...], fresh: tuple[StaticProbe, ...]
+) -> tuple[tuple[StaticProbe, ...], NDArray[np.int64]]:
+    """The static probes of both, and the row that each fresh one has now."""
+    rows = {probe.key: row for row, probe in enumerate(earlier)}
+    for probe in fresh:
+        rows.setdefault(probe.key, len(rows))
+    joined = {probe.key: probe for probe in (*earlier, *fresh)}  # both are of one image: fresh ones say the same
+    return tuple(joined.values()), np.array([rows[probe.key] for probe in fresh], np.int64)
+
+
+def _renumbered(
+    fresh: NDArray[np.void], function_of: NDArray[np.int64], static_of: NDArray[np.int64]
+) -> NDArray[np.void]:
+    """Fresh probes, with the rows of functions and static probes that they have now."""
+    moved = fresh.copy()
+    moved["function"] = function_of[fresh["function"]]
+    is_static = fresh["kind"] == ProbeKind.SDT
+    moved["offset"][is_static] = static_of[fresh["offset"][is_static]]
+    return moved
 
 
 def _merge_functions(earlier: Manifest, fresh: Manifest) -> tuple[NDArray[np.void], bytes, NDArray[np.int64]]:
@@ -57,20 +82,16 @@ def _function(manifest: Manifest, row: int) -> tuple[int, int, str]:
     return address, size, manifest.function_name(row)
 
 
-def _merge_probes(
-    earlier: NDArray[np.void], fresh: NDArray[np.void], function_of: NDArray[np.int64]
-) -> tuple[NDArray[np.void], NDArray[np.int64]]:
+def _merge_probes(earlier: NDArray[np.void], fresh: NDArray[np.void]) -> tuple[NDArray[np.void], NDArray[np.int64]]:
     """The probes of both, and the row that each fresh probe has now."""
-    moved = fresh.copy()
-    moved["function"] = function_of[fresh["function"]]
-    known, wanted = probe_keys(earlier), probe_keys(moved)
+    known, wanted = probe_keys(earlier), probe_keys(fresh)
     order = np.argsort(known)
     at = np.minimum(np.searchsorted(known, wanted, sorter=order), max(len(known) - 1, 0))
     exists = known[order[at]] == wanted if len(known) else np.zeros(len(wanted), np.bool_)
     probe_of = np.empty(len(fresh), np.int64)
     probe_of[exists] = order[at[exists]]
     probe_of[~exists] = len(earlier) + np.arange(int((~exists).sum()))
-    return np.concatenate([earlier, moved[~exists]]).astype(PROBE), probe_of
+    return np.concatenate([earlier, fresh[~exists]]).astype(PROBE), probe_of
 
 
 def probe_keys(probes: NDArray[np.void]) -> NDArray[np.uint64]:

@@ -16,6 +16,7 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import Refusals, summary
 from kinst.rewriter.resolve import Resolution
 from kinst.rewriter.slots import Placement, allot, bytes_needed, place
+from kinst.rewriter.static_sites import used_static
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf_header import FileKind
 from kinst.targets.errors import ImageError, PlacementError, ProbeError
@@ -136,14 +137,18 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
     del pairs
     fresh = np.ones(len(at), np.bool_)
     fresh[1:] = at[1:] != at[:-1]
+    found = resolution.code.instructions
+    is_static = kind == ProbeKind.SDT
+    static, static_row = used_static(resolution.static, name[is_static])
+    name[is_static] = found.function[at[is_static]].astype(np.uint64)  # its primary name
     used, function = np.unique(name, return_inverse=True)
     numbers = used.astype(np.int64).tolist()
     rows = names.row_of()[used.astype(np.int64)]
     order = np.argsort(program.functions.address[rows], kind="stable")
     function = np.argsort(order)[function].astype(np.uint64)
-    found = resolution.code.instructions
     offset = found.address[at] - program.functions.address[found.function[at]]
     offset[kind != ProbeKind.KINST] = 0
+    offset[is_static] = static_row
     probes, probe = _number(function << np.uint64(34) | kind << np.uint64(32) | offset)
     enablings = np.zeros(len(at), ENABLING)
     enablings["site"], enablings["probe"] = np.cumsum(fresh) - 1, probe
@@ -153,6 +158,7 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
         tool_version(), "", len(program.image.data), program.image.facts.name, program.image.module, "trap",
         tuple(str(outcome.name) for outcome in resolution.outcomes), (0, 0), (),
         _site_records(resolution, sites, function[fresh]), probes, enablings, table, strings,
+        static,
     )  # fmt: skip
     return manifest, sites
 

@@ -1,8 +1,9 @@
 """Probe names and an image -> which instruction serves which probe, what was refused and why, one outcome a name."""
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, assert_never
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +14,24 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import Refusals, join_refusals, no_refusals, summary
 from kinst.rewriter.select import Names, Selection
 from kinst.rewriter.sites import Decoded, Rows, Sites, decoded, entry_sites, kinst_sites, kinst_sites_at, return_sites
+from kinst.rewriter.static_sites import matching_static, static_functions, static_probes, static_sites
 from kinst.targets.errors import KinstError, ProbeError, ProbeNameError
 from kinst.targets.functions import Evidence, Functions
 from kinst.targets.instruction import Instructions, Reason
 from kinst.targets.manifest import PROBE_FORM, ProbeKind
 from kinst.targets.probe import ProbeName, is_glob
+from kinst.targets.static_probes import StaticProbe, static_notes
 
 _UNNAMED: Final = 4096  # bytes of a function that is known by an address only
 _FEW: Final = 8  # instruction starts that a message lists
+_NONE: Final = np.zeros(0, np.intp)
+_NOTHING: Final = Selection(_NONE, np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """(instruction, probe) pairs as columns. `name` is a number of `Names`; it names the function of the probe."""
+    """(instruction, probe) pairs as columns. `names` are numbers of `Names` and name the functions of the probes; those
+    of static probes are rows of `Resolution.static`."""
 
     instructions: NDArray[np.intp]
     names: NDArray[np.int64]
@@ -64,6 +70,7 @@ class Resolution:
     code: Decoded
     names: Names
     outcomes: tuple[Outcome, ...]
+    static: tuple[StaticProbe, ...] = ()  # all that the image has
 
     @property
     def refusals(self) -> Refusals:
@@ -73,12 +80,13 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A probe name taken apart. `offset` is a fixed one;"""
+    """A probe name taken apart. `offset` is a fixed one; `static` are rows of the image's static probes."""
 
     name: ProbeName
     kinds: tuple[ProbeKind, ...]
     offset: int | None
     selection: Selection
+    static: Rows
     error: KinstError | None = None
 
 
@@ -97,15 +105,19 @@ def resolve(
         include_excluded: probe what `exclusions` would leave alone.
         progress: told while code is decoded.
     """
-    program = with_functions_at(program, [name.address for name in names if name.address is not None])
+    notes = static_notes(program.image)
+    addresses = [name.address for name in names if name.address is not None]
+    program = with_functions_at(program, [*addresses, *(note.place.address for note in notes)])
+    static = static_probes(notes, program.functions)
     known = Names(program.functions)
-    wanted = [_take_apart(program, known, name) for name in names]
-    rows = np.unique(np.concatenate([np.zeros(0, np.intp), *(one.selection.rows for one in wanted)]))
+    wanted = [_take_apart(program, known, name, static) for name in names]
+    chosen = [static_functions(program.functions, static, one.static) for one in wanted]
+    rows = np.unique(np.concatenate([np.zeros(0, np.intp), *(one.selection.rows for one in wanted), *chosen]))
     found = instructions_of(program, rows, progress)
     if not include_excluded:
         found = _exclude(program, found)
     code = decoded(program.functions, found)
-    return Resolution(program, code, known, tuple(_outcome(program, code, one) for one in wanted))
+    return Resolution(program, code, known, tuple(_outcome(program, code, one, static) for one in wanted), static)
 
 
 def _exclude(program: Program, found: Instructions) -> Instructions:
@@ -114,16 +126,18 @@ def _exclude(program: Program, found: Instructions) -> Instructions:
     return found.refuse(excluded[found.function], Reason.EXCLUDED_FUNCTION) if excluded.any() else found
 
 
-def _take_apart(program: Program, known: Names, name: ProbeName) -> _Wanted:
-    nothing = Selection(np.zeros(0, np.intp), np.zeros(0, np.int64))
+def _take_apart(program: Program, known: Names, name: ProbeName, static: tuple[StaticProbe, ...]) -> _Wanted:
     try:
         _check_module(program, name)
-        kinds = _kinds(name)
+        chosen = matching_static(static, name)
+        kinds = _kinds(name, static, chosen)
+        if kinds == (ProbeKind.SDT,):
+            return _Wanted(name, kinds, None, _NOTHING, chosen)
         if name.address is not None:
-            return _at_address(program, known, name, name.address, kinds)
-        return _Wanted(name, kinds, name.offset, _select(program, known, name))
+            return _at_address(program, known, name, name.address, kinds, chosen)
+        return _Wanted(name, kinds, name.offset, _select(program, known, name), chosen)
     except KinstError as error:
-        return _Wanted(name, (), None, nothing, error=error)
+        return _Wanted(name, (), None, _NOTHING, _NONE, error=error)
 
 
 def _check_module(program: Program, name: ProbeName) -> None:
@@ -133,19 +147,30 @@ def _check_module(program: Program, name: ProbeName) -> None:
         raise ProbeError(f"{name}: no module {name.module!r}: this image is {module!r}")
 
 
-def _kinds(name: ProbeName) -> tuple[ProbeKind, ...]:
+def _kinds(name: ProbeName, static: tuple[StaticProbe, ...], chosen: Rows) -> tuple[ProbeKind, ...]:
     kinds = []
     if name.matches_provider("kinst") and (not name.name or is_glob(name.name) or name.offset is not None):
         kinds.append(ProbeKind.KINST)
     if name.matches_provider("fbt"):
         kinds += [kind for kind, (_, text) in PROBE_FORM.items() if text and name.matches_name(text)]
+    if len(chosen):
+        kinds.append(ProbeKind.SDT)
     if kinds:
         return tuple(kinds)
+    raise _no_kind(name, static)
+
+
+def _no_kind(name: ProbeName, static: tuple[StaticProbe, ...]) -> KinstError:
     if name.matches_provider("kinst"):
-        raise ProbeNameError(f"{name}: the name of a kinst probe is an offset into the function, not {name.name!r}")
+        return ProbeNameError(f"{name}: the name of a kinst probe is an offset into the function, not {name.name!r}")
     if name.matches_provider("fbt"):
-        raise ProbeNameError(f"{name}: the name of an fbt probe is entry or return, not {name.name!r}")
-    raise ProbeNameError(f"{name}: provider {name.provider!r} has no probes in an image: kinst and fbt have")
+        return ProbeNameError(f"{name}: the name of an fbt probe is entry or return, not {name.name!r}")
+    here = [f"{probe.provider}::{probe.function}:{probe.name}" for probe in static]
+    own = [text for text, probe in zip(here, static, strict=True) if name.matches_provider(probe.provider)]
+    if own or (name.provider == "sdt" and here):
+        nearest = difflib.get_close_matches(f"{name.provider}::{name.function}:{name.name}", own or here, _FEW, 0.0)
+        return ProbeError(f"{name}: no such static probe; there are {', '.join(nearest)}")
+    return ProbeNameError(f"{name}: provider {name.provider!r} has no probes in an image: kinst and fbt have")
 
 
 def _select(program: Program, known: Names, name: ProbeName) -> Selection:
@@ -160,17 +185,20 @@ def _select(program: Program, known: Names, name: ProbeName) -> Selection:
     raise ProbeError(f"{name}: no function {pattern!r} in {program.image.module}{hint}")
 
 
-def _at_address(program: Program, known: Names, name: ProbeName, address: int, kinds: tuple[ProbeKind, ...]) -> _Wanted:
+def _at_address(
+    program: Program, known: Names, name: ProbeName, address: int, kinds: tuple[ProbeKind, ...], static: Rows
+) -> _Wanted:
     """`kinst::0xADDRESS:` is the instruction there, `:N` the one N bytes on; `fbt::0xADDRESS:` the function there."""
     row = program.functions.row_at(address)
     if row is None:
         raise ProbeError(f"{name}: {address:#x} is not code{_place_of(program, address)}")
     start = int(program.functions.address[row])
-    if ProbeKind.KINST not in kinds and address != start:
+    if ProbeKind.KINST not in kinds and ProbeKind.SDT not in kinds and address != start:
         inside = f"{program.functions.names[row]}+{address - start:#x}"
         raise ProbeError(f"{name}: no function starts at {address:#x}, which is {inside}")
-    kinds = kinds if address == start else (ProbeKind.KINST,)
-    return _Wanted(name, kinds, address - start + (name.offset or 0), known.select_row(row))
+    if address != start:
+        kinds = tuple(kind for kind in kinds if kind in (ProbeKind.KINST, ProbeKind.SDT))
+    return _Wanted(name, kinds, address - start + (name.offset or 0), known.select_row(row), static)
 
 
 def _place_of(program: Program, address: int) -> str:
@@ -203,15 +231,19 @@ def with_functions_at(program: Program, addresses: Sequence[int]) -> Program:
     return replace(program, functions=functions)
 
 
-def _outcome(program: Program, code: Decoded, wanted: _Wanted) -> Outcome:
+def _outcome(program: Program, code: Decoded, wanted: _Wanted, static: tuple[StaticProbe, ...]) -> Outcome:
     none = Choice(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0, np.uint8))
-    rows = wanted.selection.rows
+    rows = np.union1d(wanted.selection.rows, static_functions(program.functions, static, wanted.static))
     if wanted.error is not None:
         return Outcome(wanted.name, rows, none, no_refusals(), wanted.error)
     parts, refusals = [], []
     for kind in wanted.kinds:
-        sites = _sites(code, wanted, kind)
-        names = wanted.selection.names[sites.position]
+        if kind is ProbeKind.SDT:
+            sites = static_sites(code, program.image, static, wanted.static)
+            names = sites.position
+        else:
+            sites = _sites(code, wanted, kind)
+            names = wanted.selection.names[sites.position]
         parts.append(Choice(sites.instructions, names, np.full(len(names), kind, np.uint8)))
         refusals.append(sites.refusals)
     choice = Choice(*(np.concatenate([getattr(part, name) for part in parts]) for name in Choice.__slots__))
@@ -233,7 +265,7 @@ def _sites(code: Decoded, wanted: _Wanted, kind: ProbeKind) -> Sites:
             sites = kinst_sites(code, rows)
             return _with_names(code, wanted.name, sites) if is_glob(wanted.name.name) else sites
         case _:
-            assert_never(kind)
+            raise AssertionError("static probes have sites of their own")
 
 
 def _with_names(code: Decoded, name: ProbeName, sites: Sites) -> Sites:

@@ -57,6 +57,7 @@ class SiteTable:
         self.arguments: dict[int, ArgumentAt] = {}  # by ProbeKind
         self.first_identifier: int | None = None  # of row 0, once a provider has registered
         self.is_armed = np.ones(len(self._addresses), np.bool_)  # as the file has them
+        self._counted: set[int] = set()  # semaphores of static probes that we have raised
         self.is_stale = True  # what is enabled is not yet what memory is armed with
 
     def identifiers(self, reserve: Callable[[int], int]) -> int:
@@ -116,9 +117,22 @@ class SiteTable:
                 start = physical - region.base
                 ram = np.frombuffer(region.view, np.uint8)[start : start + length]
                 _scatter(ram, virtual, addresses, content)
+        self._raise_semaphores(memory)
         memory.is_code_stale = True
         trap.remove([address for address in trap.hits if address not in trap.trampolines])  # a CPU may be in one
         self.is_stale = False
+
+    def _raise_semaphores(self, memory: PhysicalMemory) -> None:
+        """Count us as a tracer of the static probes that are enabled: their code may prepare arguments only then."""
+        probes = self.manifest.probes
+        enabled = probes["offset"][self._active() & (probes["kind"] == ProbeKind.SDT)]
+        wanted = {address for row in np.unique(enabled) for address in self.manifest.static[int(row)].semaphores}
+        for address in wanted ^ self._counted:
+            physical = self._patched.loaded.physical(address)
+            if physical is not None and memory.find(physical, 2) is not None:
+                count = memory.load(physical, 2) + (1 if address in wanted else -1)
+                memory.write(physical, (count & 0xFFFF).to_bytes(2, "little"))
+        self._counted = wanted
 
     def show_armed(self, address: int, text: NDArray[np.uint8]) -> None:
         """Put into a copy of the image's bytes from a link address what memory was armed with."""

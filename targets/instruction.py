@@ -59,6 +59,7 @@ class Reason(IntEnum):
     UNSEEN_TAIL_CALL = 21
     OTHER_MODE = 22
     RECORDED = 23
+    NO_NOP = 24
 
     @property
     def text(self) -> str:
@@ -90,6 +91,7 @@ _REASON_TEXT = {
     Reason.AUTHENTICATED: "authenticates a pointer with keys that only the CPU holds",
     Reason.UNSEEN_TAIL_CALL: "a conditional or indirect jump in a trampoline: whether it returns is not seen",
     Reason.OTHER_MODE: "16- or 32-bit code: the processor is not in 64-bit mode here",
+    Reason.NO_NOP: "no nop: the image's record of this static probe does not fit its code",
     Reason.RECORDED: "the processor records its address: the guest could see the trampoline's",
 }
 

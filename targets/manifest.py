@@ -20,7 +20,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -29,9 +29,10 @@ from numpy.typing import NDArray
 
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image
+from kinst.targets.static_probes import StaticPlace, StaticProbe
 
 MAGIC = b"KINSTMAN"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2: static probes; a manifest without them is written as 1
 SECTION = ".kinst.manifest"
 FIRST_PROBE_ID = 4  # 1, 2, 3 are dtrace:::BEGIN, END and ERROR, as in DTrace
 
@@ -42,6 +43,7 @@ class ProbeKind(IntEnum):
     KINST = 0  # kinst:module:function:<offset>
     FBT_ENTRY = 1  # fbt:module:function:entry
     FBT_RETURN = 2  # fbt:module:function:return, one probe for all sites of a function
+    SDT = 3  # a static probe of the image; its `offset` is a row of `Manifest.static`
 
 
 # One patched instruction, in address order: 40 bytes.
@@ -83,6 +85,7 @@ class Manifest:
     enablings: NDArray[np.void]  # ENABLING
     functions: NDArray[np.void]  # FUNCTION
     names: bytes  # string table of the functions' names
+    static: tuple[StaticProbe, ...] = ()  # those that have probes
 
     def function_name(self, row: int) -> str:
         """Name of the function in `row` of `functions`."""
@@ -91,12 +94,18 @@ class Manifest:
 
     def probe_name(self, row: int) -> str:
         """The probe in `row` of `probes` as DTrace spells it, for example ``kinst:kernel:vm_fault:12``."""
+        return ":".join(self.probe_fields(row))
+
+    def probe_fields(self, row: int) -> tuple[str, str, str, str]:
+        """Provider, module, function and name of the probe in `row` of `probes`."""
         kind, function, offset = self.probes[row].tolist()
+        if kind == ProbeKind.SDT:
+            return self.static[offset].provider, self.module, self.static[offset].function, self.static[offset].name
         provider, name = PROBE_FORM[kind]
-        return f"{provider}:{self.module}:{self.function_name(function)}:{name or offset}"
+        return provider, self.module, self.function_name(function), name or str(offset)
 
 
-# Provider and name of each kind of probe; kinst's name is the offset.
+# Provider and name of each kind of probe; kinst's name is the offset, static probes have their own.
 PROBE_FORM = {
     ProbeKind.KINST: ("kinst", ""),
     ProbeKind.FBT_ENTRY: ("fbt", "entry"),
@@ -131,7 +140,7 @@ def manifest_parts(manifest: Manifest) -> list[memoryview]:
         data = np.ascontiguousarray(table).view(np.uint8).data
         body += [data, memoryview(bytes(-len(data) % 8))]
     size = _HEAD + sum(len(part) for part in body)
-    first, sizes = _FIRST.pack(MAGIC, FORMAT_VERSION), _SIZES.pack(size, len(body[0]), 0)
+    first, sizes = _FIRST.pack(MAGIC, FORMAT_VERSION if manifest.static else 1), _SIZES.pack(size, len(body[0]), 0)
     check = _checksum(first, sizes, *body)
     return [memoryview(first + check.to_bytes(4, "little") + sizes), *body]
 
@@ -151,6 +160,8 @@ def _head(manifest: Manifest) -> memoryview:
         "restore": [(offset, data.hex()) for offset, data in manifest.restore],
         "records": {name: len(getattr(manifest, name)) for name in _RECORDS},
     }
+    if manifest.static:
+        head["static"] = [asdict(probe) for probe in manifest.static]
     text = json.dumps(head, separators=(",", ":"), sort_keys=True).encode()
     return memoryview(text + b" " * (-len(text) % 8))
 
@@ -174,6 +185,7 @@ def unpack_manifest(data: bytes | memoryview) -> Manifest:
             enablings=tables["enablings"],
             functions=tables["functions"],
             names=tables["names"].tobytes(),
+            static=tuple(_static(value) for value in head.get("static", ())),
         )
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise ManifestError(f"manifest: damaged: {error}") from error
@@ -181,10 +193,21 @@ def unpack_manifest(data: bytes | memoryview) -> Manifest:
     return manifest
 
 
+def _static(value: Mapping[str, Any]) -> StaticProbe:
+    places = tuple(StaticPlace(int(place["address"]), tuple(map(str, place["operands"]))) for place in value["places"])
+    provider, function, name = (str(value[field]) for field in ("provider", "function", "name"))
+    return StaticProbe(provider, function, name, places, tuple(map(int, value["semaphores"])))
+
+
 def _check_bounds(manifest: Manifest) -> None:
     """A site without a slot in the segment, or header bytes outside the original, would be believed and written."""
     if any(offset < 0 or offset + len(data) > manifest.original_size for offset, data in manifest.restore):
         raise ManifestError("manifest: damaged: it restores bytes that the original did not have")
+    static = manifest.probes["offset"][manifest.probes["kind"] == ProbeKind.SDT]
+    if len(static) and int(static.max()) >= len(manifest.static):
+        raise ManifestError("manifest: damaged: probes refer to static probes that do not exist")
+    if any(not 0 <= address < 1 << 64 for probe in manifest.static for address in probe.semaphores):
+        raise ManifestError("manifest: damaged: a semaphore that cannot be")
     sites, (address, size) = manifest.sites, manifest.trampolines
     if not len(sites):
         return

@@ -6,6 +6,7 @@
 #include "callout.h"
 
 #include "cpu.h"
+#include "sdt.h"
 
 #define BUCKETS 8
 
@@ -63,8 +64,9 @@ static noinline void callout_execute(struct callout *callout)
 
     callout->c_pending = false;
     executed++;
+    SDT_PROBE1(callout_execute, , , callout__start, callout);
     func(arg);
-    barrier(); /* a tail call would end this function before its callout ends */
+    SDT_PROBE1(callout_execute, , , callout__end, callout);
 }
 
 /* The first callout of the bucket that is due now; others there are due one or more turns of the wheel later. */

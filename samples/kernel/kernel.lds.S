@@ -32,6 +32,7 @@ SECTIONS
 
     . = ALIGN(4096);
     .rodata : AT(ADDR(.rodata) - KERNEL_OFFSET) { *(.rodata .rodata.* .srodata .srodata.*) } : rodata
+    .stapsdt.base : AT(ADDR(.stapsdt.base) - KERNEL_OFFSET) { *(.stapsdt.base) } : rodata
     __ex_table : AT(ADDR(__ex_table) - KERNEL_OFFSET)
     {
         extable_start = .;
@@ -43,6 +44,8 @@ SECTIONS
     . = ALIGN(4096);
     .data : AT(ADDR(.data) - KERNEL_OFFSET) { *(.data .data.* .sdata .sdata.*) } : data
     .bss : AT(ADDR(.bss) - KERNEL_OFFSET) { *(.sbss .sbss.*) *(.bss .bss.*) *(COMMON) } : data
+
+    .note.stapsdt 0 : { KEEP(*(.note.stapsdt)) } : NONE
 
     /DISCARD/ : { *(.comment) *(.note.GNU-stack) *(.note.gnu.property) *(.riscv.attributes) }
 }

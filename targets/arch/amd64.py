@@ -80,6 +80,16 @@ _D_NAMES = {f"R_{name.upper()}": number for number, name in enumerate(GENERAL)} 
     "R_R1": RBX,
 }
 
+# al, ax, eax, rax; sil, si, esi, rsi; r8b, r8w, r8d, r8. ah and its like are in no operand that a compiler writes.
+_PARTS = (
+    {name: number for number, name in enumerate(GENERAL)}
+    | {f"e{name[1:]}": number for number, name in enumerate(GENERAL[:8])}
+    | {name[1:]: number for number, name in enumerate(GENERAL[:8])}
+    | {f"{name[1]}l": number for number, name in enumerate(GENERAL[:4])}
+    | {f"{name[1:]}l": number for number, name in enumerate(GENERAL[4:8], 4)}
+    | {f"r{number}{width}": number for number in range(8, 16) for width in "bwd"}
+)
+
 AMD64 = ArchFacts(
     name="amd64",
     elf_machine=62,  # EM_X86_64
@@ -98,5 +108,7 @@ AMD64 = ArchFacts(
     arguments=(RDI, RSI, RDX, RCX, 8, 9),  # System V ABI 3.2.3
     return_value=RAX,
     register_names=_D_NAMES,
+    operand_registers=_PARTS,
+    nops=(b"\x90", b"\x66\x90", b"\x0f\x1f", b"\x66\x0f\x1f", b"\x66\x2e\x0f\x1f"),
     excluded_functions=frozenset(),  # FreeBSD's kinst_md_excluded names none on amd64
 )

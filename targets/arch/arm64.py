@@ -72,6 +72,13 @@ class Kind(IntEnum):
     DEBUG_STATE = 144
 
 
+_PARTS = {f"{width}{number}": number for width in "xw" for number in range(31)} | {
+    "sp": SP,
+    "wsp": SP,
+    "fp": 29,
+    "lr": 30,
+}
+
 ARM64 = ArchFacts(
     name="arm64",
     elf_machine=183,  # EM_AARCH64
@@ -89,6 +96,8 @@ ARM64 = ArchFacts(
     arguments=tuple(range(8)),
     return_value=0,
     register_names={f"R_X{number}": number for number in range(30)} | {"R_FP": 29, "R_LR": 30, "R_SP": SP, "R_PC": PC},
+    operand_registers=_PARTS,
+    nops=((0xD503201F).to_bytes(4, "little"),),
     # FreeBSD's kinst_md_excluded: the way of a breakpoint from EL1 to the handler.
     excluded_functions=frozenset({"handle_el1h_sync", "do_el1h_sync"}),
 )

@@ -34,4 +34,7 @@ class ArchFacts:
     return_value: int
     register_names: Mapping[str, int]  # D's R_ constant -> index in the frame, as FreeBSD's regs.d has them
 
+    operand_registers: Mapping[str, int]  # registers and parts of them, as the assembler spells them, without %
+    nops: tuple[bytes, ...]  # what an instruction that does nothing begins with: static probes stand at one
+
     excluded_functions: frozenset[str]  # the machine's own trap path by name, beside the common rules

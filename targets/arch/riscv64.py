@@ -86,6 +86,10 @@ RISCV64 = ArchFacts(
     arguments=tuple(range(10, 18)),
     return_value=10,
     register_names={f"R_{name.upper()}": number for number, name in enumerate(GENERAL)} | {"R_FP": FP, "R_PC": PC},
+    operand_registers={name: number for number, name in enumerate(GENERAL)}
+    | {f"x{number}": number for number in range(32)}
+    | {"fp": FP},
+    nops=(C_NOP, (0x0000_0013).to_bytes(4, "little")),  # c.nop; addi zero, zero, 0
     # FreeBSD's kinst_md_excluded: the way of a breakpoint from S-mode to the handler.
     excluded_functions=frozenset(
         {

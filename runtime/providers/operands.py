@@ -1,0 +1,198 @@
+"""Operands of static probes, as the assembler writes them -> what reads their values when the probe fires.
+
+amd64     %edi   $5   -16(%rbp)   8(%rax,%rbx,4)   symbol+8(%rip)   %gs:symbol(%rip)
+arm64     w0   5   [sp, 16]   [x0, x1, lsl 3]   [x0, w1, sxtw 2]
+riscv64   a0   5   -24(s0)   %lo(symbol)(a5)
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.execution.faults import Fault, FaultKind
+from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.trap import Firing
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.static_probes import take_apart
+
+Value = Callable[[Firing], int]
+FindSymbol = Callable[[str], int | None]  # name -> run-time address
+_MASK: Final = (1 << 64) - 1
+_NUMBER: Final = re.compile(r"[$#]?([+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}))")
+_SYMBOL: Final = re.compile(r"([A-Za-z_.][\w.$]*)\s*(?:([+-])\s*(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}))?", re.ASCII)
+_SEGMENT: Final = re.compile(r"%(fs|gs):((?!%[fg]s:).+)")
+_DISPLACED: Final = re.compile(r"([^()]*?(?:%lo\([^()]*\))?)\(([^()]*)\)")  # displacement(base,index,scale)
+_LOW: Final = re.compile(r"%lo\(([^()]*)\)")
+_BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]")
+_EXTENDED: Final = re.compile(r"(lsl|sxtw|uxtw|sxtx|uxtx)(?:\s+#?([0-4]))?")
+_ZERO: Final = frozenset({"xzr", "wzr"})
+
+
+class _Unknown(Exception):
+    """Not a form that we know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """Compiles the operands of one image."""
+
+    arch: ArchFacts
+    find: FindSymbol
+
+    def compile(self, texts: Sequence[str]) -> Callable[[Firing, int], int]:
+        """arg0, arg1, ... of a place; 0 beyond them. A form that is not known faults when it is asked for."""
+        values = [self.value(text) for text in texts]
+
+        def argument(firing: Firing, index: int) -> int:
+            return values[index](firing) if index < len(values) else 0
+
+        return argument
+
+    def value(self, text: str) -> Value:
+        """One operand: a 64-bit word, signed ones extended with their sign."""
+        found = take_apart(text)
+        try:
+            if found is None:
+                raise _Unknown
+            size, is_signed, place = found
+            return _sized(self._place(place, size), size, is_signed=is_signed)
+        except _Unknown:
+            return _faulting(f"operand {text!r} of a static probe: not a form that {self.arch.name} has")
+
+    def _place(self, text: str, size: int) -> Value:
+        number = _NUMBER.fullmatch(text)
+        if number is not None:
+            return _constant(int(number[1], 0))
+        if text.startswith("$"):
+            return _constant(self._symbol(text[1:]))
+        register = self._register(text)
+        return register if register is not None else _memory(self._address(text), size)
+
+    def _register(self, text: str) -> Value | None:
+        name = text.removeprefix("%").lower()
+        if name in _ZERO:
+            return _constant(0)
+        index = self.arch.operand_registers.get(name)
+        return None if index is None else (lambda firing: firing.regs[index])
+
+    def _known_register(self, text: str) -> Value:
+        register = self._register(text)
+        if register is None:
+            raise _Unknown
+        return register
+
+    # -- addresses ----------------------------------------------------------------------------------------------------
+
+    def _address(self, text: str) -> Value:
+        segment = _SEGMENT.fullmatch(text)
+        if segment is not None and f"{segment[1]}_base" in self.arch.registers:
+            base = self.arch.registers.index(f"{segment[1]}_base")
+            inner = self._address(segment[2])
+            return lambda firing: firing.regs[base] + inner(firing)
+        brackets = _BRACKETS.fullmatch(text)
+        if brackets is not None:
+            return self._in_brackets([part.strip() for part in brackets[1].split(",")])
+        displaced = _DISPLACED.fullmatch(text)
+        if displaced is not None:
+            return self._displaced(displaced[1].strip(), [part.strip() for part in displaced[2].split(",")])
+        if not text:
+            raise _Unknown
+        return _constant(self._displacement(text))
+
+    def _displaced(self, displacement: str, parts: list[str]) -> Value:
+        offset = self._displacement(displacement)
+        if parts == ["%rip"]:  # the assembler means the symbol itself
+            return _constant(offset)
+        base = self._known_register(parts[0]) if parts[0] else _constant(0)
+        if len(parts) == 1:
+            return lambda firing: base(firing) + offset
+        if len(parts) > 3 or (len(parts) == 3 and parts[2] not in ("1", "2", "4", "8")):
+            raise _Unknown
+        index, scale = self._known_register(parts[1]), int(parts[2]) if len(parts) == 3 else 1
+        return lambda firing: base(firing) + index(firing) * scale + offset
+
+    def _in_brackets(self, parts: list[str]) -> Value:
+        base = self._known_register(parts[0])
+        if len(parts) == 1:
+            return base
+        number = _NUMBER.fullmatch(parts[1])
+        if number is not None and len(parts) == 2:
+            offset = int(number[1], 0)
+            return lambda firing: base(firing) + offset
+        index = self._known_register(parts[1])
+        shift, kind = 0, "uxtw" if parts[1].startswith("w") else "lsl"
+        if len(parts) > 2:
+            extended = _EXTENDED.fullmatch(parts[2])
+            if extended is None or len(parts) > 3:
+                raise _Unknown
+            kind, shift = extended[1], int(extended[2] or 0)
+        extend = _EXTENSIONS[kind]
+        return lambda firing: base(firing) + (extend(index(firing)) << shift)
+
+    def _displacement(self, text: str) -> int:
+        if not text:
+            return 0
+        number = _NUMBER.fullmatch(text)
+        if number is not None:
+            return int(number[1], 0)
+        low = _LOW.fullmatch(text)
+        if low is not None:
+            return _signed(self._symbol(low[1]), 12)
+        return self._symbol(text)
+
+    def _symbol(self, text: str) -> int:
+        found = _SYMBOL.fullmatch(text)
+        address = None if found is None else self.find(found[1])
+        if found is None or address is None:
+            raise _Unknown
+        offset = int(found[3], 0) if found[3] else 0
+        return address + (-offset if found[2] == "-" else offset)
+
+
+def _signed(value: int, bits: int) -> int:
+    value &= (1 << bits) - 1
+    return value - ((value >> bits - 1) << bits)
+
+
+def _low_word(value: int) -> int:
+    return value & 0xFFFF_FFFF
+
+
+_EXTENSIONS: Final[dict[str, Callable[[int], int]]] = {
+    "lsl": int,
+    "uxtx": int,
+    "sxtx": int,
+    "uxtw": _low_word,
+    "sxtw": lambda value: _signed(value, 32),
+}
+
+
+def _constant(value: int) -> Value:
+    return lambda _firing: value
+
+
+def _memory(address: Value, size: int) -> Value:
+    def load(firing: Firing) -> int:
+        place = address(firing) & _MASK
+        try:
+            return firing.frame.load(place, size)
+        except PageFault:
+            raise Fault(FaultKind.BADADDR, place) from None
+
+    return load
+
+
+def _sized(value: Value, size: int, *, is_signed: bool) -> Value:
+    bits = 8 * size
+    low = (1 << bits) - 1
+    if not is_signed or bits == 64:
+        return lambda firing: value(firing) & low
+    return lambda firing: _signed(value(firing), bits) & _MASK
+
+
+def _faulting(text: str) -> Value:
+    def fault(_firing: Firing) -> int:
+        raise Fault(FaultKind.ILLOP, 0, text)
+
+    return fault

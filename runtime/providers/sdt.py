@@ -1,0 +1,88 @@
+"""sdt: static probes, which the authors of an image have put into its code. Each names its own provider.
+
+args[] have the size and the sign that the image's record gives them, arg0, arg1, ... are read where it says they are.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from kinst.runtime.providers import provider
+from kinst.runtime.providers.operands import FindSymbol, Operands
+from kinst.runtime.providers.probe_table import Identifiers, ProbeTable
+from kinst.runtime.providers.provider import Action, Probes, Registration
+from kinst.runtime.providers.stability import EVOLVING, PRIVATE, ProviderAttributes
+from kinst.runtime.sites import Argument, SiteTable
+from kinst.runtime.trap import Firing
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.manifest import ProbeKind
+from kinst.targets.probe import ProbeName
+
+ATTRIBUTES: Final = ProviderAttributes(EVOLVING, PRIVATE, PRIVATE, EVOLVING, EVOLVING)
+
+
+def sdt_providers(sites: SiteTable, arch: ArchFacts, find: FindSymbol) -> list["SdtProvider"]:
+    """The providers of the static probes of a patched image, in the order in which their probes stand there.
+
+    Args:
+        sites: of the image.
+        arch: its machine.
+        find: run-time addresses of symbols, which operands may name.
+    """
+    operands = Operands(arch, find)
+    static = sites.manifest.static
+    places = [{place.address: place.operands for place in probe.places} for probe in static]
+    offsets = sites.manifest.probes["offset"]
+
+    def arguments_at(row: int, address: int) -> Argument:
+        return operands.compile(places[int(offsets[row])].get(address, ()))
+
+    sites.arguments[int(ProbeKind.SDT)] = arguments_at
+    rows = np.flatnonzero(sites.manifest.probes["kind"] == ProbeKind.SDT)
+    names = dict.fromkeys(static[int(offset)].provider for offset in offsets[rows])
+    return [SdtProvider(name, sites) for name in names]
+
+
+class SdtProvider:
+    """See `kinst.runtime.providers.provider.Provider`: the static probes of one provider name."""
+
+    def __init__(self, name: str, sites: SiteTable) -> None:
+        """Use `sdt_providers`."""
+        self.registration = Registration(name, ATTRIBUTES)
+        self._sites = sites
+        self._first = 0
+
+    def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
+        """All of them: they are in the image."""
+        if wanted is not None:
+            return
+        name, manifest = self.registration.name, self._sites.manifest
+        self._first = self._sites.identifiers(probes.reserve)
+        table = ProbeTable(name)
+        for row in np.flatnonzero(manifest.probes["kind"] == ProbeKind.SDT).tolist():
+            fields = manifest.probe_fields(row)
+            if fields[0] == name:
+                table.add(self._first + row, *fields[1:])
+        probes.add(table)
+
+    def enable(self, identifiers: Identifiers, action: Action) -> None:
+        """Let probes do `action`."""
+        self._sites.enable(identifiers - self._first, action)
+
+    def disable(self, identifiers: Identifiers) -> None:
+        """Let probes do nothing."""
+        self._sites.disable(identifiers - self._first)
+
+    def destroy(self, identifiers: Identifiers) -> None:
+        """Sites stay in the manifest: there is nothing to let go of."""
+
+    def arguments(self, identifier: int) -> Sequence[provider.Argument]:
+        """By size and sign."""
+        manifest = self._sites.manifest
+        static = manifest.static[int(manifest.probes["offset"][identifier - self._first])]
+        return tuple(provider.Argument(text) for text in static.types)
+
+    def argument(self, firing: Firing, index: int) -> int:
+        """As the operands of the site say."""
+        return firing.enabling.argument(firing, index)

@@ -1,0 +1,143 @@
+"""The static probes that an image says it has: nops in its code, recorded in ELF notes as systemtap's sys/sdt.h makes
+them (`.note.stapsdt`).
+
+Descriptor of a note, type 3, owner `stapsdt`; addresses are link addresses, adjusted by how far `.stapsdt.base` has
+moved since the note was written:
+
+     0  8  address of the nop
+     8  8  address of `.stapsdt.base` when the note was written
+    16  8  address of the semaphore, a 16-bit count of tracers; 0: none
+    24     provider, name, operands: three NUL-terminated texts
+
+An operand is `size@place`, a negative size for a signed one: `-4@%edi 8@-16(%rbp) 4@$5`.
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.targets.elf_header import FileKind
+from kinst.targets.image import Image
+from kinst.targets.sections import content
+
+_NOTES: Final = ".note.stapsdt"
+_BASE: Final = ".stapsdt.base"
+_KIND: Final = 3
+_OWNER: Final = b"stapsdt\0"
+_NOTE: Final = struct.Struct("<III")
+_ADDRESSES: Final = struct.Struct("<QQQ")
+_MASK: Final = (1 << 64) - 1
+_LONGEST: Final = 1 << 16  # bytes of a descriptor that is believed
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$-]{0,126}", re.ASCII)
+_OPERAND: Final = re.compile(r"(?:(-?)([0-9]+)(f?)@)?(.*)", re.DOTALL)
+_BETWEEN: Final = re.compile(r"\s+(?=-?[0-9]+f?@)")
+_SIZES: Final = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPlace:
+    """One nop of a static probe. `operands` are the texts of the note."""
+
+    address: int
+    operands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StaticProbe:
+    """One static probe: a compiler that copies code makes several places of it. Link addresses."""
+
+    provider: str
+    function: str
+    name: str
+    places: tuple[StaticPlace, ...]  # ascending
+    semaphores: tuple[int, ...]
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes it one probe."""
+        return self.provider, self.function, self.name
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """C types of the arguments, as the first place has them."""
+        return tuple(operand_type(text) for text in self.places[0].operands) if self.places else ()
+
+
+@dataclass(frozen=True, slots=True)
+class StaticNote:
+    """One note. `__` in the name is a dash, as everywhere in DTrace."""
+
+    provider: str
+    name: str
+    place: StaticPlace
+    semaphore: int
+
+
+def static_notes(image: Image) -> tuple[StaticNote, ...]:
+    """All records of static probes, in address order, each once. What is damaged or not linked yet is left out."""
+    section = image.section(_NOTES)
+    if section is None or image.kind is FileKind.REL:
+        return ()
+    base = image.section(_BASE)
+    data = content(image.data, section).tobytes()
+    found = {_read(descriptor, None if base is None else base.address) for descriptor in _descriptors(data)}
+    return tuple(sorted((note for note in found if note is not None), key=_order))
+
+
+def _order(note: StaticNote) -> tuple[int, str, str, tuple[str, ...], int]:
+    return note.place.address, note.provider, note.name, note.place.operands, note.semaphore
+
+
+def _descriptors(data: bytes) -> Iterator[bytes]:
+    at = 0
+    while at + _NOTE.size <= len(data):
+        name_size, size, kind = _NOTE.unpack_from(data, at)
+        name = at + _NOTE.size
+        start = name + (name_size + 3 & ~3)
+        if name_size > len(data) or size > min(len(data) - start, _LONGEST):
+            return
+        if kind == _KIND and data[name : name + name_size] == _OWNER:
+            yield data[start : start + size]
+        at = start + (size + 3 & ~3)
+
+
+def _read(descriptor: bytes, base: int | None) -> StaticNote | None:
+    texts = descriptor[_ADDRESSES.size :].split(b"\0")
+    if len(texts) < 3:
+        return None
+    address, base_then, semaphore = _ADDRESSES.unpack_from(descriptor)
+    moved = 0 if base is None else base - base_then
+    provider, name, operands = (text.decode("ascii", "replace") for text in texts[:3])
+    if not _NAME.fullmatch(provider) or not _NAME.fullmatch(name):
+        return None
+    place = StaticPlace(address + moved & _MASK, split_operands(operands))
+    return StaticNote(provider, name.replace("__", "-"), place, semaphore and semaphore + moved & _MASK)
+
+
+def split_operands(text: str) -> tuple[str, ...]:
+    """Operands one by one. Places may have blanks in them (`[sp, 16]`): only what a size follows ends one."""
+    text = text.strip()
+    if not text:
+        return ()
+    return tuple(_BETWEEN.split(text) if "@" in text else text.split())
+
+
+def take_apart(operand: str) -> tuple[int, bool, str] | None:
+    """Size in bytes, whether it is signed, and the text of the place; None for sizes that no integer has. An operand
+    without a size is a whole register."""
+    found = _OPERAND.fullmatch(operand)
+    assert found is not None, "its last group takes anything"
+    sign, size, floating, place = found.groups()
+    number = 8 if size is None else int(size[:3])
+    return None if floating or number not in _SIZES else (number, sign == "-", place.strip())
+
+
+def operand_type(operand: str) -> str:
+    """The C type of an operand: all that is known of it is its size and its sign."""
+    found = take_apart(operand)
+    if found is None:
+        return "uintptr_t"
+    size, is_signed, _ = found
+    return f"{'' if is_signed else 'u'}int{8 * size}_t"
