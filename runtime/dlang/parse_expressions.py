@@ -193,7 +193,7 @@ class Expressions:
         token = self._cursor.token
         self._height = 1
         match token.kind:
-            case tokens.NAME:
+            case tokens.NAME if not self._cursor.is_type():
                 self._cursor.advance()
                 return _name(token)
             case tokens.LITERAL if not isinstance(token.value, DError | None):
