@@ -45,7 +45,7 @@ class Expressions:
 
     def __init__(self, state: State, environment: Environment, number: int) -> None:
         self.state, self.environment, self.number = state, environment, number
-        self.strsize = environment.option("strsize")
+        self.strsize = max(environment.option("strsize"), 1)
         self.lines: list[tuple[int, str]] = []
         self.action = 0
         self.names: dict[str, object] = {}
@@ -154,12 +154,14 @@ def _logical(generator: Generator, node: program.Logical) -> Code:
 
 
 def _comma(generator: Generator, node: program.Comma) -> Code:
-    parts: list[Expression] = [node.right]
-    rest = node.left
-    while isinstance(rest, program.Comma):
-        parts.append(rest.right)
-        rest = rest.left
-    codes = [generator.value(part) for part in (rest, *reversed(parts))]
+    waiting: list[Expression] = [node]  # chains go on for long on both sides
+    codes: list[Code] = []
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, program.Comma):
+            waiting += [part.right, part.left]
+        else:
+            codes.append(generator.value(part))
     depth = max(code.depth for code in codes) + 1
     return Code("(" + ", ".join(code.text for code in codes) + ")[-1]", codes[-1].low, codes[-1].high, depth)
 

@@ -5,13 +5,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kinst.runtime.dlang import program
+from kinst.runtime.dlang.check import Checker
 from kinst.runtime.dlang.compile import compile_clause
+from kinst.runtime.dlang.context import CheckContext, MatchedProbes
 from kinst.runtime.dlang.errors import Span
-from kinst.runtime.dlang.types import INT, LONG, STRING, DType
+from kinst.runtime.dlang.macros import Macros
+from kinst.runtime.dlang.options import Options
+from kinst.runtime.dlang.parser import parse
+from kinst.runtime.dlang.sugar import expand
+from kinst.runtime.dlang.types import CHAR, INT, LONG, STRING, DType
 from kinst.runtime.execution.aggregations import AggregationStore
 from kinst.runtime.execution.buffers import Buffers
 from kinst.runtime.execution.environment import Record
-from kinst.runtime.execution.faults import Fault
+from kinst.runtime.execution.faults import Fault, FaultKind
 from kinst.runtime.execution.guest_memory import GuestMemory
 from kinst.runtime.execution.scratch import Scratch
 from kinst.runtime.execution.speculations import Speculations
@@ -20,6 +26,7 @@ from kinst.runtime.providers.provider import Probe
 from kinst.runtime.trap import Enabling, Firing, TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import arch_by_name
+from kinst.targets.c_types import NoImageTypes, Pointer
 from kinst.targets.errors import MachineError
 
 SPAN = Span("", 1, 1, 1, "")
@@ -227,3 +234,41 @@ def update(
 
 COUNT = program.Aggregation(1, "_", program.AggregatingFunction.COUNT, ())
 ZERO = number(0, INT)
+
+
+class AnyProbe:
+    """Every description matches one probe with two arguments."""
+
+    def match(self, description: str) -> MatchedProbes:
+        return MatchedProbes(description, 1, (LONG, Pointer(CHAR)))
+
+
+class Script:
+    """Programs as text, read by the real front end; all clauses fire one after the other."""
+
+    def __init__(self, *texts: str, options: Mapping[str, int] | None = None) -> None:
+        self.bench = Bench(options)
+        settings = Options()
+        for name, value in self.bench.environment.options.items():
+            if (options or {}).get(name) is not None:
+                settings.set(name, str(value))
+        checker = Checker(CheckContext(self.bench.environment.arch, NoImageTypes(), AnyProbe(), settings))
+        self.clauses: list[program.Clause] = []
+        for content in texts:
+            unit = expand(parse(content, is_type=checker.is_type, macros=Macros(())), adds_error_clause=False)
+            self.clauses += checker.check(unit).clauses
+        state, environment = self.bench.state, self.bench.environment
+        self.compiled = [
+            compile_clause(clause, number, state, environment) for number, clause in enumerate(self.clauses)
+        ]
+
+    def fire(self) -> list[Any]:
+        """The values that one firing recorded, a tuple a record."""
+        self.bench.state.begin()
+        for compiled in self.compiled:
+            compiled(self.bench.firing)
+        return [record[4] for record in self.bench.records()]
+
+    @property
+    def faults(self) -> list[tuple[int, int, FaultKind]]:
+        return [(clause, action, fault.kind) for clause, action, fault in self.bench.environment.faults]
