@@ -1,9 +1,9 @@
 """The subroutines that D programs call, by name: arguments as `kinst.runtime.dlang.program` says values are, in; the
 result out. Arguments are of the parameters' types already; those that a call leaves out are left out here.
 
-Strings are values, so NULL, as strchr(), strtok() and the like return it, is the empty string. Subroutines that ask a
-kernel's own structures (locks, STREAMS messages, devices) have nothing to ask on a bare machine: an ILLOP fault says
-so.
+Strings are values, so NULL, as strchr(), strtok() and the like return it, is the empty string. Where a program writes
+NULL for a text, the number 0 comes: BADADDR, but strtok() goes on with it. Subroutines that ask a kernel's own
+structures (locks, STREAMS messages, devices) have nothing to ask on a bare machine: an ILLOP fault says so.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,6 +19,7 @@ Subroutine = Callable[..., int | bytes]
 _WORD: Final = (1 << 64) - 1
 _CHUNK: Final = 1 << 16  # bytes copied at once: a size of 2**60 ends where memory does, not with ours
 _LONGEST_MEMSTR: Final = 4096
+_OF_TWO: Final = frozenset({"index", "json", "rindex", "strjoin", "strstr"})  # which take two texts
 _UNKNOWN: Final = (
     "ddi_pathname", "msgsize", "msgdsize", "mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin",
     "rw_read_held", "rw_write_held", "rw_iswriter", "sx_shared_held", "sx_exclusive_held", "sx_isexclusive",
@@ -70,7 +71,7 @@ def table(
     """All subroutines but speculation(). `strings` is the option strsize."""
     state = context or Context()
     return {
-        **_on_numbers(state),
+        **_on_numbers(strings, state),
         **_on_text(strings, state),
         **_on_memory(environment.memory, scratch, strings),
         **_on_addresses(environment.memory),
@@ -78,11 +79,12 @@ def table(
     }
 
 
-def _on_numbers(state: Context) -> dict[str, Subroutine]:
+def _on_numbers(strings: int, state: Context) -> dict[str, Subroutine]:
     subroutines: dict[str, Subroutine] = {
         "getf": lambda _: 0,  # no process, no open files
         "getmajor": lambda device: device >> 32 & 0xFFFF_FFFF,
         "getminor": lambda device: device & 0xFFFF_FFFF,
+        "lltostr": lambda value, base=10: text.lltostr(value, base)[: strings - 1],
         "progenyof": lambda process: int(process == 0),  # all descend from process 0
         "rand": state.rand,
     }
@@ -98,25 +100,47 @@ def _swap(size: int) -> Subroutine:
 
 def _on_text(strings: int, state: Context) -> dict[str, Subroutine]:
     longest = strings - 1
-    return {
+    subroutines: dict[str, Subroutine] = {
         "basename": lambda path: text.basename(path)[:longest],
         "cleanpath": lambda path: text.cleanpath(path, strings),
         "dirname": lambda path: text.dirname(path)[:longest],
         "index": text.index,
         "json": lambda value, path: json_path.select(value, path)[:longest],
-        "lltostr": lambda value, base=10: text.lltostr(value, base)[:longest],
         "rindex": text.rindex,
         "strchr": text.strchr,
         "strjoin": lambda first, second: text.strjoin(first, second, strings),
         "strlen": lambda value: min(len(value), strings),
         "strrchr": text.strrchr,
         "strstr": text.strstr,
-        "strtok": lambda value, delimiters: state.tokens.next(value, delimiters)[:longest],
         "strtoll": text.strtoll,
         "substr": lambda value, start, length=None: text.substr(value, start, length, strings)[:longest],
         "tolower": lambda value: value[:longest].lower(),
         "toupper": lambda value: value[:longest].upper(),
     }
+
+    def strtok(value: bytes | int, delimiters: bytes | int) -> bytes:
+        return state.tokens.next(value, _text(delimiters))[:longest]
+
+    return {
+        "strtok": strtok,
+        **{name: _of_one(subroutine) for name, subroutine in subroutines.items() if name not in _OF_TWO},
+        **{name: _of_two(subroutine) for name, subroutine in subroutines.items() if name in _OF_TWO},
+    }
+
+
+def _text(value: bytes | int) -> bytes:
+    """A text is read where it is: NULL is nowhere."""
+    if isinstance(value, int):
+        raise Fault(FaultKind.BADADDR, value)
+    return value
+
+
+def _of_one(subroutine: Subroutine) -> Subroutine:
+    return lambda value, *rest: subroutine(_text(value), *rest)
+
+
+def _of_two(subroutine: Subroutine) -> Subroutine:
+    return lambda first, second, *rest: subroutine(_text(first), _text(second), *rest)
 
 
 def _on_memory(memory: Memory, scratch: Scratch, strings: int) -> dict[str, Subroutine]:
