@@ -187,6 +187,11 @@ class SiteTable:
     def _enablings(self, record: np.void, index: int) -> list[Enabling]:
         """What happens at a site for one of its probes: what the probe does, and what providers want there."""
         row = int(self.manifest.enablings["probe"][index])
+        actions = [(0, called) for called in self._planted.get(row, ())]
+        if self._action_of[row]:
+            actions.insert(0, ((self.first_identifier or 0) + row, self._actions[self._action_of[row]]))
+        if not actions:
+            return []
         probe = self.manifest.probes[row]
         function = self.manifest.functions[probe["function"]]
         start, size = int(function["address"]), int(function["size"])
@@ -194,9 +199,6 @@ class SiteTable:
         is_conditional = probe["kind"] == ProbeKind.FBT_RETURN and record["flow"] in _CONDITIONAL
         leaving = (start + bias, start + size + bias) if is_conditional else None
         argument = self.arguments[int(probe["kind"])](row, address)
-        actions = [(0, called) for called in self._planted.get(row, ())]
-        if self._action_of[row]:
-            actions.insert(0, ((self.first_identifier or 0) + row, self._actions[self._action_of[row]]))
         return [Enabling(identifier, action, argument, address - start, leaving) for identifier, action in actions]
 
     def pristine(self, address: int, content: bytes) -> bytes:
