@@ -195,6 +195,7 @@ class TextOutput:
             self._stream.write(b"\n")
         for aggregation in self._totals.unprinted():
             self._stream.write(self._aggregations.single(aggregation))
+        self._stream.restore()
         self.flush()
 
 
