@@ -17,7 +17,7 @@ from kinst.runtime.dlang.conversions import is_dynamic, is_integer, is_string_li
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.program import Action, Expression
 from kinst.runtime.dlang.record_layout import action_count, record_size
-from kinst.runtime.dlang.signatures import ACTIONS
+from kinst.runtime.dlang.signatures import ACTIONS, AGGREGATING
 from kinst.runtime.dlang.type_names import describe
 from kinst.runtime.dlang.types import INT, STACK, STRING, SYMBOL, UINT64, UINTPTR, bare
 from kinst.targets.c_types import Array
@@ -40,6 +40,8 @@ def actions(node: tree.ExpressionStatement, checking: Checking) -> tuple[Action,
         raise check_aggregations.null_effect(target)
     if isinstance(expression, tree.Call) and expression.function in ACTIONS:
         return (_action(expression, checking),)
+    if isinstance(expression, tree.Call) and expression.function in AGGREGATING:
+        return (program.Evaluate(functions.call(expression, checking)),)  # which refuses it
     return (program.Evaluate(checking.expression(expression)),)
 
 
