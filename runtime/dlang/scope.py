@@ -144,7 +144,7 @@ class TypeScope:
         check_name(declarator, "declared name")
         if any(isinstance(part, tree.KeysPart) for part in declarator.parts):
             raise DError("D_DECL_DYNOBJ", f"an associative array is no type: {name}", declarator.span)
-        if self.is_variable(name) or self.is_own(name):
+        if self._is_taken(name) or self.is_own(name):
             raise DError("D_DECL_IDRED", f"identifier redeclared: {name}", declarator.span)
         target = embedded_string(self._string_size) if isinstance(kind, String) else kind
         assert not isinstance(target, String | Dynamic)
@@ -165,9 +165,13 @@ class TypeScope:
         """A new enumeration constant, or the same one when its enumeration is complete."""
         old = self._enumerators.get(name)
         is_same = old is not None and old[0].tag == kind.tag and not old[0].enumerators
-        if (old is not None and not is_same) or self.is_own(name) or (old is None and self.is_variable(name)):
+        if (old is not None and not is_same) or self.is_own(name) or (old is None and self._is_taken(name)):
             raise DError("D_DECL_IDRED", f"identifier redeclared: {name}", span)
         self._enumerators[name] = kind, value
+
+    def _is_taken(self, name: str) -> bool:
+        """Whether a word is D's or the program's already; the image's constants may be hidden."""
+        return self.is_variable(name) and self._image.enumerator(name) is None
 
     def measure(self, kind: CType) -> tuple[int, int]:
         """How deep and how large a type is."""

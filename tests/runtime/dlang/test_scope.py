@@ -184,6 +184,14 @@ def test_names_of_variables_are_taken() -> None:
     assert failure("enum { count };", variables=("count",)) == "D_DECL_IDRED"
 
 
+def test_constants_of_the_image_may_be_hidden() -> None:
+    """Though the checker knows them as names that mean something."""
+    image = Image(enumerators={"A": (EnumType("e", types.UINT, (("A", 5),)), 5)})
+    scope = Program("enum { A };", image, variables=("A",)).scope
+
+    assert scope.enumerator("A") == (EnumType("", types.INT, (("A", 0),)), 0)
+
+
 def test_a_struct_and_a_union_may_share_a_tag_name() -> None:
     program = Program("struct s { int x; }; union s { char c; }; struct s x; union s y;")
 
