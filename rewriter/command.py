@@ -32,6 +32,8 @@ def reported(command: str) -> Iterator[None]:
 
 
 def _fail(command: str, message: str, code: int) -> None:
+    """Each line is an error of its own, but those that begin with a blank belong to the one before."""
     for line in message.splitlines():
-        sys.stderr.write(f"{command}: {line}\n")
+        sys.stderr.write(line if line[:1] in (" ", "\t") else f"{command}: {line}")
+        sys.stderr.write("\n")
     sys.exit(code)

@@ -34,6 +34,7 @@ class AddressSpace:
         self._overlay: dict[int, int] = {}  # virtual page -> physical page
         self._aliases: Sequence[tuple[int, int, int]] = ()
         self._written: set[int] = set()
+        self._is_observing = self._would_mark = False
         self.device_pages: set[int] = set()
         self.has_only_aliases = False  # `--call`: the guest has no MMU and nothing else
         self.nothing_there: NothingThere = lambda _address, _access: None
@@ -87,7 +88,10 @@ class AddressSpace:
         return self._memory.load(physical, 8)
 
     def _store_entry(self, physical: int, value: int) -> None:
-        self._memory.store(physical, 8, value)
+        if self._is_observing:
+            self._would_mark = True
+        else:
+            self._memory.store(physical, 8, value)
 
     def _grant(self, address: int, translation: Translation, access: Access) -> tuple[int, int] | None:
         """Unicorn 2.1.4 sends stores to pages with execute permission down a slow path that notices changed code. So a
@@ -125,6 +129,28 @@ class AddressSpace:
         if physical is None:
             raise self.exact_fault(address, Access.READ)
         return self._load(physical, size)
+
+    def observe(self, address: int) -> int | None:
+        """The physical address that a read finds, for those who only look: no accessed bit is set in the guest's
+        tables; None where nothing is mapped."""
+        self._is_observing = True
+        try:
+            physical = self._to_read(address)
+        finally:
+            self._is_observing = False
+        if self._would_mark:  # the guest's own first access must find no translation, so that it sets the bit
+            self._would_mark = False
+            self._engine.flush_tlb()
+        if physical is None:
+            self.fault = None
+        return physical
+
+    def observe_write(self, address: int) -> int | None:
+        """The physical address for a store that a clause makes; None where the guest could not write either."""
+        physical = self._to_write(address)
+        if physical is None:
+            self.fault = None
+        return physical
 
     def store(self, address: int, size: int, value: int) -> None:
         """Write virtual memory as the running CPU would."""

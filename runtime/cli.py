@@ -3,29 +3,103 @@
 import re
 import sys
 from contextlib import ExitStack
+from importlib.metadata import version
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import click
 
 from kinst.rewriter.command import reported
-from kinst.runtime.consumer.text import TextConsumer
-from kinst.runtime.session import Session, Wanted
+from kinst.runtime.dlang.options import OptionError, Options
+from kinst.runtime.listing import table
+from kinst.runtime.programs import Origin, ProgramText, read_script
+from kinst.runtime.session import Wanted
 from kinst.runtime.system import ClockKind, Configuration
+from kinst.runtime.tracing import Request, Streams, TracedRun, everything, sugared
 from kinst.targets.errors import UsageError
 
+_NAME: Final = "kinst-run"
+_D_VERSION: Final = "1.13"  # of the classic language: if and else came with it
 _SIZES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_FILE = click.Path(path_type=Path, dir_okay=False)
+_UNITS: Final = {
+    "": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "m": 60.0, "min": 60.0,
+    "h": 3600.0,
+}  # fmt: skip
+_FILE: Final = click.Path(path_type=Path, dir_okay=False)
+_PROGRAMS: Final = {
+    Origin.SCRIPT: ("FILE", "Run the D program in FILE; - is standard input."),
+    Origin.NAME: ("PROBE", "Enable probes by name, or run a D program: 'fbt::f:entry /arg0/ { trace(arg0); }'."),
+    Origin.FUNCTION: ("FUNC", "Enable probes of functions: [[provider:]module:]function, with or without a clause."),
+    Origin.MODULE: ("MOD", "Enable probes of modules: [provider:]module."),
+    Origin.PROVIDER: ("PROV", "Enable all probes of a provider."),
+    Origin.IDENTIFIER: ("ID", "Enable the probe with this identifier, as -l shows it."),
+}
+_SWITCHES: Final = {  # option of the command line: option of D, what it does
+    "-q": ("quiet", "Print only what the program prints."),
+    "-w": ("destructive", "Permit actions that change the guest or the host: copyout, system, chill, ..."),
+    "-Z": ("zdefs", "Permit descriptions that match no probe."),
+    "-F": ("flowindent", "Indent by function entry and return."),
+    "-C": ("cpp", "Run cpp over the programs first."),
+    "-H": ("cpphdrs", "Let cpp print the names of the files it includes."),
+}
+_VALUES: Final = {
+    "-b": ("bufsize", "SIZE", "Size of the trace buffer of each CPU."),
+    "-X": ("stdc", "MODE", "Which ANSI C the D compiler keeps to: a, c, s or t."),
+    "-L": ("libdir", "DIR", "Another directory of D libraries."),
+}
+_DEFINITIONS: Final = {
+    "-D": ("define", "NAME[=VALUE]", "Define a macro for cpp."),
+    "-U": ("undef", "NAME", "Undefine a macro for cpp."),
+    "-I": ("incdir", "DIR", "Search DIR for included files."),
+}
 
 
-@click.command(name="kinst-run", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("image", type=click.Path(path_type=Path))
+class _Ordered(click.Command):
+    """Remembers in which order options stood: clauses of a probe run in the order of the programs that have them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args:
+            raise click.UsageError("no image and no program: give an IMAGE, or a program with -n or -s", ctx)
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        ctx.meta[_NAME] = [parameter.name for parameter in order]
+        return super().parse_args(ctx, args)
+
+
+def _parameter(origin: Origin) -> str:
+    return f"program_{origin.value}"
+
+
+def _dtrace_options(command: Any) -> Any:  # what click decorates
+    """The options that dtrace(1) has with one letter and that need no code of their own."""
+    for switch, (name, text) in reversed(_SWITCHES.items()):
+        command = click.option(switch, f"d_{name}", is_flag=True, help=text)(command)
+    for options, many in ((_VALUES, False), (_DEFINITIONS, True)):
+        for flag, (name, metavar, text) in reversed(options.items()):
+            command = click.option(flag, f"d_{name}", metavar=metavar, multiple=many, help=text)(command)
+    command = click.option(
+        "-x", "d_x", metavar="OPT[=VAL]", multiple=True, help="Set an option of D, e.g. -x strsize=1k."
+    )(command)
+    for origin, (metavar, text) in reversed(_PROGRAMS.items()):
+        flag = f"-{origin.value}"
+        command = click.option(flag, _parameter(origin), metavar=metavar, multiple=True, help=text)(command)
+    return command
+
+
+@click.command(name=_NAME, cls=_Ordered, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("words", metavar="[IMAGE] [ARG]...", nargs=-1)
+@_dtrace_options
+@click.option("-l", "is_list", is_flag=True, help="List probes instead of enabling them; with -v also their arguments.")
+@click.option("-e", "is_check", is_flag=True, help="Compile the programs, match their probes, and exit.")
 @click.option(
-    "-n",
-    "descriptions",
-    metavar="DESC",
-    multiple=True,
-    help="Enable probes; an image without them is patched in memory.",
+    "-d", "is_dump", is_flag=True, help="Print the programs as they are after if, else and inline probes are expanded."
+)
+@click.option("-v", "is_verbose", is_flag=True, help="Report the stability and arguments of the programs' probes.")
+@click.option("-V", "is_version", is_flag=True, help="Print the versions of the tool and of D.")
+@click.option(
+    "-o", "output", type=_FILE, metavar="FILE", help="Append the output to FILE instead of writing it to stdout."
+)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
 )
 @click.option("--machine", metavar="NAME", help="Machine to run on; default: the one of the image's architecture.")
 @click.option(
@@ -38,76 +112,117 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     type=click.Choice([kind.value for kind in ClockKind]),
     default="host",
     show_default=True,
-    help="Time of the machine: the host's, or the number of executed instructions.",
+    help="Time of the machine: the host's, or the number of executed instructions, the same in every run.",
 )
 @click.option("--append", metavar="TEXT", help="Command line for the kernel; default: the machine's own.")
 @click.option("--timeout", metavar="T", help="End after so much of the machine's time, e.g. 10, 500ms, 2m.")
 @click.option("--until", metavar="REGEX", help="End after a line of the console that matches.")
 @click.option("--console", type=_FILE, metavar="FILE", help="Write the guest's console there instead of to stdout.")
-@click.option(
-    "-o", "output", type=_FILE, metavar="FILE", help="Append the output to FILE instead of writing it to stdout."
-)
-@click.option("-q", "quiet", is_flag=True, help="No header, no descriptions, no default lines.")
-def run(
-    image: Path,
-    descriptions: tuple[str, ...],
-    machine: str | None,
-    call: str | None,
-    cpus: int,
-    memory: str | None,
-    clock: str,
-    append: str | None,
-    timeout: str | None,
-    until: str | None,
-    console: Path | None,
-    output: Path | None,
-    quiet: bool,  # noqa: FBT001 - click passes options by name
-) -> None:
-    """Run a kernel or firmware image under emulation; print a line for every probe that fires.
+@click.pass_context
+def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  # one for each option
+    """Run a kernel or firmware image under emulation, and D programs when its probes fire.
 
-    A patched image fires the probes it was patched with, or those that -n names.
+    IMAGE may be patched already or not; what the programs need is patched in memory. Without a program a patched image
+    fires the probes it was patched with. Programs that need no image run without one:
+
+        kinst-run -n 'BEGIN { trace("hello"); exit(0); }'
+
+    The ARGs behind IMAGE are $1, $2, ... in the programs.
     """
-    with reported("kinst-run"):
-        wanted = Wanted(
-            image=image,
-            machine=machine,
-            configuration=Configuration(cpus, _size(memory), ClockKind(clock), append),
-            descriptions=tuple(_description(text) for text in descriptions),
-            timeout=_seconds(timeout),
-            until=until,
-            call=call,
-        )
-        _run(wanted, console, output, quiet=quiet)
+    with reported(_NAME):
+        if given["is_version"]:
+            click.echo(f"{_NAME} {version('kinst-rewrite')}, D {_D_VERSION}")
+            return
+        options = _options(given)
+        programs = _programs(ctx.meta[_NAME], given)
+        image, arguments = _image_and_arguments(words, programs)
+        wanted = None if image is None else _wanted(image, given)
+        request = Request(wanted, ClockKind(given["clock"]), tuple(programs), arguments, options)
+        _run(request, given)
 
 
-def _run(wanted: Wanted, console: Path | None, output: Path | None, *, quiet: bool) -> None:
-    session = Session(wanted)
+def _run(request: Request, given: dict[str, Any]) -> None:
+    if given["is_list"] and not request.programs:
+        request = everything(request)
+    traced = TracedRun(request, records_time=given["form"] == "json")
+    if given["is_dump"]:
+        click.echo(sugared(traced), nl=False)
+    if given["is_list"]:
+        rows = table(traced.surroundings.providers, traced.listed(), is_verbose=given["is_verbose"])
+        sys.stdout.writelines(rows)
+        return
+    is_quiet = request.options.is_on("quiet")
+    for program, count in traced.enable():
+        if not is_quiet:
+            click.echo(f"{_NAME}: {program.title} matched {count} probe{'' if count == 1 else 's'}", err=True)
+    if not given["is_check"]:
+        _trace(traced, given)
+
+
+def _trace(traced: TracedRun, given: dict[str, Any]) -> None:
     with ExitStack() as files:
-        out: BinaryIO = sys.stdout.buffer if output is None else files.enter_context(output.open("ab"))
-        to: BinaryIO | None = None if console is None else files.enter_context(console.open("wb"))
-        if output is not None and to is None:
-            to = sys.stdout.buffer  # -o takes the output, not the guest's console
-        consumer = TextConsumer(out, to, session.providers.probe)
-        for matched in session.enable(consumer.ignored if quiet else consumer.fired):
-            if not quiet:
-                plural = "" if matched.count == 1 else "s"
-                click.echo(
-                    f"kinst-run: description '{matched.description}' matched {matched.count} probe{plural}", err=True
-                )
-        session.run(consumer, with_header=not quiet)
-        if session.result is not None:
-            out.write(f"{wanted.call} = {session.result:#x}\n".encode())
-    if session.system.exit_code:
-        sys.exit(session.system.exit_code)
+        output: BinaryIO = sys.stdout.buffer
+        console: BinaryIO | None = None
+        if given["output"] is not None:
+            output, console = files.enter_context(given["output"].open("ab")), sys.stdout.buffer
+        if given["console"] is not None:
+            console = files.enter_context(given["console"].open("wb"))
+        status = traced.run(Streams(output, sys.stderr, console, is_json=given["form"] == "json"))
+    if status:
+        sys.exit(status)
 
 
-def _description(text: str) -> str:
-    """A probe description; D programs are not here yet."""
-    if re.search(r"[{/;]", text):
-        raise UsageError(
-            f"-n {text}: clauses and predicates of D programs are not supported yet, only probe descriptions"
-        )
-    return text.strip()
+def _options(given: dict[str, Any]) -> Options:
+    options = Options()
+    for name, _ in _SWITCHES.values():
+        if given[f"d_{name}"]:
+            _set(options, name, None)
+    for name, _, _ in (*_VALUES.values(), *_DEFINITIONS.values()):
+        value = given[f"d_{name}"]
+        for one in value if isinstance(value, tuple) else () if value is None else (value,):
+            _set(options, name, one)
+    for text in given["d_x"]:
+        name, separator, value = text.partition("=")
+        _set(options, name, value if separator else None)
+    return options
+
+
+def _set(options: Options, name: str, value: str | None) -> None:
+    try:
+        options.set(name, value)
+    except OptionError as error:
+        raise UsageError(f"failed to set -x {name}: {error.why}") from error
+
+
+def _programs(order: list[str], given: dict[str, Any]) -> list[ProgramText]:
+    """Programs in the order of the command line."""
+    left = {_parameter(origin): (origin, list(given[_parameter(origin)])) for origin in _PROGRAMS}
+    programs = []
+    for origin, texts in (left[name] for name in order if name in left):
+        text = texts.pop(0)
+        programs.append(read_script(text) if origin is Origin.SCRIPT else ProgramText(origin, text, text))
+    return programs
+
+
+def _image_and_arguments(words: tuple[str, ...], programs: list[ProgramText]) -> tuple[Path | None, tuple[str, ...]]:
+    """The first word is the image, `-` for none; where there is a program, a word that is no file is its argument."""
+    if not words or words[0] == "-":
+        return None, words[1:]
+    path = Path(words[0])
+    if path.exists() or not programs:
+        return path, words[1:]
+    return None, words
+
+
+def _wanted(image: Path, given: dict[str, Any]) -> Wanted:
+    return Wanted(
+        image=image,
+        machine=given["machine"],
+        configuration=Configuration(given["cpus"], _size(given["memory"]), ClockKind(given["clock"]), given["append"]),
+        timeout=_seconds(given["timeout"]),
+        until=given["until"],
+        call=given["call"],
+    )
 
 
 def _size(text: str | None) -> int | None:
@@ -117,20 +232,6 @@ def _size(text: str | None) -> int | None:
     if found is None:
         raise UsageError(f"--memory {text}: a number with k, m or g behind it")
     return int(found[1], 0) * _SIZES[found[2].lower()]
-
-
-_UNITS: Final = {
-    "": 1.0,
-    "s": 1.0,
-    "sec": 1.0,
-    "ms": 1e-3,
-    "msec": 1e-3,
-    "us": 1e-6,
-    "usec": 1e-6,
-    "m": 60.0,
-    "min": 60.0,
-    "h": 3600.0,
-}
 
 
 def _seconds(text: str | None) -> float | None:

@@ -1,6 +1,6 @@
 """What tracing needs of the machine that runs: a guest's, or none at all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from kinst.runtime.devices.device import Timed
@@ -39,6 +39,10 @@ class Host(Protocol):
         """What a probe sees that fires on `cpu` between two instructions; valid until the next is asked for."""
         ...
 
+    def is_user(self, firing: Firing) -> bool:
+        """Whether that CPU is in user mode."""
+        ...
+
     def finish(self, end: End) -> None:
         """End the run."""
         ...
@@ -71,6 +75,7 @@ class GuestHost:
     def __init__(self, system: System) -> None:
         self._system = system
         self.arch = system.arch
+        self.user_mode: Callable[[Firing], bool] = lambda _firing: False  # who knows the guest's modes sets it
 
     def now(self) -> int:
         """Time since the machine was switched on, from a base."""
@@ -92,13 +97,13 @@ class GuestHost:
         firing.site = firing.regs[self.arch.pc]
         return firing
 
+    def is_user(self, firing: Firing) -> bool:
+        """See `Host`."""
+        return self.user_mode(firing)
+
     def finish(self, end: End) -> None:
         """See `Host`."""
         self._system.finish(end)
-
-    def load(self, address: int, size: int) -> int:
-        """A word of the guest's virtual memory; raises PageFault."""
-        return self._system.space.load(address, size)
 
 
 class NoGuest:
@@ -124,6 +129,10 @@ class NoGuest:
     def firing(self, cpu: int, thread: int) -> Firing:
         """All registers are zero."""
         return blank_firing(self._frame, cpu, thread)
+
+    def is_user(self, firing: Firing) -> bool:
+        """There are no modes."""
+        return False
 
     def finish(self, end: End) -> None:
         """See `Host`."""

@@ -19,12 +19,14 @@ from kinst.runtime.loader import load_image
 from kinst.runtime.providers import dtrace
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.fbt import fbt_provider
+from kinst.runtime.providers.host import GuestMemory, ImageHost
 from kinst.runtime.providers.kinst import kinst_provider
 from kinst.runtime.providers.provider import Providers, installed_providers
 from kinst.runtime.relocated import RelocatedCopies
 from kinst.runtime.sites import Patched, SiteTable, trampoline_code
 from kinst.runtime.system import Configuration, End, System
 from kinst.runtime.trap import Enabling, Firing
+from kinst.targets.c_types import ImageTypes, NoImageTypes
 from kinst.targets.errors import ProbeError, UsageError
 from kinst.targets.image import Image, open_image
 from kinst.targets.machines.registry import default_machine, machine_facts
@@ -83,12 +85,21 @@ class Matched:
 class Session:
     """One run."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        """Make the machine and load the image; nothing runs yet. Raises KinstError."""
+    def __init__(self, wanted: Wanted, opened: Opened | None = None, types: ImageTypes | None = None) -> None:
+        """Make the machine and load the image; nothing runs yet. Raises KinstError.
+
+        Args:
+            wanted: what the user asks for.
+            opened: the image taken apart, for `Wanted.names`; other packages' providers get to see it too.
+            types: prototypes of functions, for args[].
+        """
         self.wanted = wanted
+        self._types: ImageTypes = NoImageTypes() if types is None else types
+        self._plugs = None if opened is None else ImageHost(opened.program.image)
+        self._plugged = installed_providers(self._plugs)
         self._until = _compiled(wanted.until)
         self.reasons: dict[str, str] = {}  # why a name of `Wanted.names` matches nothing
-        image, manifest, plan = self._open(wanted)
+        image, manifest, plan = self._open(wanted, opened)
         facts = machine_facts(wanted.machine or default_machine(image.facts.name))
         if facts.arch != image.facts.name:
             raise UsageError(f"{wanted.image}: is for {image.facts.name}, and {facts.name} is not")
@@ -99,14 +110,12 @@ class Session:
             self.loaded = load_image(image, facts, self.system.memory, skip=skip)
         else:
             self.loaded = load_for_call(image, self.system, skip=skip)
-        self._dtrace = DtraceProvider()
-        self.providers = Providers([self._dtrace])
+        self.dtrace = DtraceProvider()
+        self.providers = Providers([self.dtrace])
         self._sites: SiteTable | None = None
         if manifest is not None:
             trampolines = trampoline_code(self.loaded, manifest) if plan is None else plan.trampolines.tobytes()
             self._add_sites(Patched(manifest, self.loaded, trampolines))
-        for provider in installed_providers():
-            self.providers.register(provider)
         self.result: int | None = None  # of `--call`
         self._descriptions = wanted.descriptions or (manifest.options if manifest is not None else ())
 
@@ -115,7 +124,7 @@ class Session:
         sites = SiteTable(patched, system.arch, emulator(system.arch), system.exceptions)
         self._sites = sites
         self.providers.register(kinst_provider(sites))
-        self.providers.register(fbt_provider(sites, system.arch))
+        self.providers.register(fbt_provider(sites, system.arch, self._types.function))
         sites.map_trampolines(system.space, system.trap, system.engine)
         system.pristine = sites.pristine
         copies = RelocatedCopies(sites, self.loaded, system.trap, system.arch, system.exceptions, system.space.fetch)
@@ -189,13 +198,22 @@ class Session:
         enabling = Enabling(identifier, lambda _firing: None, lambda _firing, _index: 0, 0)
         firing = Firing(frame, enabling)
         firing.cpu = self.system.current.number
-        self._dtrace.fire(identifier, firing)
+        self.dtrace.fire(identifier, firing)
 
-    def _open(self, wanted: Wanted) -> tuple[Image, Manifest | None, Plan | None]:
+    def plug_in(self, memory: GuestMemory) -> None:
+        """Register other packages' providers; `memory` is the guest's."""
+        if self._plugs is not None and self._plugged:
+            if self._sites is not None:
+                self._plugs.attach(self._sites, memory, self.loaded.bias)
+            for provider in self._plugged:
+                self.providers.register(provider)
+
+    def _open(self, wanted: Wanted, opened: Opened | None) -> tuple[Image, Manifest | None, Plan | None]:
         """The image to load; the manifest; and the plan, if the image is patched in memory."""
-        if not wanted.names:
+        if wanted.names is None or opened is None:
             return _open_for_descriptions(wanted)
-        plan = self._planned(open_source(Source(wanted.image)), wanted.names)
+        planted = () if self._plugs is None else self._plugs.names
+        plan = self._planned(opened, (*wanted.names, *planted))
         if plan is not None:
             return plan.image, plan.manifest, plan
         image = open_image(wanted.image)
@@ -203,6 +221,8 @@ class Session:
 
     def _planned(self, opened: Opened, names: Sequence[ProbeName]) -> Plan | None:
         """Plan what can be patched for a program; None if that is nothing."""
+        if not names:
+            return None
         resolution = resolve(opened.program, names)
         for outcome in resolution.outcomes:
             if outcome.error is not None:

@@ -169,6 +169,11 @@ class Options:
         self.changed: Callable[[str], None] = lambda _name: None
         self.definitions: list[tuple[str, str]] = []  # -D, -U, -I of the preprocessor, in their order
 
+    @staticmethod
+    def names() -> tuple[str, ...]:
+        """All options there are."""
+        return tuple(_TABLE)
+
     def set(self, name: str, value: str | None) -> None:
         """Set an option before the run. Raises DError D_PRAGMA_OPTSET."""
         self._set(name, value, (When.COMPILE, When.RUN, When.ALWAYS))

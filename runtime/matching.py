@@ -1,0 +1,109 @@
+"""Probe descriptions of a program -> probes of the session's providers, for the checker and for enabling."""
+
+import difflib
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.runtime.dlang.context import MatchedProbes
+from kinst.runtime.dlang.errors import DError
+from kinst.runtime.dlang.options import Options
+from kinst.runtime.providers.provider import Providers
+from kinst.targets.c_types import CType
+from kinst.targets.errors import ProbeNameError
+from kinst.targets.probe import ProbeName, matcher, parse_probe_name
+
+_MOST_TYPED = 256  # probes of one description whose argument types are compared; more are taken to differ
+
+
+class Matching:
+    """See `kinst.runtime.dlang.context.ProbeLookup`."""
+
+    def __init__(
+        self,
+        providers: Providers,
+        options: Options,
+        reasons: Mapping[str, str],
+        resolve: Callable[[str | CType], CType | None],
+    ) -> None:
+        """`reasons`: why a description patches nothing, by its four fields; `resolve` finds a C type by its text."""
+        self._providers = providers
+        self._options = options
+        self._reasons = reasons
+        self._resolve = resolve
+        self._found: dict[str, tuple[str, NDArray[np.intp]]] = {}
+
+    def match(self, description: str) -> MatchedProbes:
+        """What a description stands for. Raises DError."""
+        fields, identifiers = self.probes(description)
+        if not len(identifiers) and not self._options.is_on("zdefs"):
+            raise DError("D_PDESC_ZERO", self._nothing(description, fields))
+        arguments, is_mixed = self._arguments(identifiers)
+        return MatchedProbes(fields, len(identifiers), arguments, is_mixed)
+
+    def probes(self, description: str) -> tuple[str, NDArray[np.intp]]:
+        """The description with all four fields, and identifiers of its probes."""
+        found = self._found.get(description)
+        if found is None:
+            found = self._found[description] = self._look_up(description)
+        return found
+
+    def pattern(self, description: str) -> ProbeName | None:
+        """What new probes are compared with; None for an identifier."""
+        return None if description.isdigit() else self._parsed(description)
+
+    def _look_up(self, description: str) -> tuple[str, NDArray[np.intp]]:
+        if description.isdigit():
+            probe = self._providers.probe(int(description))
+            if probe is None:
+                raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": Unknown probe identifier')
+            return str(probe), np.array([int(description)], np.intp)
+        name = self._parsed(description)
+        if name is None:
+            return _four_fields(description), np.zeros(0, np.intp)
+        return str(name), self._providers.match(name)
+
+    def _parsed(self, description: str) -> ProbeName | None:
+        """None where the provider is unknown, which is no error of its own."""
+        if description.count(":") > 3:
+            why = "Overspecified probe description"
+            raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": {why}')
+        provider = _four_fields(description).split(":")[0]
+        try:
+            return parse_probe_name(description, providers={*self._providers.names, provider})
+        except ProbeNameError as error:
+            why = str(error).removeprefix(f"{description}: ")
+            raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": {why}') from error
+
+    def _nothing(self, description: str, fields: str) -> str:
+        provider = fields.split(":")[0]
+        reason = self._reasons.get(fields, "")
+        if not reason and not any(matcher(provider)(name) for name in self._providers.names):
+            near = difflib.get_close_matches(provider, self._providers.names, 1)
+            known = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(self._providers.names))}"
+            reason = f"no provider '{provider}': {known}"
+        return f"probe description {fields or description} does not match any probes{reason and ': '}{reason}"
+
+    def _arguments(self, identifiers: NDArray[np.intp]) -> tuple[tuple[CType, ...] | None, bool]:
+        """The argument types that all these probes have."""
+        if not len(identifiers) or len(identifiers) > _MOST_TYPED:
+            return None, len(identifiers) > 1
+        first = self._providers.argument_types(int(identifiers[0]))
+        for identifier in identifiers[1:].tolist():
+            if self._providers.argument_types(identifier) != first:
+                return None, True
+        if first is None:
+            return None, False
+        types = []
+        for text in first:
+            found = self._resolve(text)
+            if found is None:
+                break  # what stands behind a type nobody knows has a place, but no type either
+            types.append(found)
+        return tuple(types), False
+
+
+def _four_fields(description: str) -> str:
+    """Missing fields are empty, on the left."""
+    return ":" * max(0, 3 - description.count(":")) + description

@@ -1,0 +1,189 @@
+"""Program texts of the command line -> parsed units; and the probe descriptions in them, which say what to patch."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from kinst.runtime.dlang import diagnostics, parser, preprocess, sugar, tree
+from kinst.runtime.dlang.errors import DError
+from kinst.runtime.dlang.macros import Macros, check_used
+from kinst.runtime.dlang.options import Options
+from kinst.targets.errors import KinstError, ProbeNameError
+from kinst.targets.probe import ProbeName, parse_probe_name
+
+_FIRST_CLAUSE: Final = re.compile(r"[{/;]")
+# The lexer needs these before it reads the rest; libdtrace's lexer carries out pragmas as it meets them.
+_EARLY_OPTIONS: Final = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+option[ \t]+(defaultargs|empty)\b", re.MULTILINE)
+
+
+class Origin(Enum):
+    """The option that a program came with: its letter, and what its description is short of a probe's four fields."""
+
+    SCRIPT = "s"
+    NAME = "n"
+    FUNCTION = "f"
+    MODULE = "m"
+    PROVIDER = "P"
+    IDENTIFIER = "i"
+
+    @property
+    def missing_fields(self) -> str:
+        """Colons that make the last field of the description what the option says it is."""
+        return {Origin.FUNCTION: ":", Origin.MODULE: "::", Origin.PROVIDER: ":::"}.get(self, "")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramText:
+    """One program as the user gave it: `name` is a file's, or the text itself."""
+
+    origin: Origin
+    name: str
+    text: str
+
+    @property
+    def is_script(self) -> bool:
+        """Whether it came from a file."""
+        return self.origin is Origin.SCRIPT
+
+    @property
+    def title(self) -> str:
+        """As messages name it: script 'x.d', description 'fbt::f:entry'."""
+        if self.is_script:
+            return f"script '{self.name}'"
+        return f"description '{_FIRST_CLAUSE.split(self.name)[0]}'"
+
+
+class ProgramError(KinstError):
+    """A program that does not compile, as dtrace(1) words it; the place with a caret follows."""
+
+    def __init__(self, program: ProgramText, error: DError, *, has_tags: bool) -> None:
+        what = "failed to compile script" if program.is_script else "invalid probe specifier"
+        caret = diagnostics.caret(error)
+        shown = error if program.is_script else DError(error.tag, error.message)  # the text itself is the only line
+        message = f"{what} {program.name}: {diagnostics.describe(shown, has_tags=has_tags)}"
+        super().__init__("\n".join([message, *(f"    {line}" for line in caret.splitlines())]))
+        self.tag = error.tag
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedProgram:
+    """A program and its tree, sugar expanded."""
+
+    program: ProgramText
+    unit: tree.Unit
+
+    def descriptions(self) -> Iterator[tree.ProbeDescription]:
+        """All probe descriptions, in the order of the text, each once for every clause that has it."""
+        for item in self.unit.items:
+            if isinstance(item, tree.Clause):
+                yield from item.descriptions
+
+
+def read_script(path: str) -> ProgramText:
+    """A program file; "-" is standard input."""
+    try:
+        data = Path("/dev/stdin" if path == "-" else path).read_bytes()
+    except OSError as error:
+        raise KinstError(f"failed to open {path}: {error.strerror}") from error
+    return ProgramText(Origin.SCRIPT, path, data.decode("utf-8", "surrogateescape"))
+
+
+class ProgramReader:
+    """Parses programs that share macro arguments and options."""
+
+    def __init__(self, options: Options, arguments: Sequence[str], is_type: Callable[[str], bool]) -> None:
+        """`arguments` are $1, $2, ...; `is_type` knows D's own and the image's type names."""
+        self._options = options
+        self._arguments = arguments
+        self._is_type = is_type
+        self._macros: list[Macros] = []
+
+    def read(self, program: ProgramText) -> ParsedProgram:
+        """Parse one program.
+
+        Raises:
+            ProgramError: it is wrong.
+        """
+        try:
+            return ParsedProgram(program, sugar.expand(self._parse(program)))
+        except DError as error:
+            raise self.failed(program, error) from error
+
+    def failed(self, program: ProgramText, error: DError) -> ProgramError:
+        """The error as the user reads it."""
+        return ProgramError(program, error, has_tags=self._options.is_on("errtags"))
+
+    def check_arguments(self, program: ProgramText) -> None:
+        """Every macro argument must have been used by some program, unless -x argref."""
+        if self._options.is_on("argref") or not self._arguments:
+            return
+        unused = [{number for number, _ in macros.unused()} for macros in self._macros]
+        if unused and set.intersection(*unused):
+            least = min(self._macros, key=lambda macros: len(macros.unused()))
+            try:
+                check_used(least)
+            except DError as error:
+                raise self.failed(program, error) from error
+
+    def _parse(self, program: ProgramText) -> tree.Unit:
+        options = self._options
+        for found in _EARLY_OPTIONS.finditer(program.text):
+            options.set(found[1], None)
+        text = _with_all_fields(program)
+        if options.is_on("cpp"):
+            text = preprocess.preprocess(text, file=program.name, settings=self._cpp_settings())
+        macros = Macros(
+            self._arguments,
+            script=program.name if program.is_script else "",
+            has_defaults=options.is_on("defaultargs"),
+        )
+        self._macros.append(macros)
+        return parser.parse(
+            text,
+            is_type=self._is_type,
+            macros=macros,
+            is_description=not program.is_script or options.is_on("pspec"),
+            allows_empty=options.is_on("empty"),
+        )
+
+    def _cpp_settings(self) -> preprocess.CppSettings:
+        options = self._options
+        flags = tuple(f"{flag}{value}" for flag, value in options.definitions)
+        return preprocess.CppSettings(options.text("cpppath"), flags, prints_includes=options.is_on("cpphdrs"))
+
+
+def _with_all_fields(program: ProgramText) -> str:
+    """-P, -m and -f say which field their descriptions end with: add the colons of those that follow."""
+    colons = program.origin.missing_fields
+    if not colons:
+        return program.text
+    first = re.search(r"[\s{/;]", program.text)
+    at = len(program.text) if first is None else first.start()
+    descriptions = (f"{one}{colons}" for one in program.text[:at].split(","))
+    return ",".join(descriptions) + program.text[at:]
+
+
+def site_names(descriptions: Sequence[str], providers: Sequence[str]) -> list[ProbeName]:
+    """Which probes must be patched into the image for these descriptions, each once.
+
+    kinst's probes are made when they are asked for by that provider's name only, as its ioctl does; an empty or globbed
+    provider means what the image has by itself.
+    """
+    names: dict[ProbeName, None] = {}
+    for text in descriptions:
+        if text.isdigit():
+            continue  # an identifier
+        try:
+            name = parse_probe_name(text, providers=providers)
+        except ProbeNameError:
+            continue  # the checker reports it where it stands
+        if name.provider == "kinst":
+            names[name] = None
+            continue
+        for provider in ("fbt", "sdt"):
+            if name.matches_provider(provider):
+                names[ProbeName(provider, name.module, name.function, name.name)] = None
+    return list(names)

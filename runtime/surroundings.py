@@ -1,0 +1,99 @@
+"""A guest with an image, or none -> what clauses can see besides their own program, and how to run it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.rewriter.rewriting import Opened
+from kinst.runtime.execution.environment import GuestProfile, Memory, Stacks, Symbols
+from kinst.runtime.execution.guest_memory import GuestMemory, no_guest
+from kinst.runtime.execution.no_guest import NoProfile, NoStacks, NoSymbols
+from kinst.runtime.execution.scratch import Scratch
+from kinst.runtime.execution.symbols import ImageSymbols
+from kinst.runtime.host import GuestHost, Host, NoGuest
+from kinst.runtime.providers.dtrace import DtraceProvider
+from kinst.runtime.providers.profile import ProfileProvider
+from kinst.runtime.providers.provider import Providers
+from kinst.runtime.session import Session, Wanted
+from kinst.runtime.system import ClockKind, End
+from kinst.targets.c_types import ImageTypes
+
+_SCRATCH: Final = 16 << 20  # bytes that one clause may use
+_NO_IMAGE_ARCH: Final = "amd64"  # whose types and R_ names a program without an image has
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a run stands in."""
+
+    host: Host
+    providers: Providers
+    dtrace: DtraceProvider
+    scratch: Scratch
+    memory: Memory
+    stacks: Stacks
+    symbols: Symbols
+    profile: GuestProfile
+    reasons: Mapping[str, str]  # why a description patches nothing
+    session: Session | None  # None: there is no guest
+    run: Callable[[Callable[[bytes], None]], End]  # to the end; the guest's console goes to the callable
+    arm: Callable[[], None]  # let memory have the breakpoints of what is enabled
+    on_turn: Callable[[Callable[[], None]], None]  # have a callable called now and then, between instructions
+
+
+def without_guest(clock: ClockKind) -> Surroundings:
+    """For programs that need no image."""
+    host = NoGuest(clock, _NO_IMAGE_ARCH)
+    dtrace = DtraceProvider()
+    providers = Providers([dtrace, ProfileProvider(host)])
+    scratch = Scratch(_SCRATCH)
+
+    def on_turn(callback: Callable[[], None]) -> None:
+        host.machine.after_turn = callback
+
+    return Surroundings(
+        host=host,
+        providers=providers,
+        dtrace=dtrace,
+        scratch=scratch,
+        memory=no_guest(scratch),
+        stacks=NoStacks(),
+        symbols=NoSymbols(),
+        profile=NoProfile(),
+        reasons={},
+        session=None,
+        run=lambda _console: host.machine.run(),
+        arm=lambda: None,
+        on_turn=on_turn,
+    )
+
+
+def with_guest(wanted: Wanted, opened: Opened | None, types: ImageTypes) -> Surroundings:
+    """For the image that `wanted` names; `opened` is what it holds, where programs need its names."""
+    session = Session(wanted, opened, types)
+    system, loaded = session.system, session.loaded
+    host = GuestHost(system)
+    session.providers.register(ProfileProvider(host))
+    scratch = Scratch(_SCRATCH)
+    memory = GuestMemory(scratch, system.space.observe, system.space.observe_write, system.memory)
+    session.plug_in(memory)
+    symbols = ImageSymbols(loaded.image, bias=loaded.bias)
+
+    def on_turn(callback: Callable[[], None]) -> None:
+        system.after_turn = callback
+
+    return Surroundings(
+        host=host,
+        providers=session.providers,
+        dtrace=session.dtrace,
+        scratch=scratch,
+        memory=memory,
+        stacks=NoStacks(),
+        symbols=symbols,
+        profile=NoProfile(),
+        reasons=session.reasons,
+        session=session,
+        run=session.run_machine,
+        arm=session.arm,
+        on_turn=on_turn,
+    )

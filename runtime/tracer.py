@@ -1,0 +1,232 @@
+"""Compiled clauses and a machine -> a traced run: BEGIN, the guest, timers, drains, ERROR, exit, END, the output.
+
+Implements `kinst.runtime.execution.environment.Environment`.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+from kinst.runtime.consumer.messages import Drop, DropKind
+from kinst.runtime.consumer.totals import Totals
+from kinst.runtime.dlang.compile import compile_clause
+from kinst.runtime.dlang.options import Options
+from kinst.runtime.dlang.program import Clause, Program
+from kinst.runtime.enablings import Enabled, Enablings
+from kinst.runtime.execution.aggregations import AggregationStore
+from kinst.runtime.execution.buffers import Buffers
+from kinst.runtime.execution.environment import ErrorRecord, GuestProfile, Memory, Record, Stacks, Symbols
+from kinst.runtime.execution.faults import Fault
+from kinst.runtime.execution.speculations import Speculations
+from kinst.runtime.execution.state import State
+from kinst.runtime.host import blank_firing
+from kinst.runtime.matching import Matching
+from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
+from kinst.runtime.providers.provider import Probe
+from kinst.runtime.surroundings import Surroundings
+from kinst.runtime.system import ClockKind, End
+from kinst.runtime.trap import Firing
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.errors import KinstError
+
+_SOONEST: Final = 1_000_000  # ns between two drains, however high the rate
+_VIRTUAL_EPOCH: Final = 946_684_800 * 10**9  # 2000-01-01: what the wall clock of a virtual machine starts at
+
+
+class Output(Protocol):
+    """Where output goes: `kinst.runtime.consumer`."""
+
+    def consume(self, taken: Sequence[Record | ErrorRecord | bytes]) -> None:
+        """Print records and the guest's console, in this order."""
+        ...
+
+    def drops(self, drops: Iterable[Drop]) -> None:
+        """Say what was lost."""
+        ...
+
+    def flush(self) -> None:
+        """Let the reader see it."""
+        ...
+
+    def finish(self) -> None:
+        """Print what stands at the end: aggregations."""
+        ...
+
+
+class Tracer:
+    """One traced run."""
+
+    def __init__(
+        self, surroundings: Surroundings, options: Options, clock: ClockKind, *, records_time: bool = False
+    ) -> None:
+        """Nothing is compiled yet. Options that programs set must be set already."""
+        self._host = surroundings.host
+        self._providers = surroundings.providers
+        self._dtrace = surroundings.dtrace
+        self.memory: Memory = surroundings.memory
+        self.stacks: Stacks = surroundings.stacks
+        self.symbols: Symbols = surroundings.symbols
+        self.profile: GuestProfile = surroundings.profile
+        self.arch: ArchFacts = surroundings.host.arch
+        self.now: Callable[[], int] = surroundings.host.now
+        self.wall: Callable[[], int] = time.time_ns if clock is ClockKind.HOST else self._virtual_wall
+        self.probe: Callable[[int], Probe | None] = surroundings.providers.probe
+        self.records_time = records_time
+        self.options = options
+        self.option: Callable[[str], int] = options.number
+        self.clauses: list[Clause] = []
+        self.exit_status: int | None = None
+        self._is_in_error = False
+        self._errors_in_error = 0  # faults of ERROR's own clauses
+        size = options.number("bufsize") if options.is_set("bufsize") else None
+        self.buffers = Buffers(size, options.text("bufpolicy"))
+        self.speculations = Speculations(options.number("nspec"), options.number("specsize"), self.buffers)
+        self.store = AggregationStore(options.number("aggsize") if options.is_set("aggsize") else None)
+        self.totals = Totals(options)
+        self.state = State(self, self.buffers, self.speculations, self.store, surroundings.scratch)
+        self._enablings = Enablings([], None)
+        self._next_drain = self._next_snapshot = self._next_status = 0
+        self._told: dict[DropKind, int] = dict.fromkeys(DropKind, 0)  # drops that were reported
+
+    def _virtual_wall(self) -> int:
+        return _VIRTUAL_EPOCH + self.now()
+
+    # -- before the run -----------------------------------------------------------------------------------------------
+
+    def enable(self, programs: Sequence[Program], matching: Matching) -> list[int]:
+        """Compile all clauses and enable their probes; how many enablings each program has.
+
+        Raises:
+            KinstError: destructive actions without -w.
+        """
+        if any(program.is_destructive for program in programs) and not self.options.is_on("destructive"):
+            raise KinstError("could not enable tracing: Destructive actions not allowed")
+        enabled: list[Enabled] = []
+        counts = []
+        for program in programs:
+            before = len(enabled)
+            for clause in program.clauses:
+                _, probes = matching.probes(clause.description)
+                run = compile_clause(clause, len(self.clauses), self.state, self)
+                self.clauses.append(clause)
+                enabled.append(Enabled(run, probes, matching.pattern(clause.description)))
+            counts.append(sum(len(one.probes) for one in enabled[before:]))
+        self._enablings = Enablings(enabled, self.state.begin if self.state.remembers_firings else None)
+        self._enablings.enable(self._providers)
+        return counts
+
+    # -- Environment --------------------------------------------------------------------------------------------------
+
+    def exit(self, status: int) -> None:
+        """exit(): tracing is over but for END."""
+        self.exit_status = status
+        self.state.is_tracing = False
+        self._host.finish(End.EXIT)
+
+    def epid(self, clause: int, probe: int) -> int:
+        """See `Environment`."""
+        return self._enablings.epid(clause, probe)
+
+    def fault(self, firing: Firing, clause: int, action: int, fault: Fault) -> None:
+        """See `Environment`."""
+        probe = firing.enabling.probe
+        if self._is_in_error:
+            self._errors_in_error += 1
+            return
+        epid = self.epid(clause, probe)
+        self.buffers.append_error(ErrorRecord(firing.cpu, probe, epid, action, fault))
+        arguments = (0, epid, action, -1, int(fault.kind), fault.value)
+        own = blank_firing(firing.frame, firing.cpu, TRACER_THREAD)
+        own.site = firing.site
+        self._is_in_error = True
+        try:
+            self._dtrace.fire(ERROR, own, lambda index: arguments[index] if index < len(arguments) else 0)
+        finally:
+            self._is_in_error = False
+
+    def destructive(self, firing: Firing, kind: str, argument: int) -> None:
+        """stop and raise have no process to act on; breakpoint and panic end the run; chill lets time pass."""
+        if kind == "chill":
+            time.sleep(min(argument, 500_000_000) / 1e9)
+        elif kind in ("breakpoint", "panic"):
+            self._host.finish(End.INTERRUPTED)
+
+    def console(self, data: bytes) -> None:
+        """The guest printed: between the records of what happened before and after."""
+        self.buffers.append_console(data)
+
+    # -- the run ------------------------------------------------------------------------------------------------------
+
+    def run(self, output: Output, machine: Callable[[], End]) -> End:
+        """Fire BEGIN, run `machine`, fire END, print what is left."""
+        self.buffers.on_full = lambda: self._drain(output)
+        now = self.now()
+        self._next_drain = self._next_snapshot = self._next_status = now
+        try:
+            self._dtrace.fire(BEGIN, self._host.firing(0, TRACER_THREAD))
+            return machine() if self.state.is_tracing else End.EXIT
+        finally:
+            self.state.is_tracing = True
+            self._dtrace.fire(END, self._host.firing(0, TRACER_THREAD))
+            self.state.is_tracing = False
+            self._drain(output, is_last=True)
+            output.finish()
+            output.flush()
+
+    def after_turn(self, output: Output) -> None:
+        """Between two turns of a CPU: drain what is due."""
+        now = self.now()
+        if now < self._next_drain:
+            return
+        self._next_drain = now + max(_SOONEST, self.options.number("switchrate"))
+        if self.options.text("bufpolicy") == "switch":
+            self._drain(output)
+        elif self.buffers.is_full:
+            self._host.finish(End.EXIT)
+
+    def _drain(self, output: Output, *, is_last: bool = False) -> None:
+        now = self.now()
+        if is_last or now >= self._next_snapshot:
+            self._next_snapshot = now + max(_SOONEST, self.options.number("aggrate"))
+            self.totals.absorb(self.store.take())
+        output.consume(self.buffers.take())
+        if is_last or now >= self._next_status:
+            self._next_status = now + max(_SOONEST, self.options.number("statusrate"))
+            output.drops(self._lost())
+        output.flush()
+
+    def _lost(self) -> list[Drop]:
+        """What was lost since the last time, in dtrace's order."""
+        lost = [Drop(DropKind.PRINCIPAL, count, cpu) for cpu, count in sorted(self.buffers.take_drops().items())]
+        aggregations = Counter(self.store.take_drops()) + Counter(self.totals.take_drops())
+        lost += [Drop(DropKind.AGGREGATION, count, cpu) for cpu, count in sorted(aggregations.items())]
+        speculations = self.speculations
+        totals = {
+            DropKind.DYNAMIC: sum(self.state.variables.drops.values()),
+            DropKind.SPECULATION: speculations.drops,
+            DropKind.SPECULATION_BUSY: speculations.busy,
+            DropKind.SPECULATION_UNAVAILABLE: speculations.unavailable,
+            DropKind.DOUBLE_ERROR: self._errors_in_error,
+        }
+        lost += [Drop(kind, count - self._told[kind]) for kind, count in totals.items() if count > self._told[kind]]
+        self._told.update(totals)
+        return lost
+
+
+class DrainTimer:
+    """Wakes a machine of real time that waits, so that output appears while nothing happens."""
+
+    def __init__(self, tracer: Tracer, output: Output) -> None:
+        self._tracer = tracer
+        self._output = output
+        self._at = tracer.now()
+
+    def deadline(self) -> int | None:
+        """When output is due again."""
+        return self._at
+
+    def advance(self) -> None:
+        """Drain what is due."""
+        self._tracer.after_turn(self._output)
+        self._at = self._tracer.now() + max(_SOONEST, self._tracer.options.number("switchrate"))

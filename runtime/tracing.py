@@ -1,0 +1,182 @@
+"""What the command line asks for -> programs compiled against an image (or none), probes enabled, ready to run."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import BinaryIO, Final, TextIO
+
+import numpy as np
+
+from kinst.rewriter.rewriting import Opened, Source, open_source
+from kinst.runtime.consumer.output import TextOutput
+from kinst.runtime.dlang import unparse
+from kinst.runtime.dlang.check import Checker
+from kinst.runtime.dlang.context import CheckContext
+from kinst.runtime.dlang.errors import DError
+from kinst.runtime.dlang.options import Options
+from kinst.runtime.dlang.program import Program
+from kinst.runtime.dlang.scope import TypeScope
+from kinst.runtime.matching import Matching
+from kinst.runtime.programs import Origin, ParsedProgram, ProgramReader, ProgramText, site_names
+from kinst.runtime.session import Wanted, interruptible
+from kinst.runtime.surroundings import Surroundings, with_guest, without_guest
+from kinst.runtime.system import ClockKind
+from kinst.runtime.tracer import DrainTimer, Tracer
+from kinst.runtime.type_texts import TypeTexts
+from kinst.targets.c_types import ImageTypes, NoImageTypes
+from kinst.targets.debuginfo.image_types import image_types
+from kinst.targets.errors import KinstError
+from kinst.targets.image import open_image
+from kinst.targets.manifest import find_manifest
+from kinst.targets.probe import PROVIDERS
+
+_EVERYTHING: Final = ("dtrace:::", "profile:::", "fbt:::", "sdt:::")  # what -l lists
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asks for. `wanted` is None for programs that need no image."""
+
+    wanted: Wanted | None
+    clock: ClockKind
+    programs: tuple[ProgramText, ...]
+    arguments: tuple[str, ...]  # $1, $2, ...
+    options: Options
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Where things are written. `console` is None where the guest's console goes to `output` too."""
+
+    output: BinaryIO
+    errors: TextIO
+    console: BinaryIO | None = None
+    is_json: bool = False
+
+
+class TracedRun:
+    """A run of an image, or of none, with D programs."""
+
+    def __init__(self, request: Request, *, records_time: bool = False) -> None:
+        """Read the programs, load the image, patched with what they need. Raises KinstError."""
+        self.options = request.options
+        opened = _opened(request)
+        types: ImageTypes = NoImageTypes() if opened is None else image_types(opened.program.image)
+        scope = TypeScope(types)
+        self._reader = ProgramReader(request.options, request.arguments, scope.is_type)
+        self.parsed = [self._reader.read(program) for program in _programs(request)]
+        self.surroundings = _surroundings(request, opened, types, self._descriptions())
+        self.matching = Matching(
+            self.surroundings.providers, self.options, self.surroundings.reasons, TypeTexts(scope).resolve
+        )
+        host = self.surroundings.host
+        self._checker = Checker(CheckContext(host.arch, types, self.matching, self.options))
+        self._clock = request.clock
+        self._records_time = records_time
+        self.tracer: Tracer | None = None
+
+    def _descriptions(self) -> list[str]:
+        return list(dict.fromkeys(one.text for parsed in self.parsed for one in parsed.descriptions()))
+
+    def check(self) -> list[Program]:
+        """Check all programs. Raises ProgramError for the first that is wrong."""
+        programs = [self._check(parsed) for parsed in self.parsed]
+        if self.parsed:
+            self._reader.check_arguments(self.parsed[-1].program)
+        return programs
+
+    def _check(self, parsed: ParsedProgram) -> Program:
+        try:
+            return self._checker.check(parsed.unit)
+        except DError as error:
+            raise self._reader.failed(parsed.program, error) from error
+
+    def enable(self) -> Iterator[tuple[ProgramText, int]]:
+        """Compile the programs and enable their probes: each program and how many probes it matched."""
+        programs = self.check()
+        tracer = Tracer(self.surroundings, self.options, self._clock, records_time=self._records_time)
+        counts = tracer.enable(programs, self.matching)
+        if self.parsed and not any(counts):
+            raise KinstError("no probes matched" if any(one.clauses for one in programs) else "no probes specified")
+        self.tracer = tracer
+        yield from zip((parsed.program for parsed in self.parsed), counts, strict=True)
+
+    def listed(self) -> list[int]:
+        """Identifiers of the probes that the programs describe, each once."""
+        found = [self.matching.probes(description)[1] for description in self._descriptions()]
+        return np.unique(np.concatenate(found)).tolist() if found else []
+
+    def run(self, streams: Streams) -> int:
+        """Run to the end; the exit code. Raises MachineError: the guest stopped for good; everything was printed all
+        the same."""
+        tracer, surroundings = self.tracer, self.surroundings
+        assert tracer is not None, "enable() comes first"
+        output = self._output(streams, tracer)
+        surroundings.arm()
+        surroundings.on_turn(lambda: tracer.after_turn(output))
+        if self._clock is ClockKind.HOST and surroundings.session is not None:
+            surroundings.host.attach(DrainTimer(tracer, output))
+        with interruptible(surroundings.host.finish):
+            tracer.run(output, lambda: surroundings.run(tracer.console))
+        self._print_result(streams)
+        return self._status(output)
+
+    def _output(self, streams: Streams, tracer: Tracer) -> TextOutput:
+        return TextOutput(
+            streams.output,
+            streams.errors,
+            tracer.clauses,
+            tracer.totals,
+            tracer.symbols,
+            tracer.probe,
+            self.options,
+            console=streams.console,
+            epid=tracer.epid,
+        )
+
+    def _print_result(self, streams: Streams) -> None:
+        session = self.surroundings.session
+        if session is not None and session.result is not None:
+            streams.output.write(f"{session.wanted.call} = {session.result:#x}\n".encode())
+
+    def _status(self, output: TextOutput) -> int:
+        """What exit() said, else what the guest's power-off said."""
+        session = self.surroundings.session
+        if output.status is not None:
+            return output.status & 0xFF
+        return 0 if session is None else session.system.exit_code
+
+
+def _opened(request: Request) -> Opened | None:
+    """The image, taken apart, where programs may need its names. To run it alone nothing of that is needed."""
+    wanted = request.wanted
+    return None if wanted is None or not request.programs else open_source(Source(wanted.image))
+
+
+def _programs(request: Request) -> Sequence[ProgramText]:
+    """Those of the user; without any, the probes that a patched image was patched with."""
+    if request.programs or request.wanted is None:
+        return request.programs
+    manifest = find_manifest(open_image(request.wanted.image))
+    options = () if manifest is None else manifest.options
+    return [ProgramText(Origin.NAME, text, text) for text in options]
+
+
+def _surroundings(
+    request: Request, opened: Opened | None, types: ImageTypes, descriptions: Sequence[str]
+) -> Surroundings:
+    wanted = request.wanted
+    if wanted is None:
+        return without_guest(request.clock)
+    names = None if not request.programs else tuple(site_names(descriptions, PROVIDERS))
+    return with_guest(replace(wanted, names=names), opened, types)
+
+
+def everything(request: Request) -> Request:
+    """What -l lists where no program says otherwise."""
+    request.options.set("zdefs", None)
+    return replace(request, programs=tuple(ProgramText(Origin.NAME, text, text) for text in _EVERYTHING))
+
+
+def sugared(run: TracedRun) -> str:
+    """The programs as they are compiled: -d."""
+    return "".join(unparse.unparse(parsed.unit) for parsed in run.parsed)
