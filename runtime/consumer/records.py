@@ -15,8 +15,9 @@ from kinst.runtime.consumer.totals import Cell, Totals, is_distribution
 from kinst.runtime.consumer.values import ValueText, hex_dump
 from kinst.runtime.dlang import formats, program
 from kinst.runtime.dlang.options import OptionError
-from kinst.runtime.dlang.types import DType
+from kinst.runtime.dlang.types import LONG, DType, Dynamic, String, bare
 from kinst.runtime.execution.environment import Symbols, Value
+from kinst.targets.c_types import size_of
 
 Recorded = Value | tuple[Value, ...]
 Step = Callable[[Recorded], None]
@@ -162,11 +163,19 @@ def change(totals: Totals, action: program.ChangeAggregation, value: Recorded) -
         case "clear":
             totals.clear(action.aggregation)
         case "trunc":
-            totals.trunc(action.aggregation, value if isinstance(value, int) else None)
+            totals.trunc(action.aggregation, None if value is None else _argument(action, value, is_signed=True))
         case "normalize":
-            totals.normalize(action.aggregation, _number(value))
+            totals.normalize(action.aggregation, _argument(action, value, is_signed=False))
         case _:
             totals.denormalize(action.aggregation)
+
+
+def _argument(action: program.ChangeAggregation, value: Recorded, *, is_signed: bool) -> int:
+    """libdtrace reads the argument with its type's size and with the sign that it likes."""
+    kind = LONG if action.argument is None else bare(action.argument.type)
+    size = 8 if isinstance(kind, String | Dynamic) else size_of(kind) or 8
+    number = _number(value) & (1 << 8 * size) - 1
+    return number - (1 << 8 * size) if is_signed and number >> 8 * size - 1 else number
 
 
 def _single(value: Recorded) -> Value:

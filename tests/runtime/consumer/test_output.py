@@ -9,7 +9,7 @@ import pytest
 from kinst.runtime.consumer.output import TextOutput
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import AggregatingFunction, ChangeAggregation, Printa
-from kinst.runtime.dlang.types import CHAR, INT, LONG, STACK, STRING, SYMBOL
+from kinst.runtime.dlang.types import CHAR, INT, LONG, STACK, STRING, SYMBOL, UINT, DType
 from kinst.runtime.execution.environment import Stack, SymbolName
 from tests.runtime.consumer.recording import (
     BEGIN_LINE,
@@ -232,6 +232,18 @@ def test_changes_take_effect_where_they_are_consumed() -> None:
 
     assert consume(recording, begin(None, 5, None, None, None)) == b"1=10 2=20 1=2 2=4 1=10 2=20 "
     assert consume(recording, begin(1, None, None, None, None, None, (), which=1)) == b"2=20 2=0 ."
+
+
+@pytest.mark.parametrize(("argument", "left"), [(INT, b"1="), (UINT, b"1="), (LONG, b"1=2=")])
+def test_the_argument_of_trunc_has_a_sign_whatever_its_type(argument: DType, left: bytes) -> None:
+    made = aggregation(F.COUNT, INT)
+    recording = Recording(
+        [clause(ChangeAggregation("trunc", made, expression(argument)), Printa(b"%d=", (made,)))], quiet=None
+    )
+    recording.add(made, (2,), 0, 0)
+    recording.add(made, (1,), 0)
+
+    assert consume(recording, begin(0xFFFFFFFF, None)) == left
 
 
 def test_agghist() -> None:
