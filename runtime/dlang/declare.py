@@ -112,7 +112,7 @@ class TypeReader:
         self._names = names
         self._string = types.embedded_string(string_size)
         self._bodies: dict[int, tuple[tree.AggregateType | tree.EnumSpecifier, CType]] = {}
-        self._depth = 0
+        self._open: list[Aggregate] = []  # whose bodies are being read
 
     # -- specifiers ---------------------------------------------------------------------------------------------------
 
@@ -152,13 +152,13 @@ class TypeReader:
         aggregate = self._begin(f"{node.keyword} {node.tag}", node, Aggregate(kind, node.tag, module="D"))
         assert isinstance(aggregate, Aggregate)
         self._bodies[id(node)] = node, aggregate
-        if self._depth >= DEEPEST:
+        if len(self._open) >= DEEPEST:
             raise DError("D_UNKNOWN", "structs are nested too deep", node.span)
-        self._depth += 1
+        self._open.append(aggregate)
         try:
             layout = self._laid_out(Layout(kind), node.members, constant)
         finally:
-            self._depth -= 1
+            self._open.pop()
         aggregate.complete(tuple(layout.members), layout.size, layout.alignment)
         return aggregate
 
@@ -186,8 +186,8 @@ class TypeReader:
             raise DError("D_DECL_SCOPE", f"a tag that is declared has no module: {node.module}`{name}", node.span)
         old = self._names.own_tag(name)
         if isinstance(old, Aggregate) and old.members is None:
-            if id(old) in {id(kind) for _, kind in self._bodies.values()}:
-                raise DError("D_DECL_TYPERED", f"type redeclared: {name}", node.span)  # inside of its own body
+            if old in self._open:
+                raise DError("D_DECL_TYPERED", f"type redeclared: {name}", node.span)
             return old
         if old is not None and not (isinstance(old, EnumType) and not old.enumerators):
             raise DError("D_DECL_TYPERED", f"type redeclared: {name}", node.span)
