@@ -56,19 +56,19 @@ def printa_renderer(template: Format, types: Sequence[DType], symbols: Symbols) 
 
 def _static_renderer(template: Format, types: Sequence[DType], symbols: Symbols) -> Renderer:
     """Where every width is known: one template for all."""
-    pieces, converters, remaining = b"", list[Callable[[Value], object]](), iter(types)
-    is_plain = True
+    pieces: list[bytes] = []
+    fields: list[_Field] = []
+    remaining = iter(types)
     for conversion in template.conversions:
-        pieces += conversion.prefix
+        pieces.append(conversion.prefix)
         if conversion.kind.shows is Shows.PERCENT:
-            pieces += b"%%"
-            continue
-        field = _field(conversion, next(remaining, INT64), symbols)
-        pieces += field.piece
-        converters.append(field.convert or _as_it_is)
-        is_plain = is_plain and field.convert is None
-    pieces += template.suffix
-    return _joined(pieces, converters, is_plain=is_plain)
+            pieces.append(b"%%")
+        else:
+            fields.append(_field(conversion, next(remaining, INT64), symbols))
+            pieces.append(fields[-1].piece)
+    pieces.append(template.suffix)
+    is_plain = all(field.convert is None for field in fields)
+    return _joined(b"".join(pieces), [field.convert or _as_it_is for field in fields], is_plain=is_plain)
 
 
 def _joined(pieces: bytes, converters: list[Callable[[Value], object]], *, is_plain: bool) -> Renderer:

@@ -9,7 +9,6 @@ from kinst.runtime.dlang.program import Action, Expression
 from kinst.runtime.dlang.types import LONG
 
 HEADER: Final = 16  # epid and time
-STRINGS: Final = 256  # the default of strsize
 FRAMES: Final = 20  # the default of the options stackframes and ustackframes
 _WORD: Final = 8
 _USER_SYMBOLS: Final = frozenset({"usym", "ufunc", "umod", "uaddr"})  # with the process id
@@ -39,7 +38,7 @@ def action_count(action: Action) -> int:
             return 1
 
 
-def record_size(actions: Sequence[Action], string_size: int = STRINGS, frames: int = FRAMES) -> int:
+def record_size(actions: Sequence[Action], string_size: int, frames: int = FRAMES) -> int:
     """Bytes of a clause's record with its header: each value is aligned to its size, at most to a word. An empty list
     is the default action, which leaves the header; actions that leave no data leave no record: 0. `frames` is how many
     a stack without a number has."""

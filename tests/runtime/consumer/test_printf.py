@@ -146,6 +146,12 @@ def test_percent_and_text_alone() -> None:
     assert show(b"100%% of it\n") == b"100% of it\n"
 
 
+def test_a_long_format_takes_time_in_proportion() -> None:
+    start = time.perf_counter()
+    assert show(b"%%" * 50_000) == b"%" * 50_000
+    assert time.perf_counter() - start < 3  # 0.2 s on the machine this was written on
+
+
 def test_symbols() -> None:
     assert show(b"%a %A %10a|", (types.UINT64, 0x1010), (types.UINT64, 0x1000), (types.UINT64, 16)) == (
         b"kernel`main+0x10 kernel`main       0x10|"
