@@ -23,7 +23,7 @@ from kinst.rewriter.progress import bars
 from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Source, listed_probes, open_source
-from kinst.rewriter.static_sites import provider_names
+from kinst.rewriter.static_sites import SDT, provider_names
 from kinst.rewriter.write import write_image
 from kinst.targets.errors import ManifestError, ProbeError, UsageError
 from kinst.targets.image import Image, open_image
@@ -294,7 +294,7 @@ def _probe_names(specs: Iterable[str], image: Image) -> list[ProbeName]:
 def _default_specs(image: Image, *, disassemble: bool) -> tuple[str, ...]:
     if disassemble:
         return ("kinst:::",)
-    return "fbt:::", *dict.fromkeys(f"{note.provider}:::" for note in static_notes(image))
+    return ("fbt:::", f"{SDT}:::") if static_notes(image) else ("fbt:::",)
 
 
 def _address(text: str | None) -> int | None:

@@ -14,7 +14,7 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import Refusals, join_refusals, no_refusals, summary
 from kinst.rewriter.select import Names, Selection
 from kinst.rewriter.sites import Decoded, Rows, Sites, decoded, entry_sites, kinst_sites, kinst_sites_at, return_sites
-from kinst.rewriter.static_sites import matching_static, static_functions, static_probes, static_sites
+from kinst.rewriter.static_sites import SDT, matching_static, static_functions, static_probes, static_sites
 from kinst.targets.errors import KinstError, ProbeError, ProbeNameError
 from kinst.targets.functions import Evidence, Functions
 from kinst.targets.instruction import Instructions, Reason
@@ -167,7 +167,7 @@ def _no_kind(name: ProbeName, static: tuple[StaticProbe, ...]) -> KinstError:
         return ProbeNameError(f"{name}: the name of an fbt probe is entry or return, not {name.name!r}")
     here = [f"{probe.provider}::{probe.function}:{probe.name}" for probe in static]
     own = [text for text, probe in zip(here, static, strict=True) if name.matches_provider(probe.provider)]
-    if own or (name.provider == "sdt" and here):
+    if own or (name.provider == SDT and here):
         nearest = difflib.get_close_matches(f"{name.provider}::{name.function}:{name.name}", own or here, _FEW, 0.0)
         return ProbeError(f"{name}: no such static probe; there are {', '.join(nearest)}")
     return ProbeNameError(f"{name}: provider {name.provider!r} has no probes in an image: kinst and fbt have")

@@ -1,6 +1,7 @@
 """The records of an image's static probes -> probes with functions, and the instructions at which they fire."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from kinst.targets.image import Image
 from kinst.targets.instruction import Reason, Verdict
 from kinst.targets.probe import PROVIDERS, ProbeName, matcher
 from kinst.targets.static_probes import StaticNote, StaticProbe, static_notes
+
+SDT: Final = "sdt"
 
 
 def provider_names(image: Image) -> tuple[str, ...]:
@@ -41,9 +44,11 @@ def static_probes(notes: Iterable[StaticNote], functions: Functions) -> tuple[St
 
 
 def matching_static(probes: Sequence[StaticProbe], name: ProbeName) -> Rows:
-    """Rows of the probes that a name stands for. The module field was looked at already."""
+    """Rows of the probes that a name stands for. The module field was looked at already. Provider `sdt` stands for all
+    static probes, whatever provider each of them names."""
     address = name.address
-    is_provider, is_function, is_name = matcher(name.provider), matcher(name.function), matcher(name.name)
+    is_provider = matcher("" if name.provider == SDT else name.provider)
+    is_function, is_name = matcher(name.function), matcher(name.name)
     rows = [
         row
         for row, probe in enumerate(probes)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kinst.rewriter.cli import list_probes
 from kinst.rewriter.diff import compare
 from kinst.rewriter.listing import probe_rows
 from kinst.rewriter.program import open_program
@@ -47,6 +48,8 @@ def probes_of(manifest: Manifest) -> list[str]:
     ("text", "expected"),
     [
         ("callout_execute:::", ["callout-start", "callout-end"]),
+        ("sdt:::", ["callout-start", "callout-end"]),
+        ("sdt:::*-end", ["callout-end"]),
         ("callout-end", ["callout-end"]),
         ("callout*:::*-start", ["callout-start"]),
         ("callout_execute::callout_execute:callout-?n?", ["callout-end"]),
@@ -84,7 +87,7 @@ def test_a_name_without_a_provider_means_static_probes_too() -> None:
     ("text", "error", "why"),
     [
         ("callout_execute:::callout-strat", ProbeError, "no such static probe; there are callout_execute::callout_ex"),
-        ("sdt:::", ProbeError, "no such static probe; there are callout_execute::callout_execute:callout-"),
+        ("sdt:::gone", ProbeError, "no such static probe; there are callout_execute::callout_execute:callout-"),
         ("callout_execute::kmalloc:", ProbeError, "no such static probe"),
         ("callout_execute:other::", ProbeError, "no module 'other'"),
         ("callout_exec:::", ProbeNameError, "no provider 'callout_exec': did you mean callout_execute"),
@@ -172,3 +175,17 @@ def test_manifests_with_static_probes_are_checked() -> None:
 def test_an_image_without_records_has_none(tmp_path: Path) -> None:
     program = open_program(open_image(image_with(tmp_path, b"")))
     assert static_probes(static_notes(program.image), program.functions) == ()
+
+
+def test_they_are_listed_beside_fbt(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["kinst-list", str(sample("amd64"))])
+    with pytest.raises(SystemExit) as ended:
+        list_probes()
+    assert ended.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    static = [line.split() for line in lines if "callout_execute " in line and "kernel-amd64" in line]
+    providers = [(fields[1], fields[-1]) for fields in static]
+    assert providers == [
+        ("fbt", "entry"), ("fbt", "return"), ("callout_execute", "callout-start"), ("callout_execute", "callout-end"),
+    ]  # fmt: skip
+    assert [int(line.split()[0]) for line in lines[1:]] == list(range(4, 3 + len(lines)))
