@@ -27,7 +27,6 @@ VARIABLES: Final[dict[str, DType]] = {
     **{f"arg{number}": INT64 for number in range(10)},
     "caller": UINTPTR,
     "cpu": INT,
-    "curcpu": INT,
     "curthread": Pointer(Void()),
     "cwd": STRING,
     "epid": _UINT_T,

@@ -12,6 +12,7 @@ from kinst.runtime.dlang.conversions import is_scalar
 from kinst.runtime.dlang.declare import check_class
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.inlines import Inlines
+from kinst.runtime.dlang.libraries import INLINES
 from kinst.runtime.dlang.program import Action, Expression, Program, Scope
 from kinst.runtime.dlang.scope import TypeScope
 from kinst.runtime.dlang.type_names import describe
@@ -34,6 +35,7 @@ class Checker:
     def __init__(self, context: CheckContext) -> None:
         scope = TypeScope(context.types, context.options.number("strsize"), self._is_variable)
         known = Inlines(dict(context.arch.register_names), context.types, scope)
+        known.defined.update(INLINES)
         self._session = Session(context, scope, known)
 
     def is_type(self, name: str) -> bool:

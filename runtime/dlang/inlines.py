@@ -8,11 +8,11 @@ from kinst.runtime.dlang import program, tree
 from kinst.runtime.dlang.builtins import CONSTANTS, is_predefined
 from kinst.runtime.dlang.check_variables import check_keys, key_type
 from kinst.runtime.dlang.compatibility import is_accepted
-from kinst.runtime.dlang.conversions import are_compatible, is_aggregate, is_void
+from kinst.runtime.dlang.conversions import are_compatible, is_aggregate, is_integer, is_void, wrap
 from kinst.runtime.dlang.converting import cast, converted
 from kinst.runtime.dlang.declare import INLINE
 from kinst.runtime.dlang.errors import DError
-from kinst.runtime.dlang.operands import Operand, Reader, constant_operand
+from kinst.runtime.dlang.operands import Operand, Reader, constant_operand, is_free
 from kinst.runtime.dlang.scope import TypeScope
 from kinst.runtime.dlang.type_names import describe
 from kinst.runtime.dlang.types import INT, DType, bare
@@ -138,12 +138,15 @@ def _check(node: tree.Inline, kind: DType, operand: Operand) -> None:
 def value_of(reader: Reader, inline: Inline) -> Operand:
     """An inline without parameters: what it stands for, which is assignable if that is."""
     reader.grow(inline.weight)
-    return _typed(inline, inline.operand)
+    # libdtrace puts a constant in as it is written: of its own type, not of the declared one.
+    return replace(inline.operand) if inline.operand.constant is not None else _typed(inline, inline.operand)
 
 
 def _typed(inline: Inline, operand: Operand) -> Operand:
-    if operand.constant is not None or operand.translation is not None:
+    if operand.translation is not None:
         return replace(operand)
+    if operand.constant is not None and is_integer(inline.type):
+        return constant_operand(inline.type, wrap(operand.constant, inline.type))
     if are_compatible(inline.type, operand.type):
         return replace(operand, is_lvalue=True, is_variable=True)
     value = cast(operand.value, inline.type)
@@ -173,10 +176,7 @@ def _argument(reader: Reader, operand: Operand, key: DType) -> Operand:
     value = converted(operand.value, key)
     if isinstance(value, program.Integer):
         return constant_operand(key, value.value)
-    is_plain = isinstance(value, program.Text | program.Bound) or (
-        isinstance(value, program.Builtin) and value.index is None
-    )
-    if is_plain and value is operand.value:
+    if is_free(value) and value is operand.value:
         return Operand(key, value, is_lvalue=True, is_variable=True)
     return Operand(key, program.Bound(key, reader.fresh()), is_lvalue=True, is_variable=True)
 

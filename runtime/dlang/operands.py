@@ -119,6 +119,17 @@ class Reader(Protocol):
         ...
 
 
+def is_free(value: program.Expression) -> bool:
+    """Whether it costs nothing and changes nothing to evaluate it any number of times."""
+    match value:
+        case program.Integer() | program.Text() | program.Bound():
+            return True
+        case program.Builtin(index=None):
+            return True
+        case _:
+            return False
+
+
 def ranged(value: int, kind: DType) -> int:
     """A 64-bit register's value as an integer of the sign of `kind`."""
     value &= WORD_MASK

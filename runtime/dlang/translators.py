@@ -8,7 +8,7 @@ from kinst.runtime.dlang.conversions import are_compatible
 from kinst.runtime.dlang.converting import cast
 from kinst.runtime.dlang.errors import DError, Span
 from kinst.runtime.dlang.memory import in_memory
-from kinst.runtime.dlang.operands import TRANSLATED, Operand, Reader, shifted, value_operand
+from kinst.runtime.dlang.operands import TRANSLATED, Operand, Reader, is_free, shifted, value_operand
 from kinst.runtime.dlang.type_names import describe
 from kinst.runtime.dlang.types import SIZE, DType, Dynamic, String, bare
 from kinst.targets.c_types import Aggregate, CType, Pointer
@@ -137,13 +137,20 @@ def translated_member(reader: Reader, node: tree.MemberAccess, translation: Tran
 def _bound_member(reader: Reader, translation: Translation, member: tree.TranslatorMember) -> Operand:
     found = translation.translator.aggregate.find(member.name)
     assert found is not None
+    source = translation.value
+    if is_free(source):
+        operand = _member_value(reader, translation.translator, member, source)
+        is_done = operand.translation is not None or operand.constant is not None
+        return operand if is_done else value_operand(cast(operand.value, found.type))
     number = reader.fresh()
-    parameter = program.Bound(translation.value.type, number)
-    operand = _member_value(reader, translation.translator, member, parameter)
-    if operand.translation is not None or operand.constant is not None:
+    operand = _member_value(reader, translation.translator, member, program.Bound(source.type, number))
+    if operand.constant is not None:
         return operand
+    if operand.translation is not None:  # its source needs ours
+        inner = program.Bind(operand.translation.value.type, number, source, operand.translation.value)
+        return replace(operand, translation=replace(operand.translation, value=inner))
     body = cast(operand.value, found.type)
-    return value_operand(program.Bind(body.type, number, translation.value, body))
+    return value_operand(program.Bind(body.type, number, source, body))
 
 
 def copied(reader: Reader, translation: Translation, span: Span) -> program.Expression:
