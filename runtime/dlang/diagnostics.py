@@ -13,11 +13,12 @@ def describe(error: DError, *, has_tags: bool, has_lines: bool = True) -> str:
     """`[TAG] "file", line N: message`, without what is not known. `has_lines` is False for a program that is no file,
     whose lines dtrace does not tell."""
     tag = f"[{error.tag}] " if has_tags else ""
+    message = _printable(error.message)
     if error.span is None:
-        return tag + error.message
+        return tag + message
     file = f'"{error.span.file}", ' if error.span.file else ""
     line = f"line {error.span.line}: " if has_lines or file else ""
-    return f"{tag}{file}{line}{error.message}"
+    return f"{tag}{file}{line}{message}"
 
 
 def caret(error: DError) -> str:
@@ -36,5 +37,5 @@ def caret(error: DError) -> str:
 
 
 def _printable(text: str) -> str:
-    """A source line cannot do anything to a terminal."""
-    return "".join(character if character == "\t" or character.isprintable() else "?" for character in text)
+    """What a program contains cannot do anything to a terminal, or fail on its way there."""
+    return "".join(character if character in "\t\n" or character.isprintable() else "?" for character in text)

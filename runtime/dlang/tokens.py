@@ -15,6 +15,8 @@ END_OF_PREDICATE: Final = "end of predicate"
 END: Final = "end"
 ERROR: Final = "error"
 
+_LONGEST: Final = 80  # of what messages repeat
+
 
 class Token(NamedTuple):
     """One of them. `value` is a constant's node, or what the lexer could not read: it counts once the parser gets
@@ -32,5 +34,7 @@ def syntax_error(token: Token) -> DError:
         return token.value
     span = token.span
     written = span.text[span.column - 1 : span.column - 1 + span.length] or token.text
+    if len(written) > _LONGEST:
+        written = f"{written[:_LONGEST]}..."
     near = "end of input" if token.kind == END else f'"{written}"'
     return DError("D_SYNTAX", f"syntax error near {near}", span)

@@ -52,4 +52,10 @@ def test_a_span_beyond_the_line_shows_one_caret() -> None:
 
 
 def test_control_characters_stay_inside() -> None:
-    assert "\x1b" not in caret(error_of("BEGIN { \x1b[2J }"))
+    error = error_of("BEGIN { \x1b[2J \udcff }")
+    assert describe(error, has_tags=False) == 'line 1: syntax error near "?"'
+    assert caret(error) == "BEGIN { ?[2J ? }\n        ^"
+
+
+def test_long_words_are_cut() -> None:
+    assert len(describe(error_of("BEGIN { a " + "b" * 100_000 + " }"), has_tags=False)) < 150
