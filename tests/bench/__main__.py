@@ -3,6 +3,8 @@
 Runs of all ways are interleaved, and medians compared: this is the only thing that holds on a noisy machine. Times are
 nanoseconds. A hit's cost is what it adds to the plain call of the same machine.
 
+After that what clauses of D add to it: see `tests.bench.clauses`.
+
 Each row says how many probes are enabled and how many functions are called in turn. With 10,000 functions called in
 turn every call, plain or probed, misses Unicorn's cache of jump targets, and that shows in all columns.
 """
@@ -12,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tests.bench import clauses
 from tests.bench.baselines import QilingRun
 from tests.bench.ours import OurRun
 from tests.bench.workload import WORKLOADS, Workload
@@ -111,6 +114,7 @@ def main() -> None:
                 cells += [f"{times[way]:,.0f}", f"{times[way] / ours:.1f}x"]
             cells += [f"{plain:.0f}", f"{times['plain Qiling']:.0f}", f"{times['plain Qiling'] / plain:.1f}x"]
             print(LAYOUT.format(*cells), flush=True)
+    clauses.main()
 
 
 if __name__ == "__main__":

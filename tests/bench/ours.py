@@ -1,6 +1,7 @@
 """The workload on our machine: the real trap path, from the breakpoint to the record and the displaced instruction."""
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from kinst.runtime.session import Session, Wanted
@@ -13,7 +14,10 @@ from tests.bench.workload import Workload
 class OurRun:
     """The workload in a machine of ours, patched in memory with the probes that `descriptions` name."""
 
-    def __init__(self, workload: Workload, functions: int, *descriptions: str) -> None:
+    def __init__(
+        self, workload: Workload, functions: int, *descriptions: str, action: Callable[[Firing], None] | None = None
+    ) -> None:
+        """`action` is what a hit does; without it, what dtrace_probe() is given is recorded."""
         self.workload = workload
         self.records: list[Record] = []
         with tempfile.NamedTemporaryFile(suffix=".elf") as file:
@@ -23,7 +27,7 @@ class OurRun:
         self.system = session.system
         self._arch = self.system.arch
         self._arguments = self._arch.arguments[:5]
-        for _ in session.enable(self._record):
+        for _ in session.enable(action or self._record):
             pass
         self.system.board.start(self.system, session.loaded)
         self._stop = workload.base + STOP
