@@ -1,7 +1,7 @@
 """Rows of aggregations -> text as dtrace prints it without a format: at the end, and for printa(@a, ...)."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kinst.runtime.consumer import distributions
 from kinst.runtime.consumer.live_options import LiveOptions
@@ -32,29 +32,25 @@ class AggregationText:
             packs_blocks=encoding != "ascii" and os.environ.get("TERM", "") not in _DUMB_TERMINALS,
         )
 
-    def single(self, aggregation: Aggregation) -> bytes:
-        """All rows of one aggregation."""
-        rows = self._totals.rows(aggregation)
-        if not rows:
-            return b""
+    def single(self, aggregation: Aggregation) -> Iterator[bytes]:
+        """All rows of one aggregation, in pieces."""
         if self._has_histograms and aggregation.function in _IN_HISTOGRAMS:
-            return self._histogram(aggregation, rows)
-        if self._is_packed and distributions.can_be_packed(aggregation):
-            return self._packed(aggregation, rows)
-        return self._rows(aggregation.keys, rows)
+            yield from self._histogram(aggregation, self._totals.rows(aggregation))
+        elif self._is_packed and distributions.can_be_packed(aggregation):
+            yield from self._packed(aggregation, self._totals.rows(aggregation))
+        else:
+            yield from self._rows(aggregation.keys, self._totals.each_row(aggregation))
 
-    def joined(self, aggregations: Sequence[Aggregation]) -> bytes:
+    def joined(self, aggregations: Sequence[Aggregation]) -> Iterator[bytes]:
         """Several aggregations side by side."""
         return self._rows(aggregations[0].keys, self._totals.joined(aggregations))
 
-    def _rows(self, types: Sequence[DType], rows: Sequence[Row]) -> bytes:
+    def _rows(self, types: Sequence[DType], rows: Iterable[Row]) -> Iterator[bytes]:
         keys = [self._values.key(kind) for kind in types]
-        lines = []
         for row in rows:
-            lines += [key(value) for key, value in zip(keys, row.key, strict=True)]
-            lines += [self.cell(cell) for cell in row.cells]
-            lines.append(b"\n")
-        return b"".join(lines)
+            line = [key(value) for key, value in zip(keys, row.key, strict=True)]
+            line += [self.cell(cell) for cell in row.cells]
+            yield b"".join(line) + b"\n"
 
     def cell(self, cell: Cell) -> bytes:
         """A number or a picture."""
@@ -72,25 +68,27 @@ class AggregationText:
         keys = [self._values.key(kind, is_packed=True) for kind in types]
         return b"".join([key(value) for key, value in zip(keys, row.key, strict=True)])
 
-    def _histogram(self, aggregation: Aggregation, rows: Sequence[Row]) -> bytes:
+    def _histogram(self, aggregation: Aggregation, rows: Sequence[Row]) -> Iterator[bytes]:
         """A bar for each key, of all keys' sum."""
+        if not rows:
+            return
         plain = [Cell(aggregation, row.cells[0].content).number for row in rows]
         scale = distributions.scale(plain, self.style)
-        lines = [distributions.header(_packed_width(aggregation.keys))]
+        yield distributions.header(_packed_width(aggregation.keys))
         for row, number in zip(rows, plain, strict=True):
             keys = self._packed_keys(aggregation.keys, row)
-            lines.append(keys + b" " + scale.line(number, row.cells[0].normal))
-        return b"".join(lines)
+            yield keys + b" " + scale.line(number, row.cells[0].normal)
 
-    def _packed(self, aggregation: Aggregation, rows: Sequence[Row]) -> bytes:
+    def _packed(self, aggregation: Aggregation, rows: Sequence[Row]) -> Iterator[bytes]:
         """A line for each key's distribution."""
+        if not rows:
+            return
         buckets = [row.cells[0].buckets for row in rows]
         shown = distributions.packed_range(aggregation, buckets)
-        lines = [distributions.packed_header(aggregation, shown, _packed_width(aggregation.keys))]
+        yield distributions.packed_header(aggregation, shown, _packed_width(aggregation.keys))
         for row, counts in zip(rows, buckets, strict=True):
             keys = self._packed_keys(aggregation.keys, row)
-            lines.append(keys + distributions.packed(aggregation, counts, shown, self.style))
-        return b"".join(lines)
+            yield keys + distributions.packed(aggregation, counts, shown, self.style)
 
 
 def _packed_width(types: Sequence[DType]) -> int:

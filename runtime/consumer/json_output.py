@@ -171,9 +171,7 @@ class JsonOutput:
             yield {"message": text(b"".join(lines))}
         shown = [self._values.aggregation(one, rows, column) for column, one in enumerate(aggregations)]
         yield {"aggregations": shown}
-        if rows:
-            for aggregation in aggregations:
-                self._totals.mark_printed(aggregation)
+        self._totals.mark_printed(aggregations)
 
     def _set_option(self, action: program.SetOption) -> Json:
         try:

@@ -194,7 +194,8 @@ class TextOutput:
         if self._clauses:
             self._stream.write(b"\n")
         for aggregation in self._totals.unprinted():
-            self._stream.write(self._aggregations.single(aggregation))
+            for line in self._aggregations.single(aggregation):
+                self._stream.write(line)
         self._stream.restore()
         self.flush()
 

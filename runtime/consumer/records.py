@@ -118,18 +118,18 @@ class ClauseSteps:
 
     def _printa_plain(self, aggregations: Sequence[program.Aggregation]) -> None:
         text = self._here.aggregations
-        rows = text.single(aggregations[0]) if len(aggregations) == 1 else text.joined(aggregations)
-        self._write(b"\n" + rows)
-        if rows:
-            self._mark(aggregations)
+        lines = text.single(aggregations[0]) if len(aggregations) == 1 else text.joined(aggregations)
+        self._write(b"\n")
+        for line in lines:
+            self._write(line)
+        self._mark(aggregations)
 
     def _printa_formatted(self, render: printf.PrintaRenderer, aggregations: Sequence[program.Aggregation]) -> None:
         totals = self._here.totals
-        rows = totals.rows(aggregations[0]) if len(aggregations) == 1 else totals.joined(aggregations)
-        for row in rows:
+        alone = len(aggregations) == 1
+        for row in totals.each_row(aggregations[0]) if alone else totals.joined(aggregations):
             self._write(render(row.key, [self._cell(cell) for cell in row.cells]))
-        if rows:
-            self._mark(aggregations)
+        self._mark(aggregations)
 
     def _cell(self, cell: Cell) -> printf.AggregateValue:
         if is_distribution(cell.aggregation):
@@ -137,8 +137,8 @@ class ClauseSteps:
         return cell.number
 
     def _mark(self, aggregations: Sequence[program.Aggregation]) -> None:
-        for aggregation in aggregations:
-            self._here.totals.mark_printed(aggregation)
+        """They are not printed at the end."""
+        self._here.totals.mark_printed(aggregations)
 
     # -- acting now ---------------------------------------------------------------------------------------------------
 

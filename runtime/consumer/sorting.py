@@ -6,7 +6,7 @@ size, texts are bytes, a stack is its addresses as bytes, which are little-endia
 
 from collections.abc import Callable
 from math import isqrt
-from typing import Final
+from typing import Any, Final
 
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 from kinst.runtime.dlang.types import DType, Dynamic, String, bare
@@ -15,7 +15,6 @@ from kinst.runtime.execution.buckets import linear, log_linear, quantize_value, 
 from kinst.runtime.execution.environment import Stack, SymbolName, Value
 from kinst.targets.c_types import size_of
 
-Comparable = tuple[object, ...]
 _128_BITS: Final = (1 << 128) - 1
 _64_BITS: Final = (1 << 64) - 1
 
@@ -39,7 +38,7 @@ def deviation(moments: Moments, normal: int = 1) -> int:
     return isqrt((squares - average(moments, normal) ** 2) & _128_BITS) & _64_BITS
 
 
-def value_order(aggregation: Aggregation) -> Callable[[Content], object]:
+def value_order(aggregation: Aggregation) -> Callable[[Content], Any]:
     """What a row's value is compared by."""
     match aggregation.function:
         case AggregatingFunction.AVG:
@@ -83,7 +82,7 @@ def bucket_value(aggregation: Aggregation) -> Callable[[int], int]:
             return lambda bucket: starts[bucket - 1] if bucket else starts[0] - 1
 
 
-def key_order(types: tuple[DType, ...], first: int) -> Callable[[Key], Comparable]:
+def key_order(types: tuple[DType, ...], first: int) -> Callable[[Key], Any]:
     """What rows' keys are compared by: `first` (aggsortkeypos) is the key that counts most, the others follow it round
     about; one that does not exist means the first."""
     first = first if 0 <= first < len(types) else 0
@@ -91,7 +90,7 @@ def key_order(types: tuple[DType, ...], first: int) -> Callable[[Key], Comparabl
     places = [*range(first, len(types)), *range(first)]
     if len(places) == 1:
         only = orders[0]
-        return lambda key: (only(key[0]),)
+        return lambda key: only(key[0])
     return lambda key: tuple([orders[place](key[place]) for place in places])
 
 

@@ -288,7 +288,7 @@ def test_unprinted_ones_in_the_order_of_their_definition() -> None:
     third, first = aggregation(F.COUNT, number=3), aggregation(F.COUNT, number=1)
     for made in (third, first, aggregation(F.COUNT, number=2)):
         recording.add(made, (), 0)
-    recording.totals.mark_printed(first)
+    recording.totals.mark_printed([first])
     recording.totals.trunc(aggregation(F.COUNT, number=2), None)
 
     assert recording.totals.unprinted() == [third]
