@@ -16,6 +16,7 @@ import numpy as np
 from kinst.rewriter.program import Program
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.debuginfo.call_frames import CallFrames, FrameRow, Lost, Moved, RegisterRule, Saved
+from kinst.targets.functions import Functions
 from kinst.targets.instruction import Flow, Instructions
 
 LINK: Final = "link"  # the return address is in the link register
@@ -216,17 +217,16 @@ class Unwinder:
     # -- the code itself ----------------------------------------------------------------------------------------------
 
     def _rule(self, frame: Frame) -> Rule | None:
+        sp, fp = self._arch.stack_pointer, self._arch.frame_pointer
         if isinstance(frame.returns, str):
             link = self._arch.link_register
             if frame.returns == LOST or link is None:
                 return None
-            returns, register = None, link
-        else:
-            returns, register = frame.returns, 0
+            return Rule(sp, frame.sp or 0, None, link, frame.saved_fp, is_certain=False)
         if frame.sp is not None:
-            return Rule(self._arch.stack_pointer, frame.sp, returns, register, frame.saved_fp, is_certain=False)
+            return Rule(sp, frame.sp, frame.returns, 0, frame.saved_fp, is_certain=False)
         if frame.fp is not None:
-            return Rule(self._arch.frame_pointer, frame.fp, returns, register, frame.saved_fp, is_certain=False)
+            return Rule(fp, frame.fp, frame.returns, 0, frame.saved_fp, is_certain=False)
         return self._linked()
 
     def _linked(self) -> Rule:
@@ -238,20 +238,31 @@ class Unwinder:
         return told.base == self._arch.stack_pointer and frame.sp is not None and frame.sp != told.offset
 
     def _frames_of(self, address: int) -> dict[int, Frame]:
-        """The frames in the function that holds an address."""
+        """The frames in the function that holds an address, or in the code between functions: what is only called by
+        pointers has no name in an image without symbols."""
         functions = self._program.functions
         row = functions.row_at(address)
-        if row is None or _is_part(functions.names[row]):
+        if row is not None and _is_part(functions.names[row]):
             return {}
-        start, size = int(functions.address[row]), int(functions.size[row])
-        if size > _LONGEST:
+        start, end = self._gap(address) if row is None else _bounds(functions, row)
+        if not start <= address < end or end - start > _LONGEST:
             return {}
         if start not in self._followed:
-            self._followed[start] = self._follow(start, size)
+            self._followed[start] = self._follow(start, end - start)
         return self._followed[start]
 
+    def _gap(self, address: int) -> tuple[int, int]:
+        functions = self._program.functions
+        row = int(np.searchsorted(functions.address, np.uint64(address), "right"))
+        for region in self._program.image.code_regions:
+            if address - region.address in range(region.size):
+                start = max(region.address, _bounds(functions, row - 1)[1] if row else 0)
+                end = region.address + region.size
+                return start, min(end, _bounds(functions, row)[0] if row < len(functions) else end)
+        return 0, 0
+
     def _follow(self, start: int, size: int) -> dict[int, Frame]:
-        """The frame before each instruction of a function that control can reach."""
+        """The frame before each instruction of some code."""
         image = self._program.image
         offset = image.offset_of(start)
         if offset is None:
@@ -259,8 +270,13 @@ class Unwinder:
         code = image.data[offset : offset + size]
         found = self._program.dissector.dissect(code, start, np.array([[0, size]], np.int64))
         walk = _Walk(self._effects, code.tobytes(), found)
-        walk.run()
+        walk.run(is_function=self._program.functions.row_at(start) is not None)
         return walk.frames
+
+
+def _bounds(functions: Functions, row: int) -> tuple[int, int]:
+    start = int(functions.address[row])
+    return start, start + int(functions.size[row])
 
 
 class _Walk:
@@ -279,17 +295,21 @@ class _Walk:
         self._computed: Frame | None = None  # at the first computed jump: what the cases of a switch begin with
         self.frames: dict[int, Frame] = {}
 
-    def run(self) -> None:
-        """Follow all branches; then what only computed jumps, exceptions or code patched at boot can reach."""
-        self._from(self._start, self._effects.entry)
-        while self._later:
-            self._from(*self._later.pop(0))
+    def run(self, *, is_function: bool) -> None:
+        """Follow all branches from the entry; then what they do not reach. In a function that is entered from computed
+        jumps, exceptions or code patched at boot. Between functions it is another one."""
+        self._enter(self._start, self._effects.entry)
         if len(self.frames) == len(self._instructions):
             return
         usual = self._computed or Counter(self.frames.values()).most_common(1)[0][0]
         for address in self._instructions:
             if address not in self.frames:
-                self._from(address, usual)
+                self._enter(address, usual if is_function else self._effects.entry)
+
+    def _enter(self, address: int, frame: Frame) -> None:
+        self._from(address, frame)
+        while self._later:
+            self._from(*self._later.pop(0))
 
     def _from(self, address: int, frame: Frame) -> None:
         waiting = [(address, frame)]
