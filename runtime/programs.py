@@ -12,7 +12,7 @@ from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.macros import Macros, check_used
 from kinst.runtime.dlang.options import Options
 from kinst.targets.errors import KinstError, ProbeNameError
-from kinst.targets.probe import ProbeName, parse_probe_name
+from kinst.targets.probe import PROVIDERS, ProbeName, parse_probe_name
 
 _FIRST_CLAUSE: Final = re.compile(r"[{/;]")
 # The lexer needs these before it reads the rest; libdtrace's lexer carries out pragmas as it meets them.
@@ -167,7 +167,8 @@ def _with_all_fields(program: ProgramText) -> str:
 
 
 def site_names(descriptions: Sequence[str], providers: Sequence[str]) -> list[ProbeName]:
-    """Which probes must be patched into the image for these descriptions, each once.
+    """Which probes must be patched into the image for these descriptions, each once; `providers` are those whose probes
+    are places in code.
 
     kinst's probes are made when they are asked for by that provider's name only, as its ioctl does; an empty or globbed
     provider means what the image has by itself.
@@ -177,13 +178,10 @@ def site_names(descriptions: Sequence[str], providers: Sequence[str]) -> list[Pr
         if text.isdigit():
             continue  # an identifier
         try:
-            name = parse_probe_name(text, providers=providers)
+            name = parse_probe_name(text, providers=(*providers, *PROVIDERS))
         except ProbeNameError:
             continue  # the checker reports it where it stands
-        if name.provider == "kinst":
-            names[name] = None
-            continue
-        for provider in ("fbt", "sdt"):
-            if name.matches_provider(provider):
-                names[ProbeName(provider, name.module, name.function, name.name)] = None
+        meant = [provider for provider in providers if name.matches_provider(provider) and provider != "kinst"]
+        for provider in [name.provider] if name.provider in ("kinst", "sdt") else meant:
+            names[ProbeName(provider, name.module, name.function, name.name)] = None
     return list(names)

@@ -15,6 +15,7 @@ from kinst.rewriter.rewriting import Opened, Source, open_source, plan_probes
 from kinst.runtime.arch.registry import emulator
 from kinst.runtime.boards.registry import new_board
 from kinst.runtime.call import FunctionCall, find_function, load_for_call, parse_call
+from kinst.runtime.execution.symbols import original_addresses
 from kinst.runtime.loader import load_image
 from kinst.runtime.providers import dtrace
 from kinst.runtime.providers.dtrace import DtraceProvider
@@ -22,6 +23,7 @@ from kinst.runtime.providers.fbt import fbt_provider
 from kinst.runtime.providers.host import GuestMemory, ImageHost
 from kinst.runtime.providers.kinst import kinst_provider
 from kinst.runtime.providers.provider import Providers, installed_providers
+from kinst.runtime.providers.sdt import sdt_providers
 from kinst.runtime.relocated import RelocatedCopies
 from kinst.runtime.sites import Patched, SiteTable, trampoline_code
 from kinst.runtime.system import Configuration, End, System
@@ -94,6 +96,7 @@ class Session:
             types: prototypes of functions, for args[].
         """
         self.wanted = wanted
+        self._opened = opened
         self._types: ImageTypes = NoImageTypes() if types is None else types
         self._plugs = None if opened is None else ImageHost(opened.program.image)
         self._plugged = installed_providers(self._plugs)
@@ -113,6 +116,7 @@ class Session:
         self.dtrace = DtraceProvider()
         self.providers = Providers([self.dtrace])
         self._sites: SiteTable | None = None
+        self.original_address: Callable[[int], int] = lambda address: address  # undoes what the image did to itself
         if manifest is not None:
             trampolines = trampoline_code(self.loaded, manifest) if plan is None else plan.trampolines.tobytes()
             self._add_sites(Patched(manifest, self.loaded, trampolines))
@@ -125,9 +129,12 @@ class Session:
         self._sites = sites
         self.providers.register(kinst_provider(sites))
         self.providers.register(fbt_provider(sites, system.arch, self._types.function))
+        for provider in sdt_providers(sites, system.arch, self._find):
+            self.providers.register(provider)
         sites.map_trampolines(system.space, system.trap, system.engine)
         system.pristine = sites.pristine
         copies = RelocatedCopies(sites, self.loaded, system.trap, system.arch, system.exceptions, system.space.fetch)
+        self.original_address = original_addresses(self.loaded.image, lambda: copies.distances)
         system.trap.chain.append(copies.claim)
 
     def enable(self, action: Callable[[Firing], None]) -> Iterator[Matched]:
@@ -190,7 +197,7 @@ class Session:
 
     def _discovered(self) -> dict[str, int]:
         """Names and addresses of all functions, those without a symbol included."""
-        functions = open_source(Source(self.wanted.image)).program.functions
+        functions = self.opened.program.functions
         return dict(zip(functions.names, functions.address.tolist(), strict=True))
 
     def _fire(self, identifier: int) -> None:
@@ -199,6 +206,18 @@ class Session:
         firing = Firing(frame, enabling)
         firing.cpu = self.system.current.number
         self.dtrace.fire(identifier, firing)
+
+    @property
+    def opened(self) -> Opened:
+        """The image taken apart; read when it is asked for, if nobody needed it before."""
+        if self._opened is None:
+            self._opened = open_source(Source(self.wanted.image))
+        return self._opened
+
+    def _find(self, symbol: str) -> int | None:
+        """The run-time address of a symbol."""
+        address = self.loaded.image.symbols.address_of(symbol)
+        return None if address is None else address + self.loaded.bias
 
     def plug_in(self, memory: GuestMemory) -> None:
         """Register other packages' providers; `memory` is the guest's."""

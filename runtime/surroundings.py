@@ -9,6 +9,7 @@ from kinst.runtime.execution.environment import GuestProfile, Memory, Stacks, Sy
 from kinst.runtime.execution.guest_memory import GuestMemory, no_guest
 from kinst.runtime.execution.no_guest import NoProfile, NoStacks, NoSymbols
 from kinst.runtime.execution.scratch import Scratch
+from kinst.runtime.execution.stacks import MachineStacks
 from kinst.runtime.execution.symbols import ImageSymbols
 from kinst.runtime.host import GuestHost, Host, NoGuest
 from kinst.runtime.providers.dtrace import DtraceProvider
@@ -77,7 +78,13 @@ def with_guest(wanted: Wanted, opened: Opened | None, types: ImageTypes) -> Surr
     scratch = Scratch(_SCRATCH)
     memory = GuestMemory(scratch, system.space.observe, system.space.observe_write, system.memory)
     session.plug_in(memory)
-    symbols = ImageSymbols(loaded.image, bias=loaded.bias)
+    original = loaded.image if opened is None else opened.program.image
+    moved = session.original_address
+    symbols = ImageSymbols(original, bias=loaded.bias, moved=moved)
+    profile = NoProfile()
+    stacks = MachineStacks(
+        system.arch, memory, lambda: session.opened.program, bias=loaded.bias, moved=moved, is_user=profile.is_user
+    )
 
     def on_turn(callback: Callable[[], None]) -> None:
         system.after_turn = callback
@@ -88,9 +95,9 @@ def with_guest(wanted: Wanted, opened: Opened | None, types: ImageTypes) -> Surr
         dtrace=session.dtrace,
         scratch=scratch,
         memory=memory,
-        stacks=NoStacks(),
+        stacks=stacks,
         symbols=symbols,
-        profile=NoProfile(),
+        profile=profile,
         reasons=session.reasons,
         session=session,
         run=session.run_machine,

@@ -67,6 +67,7 @@ class Registration:
     name: str  # the first field of the probes' names
     attributes: ProviderAttributes
     privilege: Privilege = Privilege.KERNEL
+    family: str = ""  # another name that stands for this provider and for others: `sdt` for all static probes
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +304,7 @@ class Providers:
 
     def match(self, pattern: ProbeName) -> Identifiers:
         """All probes that `pattern` stands for, ascending; those made on demand are made now (dtrace_probe_provide)."""
-        chosen = [one for one in self._registered if pattern.matches_provider(one.provider.registration.name)]
+        chosen = [one for one in self._registered if _is_meant(one.provider.registration, pattern)]
         for one in chosen:
             self._provide(one, pattern)
         found = [one.probes.match(pattern) for one in chosen]
@@ -377,6 +378,10 @@ class Providers:
         """Stability of the fields of a probe's name and of its arguments."""
         found = self._owner(identifier)
         return None if found is None else found[0].provider.registration.attributes
+
+
+def _is_meant(registration: Registration, pattern: ProbeName) -> bool:
+    return pattern.matches_provider(registration.name) or (pattern.provider or None) == registration.family
 
 
 def _check_registration(registration: Registration) -> None:

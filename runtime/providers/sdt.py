@@ -49,7 +49,7 @@ class SdtProvider:
 
     def __init__(self, name: str, sites: SiteTable) -> None:
         """Use `sdt_providers`."""
-        self.registration = Registration(name, ATTRIBUTES)
+        self.registration = Registration(name, ATTRIBUTES, family="sdt")
         self._sites = sites
         self._first = 0
 
