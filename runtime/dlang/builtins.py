@@ -22,7 +22,7 @@ _GID: Final = Typedef("gid_t", UINT)
 _UINT_T: Final = Typedef("uint_t", UINT)
 
 # Variables (facts/dlang.md section 4). A bare machine has no processes: what their values are is the guest profile's
-# matter. `curthread` is an address whose type only a guest's debug information could tell.
+# matter. `curthread` is an address whose type only a guest's debug information can tell: THREADS.
 VARIABLES: Final[dict[str, DType]] = {
     **{f"arg{number}": INT64 for number in range(10)},
     "caller": UINTPTR,
@@ -55,6 +55,9 @@ VARIABLES: Final[dict[str, DType]] = {
     "walltimestamp": INT64,
     "zonename": STRING,
 }
+
+# What Linux, FreeBSD and illumos call a thread.
+THREADS: Final = ("struct task_struct", "struct thread", "kthread_t")
 
 # Arrays with an integer for an index.
 ARRAYS: Final = frozenset({"args", "regs", "uregs"})

@@ -26,6 +26,8 @@ _UNKNOWN_VARIABLE: Final = ("D_IDENT_UNDEF", "D_VAR_UNDEF")
 class _Body:
     predicate: Expression | None
     actions: tuple[Action, ...]
+    numbers: tuple[int, ...]
+    record_size: int
 
 
 class Checker:
@@ -92,13 +94,21 @@ class Checker:
     def _clause(self, node: tree.Clause) -> tuple[list[program.Clause], bool]:
         clauses: list[program.Clause] = []
         is_destructive = False
+        bodies: dict[object, _Body] = {}  # the description itself says nothing to the statements but args[]
         for description in node.descriptions:
             matched = self._matched(description)
-            reader = Expressions(self._session, matched)
-            body = _body(reader, node)
-            is_destructive = is_destructive or reader.state.is_destructive
+            key = matched.arguments, matched.is_mixed, matched.count == 0
+            body = bodies.get(key)
+            if body is None:
+                reader = Expressions(self._session, matched)
+                body = bodies[key] = _body(reader, node)
+                is_destructive = is_destructive or reader.state.is_destructive
             if matched.count:
-                clauses.append(self._made(node, matched, body))
+                clauses.append(
+                    program.Clause(
+                        matched.description, body.predicate, body.actions, body.numbers, node.span, body.record_size
+                    )
+                )
         return clauses, is_destructive
 
     def _matched(self, description: tree.ProbeDescription) -> MatchedProbes:
@@ -106,16 +116,6 @@ class Checker:
             return self._session.context.probes.match(description.text)
         except DError as error:
             raise DError(error.tag, error.message, error.span or description.span) from error
-
-    def _made(self, node: tree.Clause, matched: MatchedProbes, body: _Body) -> program.Clause:
-        numbers: list[int] = []
-        number = 1
-        for action in body.actions:
-            numbers.append(number)
-            number += check_actions.action_count(action)
-        options = self._session.context.options
-        size = check_actions.record_size(body.actions, options.number("strsize"), options.number("stackframes"))
-        return program.Clause(matched.description, body.predicate, body.actions, tuple(numbers), node.span, size)
 
 
 def _body(reader: Expressions, node: tree.Clause) -> _Body:
@@ -128,8 +128,19 @@ def _body(reader: Expressions, node: tree.Clause) -> _Body:
             raise
         reader.forget_state()
         predicate = _predicate(reader, node.predicate)
-        return _Body(predicate, _actions(reader, node))
-    return _Body(None if node.predicate is None else _predicate(reader, node.predicate), actions)
+        return _numbered(reader, predicate, _actions(reader, node))
+    return _numbered(reader, None if node.predicate is None else _predicate(reader, node.predicate), actions)
+
+
+def _numbered(reader: Expressions, predicate: Expression | None, actions: tuple[Action, ...]) -> _Body:
+    numbers: list[int] = []
+    number = 1
+    for action in actions:
+        numbers.append(number)
+        number += check_actions.action_count(action)
+    options = reader.context.options
+    size = check_actions.record_size(actions, options.number("strsize"), options.number("stackframes"))
+    return _Body(predicate, actions, tuple(numbers), size)
 
 
 def _actions(reader: Expressions, node: tree.Clause) -> tuple[Action, ...]:

@@ -1,18 +1,18 @@
 """Names and indexes: what a word stands for, and what is behind it in brackets."""
 
-from kinst.runtime.dlang import inlines, program, tree
-from kinst.runtime.dlang.builtins import ARRAYS, FUNCTIONS, VARIABLES
+from kinst.runtime.dlang import inlines, program, stability, tree
+from kinst.runtime.dlang.builtins import ARRAYS, FUNCTIONS, THREADS, VARIABLES
 from kinst.runtime.dlang.check_members import dereferenced
 from kinst.runtime.dlang.check_operators import additive
 from kinst.runtime.dlang.check_variables import element, entry_operand, scoped_entry, undefined
 from kinst.runtime.dlang.conversions import is_void
 from kinst.runtime.dlang.errors import DError
-from kinst.runtime.dlang.memory import in_memory
+from kinst.runtime.dlang.memory import c_type, in_memory
 from kinst.runtime.dlang.operands import Operand, Reader, Use
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.type_names import describe
-from kinst.runtime.dlang.types import UINT64, UINTPTR
-from kinst.targets.c_types import Function
+from kinst.runtime.dlang.types import UINT64, UINTPTR, DType
+from kinst.targets.c_types import Function, Pointer
 
 
 def global_name(reader: Reader, node: tree.Name, use: Use) -> Operand:
@@ -42,7 +42,7 @@ def _predefined(reader: Reader, node: tree.Name) -> Operand | None:
     if found is not None:
         return found
     if name in VARIABLES:
-        kind = VARIABLES[name]
+        kind = _thread_pointer(reader, node) if name == "curthread" else VARIABLES[name]
         return Operand(kind, program.Builtin(kind, name), is_lvalue=True, is_variable=True)
     inline = reader.inlines.defined.get(name)
     if inline is not None:
@@ -52,6 +52,14 @@ def _predefined(reader: Reader, node: tree.Name) -> Operand | None:
     if name in ARRAYS or name in FUNCTIONS:
         raise bad_reference(node, "array" if name in ARRAYS else "function", "a scalar variable")
     return reader.inlines.constant(name)
+
+
+def _thread_pointer(reader: Reader, node: tree.Name) -> DType:
+    """curthread points to what the image's kernel calls a thread."""
+    stability.require(reader.context, "scalar curthread", stability.THREAD, node.span)
+    found = (reader.scope.lookup(name) for name in THREADS)
+    thread = next((kind for kind in found if kind is not None), None)
+    return VARIABLES["curthread"] if thread is None else Pointer(c_type(thread))
 
 
 def bad_reference(node: tree.Name, what: str, wanted: str) -> DError:
@@ -65,6 +73,7 @@ def external_name(reader: Reader, node: tree.ExternalName) -> Operand:
     symbol = reader.context.types.symbol(node.name, node.module)
     if symbol is None:
         raise DError("D_IDENT_UNDEF", f"failed to resolve {shown}: No symbol table entry for this name", node.span)
+    stability.require(reader.context, f"symbol {symbol.module}`{symbol.name}", stability.SYMBOL, node.span)
     if symbol.type is None:
         text = f"no symbolic type information is available for {symbol.module}`{symbol.name}"
         raise DError("D_SYM_NOTYPES", text, node.span)

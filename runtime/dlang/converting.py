@@ -31,7 +31,9 @@ def as_string(value: program.Expression) -> program.Expression:
     if isinstance(value, program.Integer) and value.value == 0:
         return program.Text(STRING, b"")
     kind = bare(value.type)
-    return program.StringOf(STRING, value, kind.length if isinstance(kind, Array) else None)
+    # An array of at most one character is the beginning of a longer one, as in struct dirent of old.
+    limit = kind.length if isinstance(kind, Array) and (kind.length or 0) > 1 else None
+    return program.StringOf(STRING, value, limit)
 
 
 def _as_word(value: program.Expression, to: DType) -> program.Expression:

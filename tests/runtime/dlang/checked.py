@@ -91,8 +91,11 @@ class Probes:
                 return MatchedProbes(description, 1, ())
 
 
-def checker() -> Checker:
-    return Checker(CheckContext(arch_by_name("amd64"), Image(), Probes(), Options()))
+def checker(**options: str) -> Checker:
+    settings = Options()
+    for name, value in options.items():
+        settings.set(name, value)
+    return Checker(CheckContext(arch_by_name("amd64"), Image(), Probes(), settings))
 
 
 def check(text: str, by: Checker | None = None) -> Program:
@@ -102,10 +105,10 @@ def check(text: str, by: Checker | None = None) -> Program:
     return by.check(expand(unit, adds_error_clause=False))
 
 
-def tag(text: str) -> str:
+def tag(text: str, by: Checker | None = None) -> str:
     """The tag of its error, or "" if there is none."""
     try:
-        check(text)
+        check(text, by)
     except DError as error:
         return error.tag
     return ""

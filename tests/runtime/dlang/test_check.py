@@ -130,3 +130,18 @@ def test_a_script_of_500_lines_is_checked_at_once() -> None:
     started = time.monotonic()
     check(clause * 63, by)
     assert time.monotonic() - started < 1  # 0.05 s with the parser, on an idle machine
+
+
+def test_what_is_less_stable_than_asked_for_is_refused() -> None:
+    minimum = "Evolving/Evolving/Common"
+    assert tag("BEGIN { trace(`hz); }", checker(amin=minimum)) == "D_ATTR_MIN"
+    assert tag("BEGIN { trace(curthread); }", checker(amin=minimum)) == "D_ATTR_MIN"
+    assert tag("BEGIN { trace(execname); }", checker(amin=minimum)) == ""
+    assert tag("BEGIN { trace(`hz); }", checker(amin="Private/Private/Unknown")) == ""
+
+
+def test_descriptions_by_the_thousand_cost_little() -> None:
+    body = "{ " + "trace(arg0 + 1); " * 1000 + "}"
+    started = time.monotonic()
+    assert len(check(",".join(["BEGIN"] * 2000) + body).clauses) == 2000
+    assert time.monotonic() - started < 2
