@@ -151,9 +151,8 @@ def _run(request: Request, given: dict[str, Any]) -> None:
         rows = table(traced.surroundings.providers, traced.listed(), is_verbose=given["is_verbose"])
         sys.stdout.writelines(rows)
         return
-    is_quiet = request.options.is_on("quiet")
     for program, count in traced.enable():
-        if not is_quiet:
+        if not request.options.is_on("quiet"):  # which a program may have said by now
             click.echo(f"{_NAME}: {program.title} matched {count} probe{'' if count == 1 else 's'}", err=True)
     if not given["is_check"]:
         _trace(traced, given)

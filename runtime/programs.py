@@ -62,8 +62,9 @@ class ProgramError(KinstError):
     def __init__(self, program: ProgramText, error: DError, *, has_tags: bool) -> None:
         what = "failed to compile script" if program.is_script else "invalid probe specifier"
         caret = diagnostics.caret(error)
-        shown = error if program.is_script else DError(error.tag, error.message)  # the text itself is the only line
-        message = f"{what} {program.name}: {diagnostics.describe(shown, has_tags=has_tags)}"
+        message = (
+            f"{what} {program.name}: {diagnostics.describe(error, has_tags=has_tags, has_lines=program.is_script)}"
+        )
         super().__init__("\n".join([message, *(f"    {line}" for line in caret.splitlines())]))
         self.tag = error.tag
 
@@ -100,6 +101,7 @@ class ProgramReader:
         self._arguments = arguments
         self._is_type = is_type
         self._macros: list[Macros] = []
+        self._has_sugar = False  # some program had if and else: one clause of ERROR serves all
 
     def read(self, program: ProgramText) -> ParsedProgram:
         """Parse one program.
@@ -108,9 +110,12 @@ class ProgramReader:
             ProgramError: it is wrong.
         """
         try:
-            return ParsedProgram(program, sugar.expand(self._parse(program)))
+            unit = self._parse(program)
+            expanded = sugar.expand(unit, adds_error_clause=not self._has_sugar)
         except DError as error:
             raise self.failed(program, error) from error
+        self._has_sugar = self._has_sugar or len(expanded.items) != len(unit.items)
+        return ParsedProgram(program, expanded)
 
     def failed(self, program: ProgramText, error: DError) -> ProgramError:
         """The error as the user reads it."""

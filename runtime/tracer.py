@@ -167,7 +167,7 @@ class Tracer:
             self._dtrace.fire(BEGIN, self._host.firing(0, TRACER_THREAD))
             return machine() if self.state.is_tracing else End.EXIT
         finally:
-            self.state.is_tracing = True
+            self.state.is_tracing = self.buffers.is_ending = True
             self._dtrace.fire(END, self._host.firing(0, TRACER_THREAD))
             self.state.is_tracing = False
             self._drain(output, is_last=True)
@@ -182,7 +182,10 @@ class Tracer:
         self._next_drain = now + max(_SOONEST, self.options.number("switchrate"))
         if self.options.text("bufpolicy") == "switch":
             self._drain(output)
-        elif self.buffers.is_full:
+            return
+        output.consume(self.buffers.take_console())
+        output.flush()
+        if self.buffers.is_full:
             self._host.finish(End.EXIT)
 
     def _drain(self, output: Output, *, is_last: bool = False) -> None:
