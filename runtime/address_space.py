@@ -5,11 +5,12 @@ where the image was loaded; else the guest's MMU decides (`kinst.runtime.paging`
 addresses go to the guest's own memory, so trampolines may lie where the guest has RAM of its own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kinst.runtime.memory import PhysicalMemory
-from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, Translation, Walker
+from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, StorePhysical, Translation, Walker
 from kinst.runtime.qiling_machine import QilingMachine
+from kinst.targets.errors import MachineError
 
 # Physical pages that no guest names: copies of the trampolines, and a page where nothing answers.
 TRAMPOLINE_FRAMES = 1 << 40
@@ -18,6 +19,20 @@ OPEN_BUS = 1 << 41
 _EXECUTE, _READ, _WRITE = int(Permission.EXECUTE), int(Permission.READ), int(Permission.WRITE)
 _READ_WRITE, _ALL = _READ | _WRITE, int(Permission.ALL)
 NothingThere = Callable[[int, Access], PageFault | None]
+
+
+class _TracerRegisters:
+    """The CPU's registers, for translations that the tracer asks for."""
+
+    def __init__(self, registers: Registers, bits: Mapping[str, int]) -> None:
+        self._get, self.set, self._bits = registers.get, registers.set, bits
+
+    def get(self, name: str) -> int:
+        return self._get(name) | self._bits.get(name, 0)
+
+
+def _forget(_physical: int, _value: int) -> None:
+    """No accessed bit is set."""
 
 
 class AddressSpace:
@@ -34,7 +49,9 @@ class AddressSpace:
         self._overlay: dict[int, int] = {}  # virtual page -> physical page
         self._aliases: Sequence[tuple[int, int, int]] = ()
         self._written: set[int] = set()
-        self._is_observing = self._would_mark = False
+        self._tracer_registers = _TracerRegisters(self._registers, walker.tracer_bits)
+        self._is_observing = False
+        self._observed: int | None = None
         self.device_pages: set[int] = set()
         self.has_only_aliases = False  # `--call`: the guest has no MMU and nothing else
         self.nothing_there: NothingThere = lambda _address, _access: None
@@ -57,6 +74,9 @@ class AddressSpace:
         self._engine.flush_tlb()
 
     def _fill(self, address: int, access: Access) -> tuple[int, int] | None:
+        if self._is_observing:
+            self._observed = self._look(address)
+            return None
         frame = self._overlay.get(address >> 12)
         if frame is not None and self._is_for_trampoline(access):
             # Where the guest has memory at these addresses its loads must find that, so ours are for execution only.
@@ -64,7 +84,7 @@ class AddressSpace:
             permissions = _EXECUTE if access is Access.FETCH else _READ
             return frame << 12 | address & 0xFFF, permissions if is_shared else _READ | _EXECUTE
         try:
-            translation = self._translate(address, access)
+            translation = self._translate(address, access, self._registers, self._store_entry)
         except PageFault as fault:
             self.fault = fault
             return None
@@ -76,22 +96,19 @@ class AddressSpace:
             return self.current_pc() >> 12 in self._overlay
         return access is Access.FETCH
 
-    def _translate(self, address: int, access: Access) -> Translation:
+    def _translate(self, address: int, access: Access, registers: Registers, store: StorePhysical) -> Translation:
         for virtual, physical, size in self._aliases:
             if virtual <= address < virtual + size:
                 return Translation(address - virtual + physical, Permission.ALL)
         if self.has_only_aliases:
             raise PageFault(address, access, 0)
-        return self._walker.translate(self._registers, self._load_entry, self._store_entry, address, access)
+        return self._walker.translate(registers, self._load_entry, store, address, access)
 
     def _load_entry(self, physical: int) -> int:
         return self._memory.load(physical, 8)
 
     def _store_entry(self, physical: int, value: int) -> None:
-        if self._is_observing:
-            self._would_mark = True
-        else:
-            self._memory.store(physical, 8, value)
+        self._memory.store(physical, 8, value)
 
     def _grant(self, address: int, translation: Translation, access: Access) -> tuple[int, int] | None:
         """Unicorn 2.1.4 sends stores to pages with execute permission down a slow path that notices changed code. So a
@@ -131,22 +148,26 @@ class AddressSpace:
         return self._load(physical, size)
 
     def observe(self, address: int) -> int | None:
-        """The physical address that a read finds, for those who only look: no accessed bit is set in the guest's
-        tables; None where nothing is mapped."""
-        self._is_observing = True
+        """The physical address that the tracer reads at `address`; None where nothing is mapped. The guest cannot tell:
+        a translation that is not in the TLB does not get there, and no accessed bit is set in the guest's tables."""
+        self._is_observing, self._observed = True, None
         try:
-            physical = self._to_read(address)
+            found = self._to_read(address)
         finally:
             self._is_observing = False
-        if self._would_mark:  # the guest's own first access must find no translation, so that it sets the bit
-            self._would_mark = False
-            self._engine.flush_tlb()
-        if physical is None:
-            self.fault = None
-        return physical
+        if found is not None or self._observed is None:
+            return found
+        return self._observed & ~0xFFF | address & 0xFFF  # the TLB callback knows the page only
+
+    def _look(self, address: int) -> int | None:
+        try:
+            return self._translate(address, Access.READ, self._tracer_registers, _forget).physical
+        except (PageFault, MachineError):  # tables may lie where there is no RAM
+            return None
 
     def observe_write(self, address: int) -> int | None:
-        """The physical address for a store that a clause makes; None where the guest could not write either."""
+        """The physical address for a store that a clause makes, which is one of the guest's as far as its tables go;
+        None where the guest could not write either."""
         physical = self._to_write(address)
         if physical is None:
             self.fault = None

@@ -290,7 +290,10 @@ class QilingMachine:
 
         def translate(address: int) -> int | None:
             virtual.value = address
-            return None if call() else physical.value
+            if not call():
+                return physical.value
+            self._fault = None  # it is the caller's: if the run ends now, that is not why
+            return None
 
         return translate
 

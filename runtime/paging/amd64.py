@@ -5,6 +5,7 @@ hardware does, and the error code of a fault is that of section 4.7.
 """
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from kinst.runtime.paging.walker import (
@@ -109,6 +110,8 @@ _PERMISSIONS: Final = tuple(Permission(bits) for bits in range(8))
 
 class Amd64Walker:
     """The MMU of an x86 CPU."""
+
+    tracer_bits: Final = MappingProxyType({"rflags": RFLAGS_AC})
 
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access

@@ -5,9 +5,10 @@ and pages, hierarchical table attributes, access flag faults, WXN. No stage 2 an
 Cortex-A57 has no FEAT_HAFDBS. The contiguous bit is a hint to the TLB and changes nothing here.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kinst.runtime.paging.walker import (
     Access,
@@ -67,6 +68,8 @@ class Leaf(NamedTuple):
 
 class Arm64Walker:
     """The MMU of a Cortex-A57 without stage 2."""
+
+    tracer_bits: Final[Mapping[str, int]] = {}  # it has no PAN
 
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access

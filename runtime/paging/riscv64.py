@@ -7,6 +7,7 @@ QEMU does, MPRV, SUM and MXR.
     PTE    63 N  62:61 PBMT  60:54 0  53:10 physical page number  9:8 RSW  7 D  6 A  5 G  4 U  3 X  2 W  1 R  0 V
 """
 
+from types import MappingProxyType
 from typing import Final
 
 from kinst.runtime.paging.walker import (
@@ -32,6 +33,8 @@ _MSTATUS_MPRV, _MSTATUS_SUM, _MSTATUS_MXR = 1 << 17, 1 << 18, 1 << 19
 
 class Riscv64Walker:
     """See `kinst.runtime.paging.walker.Walker`."""
+
+    tracer_bits: Final = MappingProxyType({"mstatus": _MSTATUS_SUM | _MSTATUS_MXR})
 
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access

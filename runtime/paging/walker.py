@@ -4,7 +4,7 @@ The machine answers every TLB miss itself (Unicorn's virtual TLB), so that tramp
 space and guest stores take the fast path; the walkers are therefore what a real MMU does, fault codes included.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from typing import Protocol
@@ -62,6 +62,12 @@ class Registers(Protocol):
 
 class Walker(Protocol):
     """One machine's MMU."""
+
+    @property
+    def tracer_bits(self) -> Mapping[str, int]:
+        """Register -> bits to be taken for 1 when the tracer reads: a kernel may read its programs' pages only while it
+        says so (SMAP, SUM), but copyin() may always."""
+        ...
 
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
