@@ -138,14 +138,23 @@ class ImageSymbols:
         starts, sizes, names = self._table
         row = bisect_right(starts, link) - 1
         for candidate in range(row, max(row - _NESTED, -1), -1):
-            if link - starts[candidate] < sizes[candidate]:
+            if link - starts[candidate] < sizes[candidate] or self._is_behind_call(link, starts[candidate]):
                 return Place(names[candidate], starts[candidate], sizes[candidate])
         return None
+
+    def _is_behind_call(self, link: int, start: int) -> bool:
+        """A function that ends with a call to one that never returns: the return address lies behind it."""
+        row = self._known_functions.row_at(link - 1)
+        return row is not None and int(self._known_functions.address[row]) == start
+
+    @cached_property
+    def _known_functions(self) -> Functions:
+        return self._functions()
 
     @cached_property
     def _table(self) -> tuple[list[int], list[int], list[str]]:
         """Start, size and name of functions and data objects, in address order."""
-        functions = self._functions()
+        functions = self._known_functions
         found = dict(
             zip(functions.address.tolist(), zip(functions.size.tolist(), functions.names, strict=True), strict=True)
         )
