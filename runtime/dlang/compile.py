@@ -22,12 +22,14 @@ def compile_clause(clause: Clause, number: int, state: State, environment: Envir
     """`number` is the clause's place in the session's list, as records and faults name it.
 
     Raises:
-        DError: the clause nests too deep.
+        DError: the clause nests too deep, or its structs and arrays are too large.
     """
     try:
         return _Compilation(clause, number, state, environment).function()
     except (RecursionError, MemoryError) as error:  # Python's parser calls its own limits MemoryError
         raise DError("D_UNKNOWN", "expression is nested too deep", clause.span) from error
+    except Fault as fault:
+        raise DError("D_UNKNOWN", "structs and arrays of the program are too large", clause.span) from fault
 
 
 class _Compilation:

@@ -6,7 +6,6 @@ from typing import Final
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.compile_arithmetic import fit
 from kinst.runtime.dlang.compile_code import HALF, SIGNED, UNSIGNED, WORD, Code, Generator, is_string, scalar_of
-from kinst.runtime.execution.environment import Environment
 from kinst.runtime.execution.faults import Fault, FaultKind
 from kinst.runtime.trap import Firing
 
@@ -20,7 +19,7 @@ def builtin(generator: Generator, node: program.Builtin) -> Code:
     """The value of a builtin variable, in the range of its type."""
     name = node.name
     if name in _PROBE_FIELDS:
-        texts = generator.bind(name, ProbeTexts(generator.environment, _PROBE_FIELDS[name], generator.strsize - 1))
+        texts = generator.bind(name, generator.state.probe_texts[_PROBE_FIELDS[name]])
         return Code(f"{texts}[{generator.local('probe')}]")
     if name in _PROFILE_STRINGS:
         profile = generator.bind("profile", generator.environment.profile)
@@ -95,18 +94,3 @@ _NUMERIC: Final[Mapping[str, Callable[[Generator], Code]]] = {
     "stackdepth": _stacks("depth", _NUMBERS),
     "ustackdepth": _user_depth,
 }
-
-
-class ProbeTexts(dict[int, bytes]):
-    """One field of probes' names, by the probe's id, as clauses see it."""
-
-    def __init__(self, environment: Environment, field: str, limit: int) -> None:
-        """`limit` is in bytes."""
-        super().__init__()
-        self._environment, self._field, self._limit = environment, field, limit
-
-    def __missing__(self, identifier: int) -> bytes:
-        probe = self._environment.probe(identifier)
-        text = "" if probe is None else getattr(probe, self._field)
-        self[identifier] = found = text.encode("utf-8", "surrogateescape")[: self._limit]
-        return found

@@ -9,6 +9,7 @@ from kinst.targets.errors import MachineError
 
 _PAGE: Final = 4096
 _WORD: Final = (1 << 64) - 1
+_MASKS: Final = tuple((1 << 8 * size) - 1 for size in range(9))
 Translate = Callable[[int], int | None]  # virtual address -> physical, None: nothing is mapped there
 
 
@@ -51,6 +52,9 @@ class GuestMemory:
         if physical is None:
             raise Fault(FaultKind.BADADDR, address)
         try:
+            shift = (physical & 7) << 3
+            if shift + 8 * size <= 64:  # aligned words of 8 bytes are the ones that come quickly
+                return self._load(physical & -8, 8) >> shift & _MASKS[size]
             return self._load(physical, size)
         except MachineError:
             _bad(address)
@@ -70,16 +74,17 @@ class GuestMemory:
         """Bytes up to the NUL, without it, at most `limit`; only pages that hold some of them are touched."""
         if address >> 48 == TAG:
             return self.scratch.string(address, limit)
-        found = b""
+        pieces = []
         while limit > 0:
             step = min(limit, _PAGE - (address & _PAGE - 1))
             piece = self._read_in_page(address, step)
             end = piece.find(0)
             if end >= 0:
-                return found + piece[:end]
-            found += piece
+                pieces.append(piece[:end])
+                break
+            pieces.append(piece)
             address, limit = address + step & _WORD, limit - step
-        return found
+        return b"".join(pieces)
 
     def _read_in_page(self, address: int, size: int) -> bytes:
         physical = self._translate(address)

@@ -12,6 +12,7 @@ from kinst.runtime.execution.faults import Fault, FaultKind
 TAG: Final = 0x7D5A  # bits 63 to 48 of all scratch addresses
 _BASE: Final = TAG << 48
 _KEPT: Final = _BASE | 1 << 47  # here begins what variables own
+_KEPT_LIMIT: Final = 64 << 20  # bytes
 _ALIGNMENT: Final = 8
 
 
@@ -46,7 +47,9 @@ class Scratch:
         return address
 
     def keep(self, size: int) -> int:
-        """The address of `size` zero bytes for a variable."""
+        """The address of `size` zero bytes for a variable. Fault NOSCRATCH: all together are too large."""
+        if len(self._kept) + size > _KEPT_LIMIT:
+            raise Fault(FaultKind.NOSCRATCH)
         address = _KEPT + len(self._kept)
         self._kept.extend(bytes(-(-size // _ALIGNMENT) * _ALIGNMENT))
         return address

@@ -1,7 +1,7 @@
 """What the clauses of a session share while they run: variables, buffers, aggregations, speculations, scratch."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from kinst.runtime.dlang.program import Aggregation
 from kinst.runtime.execution.environment import Environment, Record, Value
@@ -9,6 +9,8 @@ from kinst.runtime.execution.scratch import Scratch
 from kinst.runtime.execution.subroutines import Context, table
 from kinst.runtime.execution.variables import Variables
 
+_PROBE_FIELDS: Final = ("provider", "module", "function", "name")
+_REMEMBERED: Final = 1 << 16
 Updater = Callable[[int, tuple[Value, ...], int, int], None]  # CPU, key, value, increment
 
 
@@ -74,8 +76,27 @@ class State:
         """`scratch` is the one that `environment.memory` reads too."""
         self.buffers, self.speculations, self.aggregations, self.scratch = buffers, speculations, aggregations, scratch
         self.variables = Variables(environment.option("strsize"), environment.option("dynvarsize"), scratch)
+        longest = max(environment.option("strsize"), 1) - 1
+        self.probe_texts = {field: ProbeTexts(environment, field, longest) for field in _PROBE_FIELDS}
         context = Context()
         self.subroutines = table(environment, scratch, environment.option("strsize"), context)
         self.begin = context.begin
         self.remembers_firings = False
         self.is_tracing = True
+
+
+class ProbeTexts(dict[int, bytes]):
+    """One field of probes' names, by the probe's id, as clauses see it. It forgets, since probes may be millions."""
+
+    def __init__(self, environment: Environment, field: str, limit: int) -> None:
+        """`field` is one of `Probe`; `limit` is in bytes."""
+        super().__init__()
+        self._environment, self._field, self._limit = environment, field, limit
+
+    def __missing__(self, identifier: int) -> bytes:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        probe = self._environment.probe(identifier)
+        text = "" if probe is None else getattr(probe, self._field)
+        self[identifier] = found = text.encode("utf-8", "surrogateescape")[: self._limit]
+        return found

@@ -547,6 +547,19 @@ def test_large_expressions_are_compiled(expression: program.Expression, expected
     assert Bench().value(expression) == expected
 
 
+@pytest.mark.parametrize("scope", [Scope.GLOBAL, Scope.THREAD])
+def test_an_array_of_a_terabyte_is_an_error_or_has_no_room(scope: Scope) -> None:
+    bench = Bench()
+    huge = variable(scope, "huge", Array(CHAR, 1 << 40))
+    if scope is Scope.GLOBAL:
+        with pytest.raises(DError, match="too large"):
+            bench.run(trace(member(read(huge), 0, CHAR)))
+    else:
+        bench.run(trace(member(read(huge), 0, CHAR)))
+        assert [fault.kind for _, _, fault in bench.environment.faults] == [FaultKind.BADADDR]
+        assert bench.state.variables.drops == {0: 1}
+
+
 def test_what_nests_beyond_all_bounds_is_an_error_of_the_program() -> None:
     with pytest.raises(DError, match="nested too deep"):
         Bench().value(nested(5000))

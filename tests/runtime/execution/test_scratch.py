@@ -60,6 +60,13 @@ def test_there_is_a_limit(size: int) -> None:
     assert fault(scratch.copy, b"")[0] is FaultKind.NOSCRATCH
 
 
+def test_variables_have_a_limit_of_their_own() -> None:
+    scratch = Scratch(64)
+    assert fault(scratch.keep, 1 << 40)[0] is FaultKind.NOSCRATCH
+    scratch.keep(64 << 20)
+    assert fault(scratch.keep, 8)[0] is FaultKind.NOSCRATCH
+
+
 def test_no_machine_has_these_addresses() -> None:
     scratch = Scratch(64)
     for address in (scratch.allocate(8), scratch.keep(8)):
