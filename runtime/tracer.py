@@ -23,7 +23,7 @@ from kinst.runtime.execution.state import State
 from kinst.runtime.host import blank_firing
 from kinst.runtime.matching import Matching
 from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
-from kinst.runtime.providers.provider import Probe
+from kinst.runtime.providers.provider import Identifiers, Probe
 from kinst.runtime.surroundings import Surroundings
 from kinst.runtime.system import ClockKind, End
 from kinst.runtime.trap import Firing
@@ -63,6 +63,7 @@ class Tracer:
         """Nothing is compiled yet. Options that programs set must be set already."""
         self._host = surroundings.host
         self._providers = surroundings.providers
+        self._arm = surroundings.arm
         self._dtrace = surroundings.dtrace
         self.memory: Memory = surroundings.memory
         self.stacks: Stacks = surroundings.stacks
@@ -114,7 +115,17 @@ class Tracer:
             counts.append(sum(len(one.probes) for one in enabled[before:]))
         self._enablings = Enablings(enabled, self.state.begin if self.state.remembers_firings else None)
         self._enablings.enable(self._providers)
+        self._providers.on_create(self._enable_new)
         return counts
+
+    def _enable_new(self, identifiers: Identifiers) -> None:
+        """A provider made probes by itself: those that the program describes fire from now on."""
+        is_any = False
+        for identifier in identifiers.tolist():
+            probe = self._providers.probe(identifier)
+            is_any |= probe is not None and self._enablings.enable_new(probe, self._providers)
+        if is_any:
+            self._arm()
 
     # -- Environment --------------------------------------------------------------------------------------------------
 
