@@ -34,6 +34,7 @@ class Frame:
     returns: int | str = LINK  # where the return address is, from the CFA; LINK or LOST
     saved_fp: int | None = None  # where the caller's frame pointer is, from the CFA; None: still in the register
     constant: tuple[int, int] | None = None  # a register and its value: large frames are made with one
+    is_guess: bool = False  # no branch leads there: what is usual in the function
 
     def moved(self, amount: int | None) -> "Frame":
         """The stack pointer was changed by `amount`; None: by nobody knows what."""
@@ -235,7 +236,8 @@ class Unwinder:
 
     def _has_pushed(self, told: Rule, frame: Frame) -> bool:
         """Whether the code moved the stack pointer behind the compiler's back: "pushf; pop" in inline assembly."""
-        return told.base == self._arch.stack_pointer and frame.sp is not None and frame.sp != told.offset
+        is_known = frame.sp is not None and not frame.is_guess
+        return is_known and told.base == self._arch.stack_pointer and frame.sp != told.offset
 
     def _frames_of(self, address: int) -> dict[int, Frame]:
         """The frames in the function that holds an address, or in the code between functions: what is only called by
@@ -301,7 +303,7 @@ class _Walk:
         self._enter(self._start, self._effects.entry)
         if len(self.frames) == len(self._instructions):
             return
-        usual = self._computed or Counter(self.frames.values()).most_common(1)[0][0]
+        usual = replace(self._computed or Counter(self.frames.values()).most_common(1)[0][0], is_guess=True)
         for address in self._instructions:
             if address not in self.frames:
                 self._enter(address, usual if is_function else self._effects.entry)

@@ -76,8 +76,9 @@ class ShadowStack:
             if before.flow in _CALLS:
                 self._entries.append(before.address + before.size)
             return
-        if before.flow == Flow.RETURN and address not in self._handlers:
-            self._return(address)
+        if before.flow == Flow.RETURN and address in self._entries:
+            while self._entries.pop() != address:  # a longjmp leaves several
+                pass
         elif before.flow == Flow.STOP:  # an exception return, or the halt before an interrupt
             self._resume()
         else:
@@ -88,11 +89,6 @@ class ShadowStack:
         if before.flow in (Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP):
             return address not in self._handlers
         return before.flow in (Flow.CALL, Flow.JUMP, Flow.BRANCH) and before.target == address
-
-    def _return(self, address: int) -> None:
-        while self._entries:
-            if self._entries.pop() == address:
-                return
 
     def _resume(self) -> None:
         if not any(isinstance(entry, Interrupted) for entry in self._entries):
