@@ -9,8 +9,9 @@ from kinst.runtime.dlang.memory import c_type, in_memory
 from kinst.runtime.dlang.operands import Operand, Reader, address_of, constant_operand, shifted
 from kinst.runtime.dlang.translators import translated_member
 from kinst.runtime.dlang.type_names import describe
-from kinst.runtime.dlang.types import CHAR_POINTER, INT, SIZE, DType, bare
+from kinst.runtime.dlang.types import CHAR_POINTER, INT, SIZE, DType, bare, embedded_string
 from kinst.targets.c_types import Aggregate, Function, Pointer
+from kinst.targets.c_types import size_of as bytes_of
 
 # -- pointers ---------------------------------------------------------------------------------------------------------
 
@@ -44,7 +45,8 @@ def address_operand(node: tree.Unary, operand: Operand) -> Operand:
     target = operand.target
     if isinstance(target, program.Load) and target.bits is not None:
         raise DError("D_ADDROF_BITFIELD", "cannot take address of bit-field", node.span)
-    kind = Pointer(c_type(target.type))
+    size = None if operand.memory is None else bytes_of(c_type(operand.memory.type))
+    kind = Pointer(c_type(target.type) if size is None else embedded_string(size))
     address = target.address if isinstance(target, program.Load) else target
     return Operand(kind, retyped(address, kind))
 

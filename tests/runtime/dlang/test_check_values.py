@@ -54,6 +54,19 @@ VALUES = [
         "trace(sizeof(x.b)); trace(offsetof(struct s, c)); p = &x.a; *p = 4; trace(x.a)",
         (256, 260, 4),
     ),
+    ("string a[3];", 'a[1] = "x"; a[2] = a[1]; trace(a[1]); trace(a[0]); trace(a[2])', (b"x", b"", b"x")),
+    (
+        f"{STRUCT} struct s m[int]; self struct s k[string];",
+        'm[1].a = 3; m[2].b = "q"; m[3] = m[1]; self->k["z"].a++; trace(m[3].a); trace(m[2].b); trace(self->k["z"].a)',
+        (3, b"q", 1),
+    ),
+    (
+        STRUCT,
+        'p = (struct s *)alloca(264); p->b = "hey"; x = *p; r = &p->b; trace(x.b); trace(*r); trace(x.b[1])',
+        (b"hey", b"hey", 101),
+    ),
+    ("union u { int i; char c[4]; } x;", "x.i = 0x41424344; trace(x.c[0]); x.c[1] = 66; trace(x.i)", (68, 0x41424244)),
+    ("", "trace((int)((char *)0 + 5)); trace((uintptr_t)&((struct q { int a; int b; } *)0)->b)", (5, 4)),
     # Enumerators are inlines.
     (
         "enum e { A = -3, B } v;",
