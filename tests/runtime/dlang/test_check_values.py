@@ -62,7 +62,7 @@ VALUES = [
     ),
     (
         STRUCT,
-        'p = (struct s *)alloca(264); p->b = "hey"; x = *p; r = &p->b; trace(x.b); trace(*r); trace(x.b[1])',
+        'p = (struct s *)alloca(268); p->b = "hey"; x = *p; r = &p->b; trace(x.b); trace(*r); trace(x.b[1])',
         (b"hey", b"hey", 101),
     ),
     ("union u { int i; char c[4]; } x;", "x.i = 0x41424344; trace(x.c[0]); x.c[1] = 66; trace(x.i)", (68, 0x41424244)),
