@@ -23,13 +23,12 @@ from kinst.rewriter.progress import bars
 from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Source, listed_probes, open_source
-from kinst.rewriter.static_sites import SDT, provider_names
+from kinst.rewriter.static_sites import SDT, provider_names, static_records
 from kinst.rewriter.write import write_image
 from kinst.targets.errors import ManifestError, ProbeError, UsageError
 from kinst.targets.image import Image, open_image
 from kinst.targets.manifest import find_manifest
 from kinst.targets.probe import ProbeName, parse_probe_names
-from kinst.targets.static_probes import static_notes
 
 _FILE = click.Path(path_type=Path)
 _LINES = 1 << 14  # written at a time
@@ -294,7 +293,7 @@ def _probe_names(specs: Iterable[str], image: Image) -> list[ProbeName]:
 def _default_specs(image: Image, *, disassemble: bool) -> tuple[str, ...]:
     if disassemble:
         return ("kinst:::",)
-    return ("fbt:::", f"{SDT}:::") if static_notes(image) else ("fbt:::",)
+    return ("fbt:::", f"{SDT}:::") if static_records(image).providers else ("fbt:::",)
 
 
 def _address(text: str | None) -> int | None:

@@ -140,7 +140,8 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
     found = resolution.code.instructions
     is_static = kind == ProbeKind.SDT
     static, static_row = used_static(resolution.static, name[is_static])
-    name[is_static] = found.function[at[is_static]].astype(np.uint64)  # its primary name
+    _, first = np.unique(static_row, return_index=True)  # one function a probe, wherever its places are
+    name[is_static] = found.function[at[is_static]].astype(np.uint64)[first][static_row]  # its primary name
     used, function = np.unique(name, return_inverse=True)
     numbers = used.astype(np.int64).tolist()
     rows = names.row_of()[used.astype(np.int64)]

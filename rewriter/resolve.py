@@ -14,13 +14,13 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import Refusals, join_refusals, no_refusals, summary
 from kinst.rewriter.select import Names, Selection
 from kinst.rewriter.sites import Decoded, Rows, Sites, decoded, entry_sites, kinst_sites, kinst_sites_at, return_sites
-from kinst.rewriter.static_sites import SDT, matching_static, static_functions, static_probes, static_sites
+from kinst.rewriter.static_sites import SDT, matching_static, static_functions, static_records, static_sites
 from kinst.targets.errors import KinstError, ProbeError, ProbeNameError
 from kinst.targets.functions import Evidence, Functions
 from kinst.targets.instruction import Instructions, Reason
 from kinst.targets.manifest import PROBE_FORM, ProbeKind
 from kinst.targets.probe import ProbeName, is_glob
-from kinst.targets.static_probes import StaticProbe, static_notes
+from kinst.targets.static_probes import StaticProbe
 
 _UNNAMED: Final = 4096  # bytes of a function that is known by an address only
 _FEW: Final = 8  # instruction starts that a message lists
@@ -105,10 +105,10 @@ def resolve(
         include_excluded: probe what `exclusions` would leave alone.
         progress: told while code is decoded.
     """
-    notes = static_notes(program.image)
+    records = static_records(program.image)
     addresses = [name.address for name in names if name.address is not None]
-    program = with_functions_at(program, [*addresses, *(note.place.address for note in notes)])
-    static = static_probes(notes, program.functions)
+    program = with_functions_at(program, [*addresses, *records.addresses])
+    static = records.probes(program.functions)
     known = Names(program.functions)
     wanted = [_take_apart(program, known, name, static) for name in names]
     chosen = [static_functions(program.functions, static, one.static) for one in wanted]
@@ -128,9 +128,10 @@ def _exclude(program: Program, found: Instructions) -> Instructions:
 
 def _take_apart(program: Program, known: Names, name: ProbeName, static: tuple[StaticProbe, ...]) -> _Wanted:
     try:
-        _check_module(program, name)
-        chosen = matching_static(static, name)
-        kinds = _kinds(name, static, chosen)
+        chosen = matching_static(static, name, (program.image.module, "kernel"))
+        if not len(chosen):
+            _check_module(program, name)
+        kinds = _kinds(name, static, chosen) if _is_module(program, name) else (ProbeKind.SDT,)
         if kinds == (ProbeKind.SDT,):
             return _Wanted(name, kinds, None, _NOTHING, chosen)
         if name.address is not None:
@@ -142,9 +143,12 @@ def _take_apart(program: Program, known: Names, name: ProbeName, static: tuple[S
 
 def _check_module(program: Program, name: ProbeName) -> None:
     """The image's module, with or without .ko (kinst has it, FBT has not), or `kernel`, as on a real system."""
-    module = program.image.module
-    if not any(name.matches_module(one) for one in (module, "kernel")):
-        raise ProbeError(f"{name}: no module {name.module!r}: this image is {module!r}")
+    if not _is_module(program, name):
+        raise ProbeError(f"{name}: no module {name.module!r}: this image is {program.image.module!r}")
+
+
+def _is_module(program: Program, name: ProbeName) -> bool:
+    return any(name.matches_module(one) for one in (program.image.module, "kernel"))
 
 
 def _kinds(name: ProbeName, static: tuple[StaticProbe, ...], chosen: Rows) -> tuple[ProbeKind, ...]:

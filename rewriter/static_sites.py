@@ -1,6 +1,7 @@
 """The records of an image's static probes -> probes with functions, and the instructions at which they fire."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -10,49 +11,101 @@ from kinst.rewriter.refusals import Refusals, join_refusals, no_refusals
 from kinst.rewriter.sites import Decoded, Rows, Sites
 from kinst.targets.functions import Functions
 from kinst.targets.image import Image
-from kinst.targets.instruction import Reason, Verdict
+from kinst.targets.instruction import Reason
 from kinst.targets.probe import PROVIDERS, ProbeName, matcher
-from kinst.targets.static_probes import StaticNote, StaticProbe, static_notes
+from kinst.targets.sdt_sets import SdtRecord, sdt_records
+from kinst.targets.static_probes import PlaceKind, StaticNote, StaticPlace, StaticProbe, dashed, static_notes
 
 SDT: Final = "sdt"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticRecords:
+    """All that an image says of its static probes: systemtap's notes and FreeBSD's linker sets."""
+
+    image: Image
+    notes: tuple[StaticNote, ...]
+    sets: tuple[SdtRecord, ...]
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """Names of their providers."""
+        return tuple(dict.fromkeys((*(note.provider for note in self.notes), *(one.provider for one in self.sets))))
+
+    @property
+    def addresses(self) -> tuple[int, ...]:
+        """Of code that may have to be patched."""
+        called = (self._called(has_tracepoints=form) for form in (False, True))
+        branches = (nop for record in self.sets for nop, _ in record.branches)
+        return (*(note.place.address for note in self.notes), *branches, *(one for one in called if one is not None))
+
+    def probes(self, functions: Functions) -> tuple[StaticProbe, ...]:
+        """The probes. Notes of one provider and name in one function are places of one; what a set says of the same
+        provider and name holds for it. Notes whose address is in no function are left out."""
+        by_name = {(record.provider, dashed(record.name)): record for record in self.sets}
+        found: dict[tuple[str, str, str], list[StaticNote]] = {}
+        for note in self.notes:
+            row = functions.row_at(note.place.address)
+            if row is not None:
+                found.setdefault((note.provider, functions.names[row], note.name), []).append(note)
+        noted = {(provider, name) for provider, _, name in found}
+        probes = [_noted(*key, group, by_name.get((key[0], key[2]))) for key, group in found.items()]
+        made = (self._from_set(record) for key, record in by_name.items() if key not in noted)
+        return (*probes, *(probe for probe in made if probe is not None))
+
+    def _from_set(self, record: SdtRecord) -> StaticProbe | None:
+        """A probe without a note fires where the kernel calls its probe function; None if there is no such function."""
+        called = self._called(has_tracepoints=record.has_tracepoints)
+        if called is None:
+            return None
+        branches = (StaticPlace(nop, (), PlaceKind.BRANCH, target) for nop, target in record.branches)
+        return StaticProbe(
+            *(record.provider, record.module, record.function or "none", dashed(record.name)),
+            (StaticPlace(called, (), PlaceKind.CALL), *branches),
+            declared=record.types,
+            id_word=record.id_word,
+            switch=self.image.symbols.address_of("sdt_probes_enabled") or 0,
+        )
+
+    def _called(self, *, has_tracepoints: bool) -> int | None:
+        if not self.sets:
+            return None
+        return self.image.symbols.address_of("sdt_probe" if has_tracepoints else "sdt_probe_stub")
+
+
+def static_records(image: Image) -> StaticRecords:
+    """What an image says of its static probes."""
+    return StaticRecords(image, static_notes(image), sdt_records(image))
 
 
 def provider_names(image: Image) -> tuple[str, ...]:
     """Names of the providers that probes of an image may have: those there always are, and those of its static
     probes."""
-    return tuple(dict.fromkeys((*PROVIDERS, *(note.provider for note in static_notes(image)))))
+    return tuple(dict.fromkeys((*PROVIDERS, *static_records(image).providers)))
 
 
-def static_probes(notes: Iterable[StaticNote], functions: Functions) -> tuple[StaticProbe, ...]:
-    """The probes of an image: notes of one provider and name in one function are places of one probe.
-
-    Notes whose address is in no function are left out.
-    """
-    found: dict[tuple[str, str, str], list[StaticNote]] = {}
-    for note in notes:
-        row = functions.row_at(note.place.address)
-        if row is not None:
-            found.setdefault((note.provider, functions.names[row], note.name), []).append(note)
-    return tuple(
-        StaticProbe(
-            *key,
-            tuple({note.place.address: note.place for note in group}.values()),
-            tuple(sorted({note.semaphore for note in group if note.semaphore})),
-        )
-        for key, group in found.items()
-    )
+def _noted(
+    provider: str, function: str, name: str, notes: Sequence[StaticNote], record: SdtRecord | None
+) -> StaticProbe:
+    module = "" if record is None else record.module
+    function = (record.function if record is not None else "") or function
+    declared = () if record is None else record.types
+    places = {note.place.address: note.place for note in notes}
+    semaphores = sorted({note.semaphore for note in notes if note.semaphore})
+    return StaticProbe(provider, module, function, name, tuple(places.values()), tuple(semaphores), declared)
 
 
-def matching_static(probes: Sequence[StaticProbe], name: ProbeName) -> Rows:
-    """Rows of the probes that a name stands for. The module field was looked at already. Provider `sdt` stands for all
-    static probes, whatever provider each of them names."""
-    address = name.address
+def matching_static(probes: Sequence[StaticProbe], name: ProbeName, modules: Sequence[str]) -> Rows:
+    """Rows of the probes that a name stands for. Provider `sdt` stands for all static probes, whatever provider each of
+    them names; `modules` are the names of the image's own."""
+    address, is_image = name.address, any(map(name.matches_module, modules))
     is_provider = matcher("" if name.provider == SDT else name.provider)
     is_function, is_name = matcher(name.function), matcher(name.name)
     rows = [
         row
         for row, probe in enumerate(probes)
         if is_provider(probe.provider)
+        and (name.matches_module(probe.module) if probe.module else is_image)
         and is_name(probe.name)
         and (is_function(probe.function) if address is None else address in {place.address for place in probe.places})
     ]
@@ -72,7 +125,7 @@ def static_sites(code: Decoded, image: Image, probes: Sequence[StaticProbe], cho
     refused = []
     for row in chosen.tolist():
         for place in probes[row].places:
-            at, reason = _look(code, image, place.address)
+            at, reason = _look(code, image, place)
             if reason is Reason.NONE:
                 good.append((at, row))
             else:
@@ -81,25 +134,27 @@ def static_sites(code: Decoded, image: Image, probes: Sequence[StaticProbe], cho
     return Sites(pairs[:, 0].astype(np.intp), pairs[:, 1], join_refusals(refused) if refused else no_refusals())
 
 
-def _look(code: Decoded, image: Image, address: int) -> tuple[int, Reason]:
-    """The instruction at an address, and why it cannot be probed."""
-    function = code.functions.row_at(address)
-    assert function is not None, "static_probes left such places out"
+def _look(code: Decoded, image: Image, place: StaticPlace) -> tuple[int, Reason]:
+    """The instruction at a place, and why it cannot be probed."""
     found = code.instructions
+    function = code.functions.row_at(place.address)
+    if function is None:
+        return 0, Reason.NO_NOP
     first, last = int(code.first[function]), int(code.last[function])
-    at = first + int(np.searchsorted(found.address[first:last], np.uint64(address)))
-    if at >= last or int(found.address[at]) != address:
+    at = first + int(np.searchsorted(found.address[first:last], np.uint64(place.address)))
+    if at >= last or int(found.address[at]) != place.address:
         return at, Reason.NO_NOP
-    if found.verdict[at] == Verdict.REFUSE:
+    if place.kind is PlaceKind.CALL:
+        at += bool(found.reason[at] == Reason.LANDING_PAD) and at + 1 < last
         return at, Reason(int(found.reason[at]))
-    is_nop = image.read(address, int(found.size[at])).startswith(image.facts.nops)
-    return at, Reason.NONE if is_nop else Reason.NO_NOP
+    is_nop = image.read(place.address, int(found.size[at])).startswith(image.facts.nops)
+    return at, Reason(int(found.reason[at])) or (Reason.NONE if is_nop else Reason.NO_NOP)
 
 
 def _refusal(functions: Functions, address: int, reason: Reason) -> Refusals:
     return Refusals(
         np.array([address], np.uint64),
-        np.array([functions.row_at(address)], np.int32),
+        np.array([functions.row_at(address) or 0], np.int32),
         np.array([reason], np.uint8),
         np.zeros(1, np.uint8),
     )

@@ -10,16 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.address_space import AddressSpace
-from kinst.runtime.arch.emulator import Emulator
+from kinst.runtime.arch.emulator import Emulation, Emulator
 from kinst.runtime.exceptions.exception_model import ExceptionModel
 from kinst.runtime.loader import Loaded
 from kinst.runtime.memory import PhysicalMemory
 from kinst.runtime.qiling_machine import QilingMachine
+from kinst.runtime.static_gates import StaticMarks, gated
 from kinst.runtime.trap import RETURN_BREAKPOINT, Enabling, Firing, Site, TrapPath
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
 from kinst.targets.instruction import Flow, Verdict
 from kinst.targets.manifest import Manifest, ProbeKind
+from kinst.targets.static_probes import StaticProbe
 
 Action = Callable[[Firing], None]
 Argument = Callable[[Firing, int], int]
@@ -57,7 +59,7 @@ class SiteTable:
         self.arguments: dict[int, ArgumentAt] = {}  # by ProbeKind
         self.first_identifier: int | None = None  # of row 0, once a provider has registered
         self.is_armed = np.ones(len(self._addresses), np.bool_)  # as the file has them
-        self._counted: set[int] = set()  # semaphores of static probes that we have raised
+        self._marks = StaticMarks(patched.loaded)
         self.is_stale = True  # what is enabled is not yet what memory is armed with
 
     def identifiers(self, reserve: Callable[[int], int]) -> int:
@@ -117,22 +119,17 @@ class SiteTable:
                 start = physical - region.base
                 ram = np.frombuffer(region.view, np.uint8)[start : start + length]
                 _scatter(ram, virtual, addresses, content)
-        self._raise_semaphores(memory)
+        self._marks.set(memory, self._enabled_static())
         memory.is_code_stale = True
         trap.remove([address for address in trap.hits if address not in trap.trampolines])  # a CPU may be in one
         self.is_stale = False
 
-    def _raise_semaphores(self, memory: PhysicalMemory) -> None:
-        """Count us as a tracer of the static probes that are enabled: their code may prepare arguments only then."""
+    def _enabled_static(self) -> list[tuple[int, StaticProbe]]:
+        """Identifiers and static probes that are enabled."""
         probes = self.manifest.probes
-        enabled = probes["offset"][self._active() & (probes["kind"] == ProbeKind.SDT)]
-        wanted = {address for row in np.unique(enabled) for address in self.manifest.static[int(row)].semaphores}
-        for address in wanted ^ self._counted:
-            physical = self._patched.loaded.physical(address)
-            if physical is not None and memory.find(physical, 2) is not None:
-                count = memory.load(physical, 2) + (1 if address in wanted else -1)
-                memory.write(physical, (count & 0xFFFF).to_bytes(2, "little"))
-        self._counted = wanted
+        rows = np.flatnonzero((self._action_of != 0) & (probes["kind"] == ProbeKind.SDT))
+        first = self.first_identifier or 0
+        return [(first + row, self.manifest.static[int(probes["offset"][row])]) for row in rows.tolist()]
 
     def show_armed(self, address: int, text: NDArray[np.uint8]) -> None:
         """Put into a copy of the image's bytes from a link address what memory was armed with."""
@@ -180,13 +177,26 @@ class SiteTable:
         emulation = None
         if record["verdict"] == Verdict.EMULATE:
             emulation = self._emulator.emulation(int(record["kind"]), record["original"].tobytes()[:size])
-        found = range(*self._first_enabling[row : row + 2].tolist())
-        enablings = tuple(enabling for index in found for enabling in self._enablings(record, index))
-        return Site(int(record["address"]) + bias, size, int(record["trampoline"]) + bias, emulation, enablings)
+        rows = self.manifest.enablings["probe"][slice(*self._first_enabling[row : row + 2].tolist())]
+        is_static = self.manifest.probes["kind"][rows] == ProbeKind.SDT
+        enablings = [one for number in rows[~is_static].tolist() for one in self._enablings(record, number)]
+        fired, instead = self._static(record, rows[is_static].tolist())
+        enablings += fired
+        address, trampoline = int(record["address"]) + bias, int(record["trampoline"]) + bias
+        return Site(address, size, trampoline, instead or emulation, tuple(enablings))
 
-    def _enablings(self, record: np.void, index: int) -> list[Enabling]:
+    def _static(self, record: np.void, rows: list[int]) -> tuple[tuple[Enabling, ...], Emulation | None]:
+        """What the static probes do at a site."""
+        static = self.manifest.static
+        pairs = [
+            (static[int(self.manifest.probes["offset"][row])], enabling)
+            for row in rows
+            for enabling in self._enablings(record, row)
+        ]
+        return gated(self._arch, int(record["address"]), pairs)
+
+    def _enablings(self, record: np.void, row: int) -> list[Enabling]:
         """What happens at a site for one of its probes: what the probe does, and what providers want there."""
-        row = int(self.manifest.enablings["probe"][index])
         actions = [(0, called) for called in self._planted.get(row, ())]
         if self._action_of[row]:
             actions.insert(0, ((self.first_identifier or 0) + row, self._actions[self._action_of[row]]))

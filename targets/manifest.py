@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image
-from kinst.targets.static_probes import StaticPlace, StaticProbe
+from kinst.targets.static_probes import PlaceKind, StaticPlace, StaticProbe
 
 MAGIC = b"KINSTMAN"
 FORMAT_VERSION = 2  # 2: static probes; a manifest without them is written as 1
@@ -100,7 +100,8 @@ class Manifest:
         """Provider, module, function and name of the probe in `row` of `probes`."""
         kind, function, offset = self.probes[row].tolist()
         if kind == ProbeKind.SDT:
-            return self.static[offset].provider, self.module, self.static[offset].function, self.static[offset].name
+            static = self.static[offset]
+            return static.provider, static.module or self.module, static.function, static.name
         provider, name = PROBE_FORM[kind]
         return provider, self.module, self.function_name(function), name or str(offset)
 
@@ -194,9 +195,16 @@ def unpack_manifest(data: bytes | memoryview) -> Manifest:
 
 
 def _static(value: Mapping[str, Any]) -> StaticProbe:
-    places = tuple(StaticPlace(int(place["address"]), tuple(map(str, place["operands"]))) for place in value["places"])
-    provider, function, name = (str(value[field]) for field in ("provider", "function", "name"))
-    return StaticProbe(provider, function, name, places, tuple(map(int, value["semaphores"])))
+    places = tuple(
+        StaticPlace(
+            int(place["address"]), tuple(map(str, place["operands"])), PlaceKind(place["kind"]), int(place["target"])
+        )
+        for place in value["places"]
+    )
+    provider, module, function, name = (str(value[field]) for field in ("provider", "module", "function", "name"))
+    semaphores, declared = tuple(map(int, value["semaphores"])), tuple(map(str, value["declared"]))
+    words = int(value["id_word"]), int(value["switch"])
+    return StaticProbe(provider, module, function, name, places, semaphores, declared, *words)
 
 
 def _check_bounds(manifest: Manifest) -> None:
@@ -206,8 +214,8 @@ def _check_bounds(manifest: Manifest) -> None:
     static = manifest.probes["offset"][manifest.probes["kind"] == ProbeKind.SDT]
     if len(static) and int(static.max()) >= len(manifest.static):
         raise ManifestError("manifest: damaged: probes refer to static probes that do not exist")
-    if any(not 0 <= address < 1 << 64 for probe in manifest.static for address in probe.semaphores):
-        raise ManifestError("manifest: damaged: a semaphore that cannot be")
+    if any(not 0 <= address < 1 << 64 for probe in manifest.static for address in _addresses(probe)):
+        raise ManifestError("manifest: damaged: a static probe that cannot be")
     sites, (address, size) = manifest.sites, manifest.trampolines
     if not len(sites):
         return
@@ -215,6 +223,12 @@ def _check_bounds(manifest: Manifest) -> None:
         raise ManifestError("manifest: damaged: a trampoline outside its segment")
     if not 1 <= int(sites["size"].min()) <= int(sites["size"].max()) <= 16 or int(sites["verdict"].max()) > 1:
         raise ManifestError("manifest: damaged: a site that cannot be")
+
+
+def _addresses(probe: StaticProbe) -> Iterator[int]:
+    yield from (*probe.semaphores, probe.id_word, probe.switch)
+    for place in probe.places:
+        yield from (place.address, place.target)
 
 
 def find_manifest(image: Image) -> Manifest | None:

@@ -16,6 +16,7 @@ import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 from kinst.targets.elf_header import FileKind
@@ -36,33 +37,49 @@ _BETWEEN: Final = re.compile(r"\s+(?=-?[0-9]+f?@)")
 _SIZES: Final = (1, 2, 4, 8)
 
 
+class PlaceKind(IntEnum):
+    """What happens at a place while its probe is enabled. Stored in manifests: numbers never change."""
+
+    NOP = 0  # the probe fires
+    BRANCH = 1  # control goes from the nop to `target`, where the kernel calls its probe function
+    CALL = 2  # the entry of that function, which many probes share: the one whose id it is given fires; it returns
+
+
 @dataclass(frozen=True, slots=True)
 class StaticPlace:
-    """One nop of a static probe. `operands` are the texts of the note."""
+    """One place of a static probe. `operands` are the texts of a note."""
 
     address: int
-    operands: tuple[str, ...]
+    operands: tuple[str, ...] = ()
+    kind: PlaceKind = PlaceKind.NOP
+    target: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class StaticProbe:
-    """One static probe: a compiler that copies code makes several places of it. Link addresses."""
+    """One static probe: a compiler that copies code makes several places of it. Link addresses, 0 for none."""
 
     provider: str
+    module: str  # empty: that of the image
     function: str
     name: str
-    places: tuple[StaticPlace, ...]  # ascending
-    semaphores: tuple[int, ...]
+    places: tuple[StaticPlace, ...]
+    semaphores: tuple[int, ...] = ()
+    declared: tuple[str, ...] = ()  # types of the arguments, where the image says more than their size and sign
+    id_word: int = 0  # 32 bits that hold the probe's id while it is enabled, else 0
+    switch: int = 0  # a byte that is 1 while any such probe is enabled
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> tuple[str, str, str, str]:
         """What makes it one probe."""
-        return self.provider, self.function, self.name
+        return self.provider, self.module, self.function, self.name
 
     @property
     def types(self) -> tuple[str, ...]:
-        """C types of the arguments, as the first place has them."""
-        return tuple(operand_type(text) for text in self.places[0].operands) if self.places else ()
+        """C types of the arguments; of those of which no more is known the size and sign, as the first place has
+        them."""
+        seen = tuple(operand_type(text) for text in self.places[0].operands) if self.places else ()
+        return self.declared + seen[len(self.declared) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +130,12 @@ def _read(descriptor: bytes, base: int | None) -> StaticNote | None:
     if not _NAME.fullmatch(provider) or not _NAME.fullmatch(name):
         return None
     place = StaticPlace(address + moved & _MASK, split_operands(operands))
-    return StaticNote(provider, name.replace("__", "-"), place, semaphore and semaphore + moved & _MASK)
+    return StaticNote(provider, dashed(name), place, semaphore and semaphore + moved & _MASK)
+
+
+def dashed(name: str) -> str:
+    """A probe's name as it is written in C -> as it is written in D."""
+    return name.replace("__", "-")
 
 
 def split_operands(text: str) -> tuple[str, ...]:

@@ -26,17 +26,7 @@ Prototype = Callable[[str, str], Function | None]  # ImageTypes.function: (name,
 
 def fbt_provider(sites: SiteTable, arch: ArchFacts, prototype: Prototype = lambda _name, _module: None) -> SiteProvider:
     """The entry and return probes of a patched image; `prototype` gives args[] their types."""
-    registers, return_value, manifest = arch.arguments, arch.return_value, sites.manifest
-    first_on_stack = len(registers) - (arch.link_register is None)  # amd64: the return address comes before them
-
-    def at_entry(firing: Firing, index: int) -> int:
-        if index < len(registers):
-            return firing.regs[registers[index]]
-        address = firing.regs[arch.stack_pointer] + 8 * (index - first_on_stack)
-        try:
-            return firing.frame.load(address & (1 << 64) - 1, 8)
-        except PageFault:
-            raise Fault(FaultKind.BADADDR, address) from None
+    return_value, manifest = arch.return_value, sites.manifest
 
     def at_return(firing: Firing, index: int) -> int:
         if index == 0:
@@ -48,10 +38,27 @@ def fbt_provider(sites: SiteTable, arch: ArchFacts, prototype: Prototype = lambd
         found = prototype(manifest.function_name(function), "")
         return _returned(found) if kind == ProbeKind.FBT_RETURN else _given(found)
 
-    entry: Argument = at_entry
+    entry = argument_at_entry(arch)
     back: Argument = at_return
     values = {ProbeKind.FBT_ENTRY: lambda _row, _at: entry, ProbeKind.FBT_RETURN: lambda _row, _at: back}
     return SiteProvider(FBT, sites, values, described)
+
+
+def argument_at_entry(arch: ArchFacts) -> Argument:
+    """The arguments of the function that begins at a site, by the machine's C ABI: in registers, then on the stack."""
+    registers, stack_pointer = arch.arguments, arch.stack_pointer
+    first_on_stack = len(registers) - (arch.link_register is None)  # amd64: the return address comes before them
+
+    def at_entry(firing: Firing, index: int) -> int:
+        if index < len(registers):
+            return firing.regs[registers[index]]
+        address = (firing.regs[stack_pointer] + 8 * (index - first_on_stack)) & (1 << 64) - 1
+        try:
+            return firing.frame.load(address, 8)
+        except PageFault:
+            raise Fault(FaultKind.BADADDR, address) from None
+
+    return at_entry
 
 
 def _given(function: Function | None) -> Sequence[provider.Argument] | None:

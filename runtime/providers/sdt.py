@@ -1,6 +1,7 @@
 """sdt: static probes, which the authors of an image have put into its code. Each names its own provider.
 
-args[] have the size and the sign that the image's record gives them, arg0, arg1, ... are read where it says they are.
+args[] have the types that the image declares, or else the size and the sign that its record gives them; arg0, arg1, ...
+are read where the record says they are, or are those of the function that FreeBSD's kind of probe calls.
 """
 
 from collections.abc import Sequence
@@ -9,15 +10,18 @@ from typing import Final
 import numpy as np
 
 from kinst.runtime.providers import provider
+from kinst.runtime.providers.fbt import argument_at_entry
 from kinst.runtime.providers.operands import FindSymbol, Operands
 from kinst.runtime.providers.probe_table import Identifiers, ProbeTable
 from kinst.runtime.providers.provider import Action, Probes, Registration
 from kinst.runtime.providers.stability import EVOLVING, PRIVATE, ProviderAttributes
 from kinst.runtime.sites import Argument, SiteTable
+from kinst.runtime.static_gates import place_at
 from kinst.runtime.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.manifest import ProbeKind
 from kinst.targets.probe import ProbeName
+from kinst.targets.static_probes import PlaceKind
 
 ATTRIBUTES: Final = ProviderAttributes(EVOLVING, PRIVATE, PRIVATE, EVOLVING, EVOLVING)
 
@@ -31,12 +35,15 @@ def sdt_providers(sites: SiteTable, arch: ArchFacts, find: FindSymbol) -> list["
         find: run-time addresses of symbols, which operands may name.
     """
     operands = Operands(arch, find)
-    static = sites.manifest.static
-    places = [{place.address: place.operands for place in probe.places} for probe in static]
-    offsets = sites.manifest.probes["offset"]
+    static, offsets = sites.manifest.static, sites.manifest.probes["offset"]
+    given = argument_at_entry(arch)
+
+    def called(firing: Firing, index: int) -> int:
+        return given(firing, index + 1)  # the probe's id comes first
 
     def arguments_at(row: int, address: int) -> Argument:
-        return operands.compile(places[int(offsets[row])].get(address, ()))
+        place = place_at(static[int(offsets[row])], address)
+        return called if place.kind is PlaceKind.CALL else operands.compile(place.operands)
 
     sites.arguments[int(ProbeKind.SDT)] = arguments_at
     rows = np.flatnonzero(sites.manifest.probes["kind"] == ProbeKind.SDT)
@@ -78,7 +85,7 @@ class SdtProvider:
         """Sites stay in the manifest: there is nothing to let go of."""
 
     def arguments(self, identifier: int) -> Sequence[provider.Argument]:
-        """By size and sign."""
+        """As declared, or by size and sign."""
         manifest = self._sites.manifest
         static = manifest.static[int(manifest.probes["offset"][identifier - self._first])]
         return tuple(provider.Argument(text) for text in static.types)

@@ -10,6 +10,10 @@
 
 #define BUCKETS 8
 
+SDT_PROVIDER_DEFINE(callout_execute);
+SDT_PROBE_DEFINE1(callout_execute, , , callout_start, "struct callout *");
+SDT_PROBE_DEFINE1(callout_execute, , , callout_end, "struct callout *");
+
 static struct list wheel[BUCKETS];
 static unsigned hard_ticks;          /* that came */
 static volatile unsigned soft_ticks; /* whose callouts have run */
@@ -64,9 +68,9 @@ static noinline void callout_execute(struct callout *callout)
 
     callout->c_pending = false;
     executed++;
-    SDT_PROBE1(callout_execute, , , callout__start, callout);
+    SDT_PROBE1(callout_execute, , , callout_start, callout);
     func(arg);
-    SDT_PROBE1(callout_execute, , , callout__end, callout);
+    SDT_PROBE1(callout_execute, , , callout_end, callout);
 }
 
 /* The first callout of the bucket that is due now; others there are due one or more turns of the wheel later. */

@@ -33,6 +33,8 @@ SECTIONS
     . = ALIGN(4096);
     .rodata : AT(ADDR(.rodata) - KERNEL_OFFSET) { *(.rodata .rodata.* .srodata .srodata.*) } : rodata
     .stapsdt.base : AT(ADDR(.stapsdt.base) - KERNEL_OFFSET) { *(.stapsdt.base) } : rodata
+    set_sdt_probes_set : AT(ADDR(set_sdt_probes_set) - KERNEL_OFFSET) { KEEP(*(set_sdt_probes_set)) } : rodata
+    set_sdt_argtypes_set : AT(ADDR(set_sdt_argtypes_set) - KERNEL_OFFSET) { KEEP(*(set_sdt_argtypes_set)) } : rodata
     __ex_table : AT(ADDR(__ex_table) - KERNEL_OFFSET)
     {
         extable_start = .;

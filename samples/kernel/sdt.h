@@ -1,10 +1,66 @@
 /*
- * Static probes, named as FreeBSD's SDT macros name them: a nop, and a record of it in a note that is not loaded. The
- * record has the form of systemtap's <sys/sdt.h>: where the nop is, provider, name (__ is read as a dash), and where the
- * argument is at that moment as size@operand. Nobody who does not trace pays more than the nop.
+ * Static probes, written as FreeBSD's SDT macros are:
+ *
+ *     SDT_PROVIDER_DEFINE(provider);
+ *     SDT_PROBE_DEFINE1(provider, module, function, name, "type of the argument");
+ *     SDT_PROBE1(provider, module, function, name, argument);
+ *
+ * A place of a probe is a nop, and a record of it in a note that is not loaded: where the nop is, provider, name, and
+ * where the argument is at that moment as size@operand, in the form of systemtap's <sys/sdt.h>. The definition adds what
+ * a note cannot say, the types, as FreeBSD's structures in linker sets. Nobody who does not trace pays more than the nop.
  */
 #ifndef SDT_H
 #define SDT_H
+
+struct sdt_provider {
+    const char *name;
+    void *prov_entry[2];
+    unsigned long id;
+    int sdt_refs;
+};
+
+struct sdt_probe {
+    int version; /* the size of this structure */
+    const struct sdt_provider *prov;
+    void *probe_entry[2];
+    void *argtype_list[2];
+    const char *mod;
+    const char *func;
+    const char *name;
+    int id;
+    int n_args;
+    void *sdtp_lf;
+};
+
+struct sdt_argtype {
+    int ndx;
+    const char *type;
+    const char *xtype;
+    void *argtype_entry[2];
+    const struct sdt_probe *probe;
+};
+
+#define SDT_SET(set, symbol)                                                                                           \
+    static const void *const set##_##symbol __attribute__((section("set_" #set), used)) = &symbol
+
+#define SDT_PROVIDER_DEFINE(provider) static const struct sdt_provider sdt_provider_##provider = {.name = #provider}
+
+#define SDT_PROBE_DEFINE1(provider, module, function, symbol, argument)                                                \
+    static const struct sdt_probe sdt_##provider##_##module##_##function##_##symbol = {                                \
+        .version = sizeof(struct sdt_probe),                                                                           \
+        .prov = &sdt_provider_##provider,                                                                              \
+        .mod = #module,                                                                                                \
+        .func = #function,                                                                                             \
+        .name = #symbol,                                                                                               \
+        .n_args = 1,                                                                                                   \
+    };                                                                                                                 \
+    static const struct sdt_argtype sdta_##provider##_##module##_##function##_##symbol##0 = {                          \
+        .ndx = 0,                                                                                                      \
+        .type = argument,                                                                                              \
+        .probe = &sdt_##provider##_##module##_##function##_##symbol,                                                   \
+    };                                                                                                                 \
+    SDT_SET(sdt_probes_set, sdt_##provider##_##module##_##function##_##symbol);                                        \
+    SDT_SET(sdt_argtypes_set, sdta_##provider##_##module##_##function##_##symbol##0)
 
 /* clang-format off */
 #define SDT_PROBE1(provider, module, function, name, argument)                                                         \

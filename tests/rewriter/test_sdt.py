@@ -12,7 +12,7 @@ from kinst.rewriter.program import open_program
 from kinst.rewriter.resolve import resolve
 from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Source, listed_probes, open_source, plan_probes
-from kinst.rewriter.static_sites import provider_names, static_probes
+from kinst.rewriter.static_sites import provider_names, static_records
 from kinst.rewriter.write import write_image
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.errors import KinstError, ManifestError, ProbeError, ProbeNameError
@@ -47,13 +47,13 @@ def probes_of(manifest: Manifest) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("callout_execute:::", ["callout-start", "callout-end"]),
-        ("sdt:::", ["callout-start", "callout-end"]),
-        ("sdt:::*-end", ["callout-end"]),
-        ("callout-end", ["callout-end"]),
-        ("callout*:::*-start", ["callout-start"]),
-        ("callout_execute::callout_execute:callout-?n?", ["callout-end"]),
-        ("callout_execute:kernel::callout-start", ["callout-start"]),
+        ("callout_execute:::", ["callout_start", "callout_end"]),
+        ("sdt:::", ["callout_start", "callout_end"]),
+        ("sdt:::*_end", ["callout_end"]),
+        ("callout_end", ["callout_end"]),
+        ("callout*:::*_start", ["callout_start"]),
+        ("callout_execute::callout_execute:callout_?n?", ["callout_end"]),
+        ("callout_execute:kernel::callout_start", ["callout_start"]),
     ],
 )
 def test_names(arch: str, text: str, expected: list[str]) -> None:
@@ -67,11 +67,11 @@ def test_an_address_names_the_static_probe_there() -> None:
     image = open_image(sample("amd64"))
     address = static_notes(image)[1].place.address
     assert probes_of(manifest_for(sample("amd64"), f"callout_execute::{address:#x}:")) == [
-        "callout_execute:callout_execute:callout-end"
+        "callout_execute:callout_execute:callout_end"
     ]
     offset = address - (image.symbols.address_of("callout_execute") or 0)
     assert probes_of(manifest_for(sample("amd64"), f"::{address:#x}:")) == [
-        f"kinst:callout_execute:{offset}", "callout_execute:callout_execute:callout-end",
+        f"kinst:callout_execute:{offset}", "callout_execute:callout_execute:callout_end",
     ]  # fmt: skip
 
 
@@ -86,8 +86,8 @@ def test_a_name_without_a_provider_means_static_probes_too() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "why"),
     [
-        ("callout_execute:::callout-strat", ProbeError, "no such static probe; there are callout_execute::callout_ex"),
-        ("sdt:::gone", ProbeError, "no such static probe; there are callout_execute::callout_execute:callout-"),
+        ("callout_execute:::callout-start", ProbeError, "no such static probe; there are callout_execute::callout_ex"),
+        ("sdt:::gone", ProbeError, "no such static probe; there are callout_execute::callout_execute:callout_"),
         ("callout_execute::kmalloc:", ProbeError, "no such static probe"),
         ("callout_execute:other::", ProbeError, "no module 'other'"),
         ("callout_exec:::", ProbeNameError, "no provider 'callout_exec': did you mean callout_execute"),
@@ -144,7 +144,7 @@ def test_a_patched_file_explains_itself_and_is_restored(arch: str, tmp_path: Pat
 def test_adding_to_a_patched_image_keeps_identifiers(tmp_path: Path) -> None:
     first, second = tmp_path / "first.elf", tmp_path / "second.elf"
     opened = open_source(Source(sample("amd64")))
-    write_image(plan_probes(opened, names(opened.program.image, "callout-end", "fbt::kmalloc:entry"))[1], first)
+    write_image(plan_probes(opened, names(opened.program.image, "callout_end", "fbt::kmalloc:entry"))[1], first)
     opened = open_source(Source(first))
     assert opened.manifest is not None
     write_image(plan_probes(opened, names(opened.program.image, "callout_execute:::", "fbt::kmalloc:"))[1], second)
@@ -152,12 +152,12 @@ def test_adding_to_a_patched_image_keeps_identifiers(tmp_path: Path) -> None:
     assert after is not None
     assert probes_of(after)[: len(before.probes)] == probes_of(before)
     assert sorted(probes_of(after)) == [
-        "callout_execute:callout_execute:callout-end", "callout_execute:callout_execute:callout-start",
+        "callout_execute:callout_execute:callout_end", "callout_execute:callout_execute:callout_start",
         "fbt:kmalloc:entry", "fbt:kmalloc:return",
     ]  # fmt: skip
     image = opened.program.image
-    listed, rows = listed_probes(opened, resolve(opened.program, names(image, "callout-start")))
-    assert [listed.probe_fields(int(row))[3] for row in rows] == ["callout-start"]
+    listed, rows = listed_probes(opened, resolve(opened.program, names(image, "callout_start")))
+    assert [listed.probe_fields(int(row))[3] for row in rows] == ["callout_start"]
 
 
 def test_manifests_with_static_probes_are_checked() -> None:
@@ -168,13 +168,13 @@ def test_manifests_with_static_probes_are_checked() -> None:
     with pytest.raises(ManifestError, match="static probes that do not exist"):
         unpack_manifest(pack_manifest(replace(manifest, static=manifest.static[:1])))
     hostile = replace(manifest.static[1], semaphores=(1 << 70,))
-    with pytest.raises(ManifestError, match="semaphore"):
+    with pytest.raises(ManifestError, match="a static probe that cannot be"):
         unpack_manifest(pack_manifest(replace(manifest, static=(manifest.static[0], hostile))))
 
 
 def test_an_image_without_records_has_none(tmp_path: Path) -> None:
     program = open_program(open_image(image_with(tmp_path, b"")))
-    assert static_probes(static_notes(program.image), program.functions) == ()
+    assert static_records(program.image).probes(program.functions) == ()
 
 
 def test_they_are_listed_beside_fbt(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,6 +186,6 @@ def test_they_are_listed_beside_fbt(capsys: pytest.CaptureFixture[str], monkeypa
     static = [line.split() for line in lines if "callout_execute " in line and "kernel-amd64" in line]
     providers = [(fields[1], fields[-1]) for fields in static]
     assert providers == [
-        ("fbt", "entry"), ("fbt", "return"), ("callout_execute", "callout-start"), ("callout_execute", "callout-end"),
+        ("fbt", "entry"), ("fbt", "return"), ("callout_execute", "callout_start"), ("callout_execute", "callout_end"),
     ]  # fmt: skip
     assert [int(line.split()[0]) for line in lines[1:]] == list(range(4, 3 + len(lines)))

@@ -125,8 +125,9 @@ def test_sizes_and_signs(operand: str, parts: tuple[int, bool, str] | None, kind
 
 def test_types_are_those_of_the_first_place() -> None:
     places = (StaticPlace(1, ("-4@%edi", "8@%rax")), StaticPlace(2, ("4@$1",)))
-    assert StaticProbe("p", "f", "n", places, ()).types == ("int32_t", "uint64_t")
-    assert StaticProbe("p", "f", "n", (), ()).types == ()
+    assert StaticProbe("p", "", "f", "n", places).types == ("int32_t", "uint64_t")
+    assert StaticProbe("p", "", "f", "n", places, declared=("char *",)).types == ("char *", "uint64_t")
+    assert StaticProbe("p", "", "f", "n", ()).types == ()
 
 
 @pytest.mark.parametrize("arch", NAMES)
@@ -134,7 +135,7 @@ def test_the_sample_kernels_have_those_of_their_callouts(arch: str) -> None:
     image = open_image(SAMPLES / f"kernel-{arch}.elf")
     found = static_notes(image)
     assert [(one.provider, one.name, one.semaphore) for one in found] == [
-        ("callout_execute", "callout-start", 0), ("callout_execute", "callout-end", 0),
+        ("callout_execute", "callout_start", 0), ("callout_execute", "callout_end", 0),
     ]  # fmt: skip
     start = image.symbols.address_of("callout_execute")
     assert start is not None

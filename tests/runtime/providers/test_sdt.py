@@ -15,8 +15,8 @@ def test_static_probes_fire_with_their_arguments(arch: str) -> None:
     run = traced(sample(arch), ("callout_execute:::", "fbt::callout_execute:entry"))
     module = f"kernel-{arch}"
     assert names_of(run.providers, ProbeName("callout_execute", "", "", "")) == [
-        f"callout_execute:{module}:callout_execute:callout-start",
-        f"callout_execute:{module}:callout_execute:callout-end",
+        f"callout_execute:{module}:callout_execute:callout_start",
+        f"callout_execute:{module}:callout_execute:callout_end",
     ]
     seen: list[tuple[str, int]] = []
 
@@ -31,15 +31,15 @@ def test_static_probes_fire_with_their_arguments(arch: str) -> None:
     assert run.run() == (SAMPLES / "kernel.out").read_text()
     entries = [argument for name, argument in seen if name == "entry"]
     assert len(entries) > 20
-    assert [name for name, _ in seen] == ["entry", "callout-start", "callout-end"] * len(entries)
+    assert [name for name, _ in seen] == ["entry", "callout_start", "callout_end"] * len(entries)
     assert [argument for _, argument in seen] == [argument for argument in entries for _ in range(3)]
 
 
 @pytest.mark.parametrize("arch", NAMES)
-def test_args_have_size_and_sign(arch: str) -> None:
-    run = traced(sample(arch), ("callout_execute:::callout-end",))
+def test_args_have_the_types_that_the_image_declares(arch: str) -> None:
+    run = traced(sample(arch), ("callout_execute:::callout_end",))
     (identifier,) = run.providers.described("callout_execute:::").tolist()
-    assert run.providers.argument_types(identifier) == ("uint64_t",)
+    assert run.providers.argument_types(identifier) == ("struct callout *",)
 
 
 @pytest.mark.parametrize("arch", NAMES)
@@ -56,7 +56,7 @@ def test_a_disabled_static_probe_costs_nothing(arch: str) -> None:
 
     run.arm()
     assert memory() == originals
-    run.enable("callout_execute:::callout-start", lambda _firing: None)
+    run.enable("callout_execute:::callout_start", lambda _firing: None)
     run.arm()
     assert [now != before for now, before in zip(memory(), originals, strict=True)] == [True, False]
     run.providers.disable(run.providers.enabled)
@@ -86,7 +86,7 @@ def test_semaphores_count_us_while_a_probe_is_enabled(arch: str) -> None:
         return memory.load(place, 2), memory.load(place + 2, 2)
 
     assert counts() == (0xFFFF, 5)
-    assert counts("callout-start") == (0, 5)
-    assert counts("callout-start", "callout-end") == (0, 6)
-    assert counts("callout-end") == (0, 6)
+    assert counts("callout_start") == (0, 5)
+    assert counts("callout_start", "callout_end") == (0, 6)
+    assert counts("callout_end") == (0, 6)
     assert counts() == (0xFFFF, 5)

@@ -1,0 +1,118 @@
+"""FreeBSD's static probes: `struct sdt_probe` and what belongs to it, found through linker sets of pointers.
+
+Fields by offset; the first word of a probe is the size of the structure, by which its form is known:
+
+    struct sdt_probe        88 bytes (to FreeBSD 14): 8 provider, 48 module, 56 function, 64 name, 72 id
+                           104 bytes (FreeBSD 15):    8 provider, 64 module, 72 function, 80 name, 88 id
+    struct sdt_provider     0 name
+    struct sdt_argtype      0 index, 8 type, 16 translated type, 40 probe
+    struct sdt_tracepoint   0 probe, 8 address of a nop, 16 where a jump in its place leads
+
+A kernel of the first form asks `id` of a probe and calls the function that `sdt_probe_func` points to, which is
+`sdt_probe_stub`; one of the second form calls `sdt_probe` behind the nops. The id comes first, then the arguments.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.targets.elf_header import FileKind
+from kinst.targets.errors import ImageError
+from kinst.targets.image import Image
+
+_PROBES: Final = "set_sdt_probes_set"
+_ARGUMENTS: Final = "set_sdt_argtypes_set"
+_TRACEPOINTS: Final = "set_sdt_tracepoint_set"
+_MODULE_OFFSET: Final = {88: 48, 104: 64}  # by the size of the structure; function, name and id follow
+_PROVIDER, _ARGTYPE_TYPE, _ARGTYPE_TRANSLATED, _ARGTYPE_PROBE = 8, 8, 16, 40
+_LONGEST: Final = 256
+_MOST_ARGUMENTS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SdtRecord:
+    """One probe of the sets. Texts as they stand; link addresses."""
+
+    address: int
+    provider: str
+    module: str
+    function: str
+    name: str
+    id_word: int
+    types: tuple[str, ...]
+    branches: tuple[tuple[int, int], ...]  # nops, and where a jump in the place of each leads
+    has_tracepoints: bool  # the second form
+
+
+def sdt_records(image: Image) -> tuple[SdtRecord, ...]:
+    """All probes of the linker sets, in their order. What is damaged or not linked yet is left out."""
+    if image.kind is FileKind.REL or image.section(_PROBES) is None:
+        return ()
+    types = _argument_types(image)
+    branches: dict[int, list[tuple[int, int]]] = {}
+    for tracepoint in _pointers(image, _TRACEPOINTS):
+        probe, nop, target = (_word(image, tracepoint + offset) for offset in (0, 8, 16))
+        if probe and nop and target:
+            branches.setdefault(probe, []).append((nop, target))
+    found = (_record(image, address, types, branches) for address in _pointers(image, _PROBES))
+    return tuple(record for record in found if record is not None)
+
+
+def _pointers(image: Image, name: str) -> Iterator[int]:
+    """A linker set."""
+    section = image.section(name)
+    if section is not None:
+        data = image.data[section.offset : section.offset + section.size - section.size % 8]
+        yield from dict.fromkeys(data.view("<u8").tolist())
+
+
+def _word(image: Image, address: int) -> int:
+    """A pointer; 0 where the file has none."""
+    try:
+        return int.from_bytes(image.read(address, 8), "little")
+    except ImageError:
+        return 0
+
+
+def _text(image: Image, address: int) -> str | None:
+    offset = image.offset_of(address) if address else None
+    if offset is None:
+        return None
+    text, end, _ = image.data[offset : offset + _LONGEST].tobytes().partition(b"\0")
+    return text.decode("ascii", "replace") if end else None
+
+
+def _record(
+    image: Image, address: int, types: dict[int, dict[int, str]], branches: dict[int, list[tuple[int, int]]]
+) -> SdtRecord | None:
+    module_offset = _MODULE_OFFSET.get(_word(image, address) & 0xFFFF_FFFF)
+    provider = _text(image, _word(image, _word(image, address + _PROVIDER)))
+    if module_offset is None or not provider:
+        return None
+    texts = [_text(image, _word(image, address + module_offset + at)) for at in (0, 8, 16)]
+    if texts[2] is None or not texts[2]:
+        return None
+    own = types.get(address, {})
+    return SdtRecord(
+        address,
+        provider,
+        texts[0] or "",
+        texts[1] or "",
+        texts[2],
+        address + module_offset + 24,
+        tuple(own.get(index, "uintptr_t") for index in range(max(own, default=-1) + 1)),
+        tuple(branches.get(address, ())),
+        module_offset == _MODULE_OFFSET[104],
+    )
+
+
+def _argument_types(image: Image) -> dict[int, dict[int, str]]:
+    """By probe and index; a translated type wins."""
+    found: dict[int, dict[int, str]] = {}
+    for address in _pointers(image, _ARGUMENTS):
+        index, probe = _word(image, address) & 0xFFFF_FFFF, _word(image, address + _ARGTYPE_PROBE)
+        translated = _text(image, _word(image, address + _ARGTYPE_TRANSLATED))
+        text = translated or _text(image, _word(image, address + _ARGTYPE_TYPE))
+        if text and probe and index < _MOST_ARGUMENTS:
+            found.setdefault(probe, {})[index] = text
+    return found
