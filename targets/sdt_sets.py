@@ -19,6 +19,7 @@ from typing import Final
 from kinst.targets.elf_header import FileKind
 from kinst.targets.errors import ImageError
 from kinst.targets.image import Image
+from kinst.targets.static_probes import is_name
 
 _PROBES: Final = "set_sdt_probes_set"
 _ARGUMENTS: Final = "set_sdt_argtypes_set"
@@ -62,8 +63,8 @@ def _pointers(image: Image, name: str) -> Iterator[int]:
     """A linker set."""
     section = image.section(name)
     if section is not None:
-        data = image.data[section.offset : section.offset + section.size - section.size % 8]
-        yield from dict.fromkeys(data.view("<u8").tolist())
+        data = image.data[section.offset : section.offset + section.size]
+        yield from dict.fromkeys(data[: len(data) & ~7].view("<u8").tolist())
 
 
 def _word(image: Image, address: int) -> int:
@@ -87,18 +88,18 @@ def _record(
 ) -> SdtRecord | None:
     module_offset = _MODULE_OFFSET.get(_word(image, address) & 0xFFFF_FFFF)
     provider = _text(image, _word(image, _word(image, address + _PROVIDER)))
-    if module_offset is None or not provider:
+    if module_offset is None or provider is None:
         return None
-    texts = [_text(image, _word(image, address + module_offset + at)) for at in (0, 8, 16)]
-    if texts[2] is None or not texts[2]:
+    module, function, name = (_text(image, _word(image, address + module_offset + at)) or "" for at in (0, 8, 16))
+    if not is_name(provider) or not is_name(name) or not all(is_name(text) for text in (module, function) if text):
         return None
     own = types.get(address, {})
     return SdtRecord(
         address,
         provider,
-        texts[0] or "",
-        texts[1] or "",
-        texts[2],
+        module,
+        function,
+        name,
         address + module_offset + 24,
         tuple(own.get(index, "uintptr_t") for index in range(max(own, default=-1) + 1)),
         tuple(branches.get(address, ())),

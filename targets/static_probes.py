@@ -31,7 +31,7 @@ _NOTE: Final = struct.Struct("<III")
 _ADDRESSES: Final = struct.Struct("<QQQ")
 _MASK: Final = (1 << 64) - 1
 _LONGEST: Final = 1 << 16  # bytes of a descriptor that is believed
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$-]{0,126}", re.ASCII)
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$-]{0,62}", re.ASCII)
 _OPERAND: Final = re.compile(r"(?:(-?)([0-9]+)(f?)@)?(.*)", re.DOTALL)
 _BETWEEN: Final = re.compile(r"\s+(?=-?[0-9]+f?@)")
 _SIZES: Final = (1, 2, 4, 8)
@@ -127,10 +127,15 @@ def _read(descriptor: bytes, base: int | None) -> StaticNote | None:
     address, base_then, semaphore = _ADDRESSES.unpack_from(descriptor)
     moved = 0 if base is None else base - base_then
     provider, name, operands = (text.decode("ascii", "replace") for text in texts[:3])
-    if not _NAME.fullmatch(provider) or not _NAME.fullmatch(name):
+    if not is_name(provider) or not is_name(name):
         return None
     place = StaticPlace(address + moved & _MASK, split_operands(operands))
     return StaticNote(provider, dashed(name), place, semaphore and semaphore + moved & _MASK)
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be a field of a probe's name."""
+    return _NAME.fullmatch(text) is not None
 
 
 def dashed(name: str) -> str:
