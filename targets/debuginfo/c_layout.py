@@ -73,6 +73,14 @@ def base_type(name: str, size: int, *, is_signed: bool, kind: IntegerKind) -> CT
     return Integer(_CANONICAL.get(name, name), size, is_signed, kind)
 
 
+def enum_base(size: int, *, is_signed: bool) -> Integer:
+    """The integer type of an enumeration that names none."""
+    if size == 1:
+        return Integer("signed char" if is_signed else "unsigned char", 1, is_signed, IntegerKind.CHARACTER)
+    name = {2: "short", 4: "int"}.get(size, "long")
+    return Integer(name if is_signed else f"unsigned {name}", size, is_signed)
+
+
 def float_type(name: str, size: int) -> Float:
     """A floating-point type."""
     return Float(name, size)

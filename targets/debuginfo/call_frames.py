@@ -72,7 +72,7 @@ class CallFrames:
         self._entries = [found[start] for start in self._starts]
 
     def row_at(self, address: int) -> FrameRow | None:
-        """The rules that hold before the instruction at a link address; None where no FDE covers it, or a damaged one."""
+        """The rules that hold before the instruction at a link address; None where no sound FDE covers it."""
         at = bisect_right(self._starts, address) - 1
         if at < 0:
             return None

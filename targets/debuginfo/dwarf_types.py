@@ -5,7 +5,7 @@ without a tag, of the same typedef) whose members have the same names and places
 compared by value anyway.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from kinst.targets.c_types import (
@@ -25,7 +25,7 @@ from kinst.targets.c_types import (
     alignment_of,
     size_of,
 )
-from kinst.targets.debuginfo.c_layout import Content, UnreadAggregate, base_type, bit_field, float_type
+from kinst.targets.debuginfo.c_layout import Content, UnreadAggregate, base_type, bit_field, enum_base, float_type
 from kinst.targets.debuginfo.dwarf import DebugInfo, Entry
 
 _DEEPEST: Final = 100  # types within types; only damaged or hostile debug information has more
@@ -39,6 +39,12 @@ _TAGS: Final = {
     "union": frozenset({"union_type"}),
     "enum": frozenset({"enumeration_type"}),
 }
+_KEYWORDS: Final = {
+    "structure_type": "struct ",
+    "union_type": "union ",
+    "enumeration_type": "enum ",
+    "typedef": "",
+}
 _PLAIN: Final = frozenset({"typedef", "base_type"})
 # DW_ATE_, DWARF 5 table 7.11.
 _BOOLEAN, _COMPLEX, _FLOAT, _SIGNED, _SIGNED_CHAR, _UNSIGNED_CHAR, _IMAGINARY = 2, 3, 4, 5, 6, 8, 9
@@ -51,8 +57,11 @@ _Shape = tuple[object, ...]
 class DwarfTypes:
     """What the DWARF of one image says of types and symbols, by name."""
 
-    def __init__(self, info: DebugInfo, module: str) -> None:
-        """Nothing is read yet."""
+    def __init__(
+        self, info: DebugInfo, module: str, elsewhere: Callable[[str], CType | None] = lambda _name: None
+    ) -> None:
+        """Nothing is read yet. `elsewhere` may have a type by its name: that one is taken, so that a type is one."""
+        self._elsewhere = elsewhere
         self._info = info
         self._module = module
         self._built: dict[int, CType] = {}  # by offset of the entry
@@ -92,7 +101,8 @@ class DwarfTypes:
             is_it = address is not None and entry.address() == address
             if is_it or found is None or not entry.has("declaration"):
                 found = self._function(entry) if entry.tag == "subprogram" else self._reference(entry, "type", 0)
-            if is_it:
+            # What has external linkage is the same wherever it is declared.
+            if is_it or (entry.has("external") and not _is_incomplete(found)):
                 break
         return found
 
@@ -113,9 +123,16 @@ class DwarfTypes:
     def _type(self, entry: Entry, depth: int) -> CType:
         built = self._built.get(entry.offset)
         if built is None:
-            built = Void() if depth > _DEEPEST else self._new(entry, depth + 1)
+            built = Void() if depth > _DEEPEST else self._named_elsewhere(entry) or self._new(entry, depth + 1)
             self._built[entry.offset] = built
         return built
+
+    def _named_elsewhere(self, entry: Entry) -> CType | None:
+        name, keyword = entry.name, _KEYWORDS.get(entry.tag)
+        if not name or keyword is None:
+            return None
+        found = self._elsewhere(keyword + name)
+        return None if found is None or _is_incomplete(found) else found
 
     def _reference(self, entry: Entry, attribute: str, depth: int) -> CType:
         """No DW_AT_type means void."""
@@ -176,7 +193,7 @@ class DwarfTypes:
         while isinstance(underlying, Typedef):
             underlying = underlying.target
         if not isinstance(underlying, Integer):
-            underlying = _integer_of(size, is_signed=is_signed)
+            underlying = enum_base(size, is_signed=is_signed)
         return EnumType(entry.name, underlying, values)
 
     def _function(self, entry: Entry, depth: int = 0) -> Function:
@@ -285,13 +302,6 @@ def _base(entry: Entry) -> CType:
     return base_type(name, size, is_signed=is_signed, kind=kind)
 
 
-def _integer_of(size: int, *, is_signed: bool) -> Integer:
-    name = {1: "char", 2: "short", 4: "int"}.get(size, "long")
-    if size == 1:
-        return Integer("signed char" if is_signed else "unsigned char", 1, is_signed, IntegerKind.CHARACTER)
-    return Integer(name if is_signed else f"unsigned {name}", size, is_signed)
-
-
 def _length(subrange: Entry) -> int | None:
     """How many elements; None where the debug information does not say, or only at run time."""
     count, last = subrange.number("count"), subrange.number("upper_bound")
@@ -303,7 +313,9 @@ def _length(subrange: Entry) -> int | None:
 
 
 def _is_incomplete(kind: CType) -> bool:
-    """A declared struct, or a name for one."""
+    """A declared struct, an array of unknown length, or a name for one."""
     while isinstance(kind, Typedef | Qualified):
         kind = kind.target
+    if isinstance(kind, Array):
+        return kind.length is None
     return isinstance(kind, Aggregate) and kind.members is None

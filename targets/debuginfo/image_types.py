@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.c_types import CType, EnumType, Function, ImageTypes, Symbol
+from kinst.targets.debuginfo.btf import BtfTypes, btf_types
 from kinst.targets.debuginfo.dwarf import DebugInfo
 from kinst.targets.debuginfo.dwarf_types import DwarfTypes
 from kinst.targets.image import Image
@@ -38,7 +39,7 @@ class _ImageTypes:
 
     def __init__(self, image: Image) -> None:
         self._image = image
-        self._dwarf = DwarfTypes(DebugInfo(image), image.module)
+        self._dwarf = DwarfTypes(DebugInfo(image), image.module, self._compact_type)
         self._types: dict[str, CType | None] = {}
         self._enumerators: dict[str, tuple[EnumType, int] | None] = {}
         self._symbols: dict[str, Symbol | None] = {}
@@ -50,13 +51,13 @@ class _ImageTypes:
             return None
         name = " ".join(name.split())
         if name not in self._types:
-            self._types[name] = self._dwarf.type_named(name)
+            self._types[name] = (self._btf or self._dwarf).type_named(name)
         return self._types[name]
 
     def enumerator(self, name: str) -> tuple[EnumType, int] | None:
         """An enumeration constant and its type."""
         if name not in self._enumerators:
-            self._enumerators[name] = self._dwarf.enumerator(name)
+            self._enumerators[name] = (self._btf or self._dwarf).enumerator(name)
         return self._enumerators[name]
 
     def symbol(self, name: str, module: str = "") -> Symbol | None:
@@ -72,9 +73,7 @@ class _ImageTypes:
         if module not in ("", self._image.module):
             return None
         if name not in self._functions:
-            row = self._row(name)
-            address = None if row is None else int(self._image.symbols.address[row])
-            self._functions[name] = self._dwarf.function(name, address)
+            self._functions[name] = self._function(name)
         return self._functions[name]
 
     def symbols(self) -> Iterator[Symbol]:
@@ -85,12 +84,30 @@ class _ImageTypes:
         for name, address, size in columns:
             yield Symbol(name, self._image.module, address, size)
 
+    @cached_property
+    def _btf(self) -> BtfTypes | None:
+        """Kernels have every type in it, so DWARF is not asked for one; of variables it has but few."""
+        return btf_types(self._image)
+
+    def _compact_type(self, name: str) -> CType | None:
+        return None if self._btf is None else self._btf.type_named(name)
+
+    def _function(self, name: str) -> Function | None:
+        if self._btf is not None:
+            return self._btf.function(name)
+        row = self._row(name)
+        return self._dwarf.function(name, None if row is None else int(self._image.symbols.address[row]))
+
+    def _type_of(self, name: str, address: int) -> CType | None:
+        compact = None if self._btf is None else self._btf.variable(name)
+        return self._dwarf.variable(name, address) if compact is None else compact
+
     def _symbol(self, name: str) -> Symbol | None:
         row = self._row(name)
         if row is None:
             return None
         address, size = int(self._image.symbols.address[row]), int(self._image.symbols.size[row])
-        return Symbol(name, self._image.module, address, size, self._dwarf.variable(name, address))
+        return Symbol(name, self._image.module, address, size, self._type_of(name, address))
 
     def _row(self, name: str) -> int | None:
         table = self._image.symbols

@@ -1,0 +1,260 @@
+"""BTF: every kind of type from sections written here by the format's document, damaged ones, and a real kernel's
+against its DWARF."""
+
+import random
+import struct
+from pathlib import Path
+
+import pytest
+
+from kinst.targets.c_types import (
+    Aggregate,
+    AggregateKind,
+    Array,
+    CType,
+    EnumType,
+    Float,
+    Function,
+    Integer,
+    IntegerKind,
+    Member,
+    Pointer,
+    Qualified,
+    Typedef,
+    Void,
+    strip,
+)
+from kinst.targets.debuginfo.btf import BtfTypes
+from kinst.targets.debuginfo.dwarf import DebugInfo
+from kinst.targets.debuginfo.dwarf_types import DwarfTypes
+from kinst.targets.debuginfo.image_types import image_types
+from kinst.targets.image import open_image
+from tests.images import CACHE
+from tests.writers.elf import EM_RISCV, Part, elf64
+
+INT, UINT = Integer("int", 4, is_signed=True), Integer("unsigned int", 4, is_signed=False)
+CHAR = Integer("char", 1, is_signed=True, kind=IntegerKind.CHARACTER)
+
+
+class Section:
+    """A .BTF section; each method adds a type and returns its number."""
+
+    def __init__(self) -> None:
+        self.strings = bytearray(b"\0")
+        self.types = b""
+        self._count = 0
+
+    def name(self, text: str) -> int:
+        if not text:
+            return 0
+        encoded = text.encode() + b"\0"
+        at = self.strings.find(b"\0" + encoded)
+        if at >= 0:
+            return at + 1
+        self.strings += encoded
+        return len(self.strings) - len(encoded)
+
+    def add(self, name: str, kind: int, value: int, *words: int, length: int = 0, flag: int = 0) -> int:
+        self.types += struct.pack("<III", self.name(name), flag << 31 | kind << 24 | length, value & 0xFFFFFFFF)
+        self.types += b"".join(struct.pack("<I", word & 0xFFFFFFFF) for word in words)
+        self._count += 1
+        return self._count
+
+    def integer(self, name: str, size: int, encoding: int = 0, *, bits: int | None = None, offset: int = 0) -> int:
+        return self.add(name, 1, size, encoding << 24 | offset << 16 | (8 * size if bits is None else bits))
+
+    def struct(self, name: str, size: int, *members: tuple[str, int, int], kind: int = 4, flag: int = 0) -> int:
+        words = [word for text, number, offset in members for word in (self.name(text), number, offset)]
+        return self.add(name, kind, size, *words, length=len(members), flag=flag)
+
+    def prototype(self, result: int, *parameters: tuple[str, int]) -> int:
+        words = [word for text, number in parameters for word in (self.name(text), number)]
+        return self.add("", 13, result, *words, length=len(parameters))
+
+    @property
+    def data(self) -> bytes:
+        head = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(self.types), len(self.types), len(self.strings))
+        return head + self.types + bytes(self.strings)
+
+    def decoded(self) -> BtfTypes:
+        return BtfTypes(self.data, "kernel")
+
+
+def plain(name: str, kind: CType | None) -> Aggregate:
+    assert kind is not None, name
+    found = strip(kind)
+    assert isinstance(found, Aggregate)
+    return found
+
+
+def test_base_types() -> None:
+    section = Section()
+    for name, size, encoding in (("int", 4, 1), ("long unsigned int", 8, 0), ("char", 1, 1), ("_Bool", 1, 4)):
+        section.integer(name, size, encoding)
+    section.integer("__int128", 16, 1)
+    section.add("double", 16, 8)
+    types = section.decoded()
+    word = Integer("unsigned long", 8, is_signed=False)
+    assert types.type_named("int") == INT
+    assert types.type_named("char") == CHAR
+    assert types.type_named("long unsigned int") == word
+    assert types.type_named("_Bool") == Integer("_Bool", 1, is_signed=False, kind=IntegerKind.BOOLEAN)
+    assert types.type_named("__int128") == Array(word, 2)
+    assert types.type_named("double") == Float("double", 8)
+    assert types.type_named("in") is None
+
+
+def test_derived_types() -> None:
+    section = Section()
+    integer = section.integer("int", 4, 1)
+    const = section.add("", 10, integer)
+    both = section.add("", 9, const)
+    tagged = section.add("user", 18, section.add("", 11, section.add("", 2, both)))
+    array = section.add("", 3, 0, integer, integer, 7)
+    flexible = section.add("", 3, 0, array, integer, 0)
+    section.add("pointer_t", 8, tagged)
+    section.add("table_t", 8, flexible)
+    section.add("nothing_t", 8, 0)
+    types = section.decoded()
+    qualified = Qualified(Qualified(INT, is_const=True), is_volatile=True)
+    assert types.type_named("pointer_t") == Typedef("pointer_t", Pointer(qualified))
+    assert types.type_named("table_t") == Typedef("table_t", Array(Array(INT, 7), None))
+    assert types.type_named("nothing_t") == Typedef("nothing_t", Void())
+
+
+def test_structs_refer_to_themselves_and_to_declarations() -> None:
+    section = Section()
+    integer = section.integer("int", 4, 1)
+    section.struct("node", 24, ("next", 3, 0), ("late", 5, 64), ("value", integer, 128))
+    assert section.add("", 2, 2) == 3
+    section.add("late", 7, 0)
+    section.add("", 2, 4)
+    section.struct("late", 4, ("only", integer, 0))
+    section.add("late", 7, 0, flag=1)  # a union of the same tag, never defined
+    types = section.decoded()
+    node, late = plain("node", types.type_named("struct node")), plain("late", types.type_named("struct late"))
+    assert node.members == (
+        Member("next", Pointer(node), 0),
+        Member("late", Pointer(late), 8),
+        Member("value", INT, 16),
+    )
+    assert (node.size, node.alignment, node.module, node.kind) == (24, 8, "kernel", AggregateKind.STRUCT)
+    assert late.members == (Member("only", INT, 0),)
+    union = plain("late", types.type_named("union late"))
+    assert union.members is None and union.kind is AggregateKind.UNION
+    assert types.type_named("struct nosuch") is None
+    assert types.type_named("enum node") is None
+
+
+def test_bit_fields_with_the_flag_and_before_there_was_one() -> None:
+    section = Section()
+    unsigned = section.integer("unsigned int", 4)
+    narrow = section.integer("unsigned int", 4, bits=5, offset=3)
+    members = (("a", unsigned, 3 << 24 | 0), ("b", unsigned, 7 << 24 | 35), ("whole", unsigned, 64))
+    section.struct("new", 12, *members, flag=1)
+    section.struct("old", 8, ("a", narrow, 32), ("whole", unsigned, 0))
+    types = section.decoded()
+    new, old = plain("new", types.type_named("struct new")), plain("old", types.type_named("struct old"))
+    assert new.members == (Member("a", UINT, 0, 0, 3), Member("b", UINT, 4, 3, 7), Member("whole", UINT, 8))
+    assert old.members == (Member("a", UINT, 4, 3, 5), Member("whole", UINT, 0))
+
+
+def test_enumerations() -> None:
+    section = Section()
+    words = [section.name("RED"), 0, section.name("BLUE"), -2]
+    section.add("colour", 6, 4, *words, length=2, flag=1)
+    section.add("", 6, 4, section.name("HIGH"), 0xFFFFFFFF, length=1)
+    section.add("wide", 19, 8, section.name("BIG"), 1, 2, length=1)
+    types = section.decoded()
+    colour = EnumType("colour", INT, (("RED", 0), ("BLUE", -2)))
+    assert types.type_named("enum colour") == colour
+    assert types.enumerator("BLUE") == (colour, -2)
+    assert types.enumerator("HIGH") == (EnumType("", UINT, (("HIGH", 0xFFFFFFFF),)), 0xFFFFFFFF)
+    wide = types.type_named("enum wide")
+    assert types.enumerator("BIG") == (wide, 1 | 2 << 32)
+    assert isinstance(wide, EnumType) and wide.base == Integer("unsigned long", 8, is_signed=False)
+    assert types.enumerator("colour") is None
+
+
+def test_functions_and_variables() -> None:
+    section = Section()
+    integer = section.integer("int", 4, 1)
+    text = section.add("", 2, section.integer("char", 1, 1))
+    section.add("print", 12, section.prototype(integer, ("format", text), ("", 0)))
+    section.add("stop", 12, section.prototype(0))
+    section.add("counter", 14, integer, 1)
+    section.add(".data..percpu", 15, 4, 8, 0, 4, length=1)
+    section.add("tag", 17, 1, -1)
+    section.add("after_t", 8, integer)
+    types = section.decoded()
+    print_type = Function(INT, (Pointer(CHAR),), is_variadic=True)
+    assert types.function("print") == types.variable("print") == print_type
+    assert types.function("stop") == Function(Void(), ())
+    assert types.function("counter") is None
+    assert types.variable("counter") == INT
+    assert types.type_named("after_t") == Typedef("after_t", INT)  # what was skipped had its right size
+
+
+def image_with(data: bytes, path: Path) -> Path:
+    code, btf = Part(".text", 0x80000000, b"\x13\0\0\0" * 4, 5), Part(".BTF", 0x80002000, data, 4)
+    path.write_bytes(elf64(EM_RISCV, 0x80000000, [code, btf]))
+    return path
+
+
+def test_an_image_with_btf_is_asked_for_nothing_else(tmp_path: Path) -> None:
+    section = Section()
+    section.add("pid_t", 8, section.integer("int", 4, 1))
+    types = image_types(open_image(image_with(section.data, tmp_path / "kernel")))
+    assert types.type_named("pid_t", "kernel") == Typedef("pid_t", INT)
+    assert types.type_named("pid_t", "other") is None
+
+
+@pytest.mark.parametrize("data", [b"", b"\x9f\xeb", b"\0" * 64, Section().data[:20], Section().data[:-1]])
+def test_what_is_no_btf_is_ignored(data: bytes, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no BTF"):
+        BtfTypes(data, "kernel")
+    assert image_types(open_image(image_with(data + b"\0" * (not data), tmp_path / "kernel"))).type_named("int") is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_types_are_no_error(seed: int) -> None:
+    section, choose = Section(), random.Random(seed)
+    integer = section.integer("int", 4, 1)
+    section.struct("node", 24, ("next", 3, 0), ("value", integer, 128))
+    section.add("", 2, 2)
+    section.add("colour", 6, 4, section.name("RED"), 0, length=1)
+    section.add("print", 12, section.prototype(integer, ("format", 3)))
+    section.add("node_t", 8, 2)
+    types = bytearray(section.types)
+    for _ in range(6):
+        types[choose.randrange(len(types))] = choose.randrange(256)
+    section.types = bytes(types)
+    decoded = section.decoded()
+    for name in ("int", "struct node", "node_t", "enum colour", "union node"):
+        found = decoded.type_named(name)
+        if isinstance(found, Aggregate):
+            assert found.members is None or isinstance(found.members, tuple)
+    for kind in (decoded.function("print"), decoded.variable("print")):
+        assert kind is None or isinstance(kind, Function)
+    assert decoded.enumerator("RED") is None or decoded.enumerator("nosuch") is None
+
+
+VMLINUX = CACHE / "linux-riscv64" / "image.elf"
+
+
+@pytest.mark.skipif(not VMLINUX.exists(), reason="a vmlinux of 300 MB: python -m tests.images linux-riscv64")
+def test_a_kernels_btf_says_what_its_dwarf_says() -> None:
+    image = open_image(VMLINUX)
+    types, dwarf = image_types(image), DwarfTypes(DebugInfo(image), image.module)
+    for name in ("struct list_head", "struct task_struct", "struct page"):
+        compact, full = plain(name, types.type_named(name)), plain(name, dwarf.type_named(name))
+        assert compact.size == full.size  # an alignment that was asked for is in DWARF only
+        assert [member_place(member) for member in compact.members or ()] == [
+            member_place(member) for member in full.members or ()
+        ]
+    symbol = types.symbol("init_task")  # BTF does not know it
+    assert symbol is not None and symbol.type is types.type_named("struct task_struct")
+
+
+def member_place(member: Member) -> tuple[str, int, int, int | None]:
+    return member.name, member.offset, member.bit_offset, member.bit_size
