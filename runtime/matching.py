@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from kinst.runtime.dlang.context import MatchedProbes
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.options import Options
+from kinst.runtime.providers.profile import refusal
 from kinst.runtime.providers.provider import Providers
 from kinst.targets.c_types import CType
 from kinst.targets.errors import ProbeNameError
@@ -77,9 +78,9 @@ class Matching:
             raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": {why}') from error
 
     def _nothing(self, description: str, fields: str) -> str:
-        provider = fields.split(":")[0]
-        reason = self._reasons.get(fields, "")
-        if not reason and not any(matcher(provider)(name) for name in self._providers.names):
+        provider, name = fields.split(":")[0], fields.split(":")[-1]
+        reason = self._reasons.get(fields) or refusal(name)
+        if not reason and not any(matcher(provider)(one) for one in self._providers.names):
             near = difflib.get_close_matches(provider, self._providers.names, 1)
             known = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(self._providers.names))}"
             reason = f"no provider '{provider}': {known}"

@@ -7,7 +7,8 @@ from typing import Final
 from kinst.rewriter.rewriting import Opened
 from kinst.runtime.execution.environment import GuestProfile, Memory, Stacks, Symbols
 from kinst.runtime.execution.guest_memory import GuestMemory, no_guest
-from kinst.runtime.execution.no_guest import NoProfile, NoStacks, NoSymbols
+from kinst.runtime.execution.no_guest import NoStacks, NoSymbols
+from kinst.runtime.execution.profiles import BareProfile, Guest, profile_for, user_mode
 from kinst.runtime.execution.scratch import Scratch
 from kinst.runtime.execution.stacks import MachineStacks
 from kinst.runtime.execution.symbols import ImageSymbols
@@ -60,7 +61,7 @@ def without_guest(clock: ClockKind) -> Surroundings:
         memory=no_guest(scratch),
         stacks=NoStacks(),
         symbols=NoSymbols(),
-        profile=NoProfile(),
+        profile=BareProfile(""),
         reasons={},
         session=None,
         run=lambda _console: host.machine.run(),
@@ -81,9 +82,12 @@ def with_guest(wanted: Wanted, opened: Opened | None, types: ImageTypes) -> Surr
     original = loaded.image if opened is None else opened.program.image
     moved = session.original_address
     symbols = ImageSymbols(original, bias=loaded.bias, moved=moved)
-    profile = NoProfile()
+    is_user = user_mode(system.arch, lambda: system.engine.live.get("priv"))
+    guest = Guest(wanted.image.name, system.arch, types, memory, is_user, loaded.bias)
+    profile = profile_for(guest)
+    host.user_mode = is_user
     stacks = MachineStacks(
-        system.arch, memory, lambda: session.opened.program, bias=loaded.bias, moved=moved, is_user=profile.is_user
+        system.arch, memory, lambda: session.opened.program, bias=loaded.bias, moved=moved, is_user=is_user
     )
 
     def on_turn(callback: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Where no guest runs there are no stacks, no symbols and no threads: the answers that clauses get."""
+"""Where no guest runs there are no stacks and no symbols: the answers that clauses get."""
 
 from kinst.runtime.trap import Firing
 
@@ -37,23 +37,3 @@ class NoSymbols:
     def describe(self, address: int, kind: str) -> str:
         """The address."""
         return f"{address:#x}"
-
-
-class NoProfile:
-    """See `kinst.runtime.execution.environment.GuestProfile`."""
-
-    def thread(self, firing: Firing) -> int:
-        """The tracer's own threads, one for BEGIN, END and ERROR and one for the timers of a CPU."""
-        return firing.thread
-
-    def integer(self, firing: Firing, name: str) -> int:
-        """0: no process, no user."""
-        return 0
-
-    def string(self, firing: Firing, name: str) -> bytes:
-        """Empty."""
-        return b""
-
-    def is_user(self, firing: Firing) -> bool:
-        """There are no modes."""
-        return False

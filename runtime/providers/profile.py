@@ -75,6 +75,13 @@ def interval(name: str) -> tuple[bool, int] | None:
     return (found[1] == "profile", length) if length >= _SHORTEST else None
 
 
+def refusal(name: str) -> str:
+    """Why a name that looks like a timer's is none; empty if it does not look like one."""
+    if not name.startswith(("profile-", "tick-")) or interval(name) is not None:
+        return ""
+    return f"a number and a unit (ns us ms s m h d hz) follow {name.split('-')[0]}-, at most 5000hz (200us)"
+
+
 @dataclass(slots=True)
 class _Timer:
     """An enabled probe."""
