@@ -12,7 +12,7 @@ from kinst.runtime.consumer.messages import Drop, DropKind
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang.compile import compile_clause
 from kinst.runtime.dlang.options import Options
-from kinst.runtime.dlang.program import Clause, Program
+from kinst.runtime.dlang.program import ChangeAggregation, Clause, Printa, Program
 from kinst.runtime.enablings import Enabled, Enablings
 from kinst.runtime.execution.aggregations import AggregationStore
 from kinst.runtime.execution.buffers import Buffers
@@ -63,6 +63,7 @@ class Tracer:
         """Nothing is compiled yet. Options that programs set must be set already."""
         self._host = surroundings.host
         self._providers = surroundings.providers
+        self._consume_now: Callable[[], None] = lambda: None  # while there is an output
         self._arm = surroundings.arm
         self._dtrace = surroundings.dtrace
         self.memory: Memory = surroundings.memory
@@ -111,9 +112,11 @@ class Tracer:
                 _, probes = matching.probes(clause.description)
                 run = compile_clause(clause, len(self.clauses), self.state, self)
                 self.clauses.append(clause)
-                enabled.append(Enabled(run, probes, matching.pattern(clause.description)))
+                pattern, is_prompt = matching.pattern(clause.description), _acts_on_aggregations(clause)
+                enabled.append(Enabled(run, probes, pattern, is_prompt))
             counts.append(sum(len(one.probes) for one in enabled[before:]))
-        self._enablings = Enablings(enabled, self.state.begin if self.state.remembers_firings else None)
+        begin = self.state.begin if self.state.remembers_firings else None
+        self._enablings = Enablings(enabled, begin, lambda: self._consume_now())
         self._enablings.enable(self._providers)
         self._providers.on_create(self._enable_new)
         return counts
@@ -148,7 +151,7 @@ class Tracer:
         epid = self.epid(clause, probe)
         self.buffers.append_error(ErrorRecord(firing.cpu, probe, epid, action, fault))
         arguments = (0, epid, action, -1, int(fault.kind), fault.value)
-        own = blank_firing(firing.frame, firing.cpu, TRACER_THREAD)
+        own = blank_firing(firing.frame, firing.cpu, firing.thread)
         own.site = firing.site
         self._is_in_error = True
         try:
@@ -172,6 +175,7 @@ class Tracer:
     def run(self, output: Output, machine: Callable[[], End]) -> End:
         """Fire BEGIN, run `machine`, fire END, print what is left."""
         self.buffers.on_full = lambda: self._drain(output)
+        self._consume_now = lambda: self._act(output)
         now = self.now()
         self._next_drain = self._next_snapshot = self._next_status = now
         try:
@@ -198,6 +202,13 @@ class Tracer:
         output.flush()
         if self.buffers.is_full:
             self._host.finish(End.EXIT)
+
+    def _act(self, output: Output) -> None:
+        """A clause prints or clears aggregations: that means what they hold now, not at the next drain. When tracing is
+        over, END's clauses come first."""
+        if self.state.is_tracing and not self.buffers.is_ending and self.options.text("bufpolicy") == "switch":
+            self._next_snapshot = self.now()
+            self._drain(output)
 
     def _drain(self, output: Output, *, is_last: bool = False) -> None:
         now = self.now()
@@ -226,6 +237,10 @@ class Tracer:
         lost += [Drop(kind, count - self._told[kind]) for kind, count in totals.items() if count > self._told[kind]]
         self._told.update(totals)
         return lost
+
+
+def _acts_on_aggregations(clause: Clause) -> bool:
+    return any(isinstance(action, Printa | ChangeAggregation) for action in clause.actions)
 
 
 class DrainTimer:

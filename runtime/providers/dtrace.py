@@ -10,7 +10,7 @@ from kinst.runtime.trap import Enabling, Firing
 from kinst.targets.probe import ProbeName
 
 BEGIN, END, ERROR = 1, 2, 3
-TRACER_THREAD: Final = -1  # Firing.thread: these probes fire in no thread of the guest's
+TRACER_THREAD: Final = -1  # Firing.thread of BEGIN and END: no thread of the guest's
 _NAMES: Final = ("BEGIN", "END", "ERROR")
 
 
@@ -54,13 +54,13 @@ class DtraceProvider:
 
         Args:
             identifier: BEGIN, END or ERROR.
-            firing: a CPU as it stands; for ERROR an object of its own, since another firing is under way.
+            firing: a CPU as it stands, its thread `TRACER_THREAD`; for ERROR an object of its own, since another
+                firing is under way, in the thread of that one, as the kernel's dtrace_probe_error does.
             arguments: arg0, arg1, ...: ERROR's arg1 is the epid of the clause, arg2 the number of its action, arg3
                 the offset in DIF (-1: unknown), arg4 the kind of the fault, arg5 its value.
         """
         action = self._actions.get(identifier)
         if action is not None:
-            firing.thread = TRACER_THREAD
             firing.enabling = Enabling(identifier, action, lambda _firing, index: arguments(index), 0)
             action(firing)
 
