@@ -202,6 +202,8 @@ class DebugInfo:
     def _cu(self, unit: int) -> CompileUnit | None:
         try:
             cu = self._dwarf.get_CU_at(unit)
+            # pyelftools 0.33 reads 8 bytes of this form.
+            cu.structs.Dwarf_dw_form["DW_FORM_strx4"] = cu.structs.the_Dwarf_uint32
             cu.get_top_DIE()
         except _DAMAGE:
             return None
