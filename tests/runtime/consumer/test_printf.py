@@ -147,9 +147,7 @@ def test_percent_and_text_alone() -> None:
 
 
 def test_a_long_format_takes_time_in_proportion() -> None:
-    start = time.perf_counter()
-    assert show(b"%%" * 50_000) == b"%" * 50_000
-    assert time.perf_counter() - start < 3  # 0.2 s on the machine this was written on
+    assert show(b"%%" * 50_000) == b"%" * 50_000  # what is quadratic would take minutes
 
 
 def test_symbols() -> None:
@@ -205,19 +203,3 @@ def test_printa_rows() -> None:
 
 def test_distributions_come_from_whoever_draws_them() -> None:
     assert row(b"%s:%@d!", ((types.STRING, b"k"),), lambda: b"\n(drawn)\n") == b"k:\n(drawn)\n!"
-
-
-def test_a_printf_costs_microseconds() -> None:
-    kinds = (types.INT, types.STRING, types.UINT64)
-    print_it = printf.renderer(formats.parse(b"%5d %s %x\n"), kinds, Names())
-    values = (5, b"abc", 0xFFFF)
-    best = min(_seconds(lambda: print_it(values)) for _ in range(5))
-    assert best / 1000 < 10e-6  # 1 us on the machine this was written on
-
-
-def _seconds(act: object) -> float:
-    assert callable(act)
-    start = time.perf_counter()
-    for _ in range(1000):
-        act()
-    return time.perf_counter() - start
