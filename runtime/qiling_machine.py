@@ -106,6 +106,7 @@ class QilingMachine:
             ostype=QL_OS.BLOB,
             profile=profile,
             verbose=QL_VERBOSE.DISABLED,
+            console=False,  # or its logger asks stderr for its terminal, and where tests run that is no file
         )
         for begin, end, _ in list(self._qiling.uc.mem_regions()):
             self._qiling.uc.mem_unmap(begin, end - begin + 1)
