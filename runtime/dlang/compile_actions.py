@@ -65,13 +65,18 @@ def _evaluate(actions: Actions, action: program.Evaluate) -> None:
 
 
 def _aggregate(actions: Actions, action: program.Aggregate) -> None:
+    """DTrace's actions here: the aggregation's id, the keys, the increment, the function."""
     expressions = actions.expressions
+    expressions.action += 1
     keys = _numbered(actions, action.keys)
     expressions.action += len(keys) > 0
     cpu = expressions.local("cpu")
     updater = expressions.bind("update", expressions.state.aggregations.updater(action.aggregation))
+    increment = "1"
+    if action.increment is not None:
+        increment = actions.kept(expressions.value(action.increment))
+        expressions.action += 1
     value = "1" if action.value is None else expressions.value(action.value).text
-    increment = "1" if action.increment is None else expressions.value(action.increment).text
     expressions.emit(f"{updater}({cpu}, ({''.join(key + ', ' for key in keys)}), {value}, {increment})")
 
 

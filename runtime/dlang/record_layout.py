@@ -19,11 +19,11 @@ _NO_DATA: Final = (
 
 
 def action_count(action: Action) -> int:
-    """How far DTrace's numbers of actions go on. An aggregation is one for its id, one for each key and one for the
-    function; each argument of printf is one."""
+    """How far DTrace's numbers of actions go on. An aggregation is one for its id, one for each key, one for the
+    increment and one for the function; each argument of printf is one."""
     match action:
-        case program.Aggregate(keys=keys):
-            return len(keys) + 2
+        case program.Aggregate(keys=keys, increment=increment):
+            return len(keys) + 2 + (increment is not None)
         case program.Printf(arguments=arguments):
             return max(1, len(arguments))
         case program.Printa(aggregations=aggregations):

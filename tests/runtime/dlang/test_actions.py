@@ -223,6 +223,7 @@ def test_errors_are_where_they_are() -> None:
         (2, 40, "tracemem(arg0, 16, arg1);"),
         (1, 32, "printm(8, memref(alloca(8), 8));"),
         (4, 32, "@a = count(); @b = count();"),
+        (7, 32, "@a[1] = quantize(arg0, 2); @b[1] = quantize(arg0);"),
         (2, 32, 'setopt("quiet");'),
     ],
 )

@@ -198,7 +198,16 @@ def test_arguments_and_keys_are_actions_of_their_own(position: int) -> None:
     sums = Aggregation(1, "s", AggregatingFunction.SUM, (LONG, LONG))
     bench.compile(program.Printf("printf", b"", values))()
     bench.compile(program.Aggregate(sums, values[:2], values[2]), size=0)()
-    assert [action for _, action, _ in bench.environment.faults] == [1 + position] * 2
+    assert [action for _, action, _ in bench.environment.faults] == [1 + position, 2 + position]
+
+
+@pytest.mark.parametrize(("faulting", "action"), [("value", 4), ("increment", 3)])
+def test_an_increment_is_an_action_before_the_function(faulting: str, action: int) -> None:
+    bench = Bench()
+    powers = Aggregation(1, "q", AggregatingFunction.QUANTIZE, (LONG,))
+    operands = {"value": argument(0), "increment": argument(0), faulting: DIVIDE}
+    bench.compile(program.Aggregate(powers, (argument(0),), **operands), size=0)()
+    assert [number for _, number, _ in bench.environment.faults] == [action]
 
 
 def test_an_error_of_ours_is_not_a_fault_of_the_program() -> None:
