@@ -1,7 +1,8 @@
 """Records of clauses, errors and the guest's console -> what the consumer takes, in the order in which it happened.
 
 A policy decides what happens to a record that does not fit: `switch` drops it, `fill` stops tracing on that CPU, `ring`
-overwrites the oldest. Where the user set no size, `switch` never drops: it asks for a drain before it grows too large.
+overwrites the oldest. Where the user set no size, `switch` asks for a drain before it grows too large, and drops only a
+record that is larger than dtrace's buffer.
 
 `reserve` is asked before a clause's predicate, as in dtrace_probe(); room is used up only when the record comes, since
 most clauses end at their predicate. So `append` is always of the record that was reserved last.
@@ -18,7 +19,7 @@ Entry = Record | ErrorRecord | bytes
 
 LIMIT: Final = 64 << 20  # accounted bytes, at which a buffer without a size asks for a drain
 LARGEST: Final = 32 << 20  # of one CPU's buffer that is kept to the end: as bufresize=auto, we give less than asked
-DEFAULT: Final = 4 << 20  # bufsize of dtrace, where records are kept to the end
+DEFAULT: Final = 4 << 20  # bufsize of dtrace
 _OVERHEAD: Final = 200  # what a small record takes in our memory besides its bytes
 _ERROR_SIZE: Final = 48  # of a record of dtrace's own ERROR enabling
 
@@ -138,14 +139,16 @@ class _Drained(_Listed):
         self._used = 0
 
     def reserve(self, cpu: int, size: int) -> bool:
+        if size > DEFAULT:
+            self._buffers.drops[cpu] += 1
+            return False
         self._pending = size = size + _OVERHEAD
         if self._used + size <= LIMIT:
             return True
-        if size <= LIMIT:
-            self._buffers.on_full()
-            self._pending = size
-            if self._used + size <= LIMIT:
-                return True
+        self._buffers.on_full()
+        self._pending = size
+        if self._used + size <= LIMIT:
+            return True
         self._buffers.drops[cpu] += 1
         return False
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinst.runtime.execution.buffers import LIMIT, Buffers
+from kinst.runtime.execution.buffers import DEFAULT, LIMIT, Buffers
 from kinst.runtime.execution.environment import ErrorRecord, Record
 from kinst.runtime.execution.faults import Fault, FaultKind
 
@@ -111,11 +111,9 @@ def test_without_a_size_it_asks_for_a_drain_and_drops_nothing() -> None:
     buffers = Buffers(None, "switch")
     taken: list[object] = []
     buffers.on_full = lambda: taken.extend(buffers.take())
-    big = LIMIT // 4
-
-    assert all(put(buffers, number, big) for number in range(10))
+    assert all(put(buffers, number, DEFAULT) for number in range(40))
     assert taken
-    assert [*taken, *buffers.take()] == [record(number) for number in range(10)]
+    assert [*taken, *buffers.take()] == [record(number) for number in range(40)]
     assert not buffers.drops
 
 
@@ -134,9 +132,9 @@ def test_without_a_size_small_records_are_accounted_as_what_they_take() -> None:
 def test_nobody_drains_or_a_record_larger_than_everything() -> None:
     buffers = Buffers(None, "switch")
 
-    assert not put(buffers, 1, LIMIT + 1)
-    assert put(buffers, 2, LIMIT - 1000)
-    assert not put(buffers, 3, 1000)
+    assert not put(buffers, 1, DEFAULT + 1)
+    assert all(put(buffers, number, DEFAULT) for number in range(LIMIT // DEFAULT - 1))
+    assert not put(buffers, 3, DEFAULT)
     assert buffers.drops == {0: 2}
 
 
