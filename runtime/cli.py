@@ -154,6 +154,8 @@ def _run(request: Request, given: dict[str, Any]) -> None:
     for program, count in traced.enable():
         if not request.options.is_on("quiet"):  # which a program may have said by now
             click.echo(f"{_NAME}: {program.title} matched {count} probe{'' if count == 1 else 's'}", err=True)
+        if given["is_verbose"]:
+            click.echo(traced.report(program))
     if not given["is_check"]:
         _trace(traced, given)
 

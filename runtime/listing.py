@@ -1,10 +1,13 @@
-"""Probes -> the table of `dtrace -l`, and with -v what is known of their stability and arguments."""
+"""Probes -> the table of `dtrace -l`; with -v what is known of the stability and arguments of probes and programs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from functools import reduce
 
+from kinst.runtime.dlang import tree
 from kinst.runtime.dlang.type_names import describe
 from kinst.runtime.providers.provider import Probe, Providers
-from kinst.runtime.providers.stability import Attributes
+from kinst.runtime.providers.stability import PRIVATE, STABLE, Attributes, Dependency, Stability
 
 _ROW = "%5s %10s %17s %33s %s\n"
 
@@ -41,3 +44,36 @@ def _stability(what: str, attributes: Attributes) -> str:
         f"\t\tData Semantics:   {attributes.data.title}\n"
         f"\t\tDependency Class: {attributes.dependency.title}\n"
     )
+
+
+_THREAD = Attributes(Stability.STABLE, Stability.PRIVATE, Dependency.COMMON)  # what curthread points to is the kernel's
+
+
+def report(title: str, unit: tree.Unit, providers: Providers, identifiers: Iterable[int]) -> str:
+    """What -v says of a program: the least stable of its probes, and of what its statements name."""
+    probes = (_of_probe(providers, identifier) for identifier in identifiers)
+    parts = [
+        _stability("Minimum Probe Description", reduce(Attributes.weakest, probes, STABLE)),
+        _stability("Minimum Statement", reduce(Attributes.weakest, _named(unit), STABLE)),
+    ]
+    return f"Stability attributes for {title}:\n\n" + "\n".join(parts) + "\n"
+
+
+def _of_probe(providers: Providers, identifier: int) -> Attributes:
+    probe, attributes = providers.probe(identifier), providers.attributes(identifier)
+    return STABLE if probe is None or attributes is None else attributes.description(probe.module, probe.function)
+
+
+def _named(unit: tree.Unit) -> Iterator[Attributes]:
+    """Symbols of the image are its own affair; all of D's names are stable but one."""
+    nodes: list[object] = list(unit.items)
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, tree.ExternalName):
+            yield PRIVATE
+        elif isinstance(node, tree.Name) and node.name == "curthread":
+            yield _THREAD
+        elif isinstance(node, tuple):
+            nodes += node
+        elif is_dataclass(node):
+            nodes += [getattr(node, field.name) for field in fields(node)]

@@ -19,6 +19,7 @@ from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.program import Program
 from kinst.runtime.dlang.scope import TypeScope
+from kinst.runtime.listing import report
 from kinst.runtime.matching import Matching
 from kinst.runtime.programs import Origin, ParsedProgram, ProgramReader, ProgramText, site_names
 from kinst.runtime.session import Wanted, interruptible
@@ -108,6 +109,13 @@ class TracedRun:
         """Identifiers of the probes that the programs describe, each once."""
         found = [self.matching.probes(description)[1] for description in self._descriptions()]
         return np.unique(np.concatenate(found)).tolist() if found else []
+
+    def report(self, program: ProgramText) -> str:
+        """The stability of a program that was enabled: -v."""
+        parsed = next(one for one in self.parsed if one.program is program)
+        found = [self.matching.probes(description.text)[1] for description in parsed.descriptions()]
+        identifiers = np.unique(np.concatenate(found)).tolist() if found else []
+        return report(program.title, parsed.unit, self.surroundings.providers, identifiers)
 
     def run(self, streams: Streams) -> int:
         """Run to the end; the exit code. Raises MachineError: the guest stopped for good; everything was printed all
