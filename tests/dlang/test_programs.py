@@ -70,7 +70,7 @@ def ran(case: Case) -> Result:
     return CliRunner().invoke(run, command(case), prog_name="kinst-run")
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.name)
 def test_program(case: Case) -> None:
     kind, tag, *_ = case.path.name.split(".")
     if kind == "err":
