@@ -5,6 +5,7 @@ from typing import Final
 from kinst.runtime.dlang import tree, types
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.types import DType
+from kinst.runtime.dlang.words import ATTRIBUTES
 from kinst.targets.c_types import CType, Float, Typedef
 
 FLOAT: Final = Float("float", 4)
@@ -96,7 +97,6 @@ _BY_WORDS: Final[dict[tuple[str, ...], DType]] = {
     ("string",): types.STRING,
     ("_Bool",): types.BOOL,
 }
-_ATTRIBUTES: Final = frozenset({"signed", "unsigned", "short", "long"})
 _INTEGERS: Final = frozenset({"int", "char", "void"})
 _FLOATS: Final = frozenset({"float", "double"})
 
@@ -107,7 +107,7 @@ def basic_type(node: tree.BasicType) -> DType:
     name = ""
     attributes: list[str] = []
     for word in node.words:
-        if word in _ATTRIBUTES:
+        if word in ATTRIBUTES:
             # Saying signed or short twice says it once; long counts.
             if word == "long" or word not in attributes:
                 attributes.append(word)

@@ -9,6 +9,7 @@ from kinst.runtime.dlang.parse_expressions import Expressions
 from kinst.runtime.dlang.tokens import syntax_error
 from kinst.runtime.dlang.words import (
     AGGREGATES,
+    ATTRIBUTES,
     BASIC_TYPES,
     QUALIFIERS,
     STORAGE,
@@ -20,8 +21,15 @@ _Parts = tuple[tree.PointerPart | tree.ArrayPart | tree.KeysPart | tree.Function
 _TypeNode = tree.NamedType | tree.BasicType | tree.AggregateType | tree.EnumSpecifier
 
 
-def _combination(span: Span) -> DError:
-    return DError("D_DECL_COMBO", "invalid type combination", span)
+def _combination(words: list[str], span: Span) -> DError:
+    """Why these words do not go with a named type, struct, union or enum."""
+    if not ATTRIBUTES.issuperset(words):
+        return DError("D_DECL_COMBO", "invalid type combination", span)
+    if not {"signed", "unsigned"}.isdisjoint(words):
+        return DError("D_DECL_SIGNINT", "signed and unsigned may only be used with integer types", span)
+    if "long" in words:
+        return DError("D_DECL_LONGINT", "long may only be used with integer and floating-point types", span)
+    return DError("D_UNKNOWN", "failed to resolve a short type that is no integer: no such type", span)
 
 
 class Declarations:
@@ -36,7 +44,8 @@ class Declarations:
     # -- what stands before a declarator
 
     def specifiers(self, storage_words: frozenset[str]) -> tree.Specifiers:
-        """Words of storage, qualifiers and one type, in any order. Raises D_SYNTAX, D_DECL_COMBO."""
+        """Words of storage, qualifiers and one type, in any order. Raises D_SYNTAX, D_DECL_COMBO, D_DECL_SIGNINT,
+        D_DECL_LONGINT."""
         cursor = self._cursor
         start = cursor.token
         storage: list[str] = []
@@ -50,7 +59,7 @@ class Declarations:
                 group.append(cursor.advance().kind)
             elif self._begins_type(words, type_node):
                 if type_node is not None or words:
-                    raise _combination(cursor.token.span)
+                    raise _combination(words if type_node is None else ["int"], cursor.token.span)
                 type_node = self._type()
             else:
                 break
@@ -58,7 +67,7 @@ class Declarations:
             raise syntax_error(start)
         span = join(start.span, cursor.previous.span)
         if words and type_node is not None:
-            raise _combination(span)
+            raise _combination(words, span)
         return tree.Specifiers(
             span, tuple(storage), tuple(qualifiers), tree.BasicType(span, tuple(words)) if words else type_node
         )
@@ -69,7 +78,7 @@ class Declarations:
         cursor = self._cursor
         if cursor.kind in AGGREGATES or cursor.kind == "string":
             return True
-        is_named = type_node is not None or any(word not in ("signed", "unsigned", "short", "long") for word in words)
+        is_named = type_node is not None or any(word not in ATTRIBUTES for word in words)
         return not is_named and cursor.kind in (tokens.NAME, tokens.TYPE_NAME) and cursor.is_type()
 
     def _type(self) -> _TypeNode:

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-BASIC_TYPES: Final = frozenset(("void", "char", "short", "int", "long", "float", "double", "signed", "unsigned"))
+ATTRIBUTES: Final = frozenset(("signed", "unsigned", "short", "long"))
+BASIC_TYPES: Final = ATTRIBUTES | {"void", "char", "int", "float", "double"}
 QUALIFIERS: Final = frozenset(("const", "restrict", "volatile"))
 STORAGE: Final = frozenset(("auto", "register", "static", "extern", "typedef"))
 VARIABLE_STORAGE: Final = STORAGE | {"self", "this"}

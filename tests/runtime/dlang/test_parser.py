@@ -272,7 +272,7 @@ def test_declarators_apply_from_the_name_outwards() -> None:
         ("int struct foo x;", "D_DECL_COMBO"),
         ("struct foo int x;", "D_DECL_COMBO"),
         ("string int x;", "D_DECL_COMBO"),
-        ("unsigned vnode_t x;", "D_DECL_COMBO"),
+        ("unsigned vnode_t x;", "D_DECL_SIGNINT"),
         ("int x[int, ...];", "D_DECL_PROTO_VARARGS"),
         ("provider p { probe a(int, ...); };", "D_DECL_PROTO_VARARGS"),
         ("inline int f[int a, ...] = 1;", "D_DECL_PROTO_VARARGS"),

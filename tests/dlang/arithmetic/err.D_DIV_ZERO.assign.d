@@ -1,0 +1,6 @@
+/* By an assignment. */
+BEGIN
+{
+	x = 5;
+	x /= 0;
+}

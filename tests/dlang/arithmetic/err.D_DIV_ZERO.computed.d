@@ -1,0 +1,5 @@
+/* A constant that is computed. */
+BEGIN
+{
+	trace(1 / (3 - 3));
+}

@@ -1,0 +1,5 @@
+/* Division by the constant zero. */
+BEGIN
+{
+	trace(1 / 0);
+}

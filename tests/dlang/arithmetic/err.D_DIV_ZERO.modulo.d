@@ -1,0 +1,5 @@
+/* Its remainder. */
+BEGIN
+{
+	trace(1 % 0);
+}

@@ -1,0 +1,6 @@
+/* Whatever is divided. */
+BEGIN
+{
+	x = 5;
+	trace(x / 0);
+}

@@ -1,0 +1,5 @@
+/* Nor divided. */
+BEGIN
+{
+	trace("a" / 2);
+}

@@ -1,0 +1,5 @@
+/* A string has no sign. */
+BEGIN
+{
+	trace(-"abc");
+}

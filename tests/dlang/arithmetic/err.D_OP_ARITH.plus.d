@@ -1,0 +1,5 @@
+/* Not even plus. */
+BEGIN
+{
+	trace(+"abc");
+}

@@ -1,0 +1,5 @@
+/* Strings are not multiplied. */
+BEGIN
+{
+	trace("a" * 2);
+}

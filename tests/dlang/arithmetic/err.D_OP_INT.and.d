@@ -1,0 +1,5 @@
+/* & is for integers. */
+BEGIN
+{
+	trace("abc" & 1);
+}

@@ -1,0 +1,5 @@
+/* So is ~. */
+BEGIN
+{
+	trace(~"abc");
+}

@@ -1,0 +1,5 @@
+/* The remainder is of integers. */
+BEGIN
+{
+	trace("a" % 2);
+}

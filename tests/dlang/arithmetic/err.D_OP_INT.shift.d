@@ -1,0 +1,5 @@
+/* Strings are not shifted. */
+BEGIN
+{
+	trace("abc" << 1);
+}

@@ -1,0 +1,7 @@
+/* Less than none. */
+int a[-1];
+
+BEGIN
+{
+	exit(0);
+}

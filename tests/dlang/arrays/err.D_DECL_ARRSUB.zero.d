@@ -1,0 +1,7 @@
+/* An array without elements. */
+int a[0];
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* Integers have no elements. */
+int a;
+
+BEGIN
+{
+	trace(a[0]);
+}

@@ -1,0 +1,7 @@
+/* And it is an integer. */
+int a[5];
+
+BEGIN
+{
+	a["one"] = 3;
+}

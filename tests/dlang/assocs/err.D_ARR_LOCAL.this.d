@@ -1,0 +1,5 @@
+/* Not even by assignment. */
+BEGIN
+{
+	this->a[1] = 2;
+}

@@ -1,0 +1,7 @@
+/* A key is not void. */
+int a[void];
+
+BEGIN
+{
+	exit(0);
+}

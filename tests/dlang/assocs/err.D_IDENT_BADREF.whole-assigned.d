@@ -1,0 +1,6 @@
+/* Nor is it assigned. */
+BEGIN
+{
+	a[1] = 1;
+	a = 2;
+}

@@ -1,0 +1,6 @@
+/* And their types. */
+BEGIN
+{
+	a["x"] = 1;
+	a[5] = 2;
+}

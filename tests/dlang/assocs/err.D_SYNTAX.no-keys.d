@@ -1,0 +1,5 @@
+/* There is at least one key. */
+BEGIN
+{
+	a[] = 1;
+}

@@ -1,0 +1,5 @@
+/* An array that was never assigned. */
+BEGIN
+{
+	trace(nosuch[1]);
+}

@@ -1,0 +1,6 @@
+/* A character constant ends in its line. */
+BEGIN
+{
+	trace('a
+	');
+}

@@ -1,0 +1,5 @@
+/* Nine characters do not fit 64 bits. */
+BEGIN
+{
+	trace('abcdefghi');
+}

@@ -1,0 +1,5 @@
+/* Letters follow no number. */
+BEGIN
+{
+	trace(12x);
+}

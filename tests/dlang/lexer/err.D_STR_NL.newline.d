@@ -1,0 +1,6 @@
+/* A string ends in its line. */
+BEGIN
+{
+	trace("abc
+	def");
+}

@@ -1,0 +1,5 @@
+/* D does not join adjacent strings. */
+BEGIN
+{
+	trace("a" "b");
+}

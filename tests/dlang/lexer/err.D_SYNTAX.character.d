@@ -1,0 +1,5 @@
+/* A character that begins nothing. */
+BEGIN
+{
+	x = 1 ` 2;
+}

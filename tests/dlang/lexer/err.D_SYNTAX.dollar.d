@@ -1,0 +1,5 @@
+/* A dollar sign alone. */
+BEGIN
+{
+	trace($);
+}

@@ -1,0 +1,5 @@
+/* A bracket too many. */
+BEGIN
+{
+	x[1]] = 1;
+}

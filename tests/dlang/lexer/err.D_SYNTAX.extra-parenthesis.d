@@ -1,0 +1,5 @@
+/* A parenthesis too many. */
+BEGIN
+{
+	trace(1));
+}

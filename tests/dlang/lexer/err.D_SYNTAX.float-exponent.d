@@ -1,0 +1,5 @@
+/* Neither with an exponent. */
+BEGIN
+{
+	trace(1e5);
+}

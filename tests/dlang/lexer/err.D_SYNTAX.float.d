@@ -1,0 +1,5 @@
+/* There are no floating-point constants. */
+BEGIN
+{
+	trace(1.5);
+}

@@ -1,0 +1,5 @@
+/* Neither is one that D never uses. */
+BEGIN
+{
+	goto = 1;
+}

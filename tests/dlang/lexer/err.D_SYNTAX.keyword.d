@@ -1,0 +1,5 @@
+/* The words that C and D keep for themselves are no names. */
+BEGIN
+{
+	while = 1;
+}

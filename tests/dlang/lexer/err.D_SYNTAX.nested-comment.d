@@ -1,0 +1,5 @@
+/* Comments do not /* nest. */
+BEGIN
+{
+	trace(1);
+}

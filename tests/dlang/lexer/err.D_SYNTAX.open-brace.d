@@ -1,0 +1,4 @@
+/* The text ends inside of a clause. */
+BEGIN
+{
+	trace(1);

@@ -1,0 +1,6 @@
+/* A predicate ends outside of parentheses. */
+BEGIN
+/(1/
+{
+	trace(1);
+}

@@ -1,0 +1,5 @@
+// is no comment in D
+BEGIN
+{
+	trace(1);
+}

@@ -1,0 +1,6 @@
+/* Pointers are not multiplied. */
+BEGIN
+{
+	p = (char *)8;
+	trace(p * 2);
+}

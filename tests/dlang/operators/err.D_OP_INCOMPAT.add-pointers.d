@@ -1,0 +1,6 @@
+/* Two pointers have no sum. */
+BEGIN
+{
+	p = (char *)8;
+	trace(p + p);
+}

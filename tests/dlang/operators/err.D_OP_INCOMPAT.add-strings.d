@@ -1,0 +1,7 @@
+/* Strings are not added. */
+BEGIN
+{
+	a = "a";
+	b = "b";
+	trace(a + b);
+}

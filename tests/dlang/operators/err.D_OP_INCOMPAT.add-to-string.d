@@ -1,0 +1,6 @@
+/* += neither. */
+BEGIN
+{
+	a = "a";
+	a += "b";
+}

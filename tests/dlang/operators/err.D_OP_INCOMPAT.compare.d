@@ -1,0 +1,6 @@
+/* Strings are not compared with integers. */
+BEGIN
+{
+	x = 1;
+	trace(x == "1");
+}

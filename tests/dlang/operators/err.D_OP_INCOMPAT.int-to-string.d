@@ -1,0 +1,6 @@
+/* No integer into a string. */
+BEGIN
+{
+	s = "abc";
+	s = 1;
+}

@@ -1,0 +1,6 @@
+/* Pointers are not shifted. */
+BEGIN
+{
+	p = (char *)8;
+	trace(p << 1);
+}

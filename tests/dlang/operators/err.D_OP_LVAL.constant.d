@@ -1,0 +1,5 @@
+/* Constants are not assigned to. */
+BEGIN
+{
+	5 = 6;
+}

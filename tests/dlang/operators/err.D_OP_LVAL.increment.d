@@ -1,0 +1,5 @@
+/* ++ wants a variable. */
+BEGIN
+{
+	5++;
+}

@@ -1,0 +1,7 @@
+/* An inline is its expression. */
+inline int limit = 5;
+
+BEGIN
+{
+	limit = 6;
+}

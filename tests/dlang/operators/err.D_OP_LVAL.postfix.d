@@ -1,0 +1,6 @@
+/* x++ is a value. */
+BEGIN
+{
+	x = 1;
+	x++ = 2;
+}

@@ -1,0 +1,6 @@
+/* Strings are no scalars to increment. */
+BEGIN
+{
+	s = "abc";
+	s++;
+}

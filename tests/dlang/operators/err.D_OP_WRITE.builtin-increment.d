@@ -1,0 +1,5 @@
+/* Also for ++. */
+BEGIN
+{
+	pid++;
+}

@@ -1,0 +1,5 @@
+/* The built-in variables are read only. */
+BEGIN
+{
+	timestamp = 0;
+}

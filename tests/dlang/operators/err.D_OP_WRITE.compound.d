@@ -1,0 +1,5 @@
+/* And for +=. */
+BEGIN
+{
+	arg0 += 1;
+}

@@ -1,0 +1,5 @@
+/* An operator without its right side. */
+BEGIN
+{
+	x = 1 +;
+}

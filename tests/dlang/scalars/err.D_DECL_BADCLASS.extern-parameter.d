@@ -1,0 +1,7 @@
+/* Classes of C that D's variables do not have. */
+static int x;
+
+BEGIN
+{
+	exit(0);
+}

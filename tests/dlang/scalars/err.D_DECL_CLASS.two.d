@@ -1,0 +1,7 @@
+/* One storage class. */
+self this int x;
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* Nor a built-in one. */
+int timestamp;
+
+BEGIN
+{
+	exit(0);
+}

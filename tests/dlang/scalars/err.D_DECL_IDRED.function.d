@@ -1,0 +1,7 @@
+/* Nor a function. */
+int strlen;
+
+BEGIN
+{
+	exit(0);
+}

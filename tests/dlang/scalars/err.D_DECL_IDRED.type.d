@@ -1,0 +1,8 @@
+/* A variable is not declared again with another type. */
+int x;
+char x;
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* A declared name is the program's own. */
+int kernel`x;
+
+BEGIN
+{
+	exit(0);
+}

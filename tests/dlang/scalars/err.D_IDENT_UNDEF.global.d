@@ -1,0 +1,5 @@
+/* A global that was never assigned. */
+BEGIN
+{
+	trace(nosuch);
+}

@@ -1,0 +1,10 @@
+/* The order of the text counts. */
+BEGIN
+{
+	trace(x);
+}
+
+BEGIN
+{
+	x = 1;
+}

@@ -1,0 +1,5 @@
+/* They are no variables. */
+BEGIN
+{
+	trace(self);
+}

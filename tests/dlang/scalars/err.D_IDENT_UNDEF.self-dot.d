@@ -1,0 +1,5 @@
+/* self and this go with an arrow. */
+BEGIN
+{
+	self.x = 1;
+}

@@ -1,0 +1,5 @@
+/* Its own value is not there yet. */
+BEGIN
+{
+	x = x + 1;
+}

@@ -1,0 +1,5 @@
+/* A thread's variable that was never assigned. */
+BEGIN
+{
+	trace(self->x);
+}

@@ -1,0 +1,5 @@
+/* A clause's one. */
+BEGIN
+{
+	trace(this->x);
+}

@@ -1,0 +1,7 @@
+/* char is not long. */
+long char x;
+
+BEGIN
+{
+	x = 1;
+}

@@ -1,0 +1,7 @@
+/* Nor short. */
+short char x;
+
+BEGIN
+{
+	x = 1;
+}

@@ -1,0 +1,7 @@
+/* Two types are none. */
+char int x;
+
+BEGIN
+{
+	x = 1;
+}

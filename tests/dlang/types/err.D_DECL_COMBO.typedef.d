@@ -1,0 +1,7 @@
+/* Also with a name. */
+int32_t char x;
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* Only integers have signs. */
+unsigned double x;
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* void is neither long nor signed. */
+long void *x;
+
+BEGIN
+{
+	exit(0);
+}

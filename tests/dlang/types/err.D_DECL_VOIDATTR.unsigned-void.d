@@ -1,0 +1,7 @@
+/* Not unsigned. */
+unsigned void *x;
+
+BEGIN
+{
+	exit(0);
+}

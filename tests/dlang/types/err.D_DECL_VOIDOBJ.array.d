@@ -1,0 +1,7 @@
+/* Not even the elements of an array. */
+void x[10];
+
+BEGIN
+{
+	exit(0);
+}

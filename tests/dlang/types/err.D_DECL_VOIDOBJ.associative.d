@@ -1,0 +1,7 @@
+/* Of an associative one neither. */
+void x[int];
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* Nothing is void. */
+void x;
+
+BEGIN
+{
+	exit(0);
+}

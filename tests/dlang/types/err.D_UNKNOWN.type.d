@@ -1,0 +1,5 @@
+/* A type that nobody declared. */
+BEGIN
+{
+	trace(sizeof (nomodule`struct nowhere));
+}
