@@ -1,0 +1,2 @@
+/* An aggregating function alone does nothing. */
+BEGIN { quantize(10); }

@@ -1,0 +1,2 @@
+/* Only a name can be called. */
+BEGIN { 1(); }

@@ -1,0 +1,2 @@
+/* A builtin variable is no function. */
+BEGIN { timestamp(); }

@@ -1,0 +1,2 @@
+/* A variable is no function. */
+BEGIN { i = 1; i(); }

@@ -1,0 +1,2 @@
+/* No action has this name. */
+BEGIN { tracef("%d", 1); }

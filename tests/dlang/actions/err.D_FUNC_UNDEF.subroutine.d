@@ -1,0 +1,2 @@
+/* No subroutine has this name. */
+BEGIN { x = strrev("abc"); }

@@ -1,0 +1,2 @@
+/* An aggregating function is only for aggregations. */
+BEGIN { x = count(); }

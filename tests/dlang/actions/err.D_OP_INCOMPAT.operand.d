@@ -1,0 +1,2 @@
+/* An action is no operand. */
+BEGIN { trace(1 + exit(0)); }

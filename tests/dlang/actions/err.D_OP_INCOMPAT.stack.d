@@ -1,0 +1,2 @@
+/* stack() is an action: its frames are no value of an expression. */
+BEGIN { x = stack(); }

@@ -1,0 +1,2 @@
+/* An action is no predicate. */
+BEGIN /exit(0)/ { trace(1); }

@@ -1,0 +1,2 @@
+/* A status is a number. */
+BEGIN { exit("zero"); }

@@ -1,0 +1,2 @@
+/* An option's name is a string. */
+BEGIN { setopt(1); }

@@ -1,0 +1,2 @@
+/* breakpoint() takes nothing. */
+BEGIN { breakpoint(1); }

@@ -1,0 +1,2 @@
+/* chill() wants nanoseconds. */
+BEGIN { chill(); }

@@ -1,0 +1,2 @@
+/* exit() wants one status. */
+BEGIN { exit(0, 1); }

@@ -1,0 +1,2 @@
+/* ftruncate() takes nothing. */
+BEGIN { ftruncate(1); }

@@ -1,0 +1,2 @@
+/* panic() takes nothing. */
+BEGIN { panic(1); }

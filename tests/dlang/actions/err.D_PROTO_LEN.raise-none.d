@@ -1,0 +1,2 @@
+/* raise() wants a signal. */
+BEGIN { raise(); }

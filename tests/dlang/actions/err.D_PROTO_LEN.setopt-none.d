@@ -1,0 +1,2 @@
+/* setopt() wants an option. */
+BEGIN { setopt(); }

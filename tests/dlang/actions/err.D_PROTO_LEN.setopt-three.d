@@ -1,0 +1,2 @@
+/* setopt() takes an option and a value. */
+BEGIN { setopt("quiet", "yes", "no"); }

@@ -1,0 +1,2 @@
+/* And no action's. */
+BEGIN { @a = trace(1); }

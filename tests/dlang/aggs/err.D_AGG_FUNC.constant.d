@@ -1,0 +1,2 @@
+/* Only a function's value is aggregated. */
+BEGIN { @a = 1; }

@@ -1,0 +1,2 @@
+/* And only an aggregating function's. */
+BEGIN { @a = strlen("x"); }

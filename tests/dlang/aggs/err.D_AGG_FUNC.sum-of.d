@@ -1,0 +1,2 @@
+/* The function is all there may be. */
+BEGIN { @a = count() + 1; }

@@ -1,0 +1,2 @@
+/* Keys are in one pair of brackets. */
+BEGIN { @a[1][2] = count(); }

@@ -1,0 +1,2 @@
+/* Naming an aggregation does nothing. */
+BEGIN { @a = count(); @a; }

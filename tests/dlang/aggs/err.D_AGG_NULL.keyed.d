@@ -1,0 +1,2 @@
+/* Nor does naming its key. */
+BEGIN { @a[1] = count(); @a[1]; }

@@ -1,0 +1,2 @@
+/* An aggregation keeps its function. */
+BEGIN { @a = count(); @a = sum(1); }

@@ -1,0 +1,2 @@
+/* Text is no number. */
+BEGIN { @a = quantize(execname); }

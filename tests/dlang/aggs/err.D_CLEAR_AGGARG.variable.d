@@ -1,0 +1,2 @@
+/* A variable is no aggregation. */
+BEGIN { x = 1; clear(x); }

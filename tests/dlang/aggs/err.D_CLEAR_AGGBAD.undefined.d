@@ -1,0 +1,2 @@
+/* Nothing was aggregated under this name. */
+BEGIN { clear(@a); }

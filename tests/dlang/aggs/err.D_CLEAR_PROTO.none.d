@@ -1,0 +1,2 @@
+/* clear() wants an aggregation. */
+BEGIN { clear(); }

@@ -1,0 +1,2 @@
+/* clear() takes one aggregation. */
+BEGIN { @a = count(); clear(@a, 1); }

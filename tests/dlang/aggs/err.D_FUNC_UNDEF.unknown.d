@@ -1,0 +1,2 @@
+/* A function that there is not. */
+BEGIN { @a = median(1); }

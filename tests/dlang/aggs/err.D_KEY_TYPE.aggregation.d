@@ -1,0 +1,2 @@
+/* An aggregation is no key. */
+BEGIN { @a = count(); @b[@a] = count(); }

@@ -1,0 +1,2 @@
+/* A struct is no key. */
+struct s { int i; }; struct s x; BEGIN { x.i = 1; @a[x] = count(); }

@@ -1,0 +1,2 @@
+/* Nothing is no key. */
+BEGIN { @a[(void)1] = count(); }

@@ -1,0 +1,2 @@
+/* A number is no aggregation. */
+BEGIN { denormalize(1); }

@@ -1,0 +1,2 @@
+/* denormalize() wants an aggregation. */
+BEGIN { denormalize(); }

@@ -1,0 +1,2 @@
+/* denormalize() takes no divisor. */
+BEGIN { @a = count(); denormalize(@a, 1); }

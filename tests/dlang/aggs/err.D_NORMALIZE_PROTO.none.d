@@ -1,0 +1,2 @@
+/* normalize() wants an aggregation. */
+BEGIN { normalize(); }

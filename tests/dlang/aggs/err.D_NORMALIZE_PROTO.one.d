@@ -1,0 +1,2 @@
+/* normalize() wants a divisor. */
+BEGIN { @a = count(); normalize(@a); }

@@ -1,0 +1,2 @@
+/* normalize() takes one divisor. */
+BEGIN { @a = count(); normalize(@a, 1, 2); }

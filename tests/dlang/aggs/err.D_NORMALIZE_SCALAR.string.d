@@ -1,0 +1,2 @@
+/* A divisor is a number. */
+BEGIN { @a = count(); normalize(@a, "5"); }

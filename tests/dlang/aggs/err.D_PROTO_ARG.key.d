@@ -1,0 +1,2 @@
+/* And their types. */
+BEGIN { @a[1] = count(); @a["one"] = count(); }

@@ -1,0 +1,2 @@
+/* avg() takes a value. */
+BEGIN { @a = avg(); }

@@ -1,0 +1,2 @@
+/* count() takes nothing. */
+BEGIN { @a = count(1); }

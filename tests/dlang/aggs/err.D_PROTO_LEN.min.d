@@ -1,0 +1,2 @@
+/* min() takes a value. */
+BEGIN { @a = min(); }

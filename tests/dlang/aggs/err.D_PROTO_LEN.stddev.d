@@ -1,0 +1,2 @@
+/* stddev() takes a value. */
+BEGIN { @a = stddev(); }

@@ -1,0 +1,2 @@
+/* sum() takes one value. */
+BEGIN { @a = sum(1, 2); }

@@ -1,0 +1,2 @@
+/* sum() takes a value. */
+BEGIN { @a = sum(); }

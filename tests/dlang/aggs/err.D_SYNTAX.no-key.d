@@ -1,0 +1,2 @@
+/* Brackets hold a key. */
+BEGIN { @a[] = count(); }

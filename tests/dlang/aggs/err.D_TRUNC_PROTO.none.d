@@ -1,0 +1,2 @@
+/* trunc() wants an aggregation. */
+BEGIN { trunc(); }

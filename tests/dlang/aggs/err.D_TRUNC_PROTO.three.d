@@ -1,0 +1,2 @@
+/* trunc() takes an aggregation and a number. */
+BEGIN { @a = count(); trunc(@a, 1, 2); }

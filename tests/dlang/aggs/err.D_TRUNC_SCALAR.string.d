@@ -1,0 +1,2 @@
+/* How many is a number. */
+BEGIN { @a = count(); trunc(@a, "5"); }

@@ -1,0 +1,2 @@
+/* Variables of D have no address. */
+BEGIN { trace(&timestamp); }

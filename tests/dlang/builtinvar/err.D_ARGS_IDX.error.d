@@ -1,0 +1,2 @@
+/* ERROR's arguments have no types. */
+ERROR { trace(args[99]); }

@@ -1,0 +1,2 @@
+/* BEGIN has no typed argument. */
+BEGIN { trace(args[0]); }

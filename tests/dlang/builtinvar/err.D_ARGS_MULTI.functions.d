@@ -1,0 +1,3 @@
+/* Functions of other types.
+   @image: kernel */
+fbt:::entry { trace(args[0]); }

@@ -1,0 +1,3 @@
+/* args[] belongs to a probe. */
+inline int first = args[0];
+BEGIN { trace(first); }

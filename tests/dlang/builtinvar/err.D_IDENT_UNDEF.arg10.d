@@ -1,0 +1,2 @@
+/* arg9 is the last. */
+BEGIN { trace(arg10); }

@@ -1,0 +1,2 @@
+/* Arguments are not set. */
+BEGIN { arg0 = 1; }

@@ -1,0 +1,2 @@
+/* In no way. */
+BEGIN { pid++; }

@@ -1,0 +1,2 @@
+/* Names are not set. */
+BEGIN { probename = "x"; }

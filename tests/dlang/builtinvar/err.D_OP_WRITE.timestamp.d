@@ -1,0 +1,2 @@
+/* The clock is not set. */
+BEGIN { timestamp = 0; }

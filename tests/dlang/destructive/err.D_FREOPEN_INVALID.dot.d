@@ -1,0 +1,2 @@
+/* A dot is what freopen("") stands for inside. */
+BEGIN { freopen("."); }

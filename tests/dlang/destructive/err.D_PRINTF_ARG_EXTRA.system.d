@@ -1,0 +1,2 @@
+/* And no more than they need. */
+BEGIN { system("echo", 1); }

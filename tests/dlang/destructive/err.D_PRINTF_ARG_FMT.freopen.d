@@ -1,0 +1,2 @@
+/* A name is a constant, with conversions if need be. */
+BEGIN { freopen(1); }

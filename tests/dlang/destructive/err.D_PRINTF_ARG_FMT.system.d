@@ -1,0 +1,2 @@
+/* A command is a constant. */
+BEGIN { system(execname); }

@@ -1,0 +1,2 @@
+/* A command's conversions want arguments. */
+BEGIN { system("echo %d"); }

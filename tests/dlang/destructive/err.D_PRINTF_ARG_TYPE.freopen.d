@@ -1,0 +1,2 @@
+/* And of the right type. */
+BEGIN { freopen("/tmp/%d", "x"); }

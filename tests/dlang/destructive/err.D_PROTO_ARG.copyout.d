@@ -1,0 +1,2 @@
+/* A number is no pointer. */
+BEGIN { copyout("a", 1, "size"); }

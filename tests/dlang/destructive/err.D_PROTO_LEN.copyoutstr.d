@@ -1,0 +1,2 @@
+/* copyoutstr() wants a string, target and size. */
+BEGIN { copyoutstr("a"); }

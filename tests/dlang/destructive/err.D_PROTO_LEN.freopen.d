@@ -1,0 +1,2 @@
+/* freopen() wants a name. */
+BEGIN { freopen(); }

@@ -1,0 +1,2 @@
+/* system() wants a command. */
+BEGIN { system(); }

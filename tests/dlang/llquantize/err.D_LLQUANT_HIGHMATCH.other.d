@@ -1,0 +1,2 @@
+/* And its high magnitude. */
+BEGIN { @a = llquantize(1, 10, 0, 6, 20); @a = llquantize(1, 10, 0, 7, 20); }

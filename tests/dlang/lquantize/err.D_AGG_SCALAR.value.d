@@ -1,0 +1,2 @@
+/* The value is a number. */
+BEGIN { @a = lquantize("x", 0, 10); }

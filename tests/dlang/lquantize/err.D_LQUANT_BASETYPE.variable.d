@@ -1,0 +1,2 @@
+/* The base is a constant. */
+BEGIN { b = 0; @a = lquantize(1, b, 10); }

@@ -1,0 +1,2 @@
+/* And its step. */
+BEGIN { @a = lquantize(1, 0, 10, 1); @a = lquantize(1, 0, 10, 2); }

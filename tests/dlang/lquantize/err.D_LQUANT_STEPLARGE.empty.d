@@ -1,0 +1,2 @@
+/* There is a level at least. */
+BEGIN { @a = lquantize(1, 10, 10); }

@@ -1,0 +1,2 @@
+/* The step has 16 bits. */
+BEGIN { @a = lquantize(1, 0, 1000000, 65536); }

@@ -1,0 +1,2 @@
+/* lquantize() wants value, base and limit. */
+BEGIN { @a = lquantize(1, 2); }

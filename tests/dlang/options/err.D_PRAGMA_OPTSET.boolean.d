@@ -1,0 +1,3 @@
+/* Yes or no. */
+#pragma D option quiet=perhaps
+BEGIN { trace(1); }

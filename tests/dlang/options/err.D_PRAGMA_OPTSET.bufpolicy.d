@@ -1,0 +1,3 @@
+/* There are three policies. */
+#pragma D option bufpolicy=drain
+BEGIN { trace(1); }

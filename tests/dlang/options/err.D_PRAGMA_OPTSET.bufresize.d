@@ -1,0 +1,3 @@
+/* Auto or manual. */
+#pragma D option bufresize=never
+BEGIN { trace(1); }

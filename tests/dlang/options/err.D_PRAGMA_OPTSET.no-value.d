@@ -1,0 +1,3 @@
+/* A size is given. */
+#pragma D option aggsize
+BEGIN { trace(1); }

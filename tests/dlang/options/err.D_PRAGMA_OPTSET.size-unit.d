@@ -1,0 +1,3 @@
+/* With k, m, g or t. */
+#pragma D option bufsize=4x
+BEGIN { trace(1); }

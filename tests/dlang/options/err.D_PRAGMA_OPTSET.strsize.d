@@ -1,0 +1,3 @@
+/* A size is a number. */
+#pragma D option strsize=big
+BEGIN { trace(1); }

@@ -1,0 +1,3 @@
+/* There is no such option. */
+#pragma D option nosuchoption
+BEGIN { trace(1); }

@@ -1,0 +1,2 @@
+/* 0 divides nothing. */
+BEGIN /1 % 0/ { trace(1); }

@@ -1,0 +1,2 @@
+/* A predicate reads only what is known. */
+BEGIN /never/ { trace(1); }

@@ -1,0 +1,2 @@
+/* Text is neither true nor false. */
+BEGIN /execname/ { trace(1); }

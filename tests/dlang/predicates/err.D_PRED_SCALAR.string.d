@@ -1,0 +1,2 @@
+/* Text is neither true nor false. */
+BEGIN /"yes"/ { trace(1); }

@@ -1,0 +1,2 @@
+/* A predicate is behind the description. */
+/1/ BEGIN { trace(1); }

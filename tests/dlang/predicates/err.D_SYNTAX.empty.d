@@ -1,0 +1,2 @@
+/* A predicate holds an expression. */
+BEGIN // { trace(1); }

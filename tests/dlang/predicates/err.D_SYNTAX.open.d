@@ -1,0 +1,2 @@
+/* A predicate ends. */
+BEGIN /1 { trace(1); }

@@ -1,0 +1,2 @@
+/* There is one predicate. */
+BEGIN /1/ /2/ { trace(1); }

@@ -1,0 +1,2 @@
+/* An aggregation is printed by printa(). */
+BEGIN { @a = count(); print(@a); }

@@ -1,0 +1,2 @@
+/* A void expression has nothing to print. */
+BEGIN { print((void)1); }

@@ -1,0 +1,2 @@
+/* print() wants an argument. */
+BEGIN { print(); }

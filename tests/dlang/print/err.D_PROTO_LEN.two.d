@@ -1,0 +1,2 @@
+/* print() takes one argument. */
+BEGIN { print(1, 2); }

@@ -1,0 +1,2 @@
+/* All that follow the format are aggregations. */
+BEGIN { @a = count(); printa("%@d", @a, 1); }

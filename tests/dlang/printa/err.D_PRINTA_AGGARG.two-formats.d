@@ -1,0 +1,2 @@
+/* A second format is no aggregation. */
+BEGIN { @a = count(); printa("%@d", "%@d"); }

@@ -1,0 +1,2 @@
+/* And of the same types. */
+BEGIN { @a[1] = count(); @b["x"] = count(); printa(@a, @b); }

@@ -1,0 +1,2 @@
+/* A format alone is not enough. */
+BEGIN { @a = count(); printa("%@d"); }

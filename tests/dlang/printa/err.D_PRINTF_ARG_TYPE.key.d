@@ -1,0 +1,2 @@
+/* Conversions fit their keys. */
+BEGIN { @a["x"] = count(); printa("%d %@d", @a); }

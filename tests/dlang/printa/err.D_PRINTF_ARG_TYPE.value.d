@@ -1,0 +1,2 @@
+/* And the value is a number. */
+BEGIN { @a = count(); printa("%@s", @a); }

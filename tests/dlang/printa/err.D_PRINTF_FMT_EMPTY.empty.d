@@ -1,0 +1,2 @@
+/* An empty format prints nothing. */
+BEGIN { @a = count(); printa("", @a); }

@@ -1,0 +1,2 @@
+/* printa() wants an aggregation. */
+BEGIN { @a = count(); printa(); }

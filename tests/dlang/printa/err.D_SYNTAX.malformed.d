@@ -1,0 +1,2 @@
+/* Malformed formats are refused here too. */
+BEGIN { @a = count(); printa("%@", @a); }

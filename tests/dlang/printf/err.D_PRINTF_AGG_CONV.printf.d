@@ -1,0 +1,2 @@
+/* %@ is printa()'s. */
+BEGIN { printf("%@d", 1); }

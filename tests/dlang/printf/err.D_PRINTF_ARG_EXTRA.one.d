@@ -1,0 +1,2 @@
+/* No argument without a conversion. */
+BEGIN { printf("text", 1); }

@@ -1,0 +1,2 @@
+/* %% takes no argument. */
+BEGIN { printf("%%", 1); }

@@ -1,0 +1,2 @@
+/* Each conversion wants an argument. */
+BEGIN { printf("%d"); }

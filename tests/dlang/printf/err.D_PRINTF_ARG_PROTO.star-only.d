@@ -1,0 +1,2 @@
+/* And the conversion one more. */
+BEGIN { printf("%*d", 5); }

@@ -1,0 +1,2 @@
+/* printa() prints aggregations. */
+BEGIN { @a = count(); printf("%d", @a); }

@@ -1,0 +1,2 @@
+/* %c is for integers. */
+BEGIN { printf("%c", "a"); }

@@ -1,0 +1,2 @@
+/* %d is for integers. */
+BEGIN { printf("%d", "one"); }

@@ -1,0 +1,2 @@
+/* %f is for floating-point numbers. */
+BEGIN { printf("%f", 1); }

@@ -1,0 +1,2 @@
+/* %x is for integers. */
+BEGIN { printf("%x", execname); }

@@ -1,0 +1,2 @@
+/* %ld is for long and nothing else. */
+BEGIN { printf("%ld", 1); }

@@ -1,0 +1,2 @@
+/* %lx is for unsigned long. */
+BEGIN { printf("%lx", (long)1); }

@@ -1,0 +1,2 @@
+/* %p is for pointers and integers. */
+BEGIN { printf("%p", "a"); }

@@ -1,0 +1,2 @@
+/* %hd is for short and nothing else. */
+BEGIN { printf("%hd", 1); }

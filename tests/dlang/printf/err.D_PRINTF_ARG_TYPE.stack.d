@@ -1,0 +1,2 @@
+/* %k is for stacks. */
+BEGIN { printf("%k", 1); }

@@ -1,0 +1,2 @@
+/* %s is for strings. */
+BEGIN { printf("%s", 1); }

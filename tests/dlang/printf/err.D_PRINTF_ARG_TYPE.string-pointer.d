@@ -1,0 +1,2 @@
+/* %s is not for char *, which may lead anywhere. */
+BEGIN { printf("%s", (char *)alloca(4)); }

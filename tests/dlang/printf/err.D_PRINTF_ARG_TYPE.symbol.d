@@ -1,0 +1,2 @@
+/* %a is for addresses. */
+BEGIN { printf("%a", "kmain"); }

@@ -1,0 +1,2 @@
+/* %Y is for 64 bits of nanoseconds. */
+BEGIN { printf("%Y", 1); }

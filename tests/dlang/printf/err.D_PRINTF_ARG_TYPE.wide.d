@@ -1,0 +1,2 @@
+/* %ws is for wide characters. */
+BEGIN { printf("%ws", "abc"); }

@@ -1,0 +1,2 @@
+/* A star wants an argument. */
+BEGIN { printf("%*d"); }

@@ -1,0 +1,2 @@
+/* A precision is a number. */
+BEGIN { printf("%.*s", "5", "abc"); }

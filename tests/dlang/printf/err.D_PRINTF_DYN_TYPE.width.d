@@ -1,0 +1,2 @@
+/* A width is a number. */
+BEGIN { printf("%*d", "5", 1); }

@@ -1,0 +1,2 @@
+/* printf() wants a format. */
+BEGIN { printf(); }

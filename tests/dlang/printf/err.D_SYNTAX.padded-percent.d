@@ -1,0 +1,2 @@
+/* %% takes neither width nor flags. */
+BEGIN { printf("%5%"); }

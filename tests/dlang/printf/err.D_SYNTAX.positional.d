@@ -1,0 +1,2 @@
+/* Positional arguments are not supported. */
+BEGIN { printf("%1$d", 1); }

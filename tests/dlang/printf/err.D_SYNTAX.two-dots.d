@@ -1,0 +1,2 @@
+/* One precision is enough. */
+BEGIN { printf("%3.4.5d", 1); }

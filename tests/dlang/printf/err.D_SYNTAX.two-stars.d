@@ -1,0 +1,2 @@
+/* One width is enough. */
+BEGIN { printf("%**d", 1, 2, 3); }

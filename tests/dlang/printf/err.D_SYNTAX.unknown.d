@@ -1,0 +1,2 @@
+/* No conversion has this name. */
+BEGIN { printf("%y", 1); }

@@ -1,0 +1,2 @@
+/* The second argument is what memref() gave. */
+BEGIN { printm(4, "abcd"); }

@@ -1,0 +1,2 @@
+/* printm() wants a size and a memref(). */
+BEGIN { printm(); }

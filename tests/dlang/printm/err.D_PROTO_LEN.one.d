@@ -1,0 +1,2 @@
+/* printm() wants a memref(). */
+BEGIN { printm(4); }

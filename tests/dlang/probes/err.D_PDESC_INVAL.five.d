@@ -1,0 +1,2 @@
+/* A description has four fields. */
+dtrace:a:b:c:BEGIN { trace(1); }

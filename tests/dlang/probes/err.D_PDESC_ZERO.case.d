@@ -1,0 +1,2 @@
+/* Names are exact. */
+begin { trace(1); }

@@ -1,0 +1,2 @@
+/* A glob matches nothing. */
+dtrace:::Z* { trace(1); }

@@ -1,0 +1,2 @@
+/* No probe of dtrace has this name. */
+dtrace:::MIDDLE { trace(1); }

@@ -1,0 +1,2 @@
+/* No provider has this name. */
+nosuch:::entry { trace(1); }

@@ -1,0 +1,2 @@
+/* All descriptions match something. */
+BEGIN, nosuch:::x { trace(1); }

@@ -1,0 +1,2 @@
+/* A list does not end with a comma. */
+BEGIN, { trace(1); }

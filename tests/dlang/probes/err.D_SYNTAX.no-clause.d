@@ -1,0 +1,2 @@
+/* A description in a script has a clause. */
+BEGIN

@@ -1,0 +1,2 @@
+/* A predicate has a clause. */
+BEGIN /1/

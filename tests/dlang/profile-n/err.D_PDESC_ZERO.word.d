@@ -1,0 +1,2 @@
+/* A rate is a number. */
+profile:::profile-fast { trace(1); }

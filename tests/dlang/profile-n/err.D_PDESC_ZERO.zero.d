@@ -1,0 +1,2 @@
+/* 0 is never. */
+profile:::profile-0 { trace(1); }

@@ -1,0 +1,2 @@
+/* An increment is a number. */
+BEGIN { @a = quantize(1, "2"); }

@@ -1,0 +1,2 @@
+/* quantize() wants a value. */
+BEGIN { @a = quantize(); }

@@ -1,0 +1,2 @@
+/* Once is enough. */
+BEGIN { commit(1); commit(2); }

@@ -1,0 +1,2 @@
+/* What is aggregated is recorded. */
+BEGIN { @a = count(); commit(1); }

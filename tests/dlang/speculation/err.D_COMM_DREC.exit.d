@@ -1,0 +1,2 @@
+/* exit() records its status. */
+BEGIN { exit(0); commit(1); }

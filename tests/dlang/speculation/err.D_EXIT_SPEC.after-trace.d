@@ -1,0 +1,2 @@
+/* exit() is not speculative. */
+BEGIN { speculate(1); trace(1); exit(0); }

@@ -1,0 +1,2 @@
+/* A speculation is a number. */
+BEGIN { commit("1"); }

@@ -1,0 +1,2 @@
+/* commit() wants a number. */
+BEGIN { commit(); }

@@ -1,0 +1,2 @@
+/* discard() wants a number. */
+BEGIN { discard(); }

@@ -1,0 +1,2 @@
+/* speculate() takes one number. */
+BEGIN { speculate(1, 2); }

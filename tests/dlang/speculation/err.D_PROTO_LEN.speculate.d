@@ -1,0 +1,2 @@
+/* speculate() wants a number. */
+BEGIN { speculate(); }

@@ -1,0 +1,2 @@
+/* speculation() takes nothing. */
+BEGIN { x = speculation(1); }

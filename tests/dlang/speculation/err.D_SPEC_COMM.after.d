@@ -1,0 +1,2 @@
+/* Not after commit(). */
+BEGIN { commit(1); speculate(1); }

@@ -1,0 +1,2 @@
+/* Once is enough. */
+BEGIN { speculate(1); speculate(2); }

@@ -1,0 +1,2 @@
+/* func() takes one address. */
+BEGIN { func(1, 2); }

@@ -1,0 +1,2 @@
+/* sym() wants an address. */
+BEGIN { sym(); }

@@ -1,0 +1,2 @@
+/* stack() takes a number. */
+BEGIN { stack(5, 6); }

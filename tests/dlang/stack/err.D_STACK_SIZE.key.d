@@ -1,0 +1,2 @@
+/* As a key, too. */
+BEGIN { @a[stack(0)] = count(); }

@@ -1,0 +1,2 @@
+/* It is a constant. */
+BEGIN { n = 5; stack(n); }

@@ -1,0 +1,2 @@
+/* It is positive. */
+BEGIN { stack(0); }

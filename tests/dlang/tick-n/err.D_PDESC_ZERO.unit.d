@@ -1,0 +1,2 @@
+/* With a unit that there is. */
+tick-1fortnight { trace(1); }

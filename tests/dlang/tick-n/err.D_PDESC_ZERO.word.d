@@ -1,0 +1,2 @@
+/* A rate is a number. */
+tick-fast { trace(1); }

@@ -1,0 +1,2 @@
+/* 0 is never. */
+tick-0 { trace(1); }

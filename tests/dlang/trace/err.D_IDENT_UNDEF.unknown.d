@@ -1,0 +1,2 @@
+/* Nothing is traced that nobody knows. */
+BEGIN { trace(nothing); }

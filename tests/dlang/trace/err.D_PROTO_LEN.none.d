@@ -1,0 +1,2 @@
+/* trace() wants an argument. */
+BEGIN { trace(); }

@@ -1,0 +1,2 @@
+/* An action has nothing to trace. */
+BEGIN { trace(exit(0)); }

@@ -1,0 +1,2 @@
+/* bcopy() returns nothing. */
+BEGIN { trace(bcopy("abc", alloca(3), 3)); }

@@ -1,0 +1,2 @@
+/* A void expression has nothing to trace. */
+BEGIN { trace((void)1); }

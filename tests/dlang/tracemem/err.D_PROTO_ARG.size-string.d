@@ -1,0 +1,2 @@
+/* The size is a number. */
+BEGIN { tracemem(alloca(8), "abc"); }

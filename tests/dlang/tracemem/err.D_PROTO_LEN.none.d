@@ -1,0 +1,2 @@
+/* tracemem() wants an address and a size. */
+BEGIN { tracemem(); }

@@ -1,0 +1,2 @@
+/* tracemem() wants a size. */
+BEGIN { tracemem(alloca(8)); }

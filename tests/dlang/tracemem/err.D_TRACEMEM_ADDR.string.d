@@ -1,0 +1,2 @@
+/* A string is no address. */
+BEGIN { tracemem("abc", 3); }

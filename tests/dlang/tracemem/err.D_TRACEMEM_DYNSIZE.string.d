@@ -1,0 +1,2 @@
+/* The dynamic size is a number. */
+BEGIN { tracemem(alloca(8), 8, "four"); }

@@ -1,0 +1,2 @@
+/* The size is positive. */
+BEGIN { tracemem(alloca(8), -1); }

@@ -1,0 +1,2 @@
+/* For jstack(), too. */
+BEGIN { jstack(0); }

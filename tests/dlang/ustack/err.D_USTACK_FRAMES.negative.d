@@ -1,0 +1,2 @@
+/* It is positive. */
+BEGIN { ustack(-1); }

@@ -1,0 +1,2 @@
+/* It is a number. */
+BEGIN { ustack("5"); }

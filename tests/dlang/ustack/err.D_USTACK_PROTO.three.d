@@ -1,0 +1,2 @@
+/* Frames and size are all. */
+BEGIN { ustack(5, 6, 7); }
