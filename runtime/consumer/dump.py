@@ -25,6 +25,7 @@ from kinst.targets.c_types import (
 
 _STEP: Final = 4  # columns that members are indented
 _DEEPEST: Final = 64  # levels: deeper types end in an ellipsis
+_MOST: Final = 1 << 17  # values: what is larger ends in one too, since its text would take hundreds of times its bytes
 
 
 def dump(value: Value, kind: DType, symbols: Symbols, string_size: int) -> bytes:
@@ -84,12 +85,14 @@ class _Place:
         return _Place(0, self.nest + self.depth + 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Printer:
     symbols: Symbols
+    left: int = _MOST
 
     def value(self, kind: CType, data: bytes, place: _Place) -> str:
         """The value alone; a struct's members are on lines of their own, its last brace without a newline."""
+        self.left -= 1
         match strip(kind):
             case Integer() as integer:
                 return _integer(integer, data)
@@ -111,7 +114,12 @@ class _Printer:
             return "<forward decl>"
         if place.depth + place.nest > _DEEPEST:
             return "{ ... }"
-        lines = [self._member(member, data, place.inside) for member in aggregate.members]
+        lines: list[str] = []
+        for member in aggregate.members:
+            if self.left <= 0:
+                lines.append(f"{place.inside.indent}...\n")
+                break
+            lines.append(self._member(member, data, place.inside))
         if not lines:
             return "{"
         return "{\n" + "".join(lines) + place.indent + "}"
@@ -136,10 +144,12 @@ class _Printer:
             text = _text(data[: array.length or 0])
             if text is not None:
                 return f'"{text}"' if place.depth == 0 else f'[ "{text}" ]'
-        elements = [
-            self.value(element, data[start : start + size], place.element)
-            for start in range(0, (array.length or 0) * size, size or 1)
-        ]
+        elements = []
+        for start in range(0, (array.length or 0) * size, size or 1):
+            if self.left <= 0:
+                elements.append("...")
+                break
+            elements.append(self.value(element, data[start : start + size], place.element))
         if not isinstance(element, Aggregate):
             return f"[ {', '.join(elements)} ]"
         lines = [f"\n{place.element.indent}{_type_name(array.element)} {one}" for one in elements]

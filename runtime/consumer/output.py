@@ -11,6 +11,7 @@ from kinst.runtime.consumer.records import ClauseSteps, Step, Surroundings
 from kinst.runtime.consumer.streams import OutputStream
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.consumer.values import ValueText
+from kinst.runtime.dlang.formats import MOST_COLUMNS
 from kinst.runtime.dlang.program import Clause
 from kinst.runtime.execution.environment import ErrorRecord, Record, Symbols
 from kinst.runtime.providers.provider import Probe
@@ -77,7 +78,7 @@ class TextOutput:
         self._has_flow = options.is_on("flowindent")
         values = ValueText(
             self._symbols,
-            stack_indent=options.number("stackindent"),
+            stack_indent=min(options.number("stackindent"), MOST_COLUMNS),
             string_size=options.number("strsize"),
             is_raw=options.is_on("rawbytes"),
         )
