@@ -32,7 +32,7 @@ def dereferenced(node: tree.Expression, operand: Operand) -> Operand:
     if isinstance(bare(operand.type), Pointer):
         address = operand.value
     result = in_memory(target, address)
-    result.is_writable = operand.is_writable
+    result.is_writable = operand.is_writable or operand.points_to_writable
     return result
 
 

@@ -146,9 +146,7 @@ def _c_element(reader: Reader, node: tree.Index) -> Operand:
     if len(operands) != 1:
         raise DError("D_ARR_BADREF", "cannot access a scalar array as an associative array", node.span)
     total = additive(node, "+", base, operands[0])
-    result = dereferenced(node, total)
-    result.is_writable = base.is_writable
-    return result
+    return dereferenced(node, total)
 
 
 # -- args, regs, uregs ------------------------------------------------------------------------------------------------

@@ -247,7 +247,9 @@ def additive(node: tree.Expression, symbol: str, left: Operand, right: Operand) 
     if is_integer(left.type) and is_integer(right.type):
         return arithmetic(node, symbol, left, right)
     if _is_countable(left.type) and is_integer(right.type):
-        return _moved(node, symbol, left, right)
+        result = _moved(node, symbol, left, right)
+        result.points_to_writable = symbol == "+" and left.is_writable
+        return result
     if symbol == "+" and is_integer(left.type) and _is_countable(right.type):
         return _moved(node, symbol, right, left)
     counts = symbol == "-" and _is_countable(left.type) and _is_countable(right.type)

@@ -1,0 +1,9 @@
+/* No pointer. */
+struct bits {
+	int *a : 3;
+};
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,8 @@
+/* Its value is a constant. */
+int n;
+enum e { A = n };
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* An enumerator is an int. */
+enum e { A = 0x80000000 };
+
+BEGIN
+{
+	exit(0);
+}

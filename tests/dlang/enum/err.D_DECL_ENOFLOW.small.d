@@ -1,0 +1,7 @@
+/* And there is a smallest. */
+enum e { A = -2147483649 };
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,8 @@
+/* The tag is defined once. */
+enum e { A };
+enum e { B };
+
+BEGIN
+{
+	exit(0);
+}

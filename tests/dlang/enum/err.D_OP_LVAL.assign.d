@@ -1,0 +1,7 @@
+/* Constants are not assigned to. */
+enum e { A };
+
+BEGIN
+{
+	A = 5;
+}

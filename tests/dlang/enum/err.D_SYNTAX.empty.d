@@ -1,0 +1,7 @@
+/* An enumeration has enumerators. */
+enum e { };
+
+BEGIN
+{
+	exit(0);
+}

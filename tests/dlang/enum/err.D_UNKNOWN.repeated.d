@@ -1,0 +1,7 @@
+/* Not in one enumeration either. */
+enum e { A, A };
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,5 @@
+/* Nor constants. */
+BEGIN
+{
+	trace(&5);
+}

@@ -1,0 +1,6 @@
+/* Nor sums. */
+BEGIN
+{
+	x = 1;
+	trace(&(x + 1));
+}

@@ -1,0 +1,5 @@
+/* Nor the built-in ones. */
+BEGIN
+{
+	trace(&timestamp);
+}

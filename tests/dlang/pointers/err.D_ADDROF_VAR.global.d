@@ -1,0 +1,6 @@
+/* D's variables have no address. */
+BEGIN
+{
+	x = 1;
+	trace(&x);
+}

@@ -1,0 +1,6 @@
+/* In no scope. */
+BEGIN
+{
+	self->x = 1;
+	trace(&self->x);
+}

@@ -1,0 +1,5 @@
+/* Neither does a constant. */
+BEGIN
+{
+	trace(*0x1000);
+}

@@ -1,0 +1,6 @@
+/* Nor the other way round. */
+BEGIN
+{
+	p = (int *)8;
+	p = 5;
+}

@@ -1,0 +1,9 @@
+/* A member has a name. */
+struct s {
+	int;
+};
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* A declaration declares something. */
+int;
+
+BEGIN
+{
+	exit(0);
+}

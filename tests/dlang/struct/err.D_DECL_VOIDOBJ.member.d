@@ -1,0 +1,9 @@
+/* A member is not void. */
+struct s {
+	void nothing;
+};
+
+BEGIN
+{
+	exit(0);
+}

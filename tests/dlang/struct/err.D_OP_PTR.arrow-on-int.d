@@ -1,0 +1,6 @@
+/* An integer points nowhere. */
+BEGIN
+{
+	x = 1;
+	trace(x->a);
+}

@@ -1,0 +1,6 @@
+/* Integers have no members. */
+BEGIN
+{
+	x = 1;
+	trace(x.a);
+}

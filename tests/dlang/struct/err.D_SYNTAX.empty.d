@@ -1,0 +1,8 @@
+/* A struct has members. */
+struct s {
+};
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* A type is no value. */
+typedef int t;
+
+BEGIN
+{
+	trace(t);
+}
