@@ -32,6 +32,7 @@ from kinst.targets.elf_header import (
     read_program_headers,
     read_section_headers,
 )
+from kinst.targets.elf_outline import outline
 from kinst.targets.errors import ImageError
 from kinst.targets.relocations import Relocations, read_relocations
 from kinst.targets.sections import CodeRegion, Section, Segment, content
@@ -160,7 +161,8 @@ def open_debug_symbols(path: Path, image: Image) -> Symbols:
         header = read_elf_header(data)
         _facts(header)
         rows = read_section_headers(data, header)
-        sections = _sections(_parse(path, header, 0, len(rows)), rows["kind"].tolist(), header, len(data))
+        binary = _parse(outline(data, header, rows[:0], rows), 0, len(rows))
+        sections = _sections(binary, rows, header, len(data))
         _check_same_build(image, data, sections)
         symbols = read_symbols(data, header, sections)
     except ImageError as error:
@@ -185,9 +187,10 @@ def _read(path: Path, module: str) -> Image:
     segment_rows, section_rows = read_program_headers(data, header), read_section_headers(data, header)
     if not len(segment_rows) and header.kind is not FileKind.REL:
         raise ImageError("no program headers: there is nothing to load and nothing to patch")
-    binary = _parse(path, header, len(segment_rows), len(section_rows))
+    tables = outline(data, header, segment_rows, section_rows)
+    binary = _parse(tables, len(segment_rows), len(section_rows))
     segments = _segments(binary, segment_rows["kind"].tolist())
-    sections = _sections(binary, section_rows["kind"].tolist(), header, len(data))
+    sections = _sections(binary, section_rows, header, len(data))
     regions = _code_regions(header, segments, sections)
     if not regions:
         raise ImageError("no code: no executable section or segment has bytes in the file")
@@ -224,12 +227,12 @@ def _facts(header: ElfHeader) -> ArchFacts:
         raise ImageError(f"an image for {name}: {error}" if name else str(error)) from None
 
 
-def _parse(path: Path, header: ElfHeader, segment_count: int, section_count: int) -> lief.ELF.Binary:
-    """LIEF's model without what is slow: the kept relocations of an amd64 vmlinux cost 24 s and 2.3 GB, symbols 1 s."""
+def _parse(tables: bytes, segment_count: int, section_count: int) -> lief.ELF.Binary:
+    """LIEF's model of an outline, without what has no content there: relocations, symbols, notes."""
     config = lief.ELF.ParserConfig()
     config.parse_relocations = config.parse_symtab_symbols = config.parse_dyn_symbols = False
     config.parse_symbol_versions = config.parse_notes = config.parse_overlay = False
-    binary = lief.ELF.parse(str(path), config)
+    binary = lief.ELF.parse(tables, config)
     if binary is None:
         raise ImageError("damaged: LIEF cannot read it")
     if (segment_count and len(binary.segments) != segment_count) or len(binary.sections) != section_count:
@@ -258,13 +261,17 @@ def _segments(binary: lief.ELF.Binary, kinds: list[int]) -> tuple[Segment, ...]:
     )
 
 
-def _sections(binary: lief.ELF.Binary, kinds: list[int], header: ElfHeader, file_size: int) -> tuple[Section, ...]:
+def _sections(
+    binary: lief.ELF.Binary, rows: NDArray[np.void], header: ElfHeader, file_size: int
+) -> tuple[Section, ...]:
+    """Types and offsets come from the table itself: LIEF warns of a type that it does not know, and has an outline."""
     end, found = file_size, []
-    for index, (row, kind) in enumerate(zip(binary.sections, kinds, strict=True)):
+    places = zip(rows["kind"].tolist(), rows["offset"].tolist(), strict=True)
+    for index, (row, (kind, offset)) in enumerate(zip(binary.sections, places, strict=True)):
         address = row.virtual_address
         if header.kind is FileKind.REL and row.flags & SHF_ALLOC:
             end = -(-end // 16) * 16
-            address = end if kind == SHT_NOBITS else row.offset
+            address = end if kind == SHT_NOBITS else offset
             end += row.size if kind == SHT_NOBITS else 0
         found.append(
             Section(
@@ -273,7 +280,7 @@ def _sections(binary: lief.ELF.Binary, kinds: list[int], header: ElfHeader, file
                 kind=kind,
                 flags=int(row.flags),
                 address=address,
-                offset=row.offset,
+                offset=offset,
                 size=row.size,
                 link=row.link,
                 info=row.information,
