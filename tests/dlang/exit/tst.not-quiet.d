@@ -1,0 +1,2 @@
+/* Of itself exit() prints nothing. */
+BEGIN { exit(0); trace(1); }
