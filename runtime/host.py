@@ -43,6 +43,10 @@ class Host(Protocol):
         """Whether that CPU is in user mode."""
         ...
 
+    def spend(self, duration: int) -> None:
+        """Let so many ns pass in which nothing happens."""
+        ...
+
     def finish(self, end: End) -> None:
         """End the run."""
         ...
@@ -101,6 +105,10 @@ class GuestHost:
         """See `Host`."""
         return self.user_mode(firing)
 
+    def spend(self, duration: int) -> None:
+        """See `Host`."""
+        self._system.clock.skip(self._system.clock.now() + duration)
+
     def finish(self, end: End) -> None:
         """See `Host`."""
         self._system.finish(end)
@@ -133,6 +141,10 @@ class NoGuest:
     def is_user(self, firing: Firing) -> bool:
         """There are no modes."""
         return False
+
+    def spend(self, duration: int) -> None:
+        """See `Host`."""
+        self.machine.spend(duration)
 
     def finish(self, end: End) -> None:
         """See `Host`."""

@@ -29,6 +29,13 @@ class IdleMachine:
         """Call `timed.advance` at its deadlines."""
         self._timed.append(timed)
 
+    def spend(self, duration: int) -> None:
+        """Let so many ns pass; deadlines wait."""
+        if self._is_virtual:
+            self._skipped += duration
+        else:
+            time.sleep(duration / 1e9)
+
     def finish(self, end: End) -> None:
         """End the run."""
         if self._end is None:

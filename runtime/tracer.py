@@ -17,7 +17,7 @@ from kinst.runtime.enablings import Enabled, Enablings
 from kinst.runtime.execution.aggregations import AggregationStore
 from kinst.runtime.execution.buffers import Buffers
 from kinst.runtime.execution.environment import ErrorRecord, GuestProfile, Memory, Record, Stacks, Symbols
-from kinst.runtime.execution.faults import Fault
+from kinst.runtime.execution.faults import Fault, FaultKind
 from kinst.runtime.execution.speculations import Speculations
 from kinst.runtime.execution.state import State
 from kinst.runtime.host import blank_firing
@@ -31,6 +31,8 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
 
 _SOONEST: Final = 1_000_000  # ns between two drains, however high the rate
+_CHILL_INTERVAL: Final = 1_000_000_000  # ns
+_MOST_CHILLED: Final = 500_000_000  # ns of an interval
 _VIRTUAL_EPOCH: Final = 946_684_800 * 10**9  # 2000-01-01: what the wall clock of a virtual machine starts at
 
 
@@ -81,6 +83,7 @@ class Tracer:
         self.exit_status: int | None = None
         self._is_in_error = False
         self._errors_in_error = 0  # faults of ERROR's own clauses
+        self._chilled: dict[int, tuple[int, int]] = {}  # CPU -> since when, and for how long since then
         size = options.number("bufsize") if options.is_set("bufsize") else None
         self.buffers = Buffers(size, options.text("bufpolicy"))
         self.speculations = Speculations(options.number("nspec"), options.number("specsize"), self.buffers)
@@ -162,9 +165,20 @@ class Tracer:
     def destructive(self, firing: Firing, kind: str, argument: int) -> None:
         """stop and raise have no process to act on; breakpoint and panic end the run; chill lets time pass."""
         if kind == "chill":
-            time.sleep(min(argument, 500_000_000) / 1e9)
+            self._chill(firing.cpu, argument)
         elif kind in ("breakpoint", "panic"):
             self._host.finish(End.INTERRUPTED)
+
+    def _chill(self, cpu: int, duration: int) -> None:
+        """Half of each second at most, as in the kernel."""
+        now = self.now()
+        since, chilled = self._chilled.get(cpu, (now, 0))
+        if now - since > _CHILL_INTERVAL:
+            since, chilled = now, 0
+        if duration < 0 or chilled + duration > _MOST_CHILLED:
+            raise Fault(FaultKind.ILLOP)
+        self._host.spend(duration)
+        self._chilled[cpu] = since, chilled + duration
 
     def console(self, data: bytes) -> None:
         """The guest printed: between the records of what happened before and after."""

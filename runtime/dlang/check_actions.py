@@ -19,7 +19,7 @@ from kinst.runtime.dlang.program import Action, Expression
 from kinst.runtime.dlang.record_layout import action_count, record_size
 from kinst.runtime.dlang.signatures import ACTIONS, AGGREGATING
 from kinst.runtime.dlang.type_names import describe
-from kinst.runtime.dlang.types import INT, STACK, STRING, SYMBOL, UINT64, UINTPTR, bare
+from kinst.runtime.dlang.types import INT, LONG, STACK, STRING, SYMBOL, UINT64, UINTPTR, bare
 from kinst.targets.c_types import Array
 
 RESTORE: Final = b"."  # what libdtrace has for freopen("") inside: it cannot be a file's name
@@ -205,7 +205,7 @@ def _destructive(node: tree.Call, checking: Checking) -> Action:
     """stop, raise, breakpoint, panic, chill."""
     values = _arguments(node, checking)
     note_destructive(checking.state, node.span)
-    return program.Destructive(node.function, checking.convert(values[0], INT) if values else None)
+    return program.Destructive(node.function, checking.convert(values[0], LONG) if values else None)
 
 
 def _set_option(node: tree.Call, checking: Checking) -> Action:

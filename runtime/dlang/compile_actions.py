@@ -174,6 +174,8 @@ def _destructive(actions: Actions, action: program.Destructive) -> None:
     argument = "0" if action.argument is None else expressions.value(action.argument).text
     act = actions.method(expressions.environment, "destructive")
     expressions.emit(f"{act}(firing, {action.kind!r}, {argument})")
+    if action.kind == "chill":
+        expressions.time_passes()
 
 
 _EMITTERS: Final[Mapping[type, Callable[[Actions, Any], None]]] = {

@@ -77,6 +77,11 @@ class Expressions:
             self.emit(_LOCALS[name])
         return name
 
+    def time_passes(self) -> None:
+        """chill() is over: the clause sees the time as it is then."""
+        if "time" in self._locals:
+            self.emit(_LOCALS["time"])
+
     def temporary(self) -> str:
         """See `Generator`."""
         self._temporaries += 1

@@ -58,7 +58,7 @@ def test_control() -> None:
         made = check(f"BEGIN {{ {text}; }}")
         found = made.clauses[0].actions[0]
         assert made.is_destructive and isinstance(found, program.Destructive)
-        assert found.argument == (None if argument is None else program.Integer(types.INT, argument))
+        assert found.argument == (None if argument is None else program.Integer(types.LONG, argument))
     assert isinstance(action("chill(500000000);"), program.Destructive)
 
 
