@@ -16,7 +16,7 @@ import numpy as np
 from kinst.rewriter.command import reported
 from kinst.rewriter.diff import compare
 from kinst.rewriter.diff_report import json_lines, text_lines
-from kinst.rewriter.listing import disassembly_lines, instruction_rows, probe_lines, probe_rows
+from kinst.rewriter.listing import disassembly_lines, inlined_copies, instruction_rows, probe_lines, probe_values
 from kinst.rewriter.outcome_report import lost_lines, outcome_lines, plan_line, plan_value
 from kinst.rewriter.plan import make_plan
 from kinst.rewriter.progress import bars
@@ -70,6 +70,8 @@ Examples:
       every instruction of one function, and one of another
   kinst-rewrite u-boot.elf --probe 'kinst::0x80000010:' --trampoline-base 0x90000000
       an instruction that has no name; trampolines where the board has RAM
+  kinst-rewrite vmlinux --probe kinst::get_current:entry
+      where an inline function begins, in all its inlined copies
   kinst-rewrite p.elf --restore -o fw_jump.elf
       the original file, to the last byte
 """
@@ -140,7 +142,9 @@ def _rewrite(
     progress = bars(sys.stderr)
     opened = open_source(_source(path, **source), progress=progress)
     names = _probe_names(probes, opened.program.image)
-    resolution = resolve(opened.program, names, include_excluded=include_excluded, progress=progress)
+    resolution = resolve(
+        opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress
+    )
     _report(resolution, strict=strict, as_json=as_json, dry_run=dry_run)
     plan = make_plan(resolution, trampoline_base=base, earlier=opened.manifest, progress=progress)
     _report_lost(list(lost_lines(resolution, plan)), strict=strict)
@@ -164,8 +168,8 @@ def _report(resolution: Resolution, *, strict: bool, as_json: bool, dry_run: boo
         raise failure
     if not as_json:
         name = click.get_current_context().info_name
-        for note in notes:
-            click.echo(f"{name}: {note}", err=True)
+        for text in filter(None, (outcome.told() for outcome in resolution.outcomes)):
+            click.echo(f"{name}: {text}", err=True)
         if dry_run:
             _write(outcome_lines(resolution))
 
@@ -202,16 +206,19 @@ def list_probes(
     progress = bars(sys.stderr)
     opened = open_source(_source(image, **source), progress=progress)
     if opened.manifest is not None and not specs:
-        _write(_json_probes(probe_rows(opened.manifest)) if as_json else probe_lines(opened.manifest))
+        _write(_json_array(probe_values(opened.manifest)) if as_json else probe_lines(opened.manifest))
         return 0
     names = _probe_names(specs or _default_specs(opened.program.image, disassemble=disassemble), opened.program.image)
-    resolution = resolve(opened.program, names, include_excluded=include_excluded, progress=progress)
+    resolution = resolve(
+        opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress
+    )
     if disassemble:
         _write(_json_disassembly(resolution) if as_json else disassembly_lines(resolution, _functions(resolution)))
     else:
         _report(resolution, strict=False, as_json=False, dry_run=False)
         manifest, rows = listed_probes(opened, resolution, progress)
-        _write(_json_probes(probe_rows(manifest, rows)) if as_json else probe_lines(manifest, rows))
+        copies = inlined_copies(resolution)
+        _write(_json_array(probe_values(manifest, rows, copies)) if as_json else probe_lines(manifest, rows, copies))
     return 0
 
 
@@ -222,11 +229,6 @@ def _functions(resolution: Resolution) -> list[int]:
     if errors:
         raise ProbeError("\n".join(errors))
     return [int(row) for row in np.unique(np.concatenate(rows))]
-
-
-def _json_probes(rows: Iterable[tuple[int, str, str, str, str]]) -> Iterator[str]:
-    fields = ("id", "provider", "module", "function", "name")
-    return _json_array(dict(zip(fields, row, strict=True)) for row in rows)
 
 
 def _json_disassembly(resolution: Resolution) -> Iterator[str]:

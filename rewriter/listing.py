@@ -1,12 +1,13 @@
 """Probes and instructions of an image -> the lines of `kinst-list`, in the columns of ``dtrace -l``, or JSON values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.disassemble import disassemble
+from kinst.rewriter.inline_probes import InlineSite
 from kinst.rewriter.resolve import Resolution
 from kinst.rewriter.sites import Decoded
 from kinst.targets.image import Image
@@ -31,11 +32,46 @@ def probe_rows(manifest: Manifest, rows: NDArray[np.intp] | None = None) -> Iter
         yield FIRST_PROBE_ID + number, provider, manifest.module, names[function], name or str(offset)
 
 
-def probe_lines(manifest: Manifest, rows: NDArray[np.intp] | None = None) -> Iterator[str]:
-    """As ``dtrace -l`` prints them."""
+def probe_lines(
+    manifest: Manifest, rows: NDArray[np.intp] | None = None, copies: Mapping[int, InlineSite] | None = None
+) -> Iterator[str]:
+    """As ``dtrace -l`` prints them; behind those in inlined copies (`inlined_copies`) what was inlined, and where the
+    call stands."""
     yield HEADER
+    for row, site in _with_copies(manifest, rows, copies or {}):
+        yield _ROW % row if site is None else f"{_ROW % row:<80} {_copy_text(site)}"
+
+
+def probe_values(
+    manifest: Manifest, rows: NDArray[np.intp] | None = None, copies: Mapping[int, InlineSite] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The same for `json.dumps`."""
+    for row, site in _with_copies(manifest, rows, copies or {}):
+        value: dict[str, Any] = dict(zip(("id", "provider", "module", "function", "name"), row, strict=True))
+        if site is not None:
+            calls = [{"file": copy.call.file, "line": copy.call.line} for copy in site.copies]
+            value["inlined"] = {"function": site.function, "calls": calls}
+        yield value
+
+
+def inlined_copies(resolution: Resolution) -> dict[int, InlineSite]:
+    """The sites in inlined copies that names came to, by address."""
+    expansions = (outcome.expansion for outcome in resolution.outcomes)
+    return {site.address: site for one in expansions if one is not None for site in one.sites}
+
+
+def _with_copies(
+    manifest: Manifest, rows: NDArray[np.intp] | None, copies: Mapping[int, InlineSite]
+) -> Iterator[tuple[tuple[int, str, str, str, str], InlineSite | None]]:
     for row in probe_rows(manifest, rows):
-        yield _ROW % row
+        kind, function, offset = manifest.probes[row[0] - FIRST_PROBE_ID].tolist() if copies else (None, 0, 0)
+        is_kinst = kind == ProbeKind.KINST
+        yield row, copies.get(int(manifest.functions["address"][function]) + offset) if is_kinst else None
+
+
+def _copy_text(site: InlineSite) -> str:
+    call = site.copies[0].call
+    return f"{site.function} at {call.file}:{call.line}" if call.file else site.function
 
 
 def instruction_rows(image: Image, code: Decoded, function: int) -> Iterator[dict[str, Any]]:

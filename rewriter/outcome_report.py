@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kinst.rewriter.inline_probes import Expansion, InlineSite
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.refusals import Refusals
 from kinst.rewriter.resolve import Outcome, Resolution
@@ -33,7 +34,10 @@ def outcome_lines(resolution: Resolution) -> Iterator[str]:
     """What a dry run shows: each name, and each refusal of it."""
     functions = resolution.program.functions
     for outcome in resolution.outcomes:
-        yield f"{outcome.name}: {counted(len(outcome.choice), 'site')}, {len(outcome.refusals):,} refused"
+        if outcome.expansion is None:
+            yield f"{outcome.name}: {counted(len(outcome.choice), 'site')}, {len(outcome.refusals):,} refused"
+        else:
+            yield outcome.told()
         for row in range(len(outcome.refusals)):
             place, address = _place(functions, outcome.refusals, row)
             yield f"  {address:#x} {place}: {outcome.refusals.text(row)}"
@@ -58,12 +62,34 @@ def plan_value(resolution: Resolution, plan: Plan, target: Path | None) -> dict[
 
 def _outcome_value(functions: Functions, outcome: Outcome) -> dict[str, Any]:
     refusals = outcome.refusals
+    inlined = None if outcome.expansion is None else _inlined_value(functions, outcome.expansion)
     return {
         "spec": str(outcome.name),
         "sites": len(outcome.choice),
         "refused": len(refusals),
         "reasons": {reason.name.lower(): count for reason, count in refusals.counts().items()},
         "refusals": [_refusal_value(functions, refusals, row) for row in range(len(refusals))],
+        **({} if inlined is None else {"inlined": inlined}),
+    }
+
+
+def _inlined_value(functions: Functions, expansion: Expansion) -> dict[str, Any]:
+    return {
+        "copies": expansion.copies,
+        "functions": expansion.functions,
+        "sites": [_inline_site_value(functions, site) for site in expansion.sites],
+    }
+
+
+def _inline_site_value(functions: Functions, site: InlineSite) -> dict[str, Any]:
+    function = functions.row_at(site.address)
+    assert function is not None, "it was decoded as part of one"
+    place = f"{functions.names[function]}+{site.address - int(functions.address[function])}"
+    return {
+        "address": site.address,
+        "site": place,
+        "function": site.function,
+        "calls": [{"file": copy.call.file, "line": copy.call.line} for copy in site.copies],
     }
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.arch.registry import dissector
+from kinst.rewriter.exclusions import excluded_rows
 from kinst.rewriter.progress import Progress, silent
 from kinst.targets.functions import Functions, find_functions
 from kinst.targets.image import CodeRegion, Image
@@ -101,6 +102,13 @@ def _refuse_written(program: Program, found: Instructions) -> Instructions:
     found = found.refuse(overlapping(found, program.patched_at_boot), Reason.PATCHED_AT_BOOT)
     found = found.refuse(overlapping(found, program.relocated), Reason.RELOCATED)
     return found.refuse(overlapping(found, program.data), Reason.DATA)
+
+
+def refuse_excluded(program: Program, found: Instructions) -> Instructions:
+    """The same instructions with those of functions that `exclusions` leaves alone refused."""
+    excluded = np.zeros(len(program.functions), np.bool_)
+    excluded[excluded_rows(program.functions.names, program.image.facts)] = True
+    return found.refuse(excluded[found.function], Reason.EXCLUDED_FUNCTION) if excluded.any() else found
 
 
 def overlapping(found: Instructions, ranges: NDArray[np.uint64]) -> NDArray[np.bool_]:

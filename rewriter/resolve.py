@@ -8,8 +8,19 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.exclusions import ANCHOR, excluded_rows, exclusion
-from kinst.rewriter.program import Program, instructions_of
+from kinst.rewriter.exclusions import ANCHOR, exclusion
+from kinst.rewriter.inline_lookup import DebugInlines
+from kinst.rewriter.inline_probes import (
+    Expansion,
+    Inlined,
+    Inlines,
+    expansion,
+    fbt_kind,
+    inlined,
+    is_inline,
+    only_inlined,
+)
+from kinst.rewriter.program import Program, instructions_of, refuse_excluded
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import Refusals, join_refusals, no_refusals, summary
 from kinst.rewriter.select import Names, Selection
@@ -17,7 +28,7 @@ from kinst.rewriter.sites import Decoded, Rows, Sites, decoded, entry_sites, kin
 from kinst.rewriter.static_sites import SDT, matching_static, static_functions, static_records, static_sites
 from kinst.targets.errors import KinstError, ProbeError, ProbeNameError
 from kinst.targets.functions import Evidence, Functions
-from kinst.targets.instruction import Instructions, Reason
+from kinst.targets.instruction import Reason
 from kinst.targets.manifest import PROBE_FORM, ProbeKind
 from kinst.targets.probe import ProbeName, is_glob
 from kinst.targets.static_probes import StaticProbe
@@ -50,6 +61,7 @@ class Outcome:
     choice: Choice
     refusals: Refusals
     error: KinstError | None
+    expansion: Expansion | None = None  # of a name that means inlined copies
 
     @property
     def total(self) -> int:
@@ -58,8 +70,14 @@ class Outcome:
 
     def note(self) -> str:
         """``kinst::f*: 3 of 40 refused: ...``; empty if nothing was."""
-        text = summary(self.refusals, self.total)
-        return f"{self.name}: {text}" if text else ""
+        if not len(self.refusals):
+            return ""
+        text = summary(self.refusals, self.total) if self.expansion is None else self.expansion.note()
+        return f"{self.name}: {text}"
+
+    def told(self) -> str:
+        """The same; of inlined copies also where nothing was refused."""
+        return self.note() if self.expansion is None else f"{self.name}: {self.expansion.note()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +106,7 @@ class _Wanted:
     selection: Selection
     static: Rows
     error: KinstError | None = None
+    inlined: Inlined | None = None
 
 
 def resolve(
@@ -95,6 +114,7 @@ def resolve(
     names: Sequence[ProbeName],
     *,
     include_excluded: bool = False,
+    inlines: Inlines | None = None,
     progress: Progress = silent,
 ) -> Resolution:
     """Find the sites of probe names.
@@ -103,31 +123,37 @@ def resolve(
         program: the unpatched image.
         names: what to probe. A name that comes to nothing has an outcome with an error; nothing is raised for it.
         include_excluded: probe what `exclusions` would leave alone.
+        inlines: where inlined functions are looked up; else in the image's own debug information.
         progress: told while code is decoded.
     """
+    inlines = inlines or DebugInlines(program.image)
     records = static_records(program.image)
     addresses = [name.address for name in names if name.address is not None]
     program = with_functions_at(program, [*addresses, *records.addresses])
     static = records.probes(program.functions)
     known = Names(program.functions)
-    wanted = [_take_apart(program, known, name, static) for name in names]
-    chosen = [static_functions(program.functions, static, one.static) for one in wanted]
-    rows = np.unique(np.concatenate([np.zeros(0, np.intp), *(one.selection.rows for one in wanted), *chosen]))
+    wanted = [_take_apart(program, known, name, static, inlines) for name in names]
+    chosen = [_rows(program, static, one) for one in wanted]
+    rows = np.unique(np.concatenate([np.zeros(0, np.intp), *chosen]))
     found = instructions_of(program, rows, progress)
     if not include_excluded:
-        found = _exclude(program, found)
+        found = refuse_excluded(program, found)
     code = decoded(program.functions, found)
     return Resolution(program, code, known, tuple(_outcome(program, code, one, static) for one in wanted), static)
 
 
-def _exclude(program: Program, found: Instructions) -> Instructions:
-    excluded = np.zeros(len(program.functions), np.bool_)
-    excluded[excluded_rows(program.functions.names, program.image.facts)] = True
-    return found.refuse(excluded[found.function], Reason.EXCLUDED_FUNCTION) if excluded.any() else found
+def _rows(program: Program, static: tuple[StaticProbe, ...], wanted: _Wanted) -> Rows:
+    """The functions that a name chose, or that hold what it chose."""
+    rows = np.union1d(wanted.selection.rows, static_functions(program.functions, static, wanted.static))
+    return rows if wanted.inlined is None else np.union1d(rows, wanted.inlined.rows(program.functions))
 
 
-def _take_apart(program: Program, known: Names, name: ProbeName, static: tuple[StaticProbe, ...]) -> _Wanted:
+def _take_apart(
+    program: Program, known: Names, name: ProbeName, static: tuple[StaticProbe, ...], inlines: Inlines
+) -> _Wanted:
     try:
+        if is_inline(name):
+            return _inlined(program, known, name, inlines)
         chosen = matching_static(static, name, (program.image.module, "kernel"))
         if not len(chosen):
             _check_module(program, name)
@@ -136,9 +162,16 @@ def _take_apart(program: Program, known: Names, name: ProbeName, static: tuple[S
             return _Wanted(name, kinds, None, _NOTHING, chosen)
         if name.address is not None:
             return _at_address(program, known, name, name.address, kinds, chosen)
-        return _Wanted(name, kinds, name.offset, _select(program, known, name), chosen)
+        return _Wanted(name, kinds, name.offset, _select(program, known, name, inlines), chosen)
     except KinstError as error:
         return _Wanted(name, (), None, _NOTHING, _NONE, error=error)
+
+
+def _inlined(program: Program, known: Names, name: ProbeName, inlines: Inlines) -> _Wanted:
+    _check_module(program, name)
+    found = inlined(program, known, name, inlines)
+    kinds = (fbt_kind(name),) if len(found.fbt) else ()
+    return _Wanted(name, kinds, None, found.fbt, _NONE, inlined=found)
 
 
 def _check_module(program: Program, name: ProbeName) -> None:
@@ -177,13 +210,16 @@ def _no_kind(name: ProbeName, static: tuple[StaticProbe, ...]) -> KinstError:
     return ProbeNameError(f"{name}: provider {name.provider!r} has no probes in an image: kinst and fbt have")
 
 
-def _select(program: Program, known: Names, name: ProbeName) -> Selection:
+def _select(program: Program, known: Names, name: ProbeName, inlines: Inlines) -> Selection:
     pattern = name.function
     if not pattern or pattern == "*":
         return known.select_all()
     selection = known.select_matching(name.matches_function) if is_glob(pattern) else known.select_exact(pattern)
     if len(selection):
         return selection
+    inline = None if is_glob(pattern) else only_inlined(name, inlines)
+    if inline is not None:
+        raise inline
     nearest = known.nearest(pattern)
     hint = f"; the nearest are {', '.join(nearest)}" if nearest else ""
     raise ProbeError(f"{name}: no function {pattern!r} in {program.image.module}{hint}")
@@ -237,10 +273,14 @@ def with_functions_at(program: Program, addresses: Sequence[int]) -> Program:
 
 def _outcome(program: Program, code: Decoded, wanted: _Wanted, static: tuple[StaticProbe, ...]) -> Outcome:
     none = Choice(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0, np.uint8))
-    rows = np.union1d(wanted.selection.rows, static_functions(program.functions, static, wanted.static))
+    rows = _rows(program, static, wanted)
     if wanted.error is not None:
         return Outcome(wanted.name, rows, none, no_refusals(), wanted.error)
-    parts, refusals = [], []
+    parts, refusals = [none], [no_refusals()]
+    expanded = None if wanted.inlined is None else expansion(code, wanted.name, wanted.inlined)
+    if expanded is not None:
+        parts.append(_chosen(code, expanded))
+        refusals.append(expanded.refusals)
     for kind in wanted.kinds:
         if kind is ProbeKind.SDT:
             sites = static_sites(code, program.image, static, wanted.static)
@@ -253,7 +293,14 @@ def _outcome(program: Program, code: Decoded, wanted: _Wanted, static: tuple[Sta
     choice = Choice(*(np.concatenate([getattr(part, name) for part in parts]) for name in Choice.__slots__))
     refused = join_refusals(refusals)
     error = None if len(choice) else ProbeError(f"{wanted.name}: {_why_nothing(program, code, wanted, rows, refused)}")
-    return Outcome(wanted.name, rows, choice, refused, error)
+    return Outcome(wanted.name, rows, choice, refused, error, expanded)
+
+
+def _chosen(code: Decoded, expanded: Expansion) -> Choice:
+    """The sites in copies: kinst probes of the functions that hold them."""
+    at = np.array(sorted(site.row for site in expanded.sites), np.intp)
+    names = code.instructions.function[at].astype(np.int64)
+    return Choice(at, names, np.full(len(at), ProbeKind.KINST, np.uint8))
 
 
 def _sites(code: Decoded, wanted: _Wanted, kind: ProbeKind) -> Sites:

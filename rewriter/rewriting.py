@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.inline_lookup import DebugInlines
 from kinst.rewriter.plan import Plan, make_plan, manifest_of
 from kinst.rewriter.program import Program, open_program
 from kinst.rewriter.progress import Progress, silent
@@ -35,6 +36,11 @@ class Opened:
 
     program: Program
     manifest: Manifest | None
+    debug_file: Path | None = None
+
+    def inlines(self, *, with_parameters: bool = False) -> DebugInlines:
+        """What debug information says of inlined functions, in the image or in the debug file that the user named."""
+        return DebugInlines(self.program.image, self.debug_file, with_parameters=with_parameters)
 
 
 def open_source(source: Source, *, progress: Progress = silent) -> Opened:
@@ -44,7 +50,7 @@ def open_source(source: Source, *, progress: Progress = silent) -> Opened:
         ImageError, ManifestError: it cannot be used.
     """
     image, manifest = open_original(source.path, source.module, progress)
-    return Opened(open_program(image, symbols=_symbols(image, source)), manifest)
+    return Opened(open_program(image, symbols=_symbols(image, source)), manifest, source.debug_file)
 
 
 def _symbols(image: Image, source: Source) -> Symbols:
@@ -87,7 +93,9 @@ def plan_probes(
     Raises:
         KinstError: the error of the first name that comes to nothing, or no room for the trampolines.
     """
-    resolution = resolve(opened.program, names, include_excluded=include_excluded, progress=progress)
+    resolution = resolve(
+        opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress
+    )
     for outcome in resolution.outcomes:
         if outcome.error is not None:
             raise outcome.error

@@ -60,6 +60,8 @@ class Reason(IntEnum):
     OTHER_MODE = 22
     RECORDED = 23
     NO_NOP = 24
+    NO_BOUNDARY = 25
+    NO_FUNCTION = 26
 
     @property
     def text(self) -> str:
@@ -92,6 +94,8 @@ _REASON_TEXT = {
     Reason.UNSEEN_TAIL_CALL: "a conditional or indirect jump in a trampoline: whether it returns is not seen",
     Reason.OTHER_MODE: "16- or 32-bit code: the processor is not in 64-bit mode here",
     Reason.NO_NOP: "no nop: the image's record of this static probe does not fit its code",
+    Reason.NO_BOUNDARY: "no instruction begins here: debug information does not fit the code",
+    Reason.NO_FUNCTION: "no function holds this copy",
     Reason.RECORDED: "the processor records its address: the guest could see the trampoline's",
 }
 

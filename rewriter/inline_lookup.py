@@ -1,0 +1,42 @@
+"""An image, and perhaps its debug file -> what debug information says of inlined functions, for `inline_probes`."""
+
+from functools import cached_property
+from pathlib import Path
+
+from kinst.targets.debuginfo.debugfile import find_debug
+from kinst.targets.debuginfo.inline_search import InlineSearch
+from kinst.targets.debuginfo.inlined import InlineFunction
+from kinst.targets.image import Image
+
+
+class DebugInlines:
+    """See `kinst.rewriter.inline_probes.Inlines`. Answers are kept."""
+
+    def __init__(self, image: Image, debug_file: Path | None = None, *, with_parameters: bool = False) -> None:
+        """Nothing is read until a name is asked for.
+
+        Args:
+            image: the unpatched image.
+            debug_file: where its debug information is, if the user says so.
+            with_parameters: whether it shall be told where arguments are, too.
+        """
+        self._image = image
+        self._debug_file = debug_file
+        self._with_parameters = with_parameters
+        self._found: dict[str, tuple[InlineFunction, ...]] = {}
+
+    def find(self, name: str) -> tuple[InlineFunction, ...]:
+        """Every definition of an inline function of that name. Raises ImageError: no debug information."""
+        if name not in self._found:
+            self._found[name] = self._search.find(name, with_parameters=self._with_parameters)
+        return self._found[name]
+
+    def names(self, pattern: str) -> list[str]:
+        """Names of inline functions that match a glob."""
+        from kinst.targets.debuginfo.inline_search import inline_names
+
+        return inline_names(self._image, pattern or "*")
+
+    @cached_property
+    def _search(self) -> InlineSearch:
+        return InlineSearch(self._image, find_debug(self._image, self._debug_file))
