@@ -1,0 +1,3 @@
+/* count() counts. */
+#pragma D option quiet
+BEGIN { @a = count(); @a = count(); @a = count(); exit(0); }

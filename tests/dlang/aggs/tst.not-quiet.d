@@ -1,0 +1,2 @@
+/* Without -q the same. */
+BEGIN { @a["k"] = count(); exit(0); }

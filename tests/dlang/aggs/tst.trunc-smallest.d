@@ -1,0 +1,4 @@
+/* A negative number: so many of the smallest. */
+#pragma D option quiet
+BEGIN { @a["one"] = sum(1); @a["two"] = sum(2); @a["three"] = sum(3); @a["four"] = sum(4); exit(0); }
+END { trunc(@a, -3); }
