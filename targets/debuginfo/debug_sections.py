@@ -1,0 +1,172 @@
+"""An ELF file -> its DWARF sections: decompressed, with relocations applied, each when it is asked for."""
+
+import struct
+import zlib
+from pathlib import Path
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.debuginfo.debug_relocations import relocate
+from kinst.targets.debuginfo.elf_file import open_elf
+from kinst.targets.elf_header import SHT_NOBITS, ElfHeader, FileKind
+from kinst.targets.errors import ImageError
+from kinst.targets.sections import Section, content
+from kinst.targets.symbols import Symbols
+
+_COMPRESSED: Final = 0x800  # SHF_COMPRESSED
+_CHDR: Final = struct.Struct("<IIQQ")  # Elf64_Chdr: type, reserved, size, alignment
+_LARGEST: Final = 1 << 32  # a larger size in a header is not believed
+
+
+class ElfLike(Protocol):
+    """What `ElfFile` and `kinst.targets.image.Image` have in common."""
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+
+    @property
+    def data(self) -> NDArray[np.uint8]:
+        """Its bytes."""
+
+    @property
+    def header(self) -> ElfHeader:
+        """The ELF header."""
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The section table."""
+
+    @property
+    def symbols(self) -> Symbols:
+        """.symtab, then .dynsym."""
+
+
+class DebugSections:
+    """Where the debug information of an image comes from: the image itself or a file apart from it."""
+
+    def __init__(self, elf: ElfLike) -> None:
+        """Nothing is read yet."""
+        self._elf = elf
+        self._read: dict[str, memoryview] = {}
+
+    @property
+    def path(self) -> Path:
+        """The file that has the sections."""
+        return self._elf.path
+
+    @property
+    def symbols(self) -> Symbols:
+        """The symbols of that file; an image that was stripped has none itself."""
+        return self._elf.symbols
+
+    @property
+    def has_dwarf(self) -> bool:
+        """Whether there is anything to search."""
+        return self._find("info") is not None and self._find("abbrev") is not None
+
+    def check(self) -> None:
+        """Refuse debug information that has its other half in a supplementary file.
+
+        Raises:
+            ImageError: it was made by dwz.
+        """
+        if any(section.name == ".gnu_debugaltlink" for section in self._elf.sections):
+            raise ImageError(
+                f"{self.path}: its debug information refers to a supplementary file (dwz, .gnu_debugaltlink), which is "
+                "not supported: use the debug information before dwz -m"
+            )
+
+    def get(self, name: str) -> memoryview:
+        """The bytes of `.debug_<name>`; empty if there is no such section.
+
+        Raises:
+            ImageError: it is compressed in a way we do not know, or damaged.
+        """
+        found = self._read.get(name)
+        if found is None:
+            found = self._read[name] = self._content(name).data
+        return found
+
+    def _content(self, name: str) -> NDArray[np.uint8]:
+        section = self._find(name)
+        if section is None:
+            return np.zeros(0, np.uint8)
+        data = content(self._elf.data, section)
+        try:
+            if section.flags & _COMPRESSED:
+                data = _decompressed(data.tobytes())
+            elif section.name.startswith(".zdebug_"):
+                data = _decompressed_gnu(data.tobytes())
+            if self._elf.header.kind is FileKind.REL:
+                data = relocate(data, section, self._elf)
+        except ImageError as error:
+            raise ImageError(f"{self.path}: {section.name}: {error}") from None
+        return data
+
+    def _find(self, name: str) -> Section | None:
+        wanted = (f".debug_{name}", f".zdebug_{name}")
+        return next((one for one in self._elf.sections if one.name in wanted and one.kind != SHT_NOBITS), None)
+
+
+def open_debug_sections(path: Path) -> DebugSections:
+    """The DWARF sections of a file.
+
+    Raises:
+        ImageError: it cannot be read.
+    """
+    return DebugSections(open_elf(path))
+
+
+def _decompressed(data: bytes) -> NDArray[np.uint8]:
+    """ELF's own way: a header says how."""
+    if len(data) < _CHDR.size:
+        raise ImageError("damaged: too short to be compressed")
+    kind, _, size, _ = _CHDR.unpack_from(data)
+    match kind:
+        case 1:  # ELFCOMPRESS_ZLIB
+            return _inflated(data[_CHDR.size :], size)
+        case 2:  # ELFCOMPRESS_ZSTD
+            return _zstd(data[_CHDR.size :], size)
+        case _:
+            raise ImageError(f"compressed in a way that is not known (ch_type {kind}); known are zlib and zstd")
+
+
+def _decompressed_gnu(data: bytes) -> NDArray[np.uint8]:
+    """GNU's older way: the section is renamed to .zdebug_*; "ZLIB", the size with the highest byte first, the data."""
+    if data[:4] != b"ZLIB":
+        raise ImageError("damaged: no ZLIB header")
+    return _inflated(data[12:], int.from_bytes(data[4:12], "big"))
+
+
+def _inflated(data: bytes, size: int) -> NDArray[np.uint8]:
+    _check_size(size)
+    try:
+        found = zlib.decompressobj().decompress(data, size + 1)
+    except zlib.error as error:
+        raise ImageError(f"damaged: {error}") from None
+    return _checked(found, size)
+
+
+def _zstd(data: bytes, size: int) -> NDArray[np.uint8]:
+    import zstandard  # here, since it takes 20 ms and hardly any image needs it
+
+    _check_size(size)
+    try:
+        found = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(size + 1)
+    except zstandard.ZstdError as error:
+        raise ImageError(f"damaged: {error}") from None
+    return _checked(found, size)
+
+
+def _check_size(size: int) -> None:
+    if size > _LARGEST:
+        raise ImageError(f"damaged: {size} bytes when decompressed")
+
+
+def _checked(data: bytes, size: int) -> NDArray[np.uint8]:
+    if len(data) != size:
+        raise ImageError(f"damaged: it should have {size} bytes when decompressed and has {len(data)}")
+    return np.frombuffer(data, np.uint8)

@@ -1,0 +1,163 @@
+"""An image -> where its debug information is: in itself, or in a file that its build-id or .gnu_debuglink leads to.
+
+A file apart is taken only if it was made from this image: same build-id, or the CRC that .gnu_debuglink tells.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.debuginfo.debug_sections import DebugSections, ElfLike
+from kinst.targets.debuginfo.elf_file import ElfFile, open_elf
+from kinst.targets.elf_header import SHF_EXECINSTR, SHT_NOTE, FileKind
+from kinst.targets.errors import ImageError
+from kinst.targets.sections import Section, content
+
+DEBUG_FOLDERS: Final = (Path("/usr/lib/debug"),)
+_PIECE: Final = 1 << 24
+
+
+def find_debug(
+    image: ElfLike, debug_file: Path | None = None, *, folders: tuple[Path, ...] = DEBUG_FOLDERS
+) -> DebugSections:
+    """The DWARF sections of an image.
+
+    Args:
+        image: the image.
+        debug_file: the file that has them (--debug-file); else the image itself, or a file beside it or in `folders`.
+        folders: where distributions keep debug files.
+
+    Raises:
+        ImageError: there are none, with the places that were looked at; the file was made from another image; or they
+            are of a kind that is not supported.
+    """
+    if debug_file is not None:
+        return _usable(_checked(image, debug_file))
+    if (own := DebugSections(image)).has_dwarf:
+        return _usable(own)
+    looked: list[Path] = []
+    for path in _places(image, folders):
+        if path not in looked and path.is_file() and not path.samefile(image.path):
+            return _usable(_checked(image, path))
+        looked.append(path)
+    places = "".join(f"\n  looked for {path}" for path in dict.fromkeys(looked))
+    hint = "" if looked else "; it has neither a build-id nor .gnu_debuglink that would lead to a debug file"
+    raise ImageError(f"{image.path}: no debug information (.debug_info){hint}: give one with --debug-file{places}")
+
+
+def _places(image: ElfLike, folders: tuple[Path, ...]) -> Iterator[Path]:
+    """Where gdb looks, too: by build-id, then by name."""
+    identity = build_id(image)
+    if identity is not None and len(identity) > 1:
+        for folder in folders:
+            yield folder / ".build-id" / identity.hex()[:2] / f"{identity.hex()[2:]}.debug"
+    link = _debug_link(image)
+    if link is not None:
+        here = image.path.resolve().parent
+        yield here / link[0]
+        yield here / ".debug" / link[0]
+        for folder in folders:
+            yield folder / here.relative_to(here.anchor) / link[0]
+            yield folder / link[0]
+
+
+def _checked(image: ElfLike, path: Path) -> DebugSections:
+    file = open_elf(path)
+    sections = DebugSections(file)
+    if not sections.has_dwarf:
+        raise ImageError(f"{path}: no debug information (.debug_info)")
+    _check_same_build(image, file)
+    return sections
+
+
+def _check_same_build(image: ElfLike, file: ElfFile) -> None:
+    """By build-id; without, by the CRC of .gnu_debuglink; without, by where the code lies."""
+    ours, theirs = build_id(image), build_id(file)
+    if ours is not None and theirs is not None:
+        if ours != theirs:
+            raise ImageError(
+                f"{file.path}: made from another build: its build-id is {theirs.hex()}, the image's {ours.hex()}"
+            )
+        return
+    link = _debug_link(image)
+    if link is not None and link[0] == file.path.name:
+        crc = _crc(file.data)
+        if crc != link[1]:
+            raise ImageError(
+                f"{file.path}: made from another build: its CRC is {crc:#010x}, .gnu_debuglink of {image.path} "
+                f"says {link[1]:#010x}"
+            )
+        return
+    _check_same_code(image, file)
+
+
+def _check_same_code(image: ElfLike, file: ElfFile) -> None:
+    if image.header.kind is FileKind.REL or image.header.machine != file.header.machine:
+        if image.header.machine != file.header.machine:
+            raise ImageError(f"{file.path}: made for another machine than {image.path}")
+        return
+    there = {one.name: (one.address, one.size) for one in file.sections if one.flags & SHF_EXECINSTR}
+    for one in image.sections:
+        place = there.get(one.name, (one.address, one.size))
+        if one.flags & SHF_EXECINSTR and place != (one.address, one.size):
+            raise ImageError(
+                f"{file.path}: made from another build: {one.name} is at {place[0]:#x} ({place[1]:#x} bytes) there, "
+                f"at {one.address:#x} ({one.size:#x} bytes) in {image.path}"
+            )
+
+
+def _usable(sections: DebugSections) -> DebugSections:
+    """Refuses by name what has half of its DWARF elsewhere."""
+    sections.check()
+    return sections
+
+
+def build_id(elf: ElfLike) -> bytes | None:
+    """The GNU build-id (a note of type 3, owner "GNU"), if a note section has one."""
+    for section in elf.sections:
+        if section.kind == SHT_NOTE:
+            found = _build_id(content(elf.data, section).tobytes())
+            if found is not None:
+                return found
+    return None
+
+
+def _build_id(notes: bytes) -> bytes | None:
+    position = 0
+    while position + 12 <= len(notes):
+        name_size, size, kind = struct.unpack_from("<III", notes, position)
+        start = position + 12 + -(-name_size // 4) * 4
+        if kind == 3 and notes[position + 12 : position + 16] == b"GNU\0":
+            return notes[start : start + size]
+        position = start + -(-size // 4) * 4
+    return None
+
+
+def _debug_link(elf: ElfLike) -> tuple[str, int] | None:
+    """.gnu_debuglink: a file name ended by NUL, padded to 4; the file's CRC."""
+    section = _named(elf, ".gnu_debuglink")
+    if section is None:
+        return None
+    data = content(elf.data, section).tobytes()
+    name = data.split(b"\0")[0]
+    at = -(-(len(name) + 1) // 4) * 4
+    text = name.decode(errors="surrogateescape")
+    if not text or "/" in text or at + 4 > len(data):
+        return None
+    return text, int.from_bytes(data[at : at + 4], "little")
+
+
+def _named(elf: ElfLike, name: str) -> Section | None:
+    return next((section for section in elf.sections if section.name == name), None)
+
+
+def _crc(data: NDArray[np.uint8]) -> int:
+    crc = 0
+    for start in range(0, len(data), _PIECE):
+        crc = zlib.crc32(data[start : start + _PIECE].tobytes(), crc)
+    return crc

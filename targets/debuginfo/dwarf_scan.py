@@ -1,0 +1,134 @@
+"""The entries of a unit that hold some bytes, exactly: a flat walk from one entry to the next.
+
+Bytes that look like the offset of a name or of an entry may be anything. Only a walk from the first entry on tells
+where entries begin. It never goes into an entry for nothing: by its plan it knows how long an entry is, and by
+DW_AT_sibling where the next one on the same level is.
+
+All walks raise ImageError, with the unit's offset, if the unit is damaged.
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from kinst.targets.debuginfo.abbreviations import Plan, Tag, key_of
+from kinst.targets.debuginfo.forms import DAMAGE, leb, skip
+from kinst.targets.debuginfo.units import UnitEntries
+
+_SCOPES = frozenset({Tag.COMPILE_UNIT, Tag.PARTIAL_UNIT, Tag.NAMESPACE, Tag.MODULE})
+_REFERENCE = struct.Struct("<I").unpack_from
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _checked(walk: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
+    """Says where the damage is; the first argument of `walk` is the unit."""
+
+    @wraps(walk)
+    def wrapper(*arguments: P.args, **named: P.kwargs) -> Iterator[T]:
+        try:
+            yield from walk(*arguments, **named)
+        except DAMAGE as error:
+            unit = arguments[0]
+            assert isinstance(unit, UnitEntries)
+            raise unit.damaged(error) from None
+
+    return wrapper
+
+
+@_checked
+def holders(entries: UnitEntries, places: list[int]) -> Iterator[tuple[int, Plan]]:
+    """The entries that hold one or more places, each once.
+
+    Args:
+        entries: the unit.
+        places: ascending offsets into the unit (not into .debug_info).
+
+    Yields:
+        The entry's offset into the unit, and its plan.
+    """
+    data, plans, sizes = entries.data, entries.plans, entries.unit.sizes
+    at = die = entries.unit.first - entries.unit.offset
+    plan = plans[0]
+    for place in places:
+        if place < at:
+            continue  # in the entry that was given last, or in the header
+        while at <= place:
+            die = at
+            code: int | bytes = data[at]
+            if code > 0x7F:  # type: ignore[operator]
+                code = _long_code(data, at)
+            plan = plans[code]
+            size, sibling, steps, _ = plan
+            if sibling:
+                next_one = _REFERENCE(data, at + sibling)[0]
+                if at < next_one <= place:
+                    at = next_one
+                    continue
+            at += size
+            for step in steps:
+                at = skip(data, at, step, sizes)
+        yield die, plan
+
+
+@_checked
+def every(entries: UnitEntries) -> Iterator[tuple[int, Plan]]:
+    """All entries of a unit, but the null entries: offset into the unit, and plan."""
+    data, plans, sizes = entries.data, entries.plans, entries.unit.sizes
+    at = entries.unit.first - entries.unit.offset
+    while at < len(data):
+        die = at
+        code: int | bytes = data[at]
+        if code > 0x7F:  # type: ignore[operator]
+            code = _long_code(data, at)
+        plan = plans[code]
+        at += plan[0]
+        for step in plan[2]:
+            at = skip(data, at, step, sizes)
+        if code:
+            yield die, plan
+
+
+@_checked
+def abstract(entries: UnitEntries) -> Iterator[int]:
+    """Offsets into the unit of the subprograms with DW_AT_inline, which stand at the top level or in a namespace."""
+    data, plans, sizes = entries.data, entries.plans, entries.unit.sizes
+    at = entries.unit.first - entries.unit.offset
+    while at < len(data):
+        code: int | bytes = data[at]
+        if code > 0x7F:  # type: ignore[operator]
+            code = _long_code(data, at)
+        size, sibling, steps, declaration = plans[code]
+        if declaration.is_abstract:
+            yield at
+        if sibling and declaration.tag not in _SCOPES:
+            next_one = _REFERENCE(data, at + sibling)[0]
+            if at < next_one:
+                at = next_one
+                continue
+        at += size
+        for step in steps:
+            at = skip(data, at, step, sizes)
+
+
+def _long_code(data: bytes, at: int) -> int | bytes:
+    return data[at : at + 2] if data[at + 1] < 0x80 else key_of(leb(data, at)[0])
+
+
+def guesses(entries: UnitEntries, places: list[int]) -> set[int]:
+    """Where subprograms may begin that have a name at one of some places: a superset as far as names are at fixed
+    places. Saves a walk: what refers to them can be searched at once, and one walk confirms all."""
+    data, plans, found = entries.data, entries.plans, set[int]()
+    first = entries.unit.first - entries.unit.offset
+    for place in places:
+        for back in range(1, min(16, place - first + 1)):
+            at = place - back
+            code: int | bytes = data[at]
+            if code > 0x7F:  # type: ignore[operator]
+                code = data[at : at + 2]
+            plan = plans.get(code)
+            if plan is not None and back in plan[3].name_places:
+                found.add(at)
+    return found

@@ -1,0 +1,177 @@
+"""A function's name -> every copy of it that was inlined, out of DWARF of any size.
+
+Nothing walks all the debug information. The bytes of the name, or of its offset in .debug_str, pick the units; in
+those the bytes of the offset of the function's entry pick what may refer to it; a flat walk says which of these bytes
+are what they look like (`kinst.targets.debuginfo.dwarf_scan`). So the answer is exact, as if every entry had been read.
+"""
+
+from collections import defaultdict
+from typing import Final
+
+from kinst.targets.debuginfo.abbreviations import At, Tag
+from kinst.targets.debuginfo.callers import Callers
+from kinst.targets.debuginfo.debug_sections import DebugSections, ElfLike
+from kinst.targets.debuginfo.debugfile import find_debug
+from kinst.targets.debuginfo.dwarf_scan import abstract
+from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
+from kinst.targets.debuginfo.line_files import LineFiles
+from kinst.targets.debuginfo.name_search import Mention, NameSearch
+from kinst.targets.debuginfo.ranges import entry_of, ranges_of
+from kinst.targets.debuginfo.units import Entry, UnitEntries, Units
+from kinst.targets.probe import is_glob, matcher
+
+_INLINED: Final = (1, 3)  # DW_INL_inlined, DW_INL_declared_inlined: it was inlined somewhere
+_FAR: Final = 16  # references from one entry to the next that are followed; real ones are 2
+_UNKNOWN: Final = SourceLine("", 0)
+
+
+def find_inlines(
+    image: ElfLike, name: str, *, debug: DebugSections | None = None, with_parameters: bool = False
+) -> tuple[InlineFunction, ...]:
+    """Every definition of an inline function and its copies, in the order of the debug information.
+
+    Args:
+        image: the image, or only its ELF file (`kinst.targets.debuginfo.elf_file.open_elf` is much faster).
+        name: DW_AT_name or DW_AT_linkage_name.
+        debug: where the debug information is; else in the image, or where its build-id or .gnu_debuglink says.
+        with_parameters: whether copies shall have their parameters.
+
+    Returns:
+        Empty if no function of that name is inline; `exists` tells whether there is one.
+
+    Raises:
+        ImageError: there is no debug information, or what is needed of it is damaged.
+    """
+    return InlineSearch(image, debug).find(name, with_parameters=with_parameters)
+
+
+def exists(image: ElfLike, name: str, *, debug: DebugSections | None = None) -> bool:
+    """Whether debug information knows a function of that name, inline or not."""
+    return InlineSearch(image, debug).exists(name)
+
+
+def inline_names(image: ElfLike, pattern: str, *, debug: DebugSections | None = None) -> list[str]:
+    """The names of functions that debug information marks as inline, in the order of the alphabet.
+
+    `pattern`: a name, or a glob as probe names have it (`kinst.targets.probe.is_glob`); "*" is all.
+    """
+    return InlineSearch(image, debug).names(pattern)
+
+
+class InlineSearch:
+    """Searches of one image: keeps what several searches need."""
+
+    def __init__(self, image: ElfLike, debug: DebugSections | None = None) -> None:
+        """Finds the debug information.
+
+        Raises:
+            ImageError: there is none.
+        """
+        self._image = image
+        self._debug = find_debug(image) if debug is None else debug
+        self._units = Units(self._debug)
+        self._callers = Callers(image.symbols if len(image.symbols) else self._debug.symbols)
+        self._files: tuple[UnitEntries, LineFiles] | None = None
+
+    def find(self, name: str, *, with_parameters: bool = False) -> tuple[InlineFunction, ...]:
+        """See `find_inlines`."""
+        found = NameSearch(self._units, self._mention).search(name)
+        everything = found.named | found.references
+        copies, out_of_line = defaultdict[int, list[InlinedCopy]](list), set[int]()
+        for mention in sorted(everything.values(), key=lambda one: one.offset):
+            definition = _definition(everything, mention)
+            if definition is None:
+                continue
+            if mention.copy is not None:
+                copies[definition].append(mention.copy)
+            elif mention.has_code and mention.tag == Tag.SUBPROGRAM:
+                out_of_line.add(definition)
+        return tuple(
+            InlineFunction(name, _declared(everything, mention), tuple(copies[offset]), offset in out_of_line)
+            for offset, mention in sorted(everything.items())
+            if copies[offset] or mention.inline in _INLINED
+        )
+
+    def exists(self, name: str) -> bool:
+        """See `exists`."""
+        return NameSearch(self._units, self._mention).exists(name)
+
+    def names(self, pattern: str) -> list[str]:
+        """See `inline_names`."""
+        if pattern and not is_glob(pattern):
+            return [pattern] if self.find(pattern) else []
+        matches, found = matcher(pattern), set[bytes]()
+        for unit in self._units.all:
+            entries = self._units.open(unit)
+            for at in abstract(entries):
+                found.add(self._name(entries, entries.entry(unit.offset + at)))
+        names = sorted(name.decode(errors="backslashreplace") for name in found if name)
+        return [name for name in names if matches(name)]
+
+    def _name(self, entries: UnitEntries, entry: Entry) -> bytes:
+        """The name of a definition, which what it completes may have."""
+        for _ in range(_FAR):
+            if (entry.number(At.INLINE) or 0) not in (0, *_INLINED) and At.NAME in entry.values:
+                return b""
+            name = entries.text(entry, At.NAME)
+            origin = entry.number(At.SPECIFICATION) or entry.number(At.ABSTRACT_ORIGIN)
+            if name is not None or origin is None:
+                return name or b""
+            entries, entry = self._units.entry(origin)
+        return b""
+
+    def _mention(self, entries: UnitEntries, entry: Entry, origin: int | None) -> Mention:
+        tag, copy = entry.declaration.tag, None
+        has_code = At.LOW_PC in entry.values or At.RANGES in entry.values
+        if tag == Tag.INLINED_SUBROUTINE and has_code:
+            copy = self._copy(entries, entry)
+        declared = self._lines(entries).line(entry, At.DECL_FILE, At.DECL_LINE) if tag == Tag.SUBPROGRAM else None
+        return Mention(
+            offset=entry.offset,
+            tag=tag,
+            origin=origin,
+            completes=At.SPECIFICATION in entry.values,
+            inline=entry.number(At.INLINE) or 0,
+            has_code=has_code,
+            declared=declared if declared is not None and declared.line else None,
+            copy=copy,
+        )
+
+    def _copy(self, entries: UnitEntries, entry: Entry) -> InlinedCopy | None:
+        """None if the copy has no instruction."""
+        ranges = ranges_of(entries, entry)
+        if not ranges:
+            return None
+        caller, start = self._callers.at(ranges[0][0])
+        call = self._lines(entries).line(entry, At.CALL_FILE, At.CALL_LINE)
+        return InlinedCopy(ranges, entry_of(entries, entry, ranges), caller, start, call)
+
+    def _lines(self, entries: UnitEntries) -> LineFiles:
+        if self._files is None or self._files[0] is not entries:
+            self._files = entries, LineFiles(entries)
+        return self._files[1]
+
+
+def _definition(everything: dict[int, Mention], mention: Mention) -> int | None:
+    """The definition that an entry belongs to: it says that it is inline, completes a declaration, or has the name.
+
+    References that lead round in a circle, as damage makes them, lead to none.
+    """
+    for _ in range(len(everything) + 1):
+        if mention.tag == Tag.SUBPROGRAM and (mention.inline or mention.completes or mention.origin is None):
+            return mention.offset
+        if mention.origin is None or mention.origin not in everything:
+            return None
+        mention = everything[mention.origin]
+    return None
+
+
+def _declared(everything: dict[int, Mention], mention: Mention | None) -> SourceLine:
+    """Where the source has it; what completes a declaration may leave that to the declaration."""
+    for _ in range(len(everything) + 1):
+        if mention is None:
+            break
+        if mention.declared is not None:
+            return mention.declared
+        mention = None if mention.origin is None else everything.get(mention.origin)
+    return _UNKNOWN

@@ -1,0 +1,229 @@
+"""A name -> the entries of the functions that have it, and the entries that refer to those.
+
+What refers to a function by DW_AT_specification or DW_AT_abstract_origin may be referred to itself: a definition
+outside its class, a function that link-time optimisation moved to another unit. So a search is repeated with what was
+found until there is no more.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from typing import Final
+
+from kinst.targets.debuginfo.abbreviations import NAMES, ORIGINS, Plan, Tag
+from kinst.targets.debuginfo.byte_search import find_all, places_of, places_of_words
+from kinst.targets.debuginfo.dwarf_scan import every, guesses, holders
+from kinst.targets.debuginfo.inlined import InlinedCopy, SourceLine
+from kinst.targets.debuginfo.units import Entry, Unit, UnitEntries, Units
+
+_FEW: Final = 24  # offsets of a name that are searched for one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An entry that has the name, or refers to one that does."""
+
+    offset: int
+    tag: int
+    origin: int | None  # the entry it refers to
+    completes: bool  # it refers to its own declaration (DW_AT_specification)
+    inline: int  # DW_AT_inline, 0 without
+    has_code: bool
+    declared: SourceLine | None
+    copy: InlinedCopy | None
+
+    @property
+    def is_target(self) -> bool:
+        """Whether others may refer to it: copies of copies are made of what has no code itself."""
+        return self.tag == Tag.SUBPROGRAM or not self.has_code
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one search found, by offset of the entry: functions of the name, and what refers to something searched."""
+
+    named: dict[int, Mention] = field(default_factory=dict)
+    references: dict[int, Mention] = field(default_factory=dict)
+
+    def update(self, other: "Found") -> None:
+        """Take what another search found."""
+        self.named.update(other.named)
+        self.references.update(other.references)
+
+    def targets(self) -> set[int]:
+        """What others may refer to."""
+        return {*self.named, *(offset for offset, one in self.references.items() if one.is_target)}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A name, and where string sections have it (linkers merge tails: "open" may be the end of "vfs_open")."""
+
+    text: bytes
+    in_str: frozenset[int]
+    in_line_str: frozenset[int]
+
+
+Describe = Callable[[UnitEntries, Entry, int | None], Mention]
+
+
+class NameSearch:
+    """Searches of one .debug_info."""
+
+    def __init__(self, units: Units, describe: Describe) -> None:
+        """Nothing is searched yet. `describe` makes a mention of an entry and of what it refers to."""
+        self._units = units
+        self._describe = describe
+
+    def search(self, name: str) -> Found:
+        """All entries of functions of that name, and all that refer to them, directly or not.
+
+        Raises:
+            ImageError: a unit that may have some is damaged.
+        """
+        found, wanted = Found(), self._wanted(name)
+        places = self._by_unit(self._hits(wanted), wanted)
+        for unit, hits in places.items():
+            found.update(self._in(unit, wanted, hits).search(set()))
+        searched: set[int] = set()
+        while self._far_units and (targets := found.targets() - searched):
+            searched |= targets
+            touched = {self._units.at(hit) for hit in places_of_words(self._units.info, sorted(targets))}
+            for unit in self._far_units:
+                if unit in touched:
+                    found.update(self._in(unit, wanted, places.get(unit, [])).search(set(searched)))
+        return found
+
+    def exists(self, name: str) -> bool:
+        """Whether there is an entry of a function of that name."""
+        wanted = self._wanted(name)
+        places = self._by_unit(self._hits(wanted), wanted)
+        return any(self._in(unit, wanted, hits).has_name() for unit, hits in places.items())
+
+    def _in(self, unit: Unit, wanted: Wanted, hits: list[int]) -> "_UnitSearch":
+        return _UnitSearch(self._units.open(unit), wanted, hits, self._describe)
+
+    # -- where a name may stand ---------------------------------------------------------------------------------------
+
+    def _wanted(self, name: str) -> Wanted:
+        text = name.encode(errors="surrogateescape")
+        strings = self._units.sections.get
+        in_str, in_line_str = (places_of(strings(section), [text + b"\0"]) for section in ("str", "line_str"))
+        return Wanted(text, frozenset(in_str), frozenset(in_line_str))
+
+    def _hits(self, wanted: Wanted) -> list[int]:
+        """Places of .debug_info that may be the name, or its offset."""
+        if not wanted.text:
+            return []
+        info, text, words = self._units.info, wanted.text + b"\0", wanted.in_str | wanted.in_line_str
+        if len(words) > _FEW:
+            return sorted({*places_of(info, [text]), *places_of_words(info, sorted(words))})
+        return places_of(info, [text, *(word.to_bytes(8, "little")[:4] for word in words)])
+
+    def _by_unit(self, hits: Iterable[int], wanted: Wanted) -> dict[Unit, list[int]]:
+        """The units to look into, in order, with the places in them (offsets into the unit)."""
+        by_unit: dict[Unit, list[int]] = {unit: [] for unit in self._units_by_index(wanted)}
+        for unit, places in groupby(hits, self._units.at):
+            by_unit[unit] = [place - unit.offset for place in places]
+        return dict(sorted(by_unit.items(), key=lambda item: item[0].offset))
+
+    def _units_by_index(self, wanted: Wanted) -> list[Unit]:
+        """Units that have the offset of a name in their part of .debug_str_offsets (DW_FORM_strx)."""
+        table = self._units.sections.get("str_offsets")
+        if not len(table) or not wanted.in_str:
+            return []
+        starts, found = [base for base, _ in self._string_bases], list[Unit]()
+        for place in places_of_words(table, sorted(wanted.in_str)):
+            row = bisect_right(starts, place) - 1
+            if row >= 0:
+                same = slice(bisect_left(starts, starts[row]), row + 1)
+                found += [unit for _, unit in self._string_bases[same]]
+        return found
+
+    @cached_property
+    def _string_bases(self) -> list[tuple[int, Unit]]:
+        """Where each unit's part of .debug_str_offsets begins, ascending."""
+        found = [(self._units.open(unit).string_offsets, unit) for unit in self._units.all]
+        return sorted(found, key=lambda one: (one[0], one[1].offset))
+
+    @cached_property
+    def _far_units(self) -> list[Unit]:
+        """Units that may refer to functions of others."""
+        units = self._units
+        if not units.all:
+            return []
+        tables = units.abbreviations.far_tables(units.table_ends, units.all[0].sizes)
+        return [unit for unit in units.all if unit.abbreviations in tables]
+
+
+class _UnitSearch:
+    """The search in one unit."""
+
+    def __init__(self, entries: UnitEntries, wanted: Wanted, hits: list[int], describe: Describe) -> None:
+        self._entries, self._wanted, self._hits, self._describe = entries, wanted, hits, describe
+
+    def has_name(self) -> bool:
+        """Whether an entry of a function has the name."""
+        return any(plan[3].has_names and self._is_named(self._entry(die)) for die, plan in self._walk(set()))
+
+    def search(self, targets: set[int]) -> Found:
+        """Functions of the name, and what refers to them or to `targets` (offsets into .debug_info)."""
+        entries = self._entries
+        if not entries.is_odd:
+            guessed = guesses(entries, self._hits)
+            if not guessed and not targets and not entries.has_floating_names:
+                return Found()
+            targets = targets | {entries.unit.offset + place for place in guessed}
+        while True:
+            found = self._pass(targets)
+            if found.targets() <= targets:
+                return found
+            targets = targets | found.targets()
+
+    def _pass(self, targets: set[int]) -> Found:
+        found = Found()
+        for die, plan in self._walk(targets):
+            declaration = plan[3]
+            if not (declaration.has_names or declaration.is_reference):
+                continue
+            entry = self._entry(die)
+            origin = next((value for at in ORIGINS if (value := entry.number(at)) in targets), None)
+            if declaration.has_names and self._is_named(entry):
+                found.named[entry.offset] = self._describe(self._entries, entry, origin)
+            elif origin is not None:
+                found.references[entry.offset] = self._describe(self._entries, entry, origin)
+        return found
+
+    def _walk(self, targets: set[int]) -> Iterator[tuple[int, Plan]]:
+        """The entries that may have the name or refer to a target."""
+        if self._entries.is_odd:
+            return every(self._entries)
+        data, base = self._entries.data, self._entries.unit.offset
+        words = {(target - base) & 0xFFFFFFFF for target in targets}
+        if self._entries.is_far:
+            words |= {target & 0xFFFFFFFF for target in targets}
+        places = set(self._hits)
+        if len(words) > _FEW:
+            places.update(places_of_words(memoryview(data), sorted(words)))
+        else:
+            for word in words:
+                places.update(find_all(data, word.to_bytes(4, "little")))
+        return holders(self._entries, sorted(places))
+
+    def _entry(self, die: int) -> Entry:
+        return self._entries.entry(self._entries.unit.offset + die)
+
+    def _is_named(self, entry: Entry) -> bool:
+        for name in NAMES:
+            place = self._entries.text_place(entry, name)
+            if place is None:
+                continue
+            section, at = place
+            if isinstance(section, bytes):
+                if section == self._wanted.text:
+                    return True
+            elif at in (self._wanted.in_str if section == "str" else self._wanted.in_line_str):
+                return True
+        return False
