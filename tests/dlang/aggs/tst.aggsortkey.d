@@ -1,0 +1,12 @@
+/* aggsortkey: by keys instead of values. */
+#pragma D option quiet
+#pragma D option aggsortkey
+
+BEGIN
+{
+	@a["b", 2] = sum(1);
+	@a["a", 9] = sum(2);
+	@a["b", 1] = sum(3);
+	exit(0);
+}
+END { printa("%s%d ", @a); printf("\n"); }

@@ -1,0 +1,3 @@
+/* A distribution stands where its %@ does. */
+#pragma D option quiet
+BEGIN { @q["k"] = quantize(1); printa("%s:%@dend\n", @q); exit(0); }
