@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from kinst.runtime.dlang.context import MatchedProbes
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.options import Options
+from kinst.runtime.dlang.type_names import describe
+from kinst.runtime.inline_clauses import InlineClauses
 from kinst.runtime.providers.profile import refusal
-from kinst.runtime.providers.provider import Providers
+from kinst.runtime.providers.provider import Action, Providers
 from kinst.targets.c_types import CType
 from kinst.targets.errors import ProbeNameError
 from kinst.targets.probe import ProbeName, matcher, parse_probe_name
@@ -27,12 +29,15 @@ class Matching:
         options: Options,
         reasons: Mapping[str, str],
         resolve: Callable[[str | CType], CType | None],
+        inlines: InlineClauses | None = None,
     ) -> None:
-        """`reasons`: why a description patches nothing, by its four fields; `resolve` finds a C type by its text."""
+        """`reasons`: why a description patches nothing, by its four fields; `resolve` finds a C type by its text;
+        `inlines` knows the descriptions that mean inlined copies."""
         self._providers = providers
         self._options = options
         self._reasons = reasons
         self._resolve = resolve
+        self._inlines = inlines
         self._found: dict[str, tuple[str, NDArray[np.intp]]] = {}
 
     def match(self, description: str) -> MatchedProbes:
@@ -40,7 +45,11 @@ class Matching:
         fields, identifiers = self.probes(description)
         if not len(identifiers) and not self._options.is_on("zdefs"):
             raise DError("D_PDESC_ZERO", self._nothing(description, fields))
-        arguments, is_mixed = self._arguments(identifiers)
+        inlines = self._inlined(fields)
+        if inlines is None:
+            arguments, is_mixed = self._arguments(identifiers)
+        else:
+            arguments, is_mixed = inlines.types(fields, self._types_of, _are_same)
         return MatchedProbes(fields, len(identifiers), arguments, is_mixed)
 
     def probes(self, description: str) -> tuple[str, NDArray[np.intp]]:
@@ -49,6 +58,21 @@ class Matching:
         if found is None:
             found = self._found[description] = self._look_up(description)
         return found
+
+    def wrapped(self, description: str, run: Action) -> Action:
+        """How a clause of a description runs: where it means inlined copies, in them."""
+        fields, _ = self.probes(description)
+        inlines = self._inlined(fields)
+        return run if inlines is None else inlines.wrapped(fields, run)
+
+    def concrete(self, description: str) -> list[str]:
+        """What a description is short for, as -d shows it: the description itself, or probes of inlined copies."""
+        fields, _ = self.probes(description)
+        inlines = self._inlined(fields)
+        return [description] if inlines is None else inlines.concrete(fields)
+
+    def _inlined(self, fields: str) -> InlineClauses | None:
+        return self._inlines if self._inlines is not None and fields in self._inlines else None
 
     def pattern(self, description: str) -> ProbeName | None:
         """What new probes are compared with; None for an identifier."""
@@ -63,7 +87,8 @@ class Matching:
         name = self._parsed(description)
         if name is None:
             return _four_fields(description), np.zeros(0, np.intp)
-        return str(name), self._providers.match(name)
+        inlines = self._inlined(str(name))
+        return str(name), self._providers.match(name) if inlines is None else inlines.probes(str(name))
 
     def _parsed(self, description: str) -> ProbeName | None:
         """None where the provider is unknown, which is no error of its own."""
@@ -94,15 +119,25 @@ class Matching:
         for identifier in identifiers[1:].tolist():
             if self._providers.argument_types(identifier) != first:
                 return None, True
-        if first is None:
-            return None, False
+        return self._types_of(int(identifiers[0])), False
+
+    def _types_of(self, identifier: int) -> tuple[CType, ...] | None:
+        """The argument types of one probe."""
+        texts = self._providers.argument_types(identifier)
+        if texts is None:
+            return None
         types = []
-        for text in first:
+        for text in texts:
             found = self._resolve(text)
             if found is None:
                 break  # what stands behind a type nobody knows has a place, but no type either
             types.append(found)
-        return tuple(types), False
+        return tuple(types)
+
+
+def _are_same(first: CType, second: CType) -> bool:
+    """By their spelling: each unit of debug information, and .BTF, has structs of its own."""
+    return first == second or describe(first) == describe(second)
 
 
 def _four_fields(description: str) -> str:

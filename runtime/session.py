@@ -9,13 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from kinst.rewriter.inline_probes import Expansion
 from kinst.rewriter.plan import Plan, make_plan
-from kinst.rewriter.resolve import resolve
+from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.rewriting import Opened, Source, open_source, plan_probes
 from kinst.runtime.arch.registry import emulator
 from kinst.runtime.boards.registry import new_board
 from kinst.runtime.call import FunctionCall, find_function, load_for_call, parse_call
+from kinst.runtime.execution.locations import Machine
 from kinst.runtime.execution.symbols import original_addresses
+from kinst.runtime.inline_arguments import InlineArguments
+from kinst.runtime.inline_clauses import InlineClauses, OwnCode
 from kinst.runtime.loader import load_image
 from kinst.runtime.providers import dtrace
 from kinst.runtime.providers.dtrace import DtraceProvider
@@ -101,6 +105,8 @@ class Session:
         self._plugs = None if opened is None else ImageHost(opened.program.image)
         self._plugged = installed_providers(self._plugs)
         self._until = _compiled(wanted.until)
+        self.expansions: dict[str, Expansion] = {}  # of names that mean inlined copies
+        self.own_code: dict[str, tuple[OwnCode, ...]] = {}  # the functions that they mean besides
         self.reasons: dict[str, str] = {}  # why a name of `Wanted.names` matches nothing
         image, manifest, plan = self._open(wanted, opened)
         facts = machine_facts(wanted.machine or default_machine(image.facts.name))
@@ -242,7 +248,8 @@ class Session:
         """Plan what can be patched for a program; None if that is nothing."""
         if not names:
             return None
-        resolution = resolve(opened.program, names)
+        inlines = opened.inlines(with_parameters=True)
+        resolution = resolve(opened.program, names, inlines=inlines)
         for outcome in resolution.outcomes:
             if outcome.error is not None:
                 self.reasons[str(outcome.name)] = str(outcome.error).removeprefix(f"{outcome.name}: ")
@@ -250,8 +257,23 @@ class Session:
         if not useful:
             return None
         if len(useful) < len(names):
-            resolution = resolve(opened.program, useful)
+            resolution = resolve(opened.program, useful, inlines=inlines)
+        self._expand(resolution)
         return make_plan(resolution, earlier=opened.manifest)
+
+    def _expand(self, resolution: Resolution) -> None:
+        functions = resolution.program.functions
+        for outcome in resolution.outcomes:
+            if outcome.expansion is not None:
+                fbt = outcome.expansion.fbt
+                pairs = zip(fbt.rows.tolist(), fbt.names.tolist(), strict=True)
+                named = ((int(functions.address[row]), resolution.names.text_of(number)) for row, number in pairs)
+                self.expansions[str(outcome.name)] = outcome.expansion
+                self.own_code[str(outcome.name)] = tuple(OwnCode(address, text) for address, text in named)
+
+    def inline_clauses(self, machine: Machine) -> InlineClauses:
+        """What descriptions stand for that mean inlined copies; `machine` is what locations of arguments ask."""
+        return InlineClauses(self.expansions, self.own_code, self._sites, InlineArguments(machine))
 
 
 def _open_for_descriptions(wanted: Wanted) -> tuple[Image, Manifest | None, Plan | None]:

@@ -48,7 +48,7 @@ class SiteTable:
         """Nothing is armed until `arm`."""
         self.manifest = patched.manifest
         self._patched = patched
-        self._arch = arch
+        self.arch = arch
         self._emulator = emulator
         self._armed_bytes = model.armed
         self._addresses: NDArray[np.uint64] = np.ascontiguousarray(self.manifest.sites["address"])
@@ -151,14 +151,14 @@ class SiteTable:
         if not size:
             return
         code = np.frombuffer(self._patched.trampolines, np.uint8).copy()
-        if self._arch.link_register is not None:
+        if self.arch.link_register is not None:
             end = RETURN_BREAKPOINT + len(self._armed_bytes[4])
-            slots = code.reshape(-1, self._arch.slot_size)
+            slots = code.reshape(-1, self.arch.slot_size)
             slots[:, RETURN_BREAKPOINT:end] = np.frombuffer(self._armed_bytes[4], np.uint8)
         start = address + self._patched.loaded.bias
         space.overlay(start, code.tobytes())
         trap.trampolines = range(start, start + size)
-        engine.set_trampolines(start, size, self._arch.slot_size)
+        engine.set_trampolines(start, size, self.arch.slot_size)
 
     # -- hits ---------------------------------------------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ class SiteTable:
             for row in rows
             for enabling in self._enablings(record, row)
         ]
-        return gated(self._arch, int(record["address"]), pairs)
+        return gated(self.arch, int(record["address"]), pairs)
 
     def _enablings(self, record: np.void, row: int) -> list[Enabling]:
         """What happens at a site for one of its probes: what the probe does, and what providers want there."""

@@ -7,12 +7,15 @@ from typing import Final
 from kinst.rewriter.rewriting import Opened
 from kinst.runtime.execution.environment import GuestProfile, Memory, Stacks, Symbols
 from kinst.runtime.execution.guest_memory import GuestMemory, no_guest
+from kinst.runtime.execution.locations import Machine
 from kinst.runtime.execution.no_guest import NoStacks, NoSymbols
 from kinst.runtime.execution.profiles import BareProfile, Guest, profile_for, user_mode
 from kinst.runtime.execution.scratch import Scratch
 from kinst.runtime.execution.stacks import MachineStacks
 from kinst.runtime.execution.symbols import ImageSymbols
+from kinst.runtime.execution.unwind_registry import stack_effects
 from kinst.runtime.host import GuestHost, Host, NoGuest
+from kinst.runtime.inline_clauses import InlineClauses
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.profile import ProfileProvider
 from kinst.runtime.providers.provider import Providers
@@ -37,6 +40,7 @@ class Surroundings:
     symbols: Symbols
     profile: GuestProfile
     reasons: Mapping[str, str]  # why a description patches nothing
+    inlines: InlineClauses | None  # descriptions that mean inlined copies; None: there is no guest
     session: Session | None  # None: there is no guest
     run: Callable[[Callable[[bytes], None]], End]  # to the end; the guest's console goes to the callable
     arm: Callable[[], None]  # let memory have the breakpoints of what is enabled
@@ -63,6 +67,7 @@ def without_guest(clock: ClockKind) -> Surroundings:
         symbols=NoSymbols(),
         profile=BareProfile(""),
         reasons={},
+        inlines=None,
         session=None,
         run=lambda _console: host.machine.run(),
         arm=lambda: None,
@@ -103,6 +108,9 @@ def with_guest(wanted: Wanted, opened: Opened | None, types: ImageTypes) -> Surr
         symbols=symbols,
         profile=profile,
         reasons=session.reasons,
+        inlines=session.inline_clauses(
+            Machine(stack_effects(system.arch.name).dwarf_registers, stacks.frame_address, loaded.bias)
+        ),
         session=session,
         run=session.run_machine,
         arm=session.arm,

@@ -114,6 +114,7 @@ class Tracer:
             for clause in program.clauses:
                 _, probes = matching.probes(clause.description)
                 run = compile_clause(clause, len(self.clauses), self.state, self)
+                run = matching.wrapped(clause.description, run)
                 self.clauses.append(clause)
                 pattern, is_prompt = matching.pattern(clause.description), _acts_on_aggregations(clause)
                 enabled.append(Enabled(run, probes, pattern, is_prompt))

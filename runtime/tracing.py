@@ -12,7 +12,7 @@ from kinst.rewriter.rewriting import Opened, Source, open_source
 from kinst.rewriter.static_sites import provider_names
 from kinst.runtime.consumer.json_output import JsonOutput
 from kinst.runtime.consumer.output import TextOutput
-from kinst.runtime.dlang import unparse
+from kinst.runtime.dlang import tree, unparse
 from kinst.runtime.dlang.check import Checker
 from kinst.runtime.dlang.context import CheckContext
 from kinst.runtime.dlang.errors import DError
@@ -71,7 +71,11 @@ class TracedRun:
         self.parsed = [self._reader.read(program) for program in _programs(request)]
         self.surroundings = _surroundings(request, opened, types, self._descriptions())
         self.matching = Matching(
-            self.surroundings.providers, self.options, self.surroundings.reasons, TypeTexts(scope).resolve
+            self.surroundings.providers,
+            self.options,
+            self.surroundings.reasons,
+            TypeTexts(scope).resolve,
+            self.surroundings.inlines,
         )
         host = self.surroundings.host
         self._checker = Checker(CheckContext(host.arch, types, self.matching, self.options))
@@ -206,5 +210,15 @@ def everything(request: Request) -> Request:
 
 
 def sugared(run: TracedRun) -> str:
-    """The programs as they are compiled: -d."""
-    return "".join(unparse.unparse(parsed.unit) for parsed in run.parsed)
+    """The programs as they are compiled: -d. Descriptions that mean inlined copies are those of their probes."""
+    return "".join(unparse.unparse(_concrete(parsed.unit, run.matching)) for parsed in run.parsed)
+
+
+def _concrete(unit: tree.Unit, matching: Matching) -> tree.Unit:
+    items = (_concrete_clause(item, matching) if isinstance(item, tree.Clause) else item for item in unit.items)
+    return replace(unit, items=tuple(items))
+
+
+def _concrete_clause(clause: tree.Clause, matching: Matching) -> tree.Clause:
+    texts = [(one, text) for one in clause.descriptions for text in matching.concrete(one.text)]
+    return replace(clause, descriptions=tuple(replace(one, text=text) for one, text in texts))

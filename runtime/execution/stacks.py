@@ -18,6 +18,7 @@ from kinst.targets.arch.facts import ArchFacts
 
 _DEEPEST: Final = 512  # frames that stackdepth counts
 _WORD: Final = 8
+_MASK: Final = (1 << 64) - 1
 _KEPT: Final = 1 << 17  # addresses whose rules are kept
 
 Caller = tuple[int, Rule | None, bool]  # the return address, how to leave its frame, and whether it follows a call
@@ -153,6 +154,13 @@ class MachineStacks:
         unwinder, after = self._unwinder, link + 1
         found = self._callers[address] = plain, unwinder.rule_in_call(after), unwinder.follows_call(after)
         return found
+
+    def frame_address(self, firing: Firing) -> int | None:
+        """The canonical frame address of the function that a probe fired in: the stack pointer before the call (arm64,
+        riscv64: at entry). None: nobody knows."""
+        pc = firing.site
+        rule = self._here[pc] if pc in self._here else self._rule_here(pc)
+        return None if rule is None else firing.regs[rule.base] + rule.offset & _MASK
 
     def _is_entry(self, pc: int) -> bool:
         return self._unwinder.is_start(self._moved(pc) - self._bias)

@@ -1,0 +1,107 @@
+"""Parameters of an inlined copy, as debug information places them -> arg0, arg1, ... of the probes in that copy.
+
+At both entry and return the arguments are the function's parameters, where they still are at that instruction: a copy
+returns nothing that could be had from a register, and fbt's arg0 (an offset) says nothing here. What the compiler did
+not keep is a fault whose text is "optimised out". Beyond the last parameter arguments are 0, as kinst's are.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kinst.rewriter.inline_probes import InlineSite
+from kinst.runtime.execution.faults import Fault, FaultKind
+from kinst.runtime.execution.locations import OPTIMISED_OUT, Expression, Machine, optimised_out
+from kinst.runtime.sites import Argument
+from kinst.runtime.trap import Firing
+from kinst.targets.c_types import CType, EnumType, Integer, size_of, strip
+from kinst.targets.debuginfo.inlined import InlinedParameter, Location
+
+_WORD = 8
+Value = Callable[[Firing], int]
+
+
+@dataclass(frozen=True, slots=True)
+class InlineArguments:
+    """Makes the arguments of sites."""
+
+    machine: Machine
+
+    def at(self, site: InlineSite) -> Argument:
+        """arg0, arg1, ... where a copy is entered or left; of copies that share the address, the first one's."""
+        parameters = site.copies[0].parameters
+        values: list[Value | None] = [None] * len(parameters)
+
+        def argument(firing: Firing, index: int) -> int:
+            if index >= len(values) or index < 0:
+                return 0
+            value = values[index]
+            if value is None:
+                value = values[index] = self._value(parameters[index], site.address)
+            return value(firing)
+
+        return argument
+
+    def _value(self, parameter: InlinedParameter, address: int) -> Value:
+        if parameter.constant is not None:
+            constant = parameter.constant
+            return lambda _firing: constant
+        location = next((one for one in parameter.locations if one.low <= address < one.high), None)
+        if location is None or not location.expression:
+            return _faulting(optimised_out())
+        return self._placed(location, parameter.type)
+
+    def _placed(self, location: Location, kind: CType | None) -> Value:
+        try:
+            expression = Expression(location.expression, self.machine, location.frame_base)
+        except ValueError as error:
+            known = str(error) == OPTIMISED_OUT
+            return _faulting(optimised_out() if known else Fault(FaultKind.ILLOP, 0, str(error)))
+        size, is_signed = _shape(kind)
+        if not is_signed:
+            return lambda firing: expression.value(firing, size)
+        sign = 1 << 8 * size - 1
+        mask = (sign << 1) - 1
+
+        def signed(firing: Firing) -> int:
+            value = expression.value(firing, size) & mask
+            return value - (sign << 1) if value & sign else value
+
+        return signed
+
+
+def _shape(kind: CType | None) -> tuple[int, bool]:
+    """Bytes of a value, of a struct its first eight; and whether it has a sign."""
+    if kind is None:
+        return _WORD, False
+    plain = strip(kind)
+    base = plain.base if isinstance(plain, EnumType) else plain
+    size = size_of(plain) or _WORD
+    return min(size, _WORD), isinstance(base, Integer) and base.is_signed
+
+
+def _faulting(fault: Fault) -> Value:
+    def value(_firing: Firing) -> int:
+        raise Fault(fault.kind, fault.value, fault.text)
+
+    return value
+
+
+def parameter_types(sites: Sequence[InlineSite], are_equal: Callable[[CType, CType], bool]) -> tuple[CType, ...] | None:
+    """The types of args[]: those that all copies have; None if they differ. They end before one that is not known."""
+    kinds: tuple[CType, ...] | None = None
+    for site in sites:
+        own = _known_types(site.copies[0].parameters)
+        if kinds is None:
+            kinds = own
+        elif len(own) != len(kinds) or not all(map(are_equal, own, kinds)):
+            return None
+    return kinds
+
+
+def _known_types(parameters: Sequence[InlinedParameter]) -> tuple[CType, ...]:
+    found = []
+    for parameter in parameters:
+        if parameter.type is None:
+            break
+        found.append(parameter.type)
+    return tuple(found)
