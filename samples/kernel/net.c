@@ -109,7 +109,7 @@ static int loop_input(struct ifnet *ifp, struct mbuf *m)
     return proto_input(PROTO_LOOP, m);
 }
 
-int if_input(struct ifnet *ifp, struct mbuf *m)
+noinline int if_input(struct ifnet *ifp, struct mbuf *m)
 {
     ifp->if_ipackets++;
     ifp->if_ibytes += m->m_len;
