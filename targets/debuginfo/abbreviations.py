@@ -105,6 +105,7 @@ class Declaration:
     has_floating_names: bool = False  # some are behind something of variable length
     is_reference: bool = False  # a subprogram or inlined copy that refers to another entry
     is_abstract: bool = False  # a subprogram with DW_AT_inline
+    has_frame: bool = False  # a subprogram with DW_AT_frame_base
     is_far: bool = False  # it may refer to an entry of another unit
     is_odd: bool = False  # its names or references have forms that a search of bytes does not find
 
@@ -254,6 +255,7 @@ def _declaration(body: bytes, sizes: Sizes, code_size: int) -> Declaration:
         has_floating_names=len(places) < len(names),
         is_reference=bool(origins),
         is_abstract=is_subprogram and At.INLINE in forms,
+        has_frame=is_subprogram and At.FRAME_BASE in forms,
         is_far=not _FAR.isdisjoint(origins),
         is_odd=not (_SEARCHABLE_NAMES.issuperset(names) and _SEARCHABLE_ORIGINS.issuperset(origins)),
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from kinst.targets.debuginfo.abbreviations import Plan, Tag, key_of
+from kinst.targets.debuginfo.abbreviations import Declaration, Plan, Tag, key_of
 from kinst.targets.debuginfo.forms import DAMAGE, leb, skip
 from kinst.targets.debuginfo.units import UnitEntries
 
@@ -92,8 +92,8 @@ def every(entries: UnitEntries) -> Iterator[tuple[int, Plan]]:
 
 
 @_checked
-def abstract(entries: UnitEntries) -> Iterator[int]:
-    """Offsets into the unit of the subprograms with DW_AT_inline, which stand at the top level or in a namespace."""
+def _top(entries: UnitEntries) -> Iterator[tuple[int, Declaration]]:
+    """The subprograms at the top level and in namespaces; without DW_AT_sibling all of them."""
     data, plans, sizes = entries.data, entries.plans, entries.unit.sizes
     at = entries.unit.first - entries.unit.offset
     while at < len(data):
@@ -101,8 +101,8 @@ def abstract(entries: UnitEntries) -> Iterator[int]:
         if code > 0x7F:  # type: ignore[operator]
             code = _long_code(data, at)
         size, sibling, steps, declaration = plans[code]
-        if declaration.is_abstract:
-            yield at
+        if declaration.tag == Tag.SUBPROGRAM:
+            yield at, declaration
         if sibling and declaration.tag not in _SCOPES:
             next_one = _REFERENCE(data, at + sibling)[0]
             if at < next_one:
@@ -111,6 +111,16 @@ def abstract(entries: UnitEntries) -> Iterator[int]:
         at += size
         for step in steps:
             at = skip(data, at, step, sizes)
+
+
+def frames(entries: UnitEntries) -> Iterator[int]:
+    """Offsets into the unit of the subprograms that have a frame, which stand at the top level or in a namespace."""
+    return (at for at, declaration in _top(entries) if declaration.has_frame)
+
+
+def abstract(entries: UnitEntries) -> Iterator[int]:
+    """Offsets into the unit of the subprograms with DW_AT_inline, which stand at the top level or in a namespace."""
+    return (at for at, declaration in _top(entries) if declaration.is_abstract)
 
 
 def _long_code(data: bytes, at: int) -> int | bytes:

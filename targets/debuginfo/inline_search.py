@@ -8,12 +8,14 @@ are what they look like (`kinst.targets.debuginfo.dwarf_scan`). So the answer is
 from collections import defaultdict
 from typing import Final
 
+from kinst.targets.c_types import ImageTypes
 from kinst.targets.debuginfo.abbreviations import At, Tag
 from kinst.targets.debuginfo.callers import Callers
 from kinst.targets.debuginfo.debug_sections import DebugSections, ElfLike
 from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.dwarf_scan import abstract
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
+from kinst.targets.debuginfo.inlined_parameters import Parameters
 from kinst.targets.debuginfo.line_files import LineFiles
 from kinst.targets.debuginfo.name_search import Mention, NameSearch
 from kinst.targets.debuginfo.ranges import entry_of, ranges_of
@@ -61,8 +63,8 @@ def inline_names(image: ElfLike, pattern: str, *, debug: DebugSections | None = 
 class InlineSearch:
     """Searches of one image: keeps what several searches need."""
 
-    def __init__(self, image: ElfLike, debug: DebugSections | None = None) -> None:
-        """Finds the debug information.
+    def __init__(self, image: ElfLike, debug: DebugSections | None = None, *, types: ImageTypes | None = None) -> None:
+        """Finds the debug information. `types` are those that parameters shall have; else the image's.
 
         Raises:
             ImageError: there is none.
@@ -71,10 +73,13 @@ class InlineSearch:
         self._debug = find_debug(image) if debug is None else debug
         self._units = Units(self._debug)
         self._callers = Callers(image.symbols if len(image.symbols) else self._debug.symbols)
+        self._types = types
+        self._parameters: Parameters | None = None
         self._files: tuple[UnitEntries, LineFiles] | None = None
 
     def find(self, name: str, *, with_parameters: bool = False) -> tuple[InlineFunction, ...]:
         """See `find_inlines`."""
+        self._parameters = Parameters(self._units, self._image_types()) if with_parameters else None
         found = NameSearch(self._units, self._mention).search(name)
         everything = found.named | found.references
         copies, out_of_line = defaultdict[int, list[InlinedCopy]](list), set[int]()
@@ -95,6 +100,10 @@ class InlineSearch:
     def exists(self, name: str) -> bool:
         """See `exists`."""
         return NameSearch(self._units, self._mention).exists(name)
+
+    def caller_at(self, address: int) -> tuple[str, int]:
+        """Name and start of the ELF function that holds an address; "" and 0 if none does."""
+        return self._callers.at(address)
 
     def names(self, pattern: str) -> list[str]:
         """See `inline_names`."""
@@ -144,7 +153,17 @@ class InlineSearch:
             return None
         caller, start = self._callers.at(ranges[0][0])
         call = self._lines(entries).line(entry, At.CALL_FILE, At.CALL_LINE)
-        return InlinedCopy(ranges, entry_of(entries, entry, ranges), caller, start, call)
+        parameters = () if self._parameters is None else self._parameters.of(entries, entry, ranges)
+        return InlinedCopy(ranges, entry_of(entries, entry, ranges), caller, start, call, parameters)
+
+    def _image_types(self) -> ImageTypes | None:
+        """The image's own types. They come with all that reads images, which takes a second to import."""
+        if self._types is None:
+            from kinst.targets.debuginfo.image_types import image_types
+            from kinst.targets.image import Image
+
+            self._types = image_types(self._image) if isinstance(self._image, Image) else None
+        return self._types
 
     def _lines(self, entries: UnitEntries) -> LineFiles:
         if self._files is None or self._files[0] is not entries:
