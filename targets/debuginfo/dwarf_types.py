@@ -6,6 +6,7 @@ compared by value anyway.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Final
 
 from kinst.targets.c_types import (
@@ -26,7 +27,8 @@ from kinst.targets.c_types import (
     size_of,
 )
 from kinst.targets.debuginfo.c_layout import Content, UnreadAggregate, base_type, bit_field, enum_base, float_type
-from kinst.targets.debuginfo.dwarf import DebugInfo, Entry
+from kinst.targets.debuginfo.dwarf import Entry
+from kinst.targets.debuginfo.entry_search import DebugInfo
 
 _DEEPEST: Final = 100  # types within types; only damaged or hostile debug information has more
 _KINDS: Final = {
@@ -46,6 +48,8 @@ _KEYWORDS: Final = {
     "typedef": "",
 }
 _PLAIN: Final = frozenset({"typedef", "base_type"})
+_FUNCTIONS: Final = frozenset({"subprogram"})
+_OBJECTS: Final = frozenset({"subprogram", "variable"})
 # DW_ATE_, DWARF 5 table 7.11.
 _BOOLEAN, _COMPLEX, _FLOAT, _SIGNED, _SIGNED_CHAR, _UNSIGNED_CHAR, _IMAGINARY = 2, 3, 4, 5, 6, 8, 9
 _DECIMAL_FLOAT, _SIGNED_FIXED = 0xF, 0xD
@@ -73,15 +77,12 @@ class DwarfTypes:
         """See `ImageTypes`. A complete type if any unit has one."""
         keyword, _, tag = name.partition(" ")
         wanted, bare = (_TAGS[keyword], tag.strip()) if keyword in _TAGS else (_PLAIN, name)
-        found: CType | None = None
-        for entry in self._info.named(bare):
-            if entry.tag not in wanted or (found is not None and entry.has("declaration")):
-                continue
+        for entry in self._info.named(bare, wanted, declarations=False):
             kind = self._type(entry, 0)
             if not _is_incomplete(kind):
                 return kind
-            found = found or kind
-        return found
+        entry_of_any = next(self._info.named(bare, wanted), None)
+        return None if entry_of_any is None else self._type(entry_of_any, 0)
 
     def enumerator(self, name: str) -> tuple[EnumType, int] | None:
         """See `ImageTypes`."""
@@ -93,30 +94,36 @@ class DwarfTypes:
         return None
 
     def variable(self, name: str, address: int | None) -> CType | None:
-        """The type of the variable or function at an address; else of any of that name, a definition if it can be."""
+        """The type of the variable or function of that name at an address; else of any of that name, a definition if it
+        can be; else of what is at the address by another name."""
+        here = self._at(address, _OBJECTS)
         found: CType | None = None
-        for entry in self._info.named(name):
-            if entry.tag not in ("variable", "subprogram"):
-                continue
-            is_it = address is not None and entry.address() == address
-            if is_it or found is None or not entry.has("declaration"):
-                found = self._function(entry) if entry.tag == "subprogram" else self._reference(entry, "type", 0)
+        for entry in chain((one for one in here if one.full_name == name), self._named_objects(name), here):
+            kind = self._function(entry) if entry.tag == "subprogram" else self._reference(entry, "type", 0)
             # What has external linkage is the same wherever it is declared.
-            if is_it or (entry.has("external") and not _is_incomplete(found)):
-                break
+            if entry.address() == address or (entry.has("external") and not _is_incomplete(kind)):
+                return kind
+            if found is None or not entry.has("declaration"):
+                found = kind
         return found
 
     def function(self, name: str, address: int | None) -> Function | None:
-        """The prototype of the function at an address; else of any of that name, a definition if there is one."""
-        declared: Entry | None = None
-        for entry in self._info.named(name):
-            if entry.tag != "subprogram":
-                continue
-            if address is not None and entry.address() == address:
-                return self._function(entry)
-            if declared is None or (declared.has("declaration") and not entry.has("declaration")):
-                declared = entry
-        return None if declared is None else self._function(declared)
+        """The prototype of the function of that name at an address; else of any of that name, or at the address."""
+        here = self._at(address, _FUNCTIONS)
+        entries = chain((one for one in here if one.full_name == name), self._info.named(name, _FUNCTIONS), here)
+        found: Function | None = None
+        for entry in entries:
+            kind = self._function(entry)
+            if kind.parameters or (address and entry.address() == address):
+                return kind
+            found = found or kind  # what the compiler knows by itself (memcpy) has no parameters in some units
+        return found
+
+    def _named_objects(self, name: str) -> Iterator[Entry]:
+        return self._info.named(name, _OBJECTS)
+
+    def _at(self, address: int | None, tags: frozenset[str]) -> list[Entry]:
+        return list(self._info.at_address(address, tags)) if address else []
 
     # -- types --------------------------------------------------------------------------------------------------------
 
@@ -236,10 +243,8 @@ class DwarfTypes:
         return UnreadAggregate(kind, tag, self._module, load)
 
     def _definition(self, kind: AggregateKind, tag: str) -> Entry | None:
-        for entry in self._info.named(tag):
-            if _KINDS.get(entry.tag) is kind and not entry.has("declaration"):
-                return entry
-        return None
+        wanted = [name for name, which in _KINDS.items() if which is kind]
+        return next(self._info.named(tag, wanted, declarations=False), None)
 
     def _content(self, entry: Entry) -> Content:
         members = tuple(self._members(entry))

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from kinst.targets.c_types import CType, EnumType, Function, ImageTypes, Symbol
 from kinst.targets.debuginfo.btf import BtfTypes, btf_types
-from kinst.targets.debuginfo.dwarf import DebugInfo
+from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.dwarf_types import DwarfTypes
+from kinst.targets.debuginfo.entry_search import DebugInfo
 from kinst.targets.image import Image
 from kinst.targets.symbols import (
     SHN_UNDEF,
@@ -39,7 +40,7 @@ class _ImageTypes:
 
     def __init__(self, image: Image) -> None:
         self._image = image
-        self._dwarf = DwarfTypes(DebugInfo(image), image.module, self._compact_type)
+        self._dwarf = DwarfTypes(DebugInfo(DebugSections(image)), image.module, self._compact_type)
         self._types: dict[str, CType | None] = {}
         self._enumerators: dict[str, tuple[EnumType, int] | None] = {}
         self._symbols: dict[str, Symbol | None] = {}

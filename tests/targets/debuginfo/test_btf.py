@@ -25,8 +25,9 @@ from kinst.targets.c_types import (
     strip,
 )
 from kinst.targets.debuginfo.btf import BtfTypes
-from kinst.targets.debuginfo.dwarf import DebugInfo
+from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.dwarf_types import DwarfTypes
+from kinst.targets.debuginfo.entry_search import DebugInfo
 from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.image import open_image
 from tests.images import CACHE
@@ -245,7 +246,7 @@ VMLINUX = CACHE / "linux-riscv64" / "image.elf"
 @pytest.mark.skipif(not VMLINUX.exists(), reason="a vmlinux of 300 MB: python -m tests.images linux-riscv64")
 def test_a_kernels_btf_says_what_its_dwarf_says() -> None:
     image = open_image(VMLINUX)
-    types, dwarf = image_types(image), DwarfTypes(DebugInfo(image), image.module)
+    types, dwarf = image_types(image), DwarfTypes(DebugInfo(DebugSections(image)), image.module)
     for name in ("struct list_head", "struct task_struct", "struct page"):
         compact, full = plain(name, types.type_named(name)), plain(name, dwarf.type_named(name))
         assert compact.size == full.size  # an alignment that was asked for is in DWARF only
