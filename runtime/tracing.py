@@ -138,7 +138,15 @@ class TracedRun:
 
     def _output(self, streams: Streams, tracer: Tracer) -> TextOutput | JsonOutput:
         if streams.is_json:
-            return JsonOutput(streams.output, tracer.clauses, tracer.totals, tracer.symbols, tracer.probe, self.options)
+            return JsonOutput(
+                streams.output,
+                tracer.clauses,
+                tracer.totals,
+                tracer.symbols,
+                tracer.probe,
+                self.options,
+                console=streams.console,
+            )
         return TextOutput(
             streams.output,
             streams.errors,

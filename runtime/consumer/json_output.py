@@ -8,7 +8,7 @@
         {"error": {"cpu", "epid", "id", "provider", "module", "function", "name", "action", "fault", "value",
                    "message"}},          a clause was aborted; action 0 is the predicate
         {"drops": 3, "kind": "PRINCIPAL", "cpu": 0},
-        {"console": "text of the guest's console\\n"}],
+        {"console": "text of the guest's console\\n"}],      unless it goes elsewhere: --console, -o
       "aggregations": [...]}}            those that no printa() printed, when the run is over
 
 Objects in "output":
@@ -65,8 +65,11 @@ class JsonOutput:
         symbols: Symbols,
         describe: Callable[[int], Probe | None],
         options: LiveOptions,
+        *,
+        console: BinaryIO | None = None,
     ) -> None:
-        """As `kinst.runtime.consumer.output.TextOutput`. Errors are part of the document."""
+        """As `kinst.runtime.consumer.output.TextOutput`. Errors are part of the document, and so is the guest's console
+        unless `console` says where it goes."""
         self.status: int | None = None
         self._output = output
         self._clauses = clauses
@@ -74,6 +77,7 @@ class JsonOutput:
         self._symbols = symbols
         self._describe = describe
         self._options = options
+        self._console_output = console
         self._values = JsonValues(symbols)
         self._partial = bytearray()  # of the console's present line
         self._pieces: list[str] = ['{"dtrace": {"probes": [']
@@ -201,6 +205,9 @@ class JsonOutput:
         )
 
     def _console(self, data: bytes) -> None:
+        if self._console_output is not None:
+            self._console_output.write(data)
+            return
         self._partial += data
         end = self._partial.rfind(b"\n") + 1
         if end:
@@ -217,6 +224,8 @@ class JsonOutput:
         self._output.write("".join(self._pieces).encode())
         self._pieces.clear()
         self._output.flush()
+        if self._console_output is not None:
+            self._console_output.flush()
 
     def finish(self) -> None:
         """The run is over: the rest of the console, the aggregations, the document's end."""

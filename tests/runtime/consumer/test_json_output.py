@@ -33,11 +33,17 @@ BEGIN = {"cpu": 0, "id": 1, "provider": "dtrace", "module": "", "function": "", 
 class Document:
     """A JSON output in memory over a `Recording`'s options and totals."""
 
-    def __init__(self, *clauses: program.Clause) -> None:
+    def __init__(self, *clauses: program.Clause, console: io.BytesIO | None = None) -> None:
         self.recording = Recording(clauses)
         self.written = io.BytesIO()
         self.output = JsonOutput(
-            self.written, clauses, self.recording.totals, NamedSymbols(), PROBES.get, self.recording.options
+            self.written,
+            clauses,
+            self.recording.totals,
+            NamedSymbols(),
+            PROBES.get,
+            self.recording.options,
+            console=console,
         )
 
     def consume(self, *taken: object) -> None:
@@ -52,6 +58,15 @@ def output_of(action: program.Action, value: object) -> Any:
     document = Document(clause(action))
     document.consume((0, 1, 0, 0, (value,)))
     return document.finish()["probes"][0]["output"]
+
+
+def test_a_console_of_its_own() -> None:
+    console = io.BytesIO()
+    document = Document(console=console)
+    document.consume(b"boot\nlog")
+    document.output.flush()
+    assert console.getvalue() == b"boot\nlog"
+    assert document.finish() == {"probes": [], "aggregations": []}
 
 
 def test_an_empty_run() -> None:
