@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Final
 import click
 
 from kinst.rewriter.command import reported
+from kinst.runtime.dlang.language import VERSION
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.listing import table
 from kinst.runtime.programs import Origin, ProgramText, read_script
@@ -19,7 +20,6 @@ from kinst.runtime.tracing import Request, Streams, TracedRun, everything, sugar
 from kinst.targets.errors import UsageError
 
 _NAME: Final = "kinst-run"
-_D_VERSION: Final = "1.13"  # of the classic language: if and else came with it
 _SIZES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _UNITS: Final = {
     "": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "m": 60.0, "min": 60.0,
@@ -131,7 +131,7 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
     """
     with reported(_NAME):
         if given["is_version"]:
-            click.echo(f"{_NAME} {version('kinst-rewrite')}, D {_D_VERSION}")
+            click.echo(f"{_NAME} {version('kinst-rewrite')}, D {VERSION}")
             return
         options = _options(given)
         programs = _programs(ctx.meta[_NAME], given)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kinst.runtime.dlang.language import PREDEFINED
 from kinst.runtime.dlang.literals import encode
 from kinst.targets.errors import KinstError
 
 _MARKER: Final = re.compile(r'^# ([0-9]+) "<stdin>"', re.MULTILINE)
-_DEFINED: Final = "-D__SUNW_D=1"  # how headers tell that D reads them, everywhere
+_DEFINED: Final = tuple(f"-D{definition}" for definition in PREDEFINED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ def preprocess(text: str, *, file: str, settings: CppSettings) -> str:
     if text.startswith("#!"):
         text = text[text.find("\n") :] if "\n" in text else ""
     folder = str(Path(file).parent) if file else "."
-    command = [settings.path, _DEFINED, "-iquote", folder, *(["-H"] if settings.prints_includes else ())]
+    command = [settings.path, *_DEFINED, "-iquote", folder, *(["-H"] if settings.prints_includes else ())]
     try:
         done = subprocess.run(
             [*command, *settings.arguments, "-"], input=encode(text), stdout=subprocess.PIPE, check=False

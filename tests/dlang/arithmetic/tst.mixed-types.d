@@ -1,4 +1,4 @@
-/* The wider type wins; of the same width the unsigned one. */
+/* The wider type wins; of the same width the unsigned one. Nothing is promoted to int before: char + char is char. */
 #pragma D option quiet
 
 BEGIN

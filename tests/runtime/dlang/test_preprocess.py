@@ -69,7 +69,8 @@ def test_flags_are_passed_and_the_text_is_read(tmp_path: Path) -> None:
     settings = fake(tmp_path, 'for word in "$@"; do echo "/* $word */"; done; cat')
     done = preprocess("#!x\nBEGIN { }\n", file="a/b.d", settings=settings)
     words = [line[3:-3] for line in done.splitlines() if line.startswith("/*")]
-    assert words == ["-D__SUNW_D=1", "-iquote", "a", "-H", "-DX=1", "-Uunix", "-I/tmp", "-"]
+    assert words[:3] == ["-D__SUNW_D=1", "-D__SUNW_D_64=1", "-D__SUNW_D_VERSION=0x0100d000"]
+    assert words[3:] == ["-iquote", "a", "-H", "-DX=1", "-Uunix", "-I/tmp", "-"]
     assert done.endswith("*/\n\nBEGIN { }\n")
 
 

@@ -1,0 +1,2 @@
+/* Options are no program. */
+#pragma D option quiet

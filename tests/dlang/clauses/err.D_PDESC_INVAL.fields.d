@@ -1,0 +1,5 @@
+/* Four fields are enough. */
+a:b:c:d:e
+{
+	exit(0);
+}

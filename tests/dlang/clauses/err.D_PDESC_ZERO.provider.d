@@ -1,0 +1,5 @@
+/* No such provider. */
+nosuch:::
+{
+	exit(0);
+}

@@ -1,0 +1,5 @@
+/* A description that nothing matches. */
+dtrace:::BEGINNING
+{
+	exit(0);
+}

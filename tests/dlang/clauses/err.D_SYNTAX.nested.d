@@ -1,0 +1,7 @@
+/* There are no blocks of their own. */
+BEGIN
+{
+	{
+		x = 1;
+	}
+}

@@ -1,0 +1,2 @@
+/* A script's clause has a body. */
+BEGIN

@@ -1,0 +1,4 @@
+/* And a description. */
+{
+	exit(0);
+}

@@ -1,0 +1,5 @@
+/* A list does not end with a comma. */
+BEGIN,
+{
+	exit(0);
+}

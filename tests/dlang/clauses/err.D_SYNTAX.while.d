@@ -1,0 +1,6 @@
+/* Of no kind. */
+BEGIN
+{
+	while (1)
+		trace(1);
+}

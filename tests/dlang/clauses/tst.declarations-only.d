@@ -1,0 +1,3 @@
+/* @status: 1 */
+/* Declarations alone enable no probe. */
+int x;

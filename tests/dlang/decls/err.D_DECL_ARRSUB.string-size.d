@@ -1,0 +1,7 @@
+/* A size is an integer. */
+int a["x"];
+
+BEGIN
+{
+	exit(0);
+}

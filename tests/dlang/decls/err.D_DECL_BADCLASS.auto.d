@@ -1,0 +1,7 @@
+/* Nor automatic. */
+auto int x;
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* Variables of D are in no register. */
+register int x;
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* this-> has no associative arrays. */
+this string names[int, string];
+
+BEGIN
+{
+	exit(0);
+}

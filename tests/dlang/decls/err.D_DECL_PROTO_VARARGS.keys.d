@@ -1,0 +1,7 @@
+/* The number of keys is fixed. */
+int a[int, ...];
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* void stands alone. */
+typedef int (*f_t)(int, void);
+
+BEGIN
+{
+	exit(0);
+}

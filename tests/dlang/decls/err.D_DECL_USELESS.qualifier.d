@@ -1,0 +1,7 @@
+/* A type alone says nothing. */
+const char;
+
+BEGIN
+{
+	exit(0);
+}

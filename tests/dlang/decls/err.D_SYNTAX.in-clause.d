@@ -1,0 +1,6 @@
+/* Declarations stand outside of clauses. */
+BEGIN
+{
+	int x;
+	x = 1;
+}

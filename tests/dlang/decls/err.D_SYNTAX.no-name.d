@@ -1,0 +1,7 @@
+/* A pointer to what? */
+int *;
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* They end with a semicolon. */
+int x
+
+BEGIN
+{
+	exit(0);
+}

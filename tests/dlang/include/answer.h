@@ -1,0 +1,4 @@
+#define ANSWER 42
+struct answer {
+	int value;
+};

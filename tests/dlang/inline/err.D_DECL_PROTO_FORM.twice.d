@@ -1,0 +1,7 @@
+/* Different ones. */
+inline int f[int a, int a] = 1;
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* Parameters have names. */
+inline int f[int] = 1;
+
+BEGIN
+{
+	exit(0);
+}

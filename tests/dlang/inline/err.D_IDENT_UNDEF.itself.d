@@ -1,0 +1,7 @@
+/* It does not know itself. */
+inline int x = x + 1;
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* Nor what comes later. */
+inline int x = later + 1;
+
+BEGIN
+{
+	later = 1;
+}

@@ -1,0 +1,7 @@
+/* The expression has the type. */
+inline int x = "string";
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* They have an expression. */
+inline int x;
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,5 @@
+/* Of structs and unions only. */
+BEGIN
+{
+	trace(offsetof(int, a));
+}

@@ -1,0 +1,9 @@
+/* It needs both. */
+struct s {
+	int a;
+};
+
+BEGIN
+{
+	trace(offsetof(struct s));
+}

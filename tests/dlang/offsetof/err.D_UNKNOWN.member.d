@@ -1,0 +1,9 @@
+/* A member that is none. */
+struct s {
+	int a;
+};
+
+BEGIN
+{
+	trace(offsetof(struct s, b));
+}

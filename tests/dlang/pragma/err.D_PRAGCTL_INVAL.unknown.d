@@ -1,0 +1,7 @@
+/* A control line that is none. */
+#bogus
+
+BEGIN
+{
+	exit(0);
+}

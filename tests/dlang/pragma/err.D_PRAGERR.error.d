@@ -1,0 +1,7 @@
+/* #error stops. */
+#error this program is not for you
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,4 @@
+/* A version that is none. */
+#pragma D binding "one" x
+
+int x;

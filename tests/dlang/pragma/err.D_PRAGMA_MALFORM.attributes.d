@@ -1,0 +1,7 @@
+/* Attributes of what? */
+#pragma D attributes Stable/Stable/Common
+
+BEGIN
+{
+	exit(0);
+}

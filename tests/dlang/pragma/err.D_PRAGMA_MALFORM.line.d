@@ -1,0 +1,7 @@
+/* A line's number is one. */
+#line "file" 5
+
+BEGIN
+{
+	exit(0);
+}

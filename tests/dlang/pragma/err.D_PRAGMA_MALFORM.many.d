@@ -1,0 +1,7 @@
+/* One option a line. */
+#pragma D option quiet strsize=5
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* One that is missing. */
+#pragma D option bufsize
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* A value that is none. */
+#pragma D option bufsize=large
+
+BEGIN
+{
+	exit(0);
+}

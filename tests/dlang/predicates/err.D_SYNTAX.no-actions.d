@@ -1,0 +1,3 @@
+/* In a script a body follows. */
+BEGIN
+/1/

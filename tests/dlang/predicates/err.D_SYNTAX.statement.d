@@ -1,0 +1,6 @@
+/* It is no statement. */
+BEGIN
+/x = 1;/
+{
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* A word is a name. */
+/* @arguments: nosuch */
+BEGIN
+{
+	trace($1);
+}

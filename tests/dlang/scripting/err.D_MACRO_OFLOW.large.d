@@ -1,0 +1,6 @@
+/* More than 64 bits. */
+/* @arguments: 18446744073709551616 */
+BEGIN
+{
+	trace($1);
+}

@@ -1,0 +1,6 @@
+/* An argument that is missing. */
+/* @arguments: 1 */
+BEGIN
+{
+	trace($1 + $2);
+}

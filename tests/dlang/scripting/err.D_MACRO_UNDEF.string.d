@@ -1,0 +1,5 @@
+/* As text too. */
+BEGIN
+{
+	trace($$1);
+}

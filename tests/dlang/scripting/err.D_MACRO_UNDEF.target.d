@@ -1,0 +1,5 @@
+/* Nobody is watched. */
+BEGIN
+{
+	trace($target);
+}

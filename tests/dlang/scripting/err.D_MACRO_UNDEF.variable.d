@@ -1,0 +1,5 @@
+/* A variable that is none. */
+BEGIN
+{
+	trace($nosuch);
+}

@@ -1,0 +1,6 @@
+/* Every argument is used. */
+/* @arguments: 1 2 */
+BEGIN
+{
+	trace($1);
+}

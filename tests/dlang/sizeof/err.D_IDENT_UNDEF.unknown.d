@@ -1,0 +1,5 @@
+/* Nor what nobody knows. */
+BEGIN
+{
+	trace(sizeof (nosuch));
+}

@@ -1,0 +1,5 @@
+/* Nor a function. */
+BEGIN
+{
+	trace(sizeof (int (int)));
+}

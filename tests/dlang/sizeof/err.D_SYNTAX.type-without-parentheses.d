@@ -1,0 +1,5 @@
+/* Types stand in parentheses. */
+BEGIN
+{
+	trace(sizeof int);
+}

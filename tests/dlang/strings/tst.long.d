@@ -1,0 +1,12 @@
+/* Longer than strsize: cut. */
+/* @options: -x strsize=10 */
+#pragma D option quiet
+
+BEGIN
+{
+	a["k"] = "0123456789abcdef";
+	self->s = a["k"];
+	printf("%s %d\n", self->s, strlen(a["k"]));
+	printf("%d\n", self->s == "012345678");
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* else follows an if. */
+BEGIN
+{
+	else {
+		trace(1);
+	}
+}

@@ -1,0 +1,5 @@
+/* Something follows the condition. */
+BEGIN
+{
+	if (1)
+}

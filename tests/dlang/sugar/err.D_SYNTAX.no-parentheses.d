@@ -1,0 +1,7 @@
+/* A condition stands in parentheses. */
+BEGIN
+{
+	if 1 {
+		trace(1);
+	}
+}

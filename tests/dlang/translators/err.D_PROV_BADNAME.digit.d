@@ -1,0 +1,9 @@
+/* A provider's name does not end with a digit. */
+provider mine9 {
+	probe start();
+};
+
+BEGIN
+{
+	exit(0);
+}

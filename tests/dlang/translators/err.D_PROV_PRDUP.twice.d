@@ -1,0 +1,10 @@
+/* A probe is declared once. */
+provider mine {
+	probe start(int);
+	probe start(char);
+};
+
+BEGIN
+{
+	exit(0);
+}
