@@ -117,6 +117,12 @@ def way_at(case: Case, address: int) -> Way:
     return _decoded(plain_run(case).run.session.loaded.image, address)[0]
 
 
+def size_at(case: Case, address: int) -> int:
+    """Bytes of the instruction at a link address."""
+    image = plain_run(case).run.session.loaded.image
+    return next(size for _, size, _, _ in _decoder(image.facts.name).disasm_lite(image.read(address, 16), address, 1))
+
+
 def repetitions(case: Case, addresses: NDArray[np.uint64]) -> NDArray[np.int64]:
     """How often an instruction was executed directly after itself without having been left: amd64's `rep`."""
     seen = steps(case)
