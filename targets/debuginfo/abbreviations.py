@@ -84,6 +84,7 @@ class At(IntEnum):
     GNU_ADDR_BASE = 0x2133
 
 
+INLINED: Final = (1, 3)  # DW_AT_inline: DW_INL_inlined, DW_INL_declared_inlined: it was inlined somewhere
 NAMES: Final = (At.NAME, At.LINKAGE_NAME, At.MIPS_LINKAGE_NAME)
 ORIGINS: Final = (At.ABSTRACT_ORIGIN, At.SPECIFICATION)
 # Forms whose value can be found as bytes: four of them (the low half of eight), or the text itself.
@@ -106,6 +107,9 @@ class Declaration:
     is_reference: bool = False  # a subprogram or inlined copy that refers to another entry
     is_abstract: bool = False  # a subprogram with DW_AT_inline
     has_frame: bool = False  # a subprogram with DW_AT_frame_base
+    # Where the offset of its name in .debug_str is, and DW_AT_inline (0: the declaration says that it is inlined), if
+    # it has both and they can be read without reading the entry.
+    quick: tuple[int, int] | None = None
     is_far: bool = False  # it may refer to an entry of another unit
     is_odd: bool = False  # its names or references have forms that a search of bytes does not find
 
@@ -256,6 +260,7 @@ def _declaration(body: bytes, sizes: Sizes, code_size: int) -> Declaration:
         is_reference=bool(origins),
         is_abstract=is_subprogram and At.INLINE in forms,
         has_frame=is_subprogram and At.FRAME_BASE in forms,
+        quick=_quick(attributes, sizes, code_size) if is_subprogram and At.INLINE in forms else None,
         is_far=not _FAR.isdisjoint(origins),
         is_odd=not (_SEARCHABLE_NAMES.issuperset(names) and _SEARCHABLE_ORIGINS.issuperset(origins)),
     )
@@ -284,6 +289,22 @@ def _name_places(attributes: tuple[tuple[int, int, int], ...], sizes: Sizes, cod
             break
         at += how
     return places
+
+
+def _quick(attributes: tuple[tuple[int, int, int], ...], sizes: Sizes, code_size: int) -> tuple[int, int] | None:
+    at, found = code_size, dict[int, int]()
+    for attribute, form, value in attributes:
+        if attribute == At.INLINE and form == Form.IMPLICIT_CONST and value in INLINED:
+            found[attribute] = 0
+        elif (attribute, form) in ((At.INLINE, Form.DATA1), (At.NAME, Form.STRP)):
+            found[attribute] = at
+        how = step(form, sizes)
+        if how < 0:
+            break
+        at += how
+    if At.NAME not in found or At.INLINE not in found or sizes.offset != 4:
+        return None
+    return found[At.NAME], found[At.INLINE]
 
 
 def _plan(declaration: Declaration, sizes: Sizes, code_size: int) -> Plan:

@@ -118,9 +118,10 @@ def frames(entries: UnitEntries) -> Iterator[int]:
     return (at for at, declaration in _top(entries) if declaration.has_frame)
 
 
-def abstract(entries: UnitEntries) -> Iterator[int]:
-    """Offsets into the unit of the subprograms with DW_AT_inline, which stand at the top level or in a namespace."""
-    return (at for at, declaration in _top(entries) if declaration.is_abstract)
+def abstract(entries: UnitEntries) -> Iterator[tuple[int, Declaration]]:
+    """The subprograms with DW_AT_inline, which stand at the top level or in a namespace: offset into the unit, and
+    what they are made of."""
+    return (found for found in _top(entries) if found[1].is_abstract)
 
 
 def _long_code(data: bytes, at: int) -> int | bytes:

@@ -5,11 +5,12 @@ those the bytes of the offset of the function's entry pick what may refer to it;
 are what they look like (`kinst.targets.debuginfo.dwarf_scan`). So the answer is exact, as if every entry had been read.
 """
 
+import struct
 from collections import defaultdict
 from typing import Final
 
 from kinst.targets.c_types import ImageTypes
-from kinst.targets.debuginfo.abbreviations import At, Tag
+from kinst.targets.debuginfo.abbreviations import INLINED, At, Tag
 from kinst.targets.debuginfo.callers import Callers
 from kinst.targets.debuginfo.debug_sections import DebugSections, ElfLike
 from kinst.targets.debuginfo.debugfile import find_debug
@@ -22,7 +23,8 @@ from kinst.targets.debuginfo.ranges import entry_of, ranges_of
 from kinst.targets.debuginfo.units import Entry, UnitEntries, Units
 from kinst.targets.probe import is_glob, matcher
 
-_INLINED: Final = (1, 3)  # DW_INL_inlined, DW_INL_declared_inlined: it was inlined somewhere
+_U32: Final = struct.Struct("<I").unpack_from
+_LONGEST_NAME: Final = 4096
 _FAR: Final = 16  # references from one entry to the next that are followed; real ones are 2
 _UNKNOWN: Final = SourceLine("", 0)
 
@@ -94,7 +96,7 @@ class InlineSearch:
         return tuple(
             InlineFunction(name, _declared(everything, mention), tuple(copies[offset]), offset in out_of_line)
             for offset, mention in sorted(everything.items())
-            if copies[offset] or mention.inline in _INLINED
+            if copies[offset] or mention.inline in INLINED
         )
 
     def exists(self, name: str) -> bool:
@@ -109,18 +111,26 @@ class InlineSearch:
         """See `inline_names`."""
         if pattern and not is_glob(pattern):
             return [pattern] if self.find(pattern) else []
-        matches, found = matcher(pattern), set[bytes]()
+        matches, found, places = matcher(pattern), set[bytes](), set[int]()
         for unit in self._units.all:
             entries = self._units.open(unit)
-            for at in abstract(entries):
-                found.add(self._name(entries, entries.entry(unit.offset + at)))
+            for at, declaration in abstract(entries):
+                if declaration.quick is None:
+                    found.add(self._name(entries, entries.entry(unit.offset + at)))
+                elif not declaration.quick[1] or entries.data[at + declaration.quick[1]] in INLINED:
+                    places.add(_U32(entries.data, at + declaration.quick[0])[0])
+        found.update(self._string(place) for place in places)
         names = sorted(name.decode(errors="backslashreplace") for name in found if name)
         return [name for name in names if matches(name)]
+
+    def _string(self, place: int) -> bytes:
+        strings = self._debug.get("str")
+        return bytes(strings[place : place + _LONGEST_NAME]).split(b"\0", 1)[0]
 
     def _name(self, entries: UnitEntries, entry: Entry) -> bytes:
         """The name of a definition, which what it completes may have."""
         for _ in range(_FAR):
-            if (entry.number(At.INLINE) or 0) not in (0, *_INLINED) and At.NAME in entry.values:
+            if (entry.number(At.INLINE) or 0) not in (0, *INLINED) and At.NAME in entry.values:
                 return b""
             name = entries.text(entry, At.NAME)
             origin = entry.number(At.SPECIFICATION) or entry.number(At.ABSTRACT_ORIGIN)
