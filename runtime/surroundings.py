@@ -12,7 +12,7 @@ from kinst.runtime.execution.no_guest import NoStacks, NoSymbols
 from kinst.runtime.execution.profiles import BareProfile, Guest, profile_for, user_mode
 from kinst.runtime.execution.scratch import Scratch
 from kinst.runtime.execution.stacks import MachineStacks
-from kinst.runtime.execution.symbols import ImageSymbols
+@@ ImageSymbols
 from kinst.runtime.execution.unwind_registry import stack_effects
 from kinst.runtime.host import GuestHost, Host, NoGuest
 from kinst.runtime.inline_clauses import InlineClauses
@@ -82,7 +82,8 @@ def with_guest(wanted: Wanted, opened: Opened | None, types: ImageTypes) -> Surr
     host = GuestHost(system)
     session.providers.register(ProfileProvider(host))
     scratch = Scratch(_SCRATCH)
-    memory = GuestMemory(scratch, system.space.observe, system.space.observe_write, system.memory)
+    observe = with_unmapped_image(system.space.observe, loaded.segments)
+    memory = GuestMemory(scratch, observe, system.space.observe_write, system.memory)
     session.plug_in(memory)
     original = loaded.image if opened is None else opened.program.image
     moved = session.original_address

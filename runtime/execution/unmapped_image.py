@@ -1,0 +1,31 @@
+"""Addresses of the image that the guest's tables do not map yet -> where the loader put them.
+
+A kernel that is linked high is loaded low, and turns paging on by itself: until then, in BEGIN and in the first
+functions, nothing is at the addresses of its variables. A clause means the variables all the same.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kinst.runtime.execution.guest_memory import Translate
+
+_LOW: Final = 0xFFFF_FFFF
+
+
+def with_unmapped_image(observe: Translate, segments: Sequence[tuple[int, int, int]]) -> Translate:
+    """`observe`, and where it finds nothing the image's segments: (virtual, physical, size) each."""
+    high = [segment for segment in segments if segment[0] != segment[1]]
+    if not high:
+        return observe
+    lowest, end = min(virtual for virtual, _, _ in high), max(virtual + size for virtual, _, size in high)
+
+    def translate(address: int) -> int | None:
+        found = observe(address)
+        # An x86 CPU without paging looks at the low half of an address only.
+        if lowest <= address < end and (found is None or found == address & _LOW):
+            for virtual, physical, size in high:
+                if virtual <= address < virtual + size:
+                    return address - virtual + physical
+        return found
+
+    return translate
