@@ -12,7 +12,8 @@ from kinst.runtime.execution.no_guest import NoStacks, NoSymbols
 from kinst.runtime.execution.profiles import BareProfile, Guest, profile_for, user_mode
 from kinst.runtime.execution.scratch import Scratch
 from kinst.runtime.execution.stacks import MachineStacks
-@@ ImageSymbols
+from kinst.runtime.execution.symbols import ImageSymbols
+from kinst.runtime.execution.unmapped_image import with_unmapped_image
 from kinst.runtime.execution.unwind_registry import stack_effects
 from kinst.runtime.host import GuestHost, Host, NoGuest
 from kinst.runtime.inline_clauses import InlineClauses
