@@ -46,6 +46,11 @@ class DumpedCopy:
     call_file: str
     call_line: int
 
+    @property
+    def starts(self) -> int:
+        """Where it is entered."""
+        return self.ranges[0][0] if self.entry is None else self.entry
+
 
 def need_dwarfdump() -> None:
     """Skips the test without llvm-dwarfdump; where the gate runs it must be there."""

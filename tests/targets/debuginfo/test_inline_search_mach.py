@@ -32,7 +32,7 @@ def test_every_copy_of_every_function() -> None:
     for name, those in expected.items():
         found = [copy for function in search.find(name) for copy in function.copies]
         assert sorted(copy.ranges for copy in found) == sorted(copy.ranges for copy in those), name
-        assert sorted(copy.entry for copy in found) == sorted(copy.entry or copy.ranges[0][0] for copy in those)
+        assert sorted(copy.entry for copy in found) == sorted(copy.starts for copy in those)
 
 
 def test_where_calls_stand() -> None:
