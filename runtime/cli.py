@@ -101,6 +101,10 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
 )
+@click.option("--debug-file", type=_FILE, metavar="FILE", help="Debug information and symbols of IMAGE, apart from it.")
+@click.option(
+    "--module", "modules", metavar="NAME=FILE", multiple=True, help="Types of a kernel module, in D also as NAME`type."
+)
 @click.option("--machine", metavar="NAME", help="Machine to run on; default: the one of the image's architecture.")
 @click.option(
     "--call", metavar="'f(1, \"text\")'", help="Call one function instead of booting, and print what it returns."
@@ -223,7 +227,16 @@ def _wanted(image: Path, given: dict[str, Any]) -> Wanted:
         timeout=_seconds(given["timeout"]),
         until=given["until"],
         call=given["call"],
+        debug_file=given["debug_file"],
+        modules=tuple(_module(text) for text in given["modules"]),
     )
+
+
+def _module(text: str) -> tuple[str, Path]:
+    name, _, file = text.partition("=")
+    if not name or not file:
+        raise UsageError(f"--module {text}: NAME=FILE, a name for D programs and the module's .ko file")
+    return name, Path(file)
 
 
 def _size(text: str | None) -> int | None:

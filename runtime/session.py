@@ -78,6 +78,8 @@ class Wanted:
     timeout: float | None = None  # seconds of the machine's time
     until: str | None = None  # regular expression on the console
     call: str | None = None  # a function call instead of booting
+    debug_file: Path | None = None  # debug information and symbols of the image, if not in it or found by themselves
+    modules: tuple[tuple[str, Path], ...] = ()  # kernel modules whose types programs may name
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ class TracedRun:
         """Read the programs, load the image, patched with what they need. Raises KinstError."""
         self.options = request.options
         opened = _opened(request)
-        types: ImageTypes = NoImageTypes() if opened is None else image_types(opened.program.image)
+        types = _types(request, opened)
         scope = TypeScope(types)
         self._reader = ProgramReader(request.options, request.arguments, scope.is_type)
         self.parsed = [self._reader.read(program) for program in _programs(request)]
@@ -187,7 +187,16 @@ def _without_old_garbage() -> Iterator[None]:
 def _opened(request: Request) -> Opened | None:
     """The image, taken apart, where programs may need its names. To run it alone nothing of that is needed."""
     wanted = request.wanted
-    return None if wanted is None or not request.programs else open_source(Source(wanted.image))
+    if wanted is None or not request.programs:
+        return None
+    return open_source(Source(wanted.image, debug_file=wanted.debug_file))
+
+
+def _types(request: Request, opened: Opened | None) -> ImageTypes:
+    wanted = request.wanted
+    if wanted is None or opened is None:
+        return NoImageTypes()
+    return image_types(opened.program.image, debug_file=wanted.debug_file, modules=dict(wanted.modules))
 
 
 def _programs(request: Request) -> Sequence[ProgramText]:

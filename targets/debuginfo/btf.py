@@ -1,7 +1,11 @@
 """The .BTF section of a kernel -> C types, enumerators, prototypes, by name (Linux, Documentation/bpf/btf.rst).
 
 BTF has every type once and no more than that: 4 MB where DWARF has 160. It tells of functions and per-CPU variables;
-the types of all others are in DWARF only.
+the types of all others are in DWARF only. Of several types of one name the first counts, as for bpftool and libbpf.
+
+A module's BTF is split: its numbers of types and offsets of strings go on where those of its kernel's end. Since Linux
+6.11 a module can have .BTF.base instead, a selection of the kernel's types without their members, so that it fits other
+builds of the kernel: those are looked up in the kernel by name.
 
     header: magic 0xeb9f (2) | version (1) | flags (1) | header's length (4) | types: offset, length | strings: the same
     type:   name (4) | info (4): vlen 15:0, kind 28:24, kind's flag 31 | size or type (4) | what its kind adds
@@ -38,8 +42,7 @@ from kinst.targets.debuginfo.c_layout import (
     enum_base,
     float_type,
 )
-from kinst.targets.elf_header import FileKind
-from kinst.targets.image import Image
+from kinst.targets.debuginfo.debug_sections import ElfLike
 from kinst.targets.sections import content
 
 _MAGIC: Final = 0xEB9F
@@ -67,6 +70,8 @@ _KINDS: Final = {
 }
 _SIGNED, _CHARACTER, _BOOLEAN = 1, 2, 4  # encodings of an INT
 
+Find = Callable[[str], CType | None]
+
 
 @dataclass(frozen=True, slots=True)
 class _Record:
@@ -83,8 +88,16 @@ class _Record:
 class BtfTypes:
     """The types of one .BTF section, made when they are asked for."""
 
-    def __init__(self, data: bytes, module: str) -> None:
+    def __init__(
+        self, data: bytes, module: str, base: "BtfTypes | None" = None, elsewhere: Find = lambda _name: None
+    ) -> None:
         """Nothing is read yet but the header.
+
+        Args:
+            data: the section.
+            module: whose types they are.
+            base: what it goes on from.
+            elsewhere: who knows the members of structs that have none here, by name.
 
         Raises:
             ValueError: it is no BTF, or a damaged one.
@@ -98,6 +111,25 @@ class BtfTypes:
         self._strings = data[head + string_start : head + string_start + string_size]
         self._words = array("I", data[head + type_start : head + type_start + (type_size & ~3)])
         self._built: dict[int, CType] = {}
+        self._base = base
+        self._elsewhere = elsewhere
+        self._first_string = 0 if base is None else base.end_of_strings
+        self._shift = 0 if base is None else base.count - 1  # our record 1 is the type of the number after the base's
+
+    @property
+    def count(self) -> int:
+        """How many numbers of types there are, with 0, which is void, and those of what this goes on from."""
+        return len(self._starts) + self._shift
+
+    @property
+    def end_of_strings(self) -> int:
+        """Where the strings of what goes on from this begin."""
+        return self._first_string + len(self._strings)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all names are its own: what is split from another refers to strings that it does not have."""
+        return self._strings[:1] == b"\0" and int(self._columns[0].max()) < len(self._strings)
 
     # -- by name ------------------------------------------------------------------------------------------------------
 
@@ -108,15 +140,13 @@ class BtfTypes:
         for kind in kinds:
             for number in self._numbers(bare, kind):
                 if kind != _FWD or (self._record(number).flag == 1) == (keyword == "union"):
-                    return self._type(number, 0)
+                    return self._own(number, 0)
         return None
 
     def enumerator(self, name: str) -> tuple[EnumType, int] | None:
         """See `ImageTypes`."""
-        at = self._string(name)
-        rows = [] if at is None else np.flatnonzero(self._enumerators[0] == at).tolist()
-        for row in rows:
-            kind = self._type(int(self._enumerators[1][row]), 0)
+        for row in np.flatnonzero(np.isin(self._enumerators[0], self._places(name))).tolist():
+            kind = self._own(int(self._enumerators[1][row]), 0)
             if isinstance(kind, EnumType):
                 return kind, dict(kind.enumerators)[name]
         return None
@@ -171,20 +201,29 @@ class BtfTypes:
         return np.array(names, np.uint32), np.array(numbers, np.uint32)
 
     def _numbers(self, name: str, kind: int) -> list[int]:
-        at = self._string(name)
-        if at is None:
+        """Own records, by their number here."""
+        places = self._places(name)
+        if not places:
             return []
         names, kinds = self._columns
-        found: list[int] = np.flatnonzero((names == at) & (kinds == kind)).tolist()
+        found: list[int] = np.flatnonzero(np.isin(names, places) & (kinds == kind)).tolist()
         return found
 
-    def _string(self, name: str) -> int | None:
-        """Where a name is: every string is there once."""
-        text = name.encode(errors="surrogateescape")
-        at = self._strings.find(b"\0" + text + b"\0") if text else -1
-        return None if at < 0 else at + 1
+    def _places(self, name: str) -> list[int]:
+        """Where a name is: every string is there once, but what is split may have it again."""
+        text = name.encode(errors="surrogateescape") + b"\0"
+        found = [] if self._base is None else self._base._places(name)
+        at = self._strings.find(b"\0" + text)
+        if len(text) > 1 and at >= 0:
+            found.append(self._first_string + at + 1)
+        if len(text) > 1 and self._base is not None and self._strings.startswith(text):
+            found.append(self._first_string)
+        return found
 
     def _text(self, at: int) -> str:
+        if at < self._first_string and self._base is not None:
+            return self._base._text(at)
+        at -= self._first_string
         end = self._strings.find(b"\0", at)
         return self._strings[at : end if end >= 0 else len(self._strings)].decode(errors="backslashreplace")
 
@@ -201,6 +240,13 @@ class BtfTypes:
     # -- types --------------------------------------------------------------------------------------------------------
 
     def _type(self, number: int, depth: int) -> CType:
+        """By its number among all."""
+        if self._base is not None and number < self._base.count:
+            return self._base._type(number, depth)
+        return self._own(number - self._shift, depth)
+
+    def _own(self, number: int, depth: int) -> CType:
+        """By its number here."""
         if not 0 < number < len(self._starts) or depth > _DEEPEST:
             return Void()
         built = self._built.get(number)
@@ -245,13 +291,16 @@ class BtfTypes:
         return Array(self._type(element, depth), length or None)
 
     def _enum(self, record: _Record, _depth: int) -> CType:
+        values: list[tuple[int, int, int]]
         if record.kind == _ENUM64:
             values = [(name, low | high << 32, 64) for name, low, high in self._rows(record, 3)]
         else:
             values = [(name, value, 32) for name, value in self._rows(record, 2)]
-        is_signed = record.flag == 1
-        named = tuple((self._text(name), _signed(value, bits) if is_signed else value) for name, value, bits in values)
-        return EnumType(self._text(record.name), enum_base(record.value, is_signed=is_signed), named)
+        is_signed, name = record.flag == 1, self._text(record.name)
+        if name and not values and (known := self._elsewhere(f"enum {name}")) is not None:
+            return known
+        named = tuple((self._text(at), _signed(value, bits) if is_signed else value) for at, value, bits in values)
+        return EnumType(name, enum_base(record.value, is_signed=is_signed), named)
 
     def _prototype(self, record: _Record, depth: int) -> CType:
         """A last parameter without name and type is "..."."""
@@ -261,15 +310,18 @@ class BtfTypes:
         return Function(self._type(record.value, depth), types, is_variadic)
 
     def _aggregate(self, record: _Record, _depth: int) -> CType:
-        kind = AggregateKind.STRUCT if record.kind == _STRUCT else AggregateKind.UNION
-        return UnreadAggregate(kind, self._text(record.name), self._module, lambda: self._content(record))
+        kind, name = AggregateKind.STRUCT if record.kind == _STRUCT else AggregateKind.UNION, self._text(record.name)
+        known = self._elsewhere(f"{kind.value} {name}") if name and not record.length else None
+        return known or UnreadAggregate(kind, name, self._module, lambda: self._content(record))
 
     def _forward(self, record: _Record, depth: int) -> CType:
         """A declaration: of what is defined, if it is."""
         name, kind = self._text(record.name), _UNION if record.flag else _STRUCT
         for number in self._numbers(name, kind):
-            return self._type(number, depth)
+            return self._own(number, depth)
         which = AggregateKind.UNION if record.flag else AggregateKind.STRUCT
+        if self._base is not None and (known := self._base.type_named(f"{which.value} {name}")) is not None:
+            return known
         return UnreadAggregate(which, name, self._module, lambda: None)
 
     def _content(self, record: _Record) -> Content:
@@ -284,6 +336,9 @@ class BtfTypes:
 
     def _old_width(self, number: int, offset: int) -> tuple[int, int]:
         """Before the flag a bit-field's type was an INT of fewer bits, with an offset of its own."""
+        if self._base is not None and number < self._base.count:
+            return self._base._old_width(number, offset)
+        number -= self._shift
         record = self._record(number) if 0 < number < len(self._starts) else None
         if record is None or record.kind != _INT:
             return 0, offset
@@ -316,12 +371,32 @@ _MAKERS: Final[dict[int, Callable[[BtfTypes, _Record, int], CType]]] = {
 }
 
 
-def btf_types(image: Image) -> BtfTypes | None:
-    """The BTF of a linked image. That of a module refers to its kernel's, which is another file."""
-    section = image.section(".BTF")
-    if section is None or image.kind is FileKind.REL:
-        return None
+def btf_types(elf: ElfLike, module: str, base: BtfTypes | None = None) -> BtfTypes | None:
+    """The BTF of a file; None if it has none, or one that is damaged, or split from one that is not given.
+
+    Args:
+        elf: a kernel, a module, or their debug file.
+        module: the name of its types' module.
+        base: the BTF of the kernel that a module belongs to.
+    """
     try:
-        return BtfTypes(content(image.data, section).tobytes(), image.module)
+        found = _section(elf, ".BTF", module)
+        if found is None or found.is_whole:
+            return found
+        distilled = _section(elf, ".BTF.base", module, elsewhere=_no_type if base is None else base.type_named)
+        return _section(elf, ".BTF", module, distilled or base) if distilled or base else None
     except ValueError:
         return None
+
+
+def _no_type(_name: str) -> CType | None:
+    return None
+
+
+def _section(
+    elf: ElfLike, name: str, module: str, base: BtfTypes | None = None, elsewhere: Find = _no_type
+) -> BtfTypes | None:
+    section = next((one for one in elf.sections if one.name == name), None)
+    if section is None:
+        return None
+    return BtfTypes(content(elf.data, section).tobytes(), module, base, elsewhere)

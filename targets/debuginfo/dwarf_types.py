@@ -79,7 +79,7 @@ class DwarfTypes:
         wanted, bare = (_TAGS[keyword], tag.strip()) if keyword in _TAGS else (_PLAIN, name)
         for entry in self._info.named(bare, wanted, declarations=False):
             kind = self._type(entry, 0)
-            if not _is_incomplete(kind):
+            if is_complete(kind):
                 return kind
         entry_of_any = next(self._info.named(bare, wanted), None)
         return None if entry_of_any is None else self._type(entry_of_any, 0)
@@ -101,7 +101,7 @@ class DwarfTypes:
         for entry in chain((one for one in here if one.full_name == name), self._named_objects(name), here):
             kind = self._function(entry) if entry.tag == "subprogram" else self._reference(entry, "type", 0)
             # What has external linkage is the same wherever it is declared.
-            if entry.address() == address or (entry.has("external") and not _is_incomplete(kind)):
+            if entry.address() == address or (entry.has("external") and is_complete(kind)):
                 return kind
             if found is None or not entry.has("declaration"):
                 found = kind
@@ -139,7 +139,7 @@ class DwarfTypes:
         if not name or keyword is None:
             return None
         found = self._elsewhere(keyword + name)
-        return None if found is None or _is_incomplete(found) else found
+        return None if found is None or not is_complete(found) else found
 
     def _reference(self, entry: Entry, attribute: str, depth: int) -> CType:
         """No DW_AT_type means void."""
@@ -317,10 +317,10 @@ def _length(subrange: Entry) -> int | None:
     return 0 if last in _ENDLESS else last + 1 - (subrange.number("lower_bound") or 0)
 
 
-def _is_incomplete(kind: CType) -> bool:
-    """A declared struct, an array of unknown length, or a name for one."""
+def is_complete(kind: CType) -> bool:
+    """Whether it is neither a declared struct nor an array of unknown length, nor a name for one."""
     while isinstance(kind, Typedef | Qualified):
         kind = kind.target
     if isinstance(kind, Array):
-        return kind.length is None
-    return isinstance(kind, Aggregate) and kind.members is None
+        return kind.length is not None
+    return not isinstance(kind, Aggregate) or kind.members is not None

@@ -1,17 +1,21 @@
 """An image -> what it tells about its types, enumerators, variables and functions, by name."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.c_types import CType, EnumType, Function, ImageTypes, Symbol
-from kinst.targets.debuginfo.btf import BtfTypes, btf_types
-from kinst.targets.debuginfo.debug_sections import DebugSections
-from kinst.targets.debuginfo.dwarf_types import DwarfTypes
-from kinst.targets.debuginfo.entry_search import DebugInfo
+from kinst.targets.debuginfo.debug_sections import DebugSections, ElfLike
+from kinst.targets.debuginfo.debugfile import find_debug
+from kinst.targets.debuginfo.dwarf_types import is_complete
+from kinst.targets.debuginfo.elf_file import open_elf
+from kinst.targets.debuginfo.file_types import FileTypes
+from kinst.targets.errors import ImageError
 from kinst.targets.image import Image
 from kinst.targets.symbols import (
     SHN_UNDEF,
@@ -22,6 +26,7 @@ from kinst.targets.symbols import (
     STT_GNU_IFUNC,
     STT_NOTYPE,
     STT_OBJECT,
+    Symbols,
     is_assembler_label,
     mapping_letters,
 )
@@ -30,40 +35,79 @@ _RANK: Final = {STB_GLOBAL: 0, STB_WEAK: 1, STB_LOCAL: 2}
 _KINDS: Final = (STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, STT_NOTYPE)
 
 
-def image_types(image: Image) -> ImageTypes:
-    """The types and symbols of an image. Nothing is read until a name is asked for; answers are kept."""
-    return _ImageTypes(image)
+def image_types(
+    image: Image, *, debug_file: Path | None = None, modules: Mapping[str, Path] = MappingProxyType({})
+) -> ImageTypes:
+    """The types and symbols of an image. No debug information is read until a name is asked for; answers are kept.
+
+    Of several types of one name the image's own counts, then that of the first module that has it; NAME`type is that of
+    one module. In one file the first complete definition in the order of its debug information counts.
+
+    Args:
+        image: the image.
+        debug_file: its debug information and more symbols; else in the image, or where its build-id or .gnu_debuglink
+            says.
+        modules: files of kernel modules by the names that programs use for them, of which only the types are of use.
+
+    Raises:
+        ImageError: the debug file or a module cannot be read, or was not made for the image.
+    """
+    debug = _debug(image, debug_file)
+    elf: ElfLike = image
+    if debug_file is not None and not any(section.name == ".BTF" for section in image.sections):
+        elf = open_elf(debug_file)
+    kernel = FileTypes(elf, image.module, debug)
+    others = {name: _module_types(name, path, kernel) for name, path in modules.items()}
+    symbols = image.symbols if debug_file is None else image.symbols.joined(debug.symbols)
+    return _ImageTypes(image.module, symbols, kernel, others)
+
+
+def _debug(image: Image, debug_file: Path | None) -> DebugSections:
+    """What the user names must be right; without that an image may have no debug information."""
+    if debug_file is not None:
+        return find_debug(image, debug_file)
+    try:
+        return find_debug(image)
+    except ImageError:
+        return DebugSections(image)
+
+
+def _module_types(name: str, path: Path, kernel: FileTypes) -> FileTypes:
+    elf = open_elf(path)
+    return FileTypes(elf, name, DebugSections(elf), lambda: kernel.btf)
 
 
 class _ImageTypes:
     """See `kinst.targets.c_types.ImageTypes`."""
 
-    def __init__(self, image: Image) -> None:
-        self._image = image
-        self._dwarf = DwarfTypes(DebugInfo(DebugSections(image)), image.module, self._compact_type)
-        self._types: dict[str, CType | None] = {}
+    def __init__(self, module: str, symbols: Symbols, kernel: FileTypes, modules: Mapping[str, FileTypes]) -> None:
+        self._module = module
+        self._table = symbols
+        self._kernel = kernel
+        self._files = {module: kernel, **modules}
+        self._types: dict[tuple[str, str], CType | None] = {}
         self._enumerators: dict[str, tuple[EnumType, int] | None] = {}
         self._symbols: dict[str, Symbol | None] = {}
         self._functions: dict[str, Function | None] = {}
 
     def type_named(self, name: str, module: str = "") -> CType | None:
         """A typedef or base type, "struct x", "union x" or "enum x"."""
-        if module not in ("", self._image.module):
-            return None
-        name = " ".join(name.split())
-        if name not in self._types:
-            self._types[name] = (self._btf or self._dwarf).type_named(name)
-        return self._types[name]
+        key = " ".join(name.split()), module
+        if key not in self._types:
+            found = (file.type_named(key[0]) for file in self._files_of(module))
+            self._types[key] = _best(found)
+        return self._types[key]
 
     def enumerator(self, name: str) -> tuple[EnumType, int] | None:
         """An enumeration constant and its type."""
         if name not in self._enumerators:
-            self._enumerators[name] = (self._btf or self._dwarf).enumerator(name)
+            found = (file.enumerator(name) for file in self._files.values())
+            self._enumerators[name] = next((one for one in found if one is not None), None)
         return self._enumerators[name]
 
     def symbol(self, name: str, module: str = "") -> Symbol | None:
         """A variable or function; of several the first global one, then the first."""
-        if module not in ("", self._image.module):
+        if module not in ("", self._module):
             return None
         if name not in self._symbols:
             self._symbols[name] = self._symbol(name)
@@ -71,47 +115,35 @@ class _ImageTypes:
 
     def function(self, name: str, module: str = "") -> Function | None:
         """The prototype of a function."""
-        if module not in ("", self._image.module):
+        if module not in ("", self._module):
             return None
         if name not in self._functions:
-            self._functions[name] = self._function(name)
+            row = self._row(name)
+            self._functions[name] = self._kernel.function(name, None if row is None else int(self._table.address[row]))
         return self._functions[name]
 
     def symbols(self) -> Iterator[Symbol]:
         """All symbols, without types."""
         rows = np.flatnonzero(self._is_named)
-        table = self._image.symbols
+        table = self._table
         columns = zip(table.names(rows), table.address[rows].tolist(), table.size[rows].tolist(), strict=True)
         for name, address, size in columns:
-            yield Symbol(name, self._image.module, address, size)
+            yield Symbol(name, self._module, address, size)
 
-    @cached_property
-    def _btf(self) -> BtfTypes | None:
-        """Kernels have every type in it, so DWARF is not asked for one; of variables it has but few."""
-        return btf_types(self._image)
-
-    def _compact_type(self, name: str) -> CType | None:
-        return None if self._btf is None else self._btf.type_named(name)
-
-    def _function(self, name: str) -> Function | None:
-        if self._btf is not None:
-            return self._btf.function(name)
-        row = self._row(name)
-        return self._dwarf.function(name, None if row is None else int(self._image.symbols.address[row]))
-
-    def _type_of(self, name: str, address: int) -> CType | None:
-        compact = None if self._btf is None else self._btf.variable(name)
-        return self._dwarf.variable(name, address) if compact is None else compact
+    def _files_of(self, module: str) -> list[FileTypes]:
+        if not module:
+            return list(self._files.values())
+        return [self._files[module]] if module in self._files else []
 
     def _symbol(self, name: str) -> Symbol | None:
         row = self._row(name)
         if row is None:
             return None
-        address, size = int(self._image.symbols.address[row]), int(self._image.symbols.size[row])
-        return Symbol(name, self._image.module, address, size, self._type_of(name, address))
+        address, size = int(self._table.address[row]), int(self._table.size[row])
+        return Symbol(name, self._module, address, size, self._kernel.variable(name, address))
 
     def _row(self, name: str) -> int | None:
-        table = self._image.symbols
+        table = self._table
         rows = table.rows_named(name)
         found: list[int] = rows[self._is_named[rows]].tolist()
         return min(found, key=lambda row: _RANK.get(int(table.binding[row]), 3), default=None)
@@ -119,7 +151,17 @@ class _ImageTypes:
     @cached_property
     def _is_named(self) -> NDArray[np.bool_]:
         """Symbols that name something: not sections, files, mapping symbols or what only the assembler meant."""
-        table = self._image.symbols
+        table = self._table
         is_named: NDArray[np.bool_] = np.isin(table.kind, _KINDS) & (table.section != SHN_UNDEF)
         is_named &= (mapping_letters(table) == 0) & ~is_assembler_label(table)
         return is_named
+
+
+def _best(found: Iterable[CType | None]) -> CType | None:
+    """The first complete type; else the first."""
+    incomplete: CType | None = None
+    for kind in found:
+        if kind is not None and is_complete(kind):
+            return kind
+        incomplete = incomplete or kind
+    return incomplete

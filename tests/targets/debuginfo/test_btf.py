@@ -2,7 +2,6 @@
 against its DWARF."""
 
 import random
-import struct
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from kinst.targets.c_types import (
     Aggregate,
     AggregateKind,
     Array,
-    CType,
     EnumType,
     Float,
     Function,
@@ -22,7 +20,6 @@ from kinst.targets.c_types import (
     Qualified,
     Typedef,
     Void,
-    strip,
 )
 from kinst.targets.debuginfo.btf import BtfTypes
 from kinst.targets.debuginfo.debug_sections import DebugSections
@@ -31,61 +28,11 @@ from kinst.targets.debuginfo.entry_search import DebugInfo
 from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.image import open_image
 from tests.images import CACHE
+from tests.targets.debuginfo.btf_writer import Section, plain
 from tests.writers.elf import EM_RISCV, Part, elf64
 
 INT, UINT = Integer("int", 4, is_signed=True), Integer("unsigned int", 4, is_signed=False)
 CHAR = Integer("char", 1, is_signed=True, kind=IntegerKind.CHARACTER)
-
-
-class Section:
-    """A .BTF section; each method adds a type and returns its number."""
-
-    def __init__(self) -> None:
-        self.strings = bytearray(b"\0")
-        self.types = b""
-        self._count = 0
-
-    def name(self, text: str) -> int:
-        if not text:
-            return 0
-        encoded = text.encode() + b"\0"
-        at = self.strings.find(b"\0" + encoded)
-        if at >= 0:
-            return at + 1
-        self.strings += encoded
-        return len(self.strings) - len(encoded)
-
-    def add(self, name: str, kind: int, value: int, *words: int, length: int = 0, flag: int = 0) -> int:
-        self.types += struct.pack("<III", self.name(name), flag << 31 | kind << 24 | length, value & 0xFFFFFFFF)
-        self.types += b"".join(struct.pack("<I", word & 0xFFFFFFFF) for word in words)
-        self._count += 1
-        return self._count
-
-    def integer(self, name: str, size: int, encoding: int = 0, *, bits: int | None = None, offset: int = 0) -> int:
-        return self.add(name, 1, size, encoding << 24 | offset << 16 | (8 * size if bits is None else bits))
-
-    def struct(self, name: str, size: int, *members: tuple[str, int, int], kind: int = 4, flag: int = 0) -> int:
-        words = [word for text, number, offset in members for word in (self.name(text), number, offset)]
-        return self.add(name, kind, size, *words, length=len(members), flag=flag)
-
-    def prototype(self, result: int, *parameters: tuple[str, int]) -> int:
-        words = [word for text, number in parameters for word in (self.name(text), number)]
-        return self.add("", 13, result, *words, length=len(parameters))
-
-    @property
-    def data(self) -> bytes:
-        head = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(self.types), len(self.types), len(self.strings))
-        return head + self.types + bytes(self.strings)
-
-    def decoded(self) -> BtfTypes:
-        return BtfTypes(self.data, "kernel")
-
-
-def plain(name: str, kind: CType | None) -> Aggregate:
-    assert kind is not None, name
-    found = strip(kind)
-    assert isinstance(found, Aggregate)
-    return found
 
 
 def test_base_types() -> None:

@@ -1,0 +1,60 @@
+"""One file -> what its debug information tells: from .BTF where it has that, else from DWARF."""
+
+from collections.abc import Callable
+from functools import cached_property
+
+from kinst.targets.c_types import CType, EnumType, Function
+from kinst.targets.debuginfo.btf import BtfTypes, btf_types
+from kinst.targets.debuginfo.debug_sections import DebugSections, ElfLike
+from kinst.targets.debuginfo.dwarf_types import DwarfTypes
+from kinst.targets.debuginfo.entry_search import DebugInfo
+
+
+def _no_base() -> BtfTypes | None:
+    return None
+
+
+class FileTypes:
+    """The types of an image, or of a kernel module beside it. Nothing is read until a name is asked for."""
+
+    def __init__(
+        self, elf: ElfLike, module: str, debug: DebugSections, base: Callable[[], BtfTypes | None] = _no_base
+    ) -> None:
+        """Where to look.
+
+        Args:
+            elf: the file.
+            module: the name of its types' module.
+            debug: its DWARF.
+            base: the BTF of the kernel that it belongs to, if it is a module.
+        """
+        self.elf = elf
+        self._module = module
+        self._base = base
+        self._dwarf = DwarfTypes(DebugInfo(debug), module, self._compact_type)
+
+    @cached_property
+    def btf(self) -> BtfTypes | None:
+        """Kernels have every type in it, so DWARF is not asked for one; of variables it has but few."""
+        return btf_types(self.elf, self._module, self._base())
+
+    def type_named(self, name: str) -> CType | None:
+        """See `ImageTypes`."""
+        return (self.btf or self._dwarf).type_named(name)
+
+    def enumerator(self, name: str) -> tuple[EnumType, int] | None:
+        """See `ImageTypes`."""
+        return (self.btf or self._dwarf).enumerator(name)
+
+    def variable(self, name: str, address: int) -> CType | None:
+        """The type of the variable or function at an address."""
+        compact = None if self.btf is None else self.btf.variable(name)
+        return self._dwarf.variable(name, address) if compact is None else compact
+
+    def function(self, name: str, address: int | None) -> Function | None:
+        """The prototype of a function; of those that BTF leaves out, because it could not call them, from DWARF."""
+        compact = None if self.btf is None else self.btf.function(name)
+        return self._dwarf.function(name, address) if compact is None else compact
+
+    def _compact_type(self, name: str) -> CType | None:
+        return None if self.btf is None else self.btf.type_named(name)
