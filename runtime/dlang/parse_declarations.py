@@ -157,10 +157,13 @@ class Declarations:
     # -- declarators
 
     def declarator(self) -> tree.Declarator:
-        """One with a name."""
+        """One with a name. Raises D_DECL_IDENT for two names the first of which is a type's: int size_t x."""
+        cursor = self._cursor
         declarator = self._any_declarator()
         if not declarator.name:
-            raise syntax_error(self._cursor.token)
+            raise syntax_error(cursor.token)
+        if cursor.kind in (tokens.NAME, tokens.TYPE_NAME) and cursor.names.is_type(declarator.name):
+            raise DError("D_DECL_IDENT", "old-style declaration or incorrect type specified", cursor.token.span)
         return declarator
 
     def type_name(self) -> tree.TypeName:

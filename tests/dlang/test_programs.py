@@ -5,7 +5,7 @@ file may say how to run it:
 
     @options: -x strsize=16 -w        options of kinst-run
     @arguments: one "two three"       $1, $2, ...
-    @image: kernel                    on the sample kernels of all three machines, with --clock icount
+    @image: kernel [arm64 ...]        on the sample kernels of all three machines, or those named, with --clock icount
     @status: 3                        the exit status
     @input: -n                        the text is given with -n instead of -s (trailing newline removed)
 
@@ -51,8 +51,8 @@ def directive(text: str, name: str) -> str:
 
 def cases() -> Iterator[Case]:
     for path in PROGRAMS:
-        has_image = directive(path.read_text("latin-1"), "image")
-        yield from (Case(path, machine) for machine in (MACHINES if has_image else (None,)))
+        image, *machines = directive(path.read_text("latin-1"), "image").split() or [""]
+        yield from (Case(path, machine) for machine in (machines or MACHINES if image else (None,)))
 
 
 def command(case: Case) -> list[str]:

@@ -1,0 +1,8 @@
+/*
+ * Not a negative one.
+ * @image: kernel
+ */
+fbt::if_input:entry
+{
+	trace(args[-1]);
+}

@@ -1,0 +1,13 @@
+/*
+ * An argument that is a pointer is no integer.
+ * @image: kernel
+ */
+BEGIN
+{
+	x = 1;
+}
+
+fbt::if_input:entry
+{
+	x = args[0];
+}

@@ -1,0 +1,8 @@
+/*
+ * It is a constant.
+ * @image: kernel
+ */
+fbt::if_input:entry
+{
+	trace(args[arg1]);
+}

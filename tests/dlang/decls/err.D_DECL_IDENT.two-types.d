@@ -1,0 +1,7 @@
+/* Two types and a name. */
+int size_t x;
+
+BEGIN
+{
+	exit(0);
+}

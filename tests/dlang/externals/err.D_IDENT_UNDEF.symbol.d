@@ -1,0 +1,8 @@
+/*
+ * A symbol that the kernel does not have.
+ * @image: kernel
+ */
+BEGIN
+{
+	trace(`nosuchsymbol);
+}

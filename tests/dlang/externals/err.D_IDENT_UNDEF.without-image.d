@@ -1,0 +1,5 @@
+/* Without an image there are no symbols. */
+BEGIN
+{
+	trace(`calls);
+}

@@ -1,0 +1,8 @@
+/*
+ * The kernel's variables are read only.
+ * @image: kernel
+ */
+BEGIN
+{
+	`calls = 5;
+}

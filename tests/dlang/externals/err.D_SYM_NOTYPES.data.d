@@ -1,0 +1,8 @@
+/*
+ * Data of assembly: nothing but its address is known.
+ * @image: kernel arm64
+ */
+BEGIN
+{
+	trace(`translation_table);
+}

@@ -1,0 +1,6 @@
+/* Nor listed. */
+BEGIN
+{
+	@a = count();
+	x = (@a, 1);
+}
