@@ -186,13 +186,14 @@ class Abbreviations:
         short, long = self._plans_of(sizes, 1), dict[int, _Known]()
         plans: Plans = {0: NULL_PLAN}
         for code, body in self._declarations(offset, end):
-            if len(code) == 1:
-                plans[code[0]] = short[body]
+            key = code[0] if len(code) == 1 else code if code[-1] else key_of(leb(code, 0)[0])
+            if isinstance(key, int):
+                plans[key] = short[body]
                 continue
-            known = long.get(len(code))
+            known = long.get(len(key))
             if known is None:
-                known = long[len(code)] = self._plans_of(sizes, len(code))
-            plans[code if code[-1] else key_of(leb(code, 0)[0])] = known[body]
+                known = long[len(key)] = self._plans_of(sizes, len(key))
+            plans[key] = known[body]
         return plans
 
     def _plans_of(self, sizes: Sizes, code_size: int) -> "_Known":

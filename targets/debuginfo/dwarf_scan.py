@@ -15,6 +15,7 @@ from typing import ParamSpec, TypeVar
 from kinst.targets.debuginfo.abbreviations import Declaration, Plan, Tag, key_of
 from kinst.targets.debuginfo.forms import DAMAGE, leb, skip
 from kinst.targets.debuginfo.units import UnitEntries
+from kinst.targets.errors import ImageError
 
 _SCOPES = frozenset({Tag.COMPILE_UNIT, Tag.PARTIAL_UNIT, Tag.NAMESPACE, Tag.MODULE})
 _REFERENCE = struct.Struct("<I").unpack_from
@@ -30,7 +31,7 @@ def _checked(walk: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
     def wrapper(*arguments: P.args, **named: P.kwargs) -> Iterator[T]:
         try:
             yield from walk(*arguments, **named)
-        except DAMAGE as error:
+        except (*DAMAGE, ImageError) as error:
             unit = arguments[0]
             assert isinstance(unit, UnitEntries)
             raise unit.damaged(error) from None
@@ -59,7 +60,7 @@ def holders(entries: UnitEntries, places: list[int]) -> Iterator[tuple[int, Plan
             die = at
             code: int | bytes = data[at]
             if code > 0x7F:  # type: ignore[operator]
-                code = _long_code(data, at)
+                code = data[at : at + 2] if 0 < data[at + 1] < 0x80 else _long_code(data, at)
             plan = plans[code]
             size, sibling, steps, _ = plan
             if sibling:
@@ -82,7 +83,7 @@ def every(entries: UnitEntries) -> Iterator[tuple[int, Plan]]:
         die = at
         code: int | bytes = data[at]
         if code > 0x7F:  # type: ignore[operator]
-            code = _long_code(data, at)
+            code = data[at : at + 2] if 0 < data[at + 1] < 0x80 else _long_code(data, at)
         plan = plans[code]
         at += plan[0]
         for step in plan[2]:
@@ -99,7 +100,7 @@ def _top(entries: UnitEntries) -> Iterator[tuple[int, Declaration]]:
     while at < len(data):
         code: int | bytes = data[at]
         if code > 0x7F:  # type: ignore[operator]
-            code = _long_code(data, at)
+            code = data[at : at + 2] if 0 < data[at + 1] < 0x80 else _long_code(data, at)
         size, sibling, steps, declaration = plans[code]
         if declaration.tag == Tag.SUBPROGRAM:
             yield at, declaration
@@ -125,7 +126,12 @@ def abstract(entries: UnitEntries) -> Iterator[tuple[int, Declaration]]:
 
 
 def _long_code(data: bytes, at: int) -> int | bytes:
-    return data[at : at + 2] if data[at + 1] < 0x80 else key_of(leb(data, at)[0])
+    """The key of a code of two bytes or more. Plans count on codes as short as can be."""
+    value, end = leb(data, at)
+    code = key_of(value)
+    if isinstance(code, int) or len(code) != end - at:
+        raise ImageError("an abbreviation code in more bytes than it needs")
+    return code
 
 
 def guesses(entries: UnitEntries, places: list[int]) -> set[int]:

@@ -15,6 +15,7 @@ from kinst.targets.debuginfo.callers import Callers
 from kinst.targets.debuginfo.debug_sections import DebugSections, ElfLike
 from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.dwarf_scan import abstract
+from kinst.targets.debuginfo.forms import DAMAGE
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
 from kinst.targets.debuginfo.inlined_parameters import Parameters
 from kinst.targets.debuginfo.line_files import LineFiles
@@ -113,15 +114,24 @@ class InlineSearch:
             return [pattern] if self.find(pattern) else []
         matches, found, places = matcher(pattern), set[bytes](), set[int]()
         for unit in self._units.all:
-            entries = self._units.open(unit)
-            for at, declaration in abstract(entries):
-                if declaration.quick is None:
-                    found.add(self._name(entries, entries.entry(unit.offset + at)))
-                elif not declaration.quick[1] or entries.data[at + declaration.quick[1]] in INLINED:
-                    places.add(_U32(entries.data, at + declaration.quick[0])[0])
+            self._collect(self._units.open(unit), found, places)
+        if self._units.damage is not None:
+            raise self._units.damage
         found.update(self._string(place) for place in places)
         names = sorted(name.decode(errors="backslashreplace") for name in found if name)
         return [name for name in names if matches(name)]
+
+    def _collect(self, entries: UnitEntries, found: set[bytes], places: set[int]) -> None:
+        """The names of a unit's inline functions: themselves, or where they are in .debug_str."""
+        data = entries.data
+        try:
+            for at, declaration in abstract(entries):
+                if declaration.quick is None:
+                    found.add(self._name(entries, entries.entry(entries.unit.offset + at)))
+                elif not declaration.quick[1] or data[at + declaration.quick[1]] in INLINED:
+                    places.add(_U32(data, at + declaration.quick[0])[0])
+        except DAMAGE as error:
+            raise entries.damaged(error) from None
 
     def _string(self, place: int) -> bytes:
         strings = self._debug.get("str")

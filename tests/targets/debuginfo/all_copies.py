@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from os.path import normpath
 from pathlib import Path
 
 from kinst.targets.debuginfo.elf_file import open_elf
@@ -74,7 +75,7 @@ def check(path: Path) -> None:
         theirs = sorted(expected[name])
         assert [key for key, _ in ours] == [key for key, _ in theirs], name
         for (_, mine), (_, other) in zip(ours, theirs, strict=True):
-            assert other.endswith(mine.removeprefix("./")), (name, mine, other)
+            assert normpath(other).endswith(normpath(mine)), (name, mine, other)
         compared += len(ours)
     spent = (time.process_time() - started) / len(names)
     most, count = by_size.most_common(1)[0]
