@@ -3,6 +3,7 @@
 from functools import cached_property
 from pathlib import Path
 
+from kinst.targets.c_types import ImageTypes
 from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.debuginfo.inlined import InlineFunction
@@ -12,17 +13,26 @@ from kinst.targets.image import Image
 class DebugInlines:
     """See `kinst.rewriter.inline_probes.Inlines`. Answers are kept."""
 
-    def __init__(self, image: Image, debug_file: Path | None = None, *, with_parameters: bool = False) -> None:
+    def __init__(
+        self,
+        image: Image,
+        debug_file: Path | None = None,
+        *,
+        with_parameters: bool = False,
+        types: ImageTypes | None = None,
+    ) -> None:
         """Nothing is read until a name is asked for.
 
         Args:
             image: the unpatched image.
             debug_file: where its debug information is, if the user says so.
             with_parameters: whether it shall be told where arguments are, too.
+            types: those that arguments shall have; else the image's.
         """
         self._image = image
         self._debug_file = debug_file
         self._with_parameters = with_parameters
+        self._types = types
         self._found: dict[str, tuple[InlineFunction, ...]] = {}
 
     def find(self, name: str) -> tuple[InlineFunction, ...]:
@@ -33,10 +43,8 @@ class DebugInlines:
 
     def names(self, pattern: str) -> list[str]:
         """Names of inline functions that match a glob."""
-        from kinst.targets.debuginfo.inline_search import inline_names
-
-        return inline_names(self._image, pattern or "*")
+        return self._search.names(pattern or "*")
 
     @cached_property
     def _search(self) -> InlineSearch:
-        return InlineSearch(self._image, find_debug(self._image, self._debug_file))
+        return InlineSearch(self._image, find_debug(self._image, self._debug_file), types=self._types)

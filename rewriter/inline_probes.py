@@ -7,6 +7,7 @@ its DW_AT_entry_pc, and left by each instruction of it after which control may b
 conditional one fires only when control does leave. One address is one site, whichever copies share it.
 """
 
+import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -122,7 +123,7 @@ def inlined(program: Program, known: Names, name: ProbeName, inlines: Inlines) -
         raise ProbeError(f"{name}: {error}") from error
     result = Inlined(found, _with_own_code(known, name, found))
     if not len(result.fbt) and next(result.copies, None) is None:
-        raise ProbeError(f"{name}: {_why_nothing(program, known, name, found)}")
+        raise ProbeError(f"{name}: {_why_nothing(program, known, name, found, inlines)}")
     return result
 
 
@@ -136,12 +137,16 @@ def _with_own_code(known: Names, name: ProbeName, found: Sequence[InlineFunction
     return known.select_matching(lambda text: clone.fullmatch(text) is not None)
 
 
-def _why_nothing(program: Program, known: Names, name: ProbeName, found: Sequence[InlineFunction]) -> str:
+def _why_nothing(
+    program: Program, known: Names, name: ProbeName, found: Sequence[InlineFunction], inlines: Inlines | None
+) -> str:
     if found:
         declared = next((one.declaration for one in found if one.declaration.file), None)
         where = f" ({declared.file}:{declared.line})" if declared is not None else ""
         return f"{name.function}{where} is marked as inline, but has no code: neither copies nor a function of its own"
     nearest = known.nearest(name.function)
+    if not nearest and inlines is not None:
+        nearest = difflib.get_close_matches(name.function, inlines.names("*"))
     hint = f"; the nearest are {', '.join(nearest)}" if nearest else ""
     return f"no function {name.function!r}, inlined or not, in {program.image.module}{hint}"
 
@@ -189,7 +194,7 @@ def expand(
     known = Names(program.functions)
     found = Inlined(tuple(functions), _with_own_code(known, name, functions))
     if not len(found.fbt) and next(found.copies, None) is None:
-        raise ProbeError(f"{name}: {_why_nothing(program, known, name, functions)}")
+        raise ProbeError(f"{name}: {_why_nothing(program, known, name, functions, None)}")
     instructions = instructions_of(program, found.rows(program.functions))
     if not include_excluded:
         instructions = refuse_excluded(program, instructions)

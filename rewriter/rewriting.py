@@ -13,6 +13,7 @@ from kinst.rewriter.program import Program, open_program
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.restore import open_original
+from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf_header import FileKind
 from kinst.targets.image import Image, open_debug_symbols
 from kinst.targets.manifest import Manifest
@@ -38,9 +39,9 @@ class Opened:
     manifest: Manifest | None
     debug_file: Path | None = None
 
-    def inlines(self, *, with_parameters: bool = False) -> DebugInlines:
+    def inlines(self, *, with_parameters: bool = False, types: ImageTypes | None = None) -> DebugInlines:
         """What debug information says of inlined functions, in the image or in the debug file that the user named."""
-        return DebugInlines(self.program.image, self.debug_file, with_parameters=with_parameters)
+        return DebugInlines(self.program.image, self.debug_file, with_parameters=with_parameters, types=types)
 
 
 def open_source(source: Source, *, progress: Progress = silent) -> Opened:

@@ -250,7 +250,7 @@ class Session:
         """Plan what can be patched for a program; None if that is nothing."""
         if not names:
             return None
-        inlines = opened.inlines(with_parameters=True)
+        inlines = opened.inlines(with_parameters=True, types=self._types)
         resolution = resolve(opened.program, names, inlines=inlines)
         for outcome in resolution.outcomes:
             if outcome.error is not None:

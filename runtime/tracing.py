@@ -8,6 +8,7 @@ from typing import BinaryIO, Final, TextIO
 
 import numpy as np
 
+from kinst.rewriter.inline_probes import is_inline
 from kinst.rewriter.rewriting import Opened, Source, open_source
 from kinst.rewriter.static_sites import provider_names
 from kinst.runtime.consumer.json_output import JsonOutput
@@ -32,6 +33,7 @@ from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.errors import KinstError
 from kinst.targets.image import open_image
 from kinst.targets.manifest import find_manifest
+from kinst.targets.probe import ProbeName
 
 _WITHOUT_PLACES: Final = ("dtrace", "profile", "sdt")  # providers whose probes are no places in code, or others'
 _EVERYTHING: Final = ("dtrace:::", "profile:::", "fbt:::", "sdt:::")  # what -l lists
@@ -64,11 +66,12 @@ class TracedRun:
     def __init__(self, request: Request, *, records_time: bool = False) -> None:
         """Read the programs, load the image, patched with what they need. Raises KinstError."""
         self.options = request.options
-        opened = _opened(request)
+        programs = _programs(request)
+        opened = _opened(request, programs)
         types = _types(request, opened)
         scope = TypeScope(types)
         self._reader = ProgramReader(request.options, request.arguments, scope.is_type)
-        self.parsed = [self._reader.read(program) for program in _programs(request)]
+        self.parsed = [self._reader.read(program) for program in programs]
         self.surroundings = _surroundings(request, opened, types, self._descriptions())
         self.matching = Matching(
             self.surroundings.providers,
@@ -184,12 +187,19 @@ def _without_old_garbage() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _opened(request: Request) -> Opened | None:
-    """The image, taken apart, where programs may need its names. To run it alone nothing of that is needed."""
+def _opened(request: Request, programs: Sequence[ProgramText]) -> Opened | None:
+    """The image, taken apart, where programs may need its names. To run it alone nothing of that is needed, unless it
+    was patched where functions are inlined: debug information tells what that meant."""
     wanted = request.wanted
-    if wanted is None or not request.programs:
+    if wanted is None or not (request.programs or any(map(_is_inlined, programs))):
         return None
     return open_source(Source(wanted.image, debug_file=wanted.debug_file))
+
+
+def _is_inlined(program: ProgramText) -> bool:
+    """Of a program that is a description with four fields, as manifests have them."""
+    fields = program.text.split(":")
+    return len(fields) == len(ProbeName.__slots__) and is_inline(ProbeName(*fields))
 
 
 def _types(request: Request, opened: Opened | None) -> ImageTypes:

@@ -196,6 +196,11 @@ def test_a_copy_that_cannot_be_probed_does_not_fail_the_rest(kernel: Program) ->
     [
         ("kinst::f:entry", [inline("f")], r"f (x.h:3) is marked as inline, but has no code"),
         ("kinst::critcal:entry", [], r"no function 'critcal', inlined or not, in small; the nearest are critical"),
+        (
+            "kinst::block_spit:entry",
+            [inline("block_split")],
+            "no function 'block_spit', inlined or not, in small; the ",
+        ),
         ("kinst::f:", [inline("f", copy("calls", (0, 1)))], "kinst::f:entry and kinst::f:return"),
         ("kinst::f:0", [inline("f", copy("calls", (0, 1)))], "f is inlined: its copies have no offsets"),
         ("kinst::f:entry", [inline("f", copy("branches", (2, 4)))], "no instruction begins here"),

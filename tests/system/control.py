@@ -120,7 +120,8 @@ def way_at(case: Case, address: int) -> Way:
 def size_at(case: Case, address: int) -> int:
     """Bytes of the instruction at a link address."""
     image = plain_run(case).run.session.loaded.image
-    return next(size for _, size, _, _ in _decoder(image.facts.name).disasm_lite(image.read(address, 16), address, 1))
+    found = _decoder(image.facts.name).disasm_lite(image.read(address, 16), address, 1)
+    return next(int(size) for _, size, _, _ in found)
 
 
 def repetitions(case: Case, addresses: NDArray[np.uint64]) -> NDArray[np.int64]:

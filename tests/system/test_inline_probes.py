@@ -122,7 +122,7 @@ def departures(case: Case, site: InlineSite) -> int | None:
     if (mine & seen.is_interrupted).any():
         return None
     elsewhere = zip(seen.after[mine].tolist(), seen.count[mine].tolist(), strict=True)
-    jumped = sum(count for address, count in elsewhere if not stays(site, address))
+    jumped: int = sum(count for address, count in elsewhere if not stays(site, address))
     behind = 0 if stays(site, site.address + size_at(case, site.address)) else total - int(seen.count[mine].sum())
     return jumped + behind
 
@@ -135,7 +135,7 @@ def stays(site: InlineSite, address: int) -> bool:
 def test_no_way_out_of_a_copy_in_one_piece_is_missed(case: Case) -> None:
     """Steps from inside to outside, but for calls, exceptions and what comes back from them, are firings."""
     found, seen, checked = traced(case), steps(case), 0
-    itself = np.isin(seen.ways, (Way.RETURN, Way.JUMP, Way.MAYBE)) & ~seen.is_interrupted
+    itself = ((seen.ways == Way.RETURN) | (seen.ways == Way.JUMP) | (seen.ways == Way.MAYBE)) & ~seen.is_interrupted
     for text, sites in found.sites.items():
         for site in sites if text.endswith(":return") else ():
             copy = site.copies[0]
