@@ -75,6 +75,7 @@ class InlineSearch:
         self._image = image
         self._debug = find_debug(image) if debug is None else debug
         self._units = Units(self._debug)
+        self._units.check_split()
         self._callers = Callers(image.symbols if len(image.symbols) else self._debug.symbols)
         self._types = types
         self._parameters: Parameters | None = None

@@ -109,6 +109,23 @@ class Units:
         entries = self.open(self.at(offset))
         return entries, entries.entry(offset)
 
+    def check_split(self) -> None:
+        """Refuse split DWARF, where units only say in which file they are.
+
+        Raises:
+            ImageError: with the file of the first one.
+        """
+        for unit in self.all:
+            # GNU's split DWARF 4 shows only in the unit's entry; it needs .debug_addr, which nothing else then does.
+            if unit.kind == _SKELETON or (unit.sizes.version == 4 and len(self.sections.get("addr"))):
+                entries = self.open(unit)
+                name = entries.text(entries.root, At.DWO_NAME) or entries.text(entries.root, At.GNU_DWO_NAME)
+                if name is not None:
+                    raise ImageError(
+                        f"{self.sections.path}: split DWARF is not supported: the debug information of the unit at "
+                        f"{unit.offset:#x} is in {name.decode(errors='backslashreplace')}: build without -gsplit-dwarf"
+                    )
+
     @cached_property
     def abbreviations(self) -> Abbreviations:
         """.debug_abbrev."""

@@ -1,0 +1,115 @@
+"""kinst-inlinecall as a user runs it: the lines of inlinecall(1), JSON, and one line an error."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kinst.rewriter.inlinecall import inlinecall_lines
+from kinst.rewriter.inlinecall_cli import inlinecall
+from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
+
+SOURCE = """volatile int device;
+static inline __attribute__((always_inline)) int inlined(int value) { device = value; return device; }
+__attribute__((noinline)) void other(void) { device = 3; }
+void start(void) { inlined(1); other();
+  inlined(2); for (;;); }
+"""
+
+
+def run(*arguments: object) -> Result:
+    """One command; a traceback is a failure."""
+    result = CliRunner().invoke(inlinecall, [str(one) for one in arguments], prog_name="kinst-inlinecall")
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture(params=[4, 5])
+def image(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The file of a call has number 1 in DWARF 4 and 0 or 1 in DWARF 5."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    (tmp_path / "call.c").write_text(SOURCE)
+    flags = ("-O1", f"-gdwarf-{request.param}", "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-Wl,-e,start")
+    subprocess.run(["gcc", *flags, "-o", "a.elf", "call.c"], check=True, cwd=tmp_path, capture_output=True)
+    return tmp_path / "a.elf"
+
+
+def test_lines_are_those_of_inlinecall(image: Path) -> None:
+    result = run("inlined", image)
+    head, *copies = result.stdout.splitlines()
+
+    assert result.exit_code == 0 and result.stderr == ""
+    assert re.fullmatch(r"\S*call\.c:2", head)
+    pattern = re.compile(r"\t\[0x[0-9a-f]+ - 0x[0-9a-f]+\]\t\S*call\.c:(\d)\tstart\(\)")
+    assert [match[1] for one in copies if (match := pattern.fullmatch(one))] == ["4", "5"] and len(copies) == 2
+
+
+def test_each_range_has_its_own_caller_and_what_is_unknown_is_left_out() -> None:
+    known = InlinedCopy(((0x10, 0x20), (0x90, 0x98)), 0x10, "f", 0x10, SourceLine("a.c", 7))
+    unknown = InlinedCopy(((0x40, 0x50),), 0x40, "", 0, SourceLine("", 0))
+    function = InlineFunction("g", SourceLine("g.h", 3), (known, unknown), is_out_of_line=False)
+
+    lines = inlinecall_lines(
+        [function], lambda address: {0x10: ("f", 0x10), 0x90: ("f.cold", 0x90)}.get(address, ("", 0))
+    )
+
+    assert list(lines) == [
+        "g.h:3",
+        "\t[0x10 - 0x20]\ta.c:7\tf()",
+        "\t[0x90 - 0x98]\ta.c:7\tf.cold()",
+        "\t[0x40 - 0x50]\t\t",
+    ]
+
+
+def test_json(image: Path) -> None:
+    (found,) = json.loads(run("inlined", image, "--json").stdout)
+
+    assert (found["name"], found["line"], found["out_of_line"]) == ("inlined", 2, False)
+    assert [(one["call_line"], one["caller"]) for one in found["copies"]] == [(4, "start"), (5, "start")]
+    assert all(one["entry"] == one["ranges"][0]["low"] for one in found["copies"])
+
+
+def test_a_function_that_is_not_inline(image: Path) -> None:
+    result = run("other", image)
+
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "kinst-inlinecall: other: is not inlined anywhere: probe fbt::other:\n"
+    assert run("other", image, "--json").stdout == "[]\n"
+
+
+def test_errors_are_one_line(image: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no image")
+    subprocess.run(["strip", "-o", tmp_path / "bare.elf", image], check=True)
+    expected = {
+        ("nothing", image): "nothing: no function of that name in the debug information of ",
+        ("inlined", tmp_path / "text"): f"{tmp_path / 'text'}: not an ELF image: ",
+        ("inlined", tmp_path / "none"): f"{tmp_path / 'none'}: cannot be read: No such file or directory",
+        ("inlined", tmp_path): f"{tmp_path}: is a directory",
+        ("inlined", tmp_path / "bare.elf"): f"{tmp_path / 'bare.elf'}: no debug information (.debug_info)",
+    }
+
+    for arguments, message in expected.items():
+        result = run(*arguments)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"kinst-inlinecall: {message}")
+
+
+def test_help_teaches_by_example() -> None:
+    result = run("--help")
+
+    assert result.exit_code == 0 and "kinst-inlinecall critical_enter" in result.stdout
+    assert run("inlined").exit_code == 2
+
+
+def test_debug_information_apart(image: Path, tmp_path: Path) -> None:
+    before = run("inlined", image).stdout
+    bare = tmp_path / "bare.elf"
+    subprocess.run(["strip", "-o", bare, image], check=True)
+
+    assert run("inlined", bare, "--debug-file", image).stdout == before
