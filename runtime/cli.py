@@ -17,7 +17,7 @@ from kinst.runtime.programs import Origin, ProgramText, read_script
 from kinst.runtime.session import Wanted
 from kinst.runtime.system import ClockKind, Configuration
 from kinst.runtime.tracing import Request, Streams, TracedRun, everything, sugared
-from kinst.targets.errors import UsageError
+from kinst.targets.errors import KinstError, UsageError
 
 _NAME: Final = "kinst-run"
 _SIZES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -140,20 +140,21 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
         options = _options(given)
         programs = _programs(ctx.meta[_NAME], given)
         image, arguments = _image_and_arguments(words, programs)
-        wanted = None if image is None else _wanted(image, given)
-        request = Request(wanted, ClockKind(given["clock"]), tuple(programs), arguments, options)
+        timeout = _seconds(given["timeout"])
+        wanted = None if image is None else _wanted(image, given, timeout)
+        request = Request(wanted, ClockKind(given["clock"]), tuple(programs), arguments, options, timeout)
         _run(request, given)
 
 
 def _run(request: Request, given: dict[str, Any]) -> None:
-    if given["is_list"] and not request.programs:
-        request = everything(request)
+    if given["is_list"]:
+        request.options.set("zdefs", None)
+        request = request if request.programs else everything(request)
     traced = TracedRun(request, records_time=given["form"] == "json")
     if given["is_dump"]:
         click.echo(sugared(traced), nl=False)
     if given["is_list"]:
-        rows = table(traced.surroundings.providers, traced.listed(), is_verbose=given["is_verbose"])
-        sys.stdout.writelines(rows)
+        _list(traced, given)
         return
     for program, count in traced.enable():
         if not request.options.is_on("quiet"):  # which a program may have said by now
@@ -164,12 +165,21 @@ def _run(request: Request, given: dict[str, Any]) -> None:
         _trace(traced, given)
 
 
+def _list(traced: TracedRun, given: dict[str, Any]) -> None:
+    traced.check()
+    rows = table(traced.surroundings.providers, traced.listed(), is_verbose=given["is_verbose"])
+    sys.stdout.writelines(rows)
+    has_programs = any(given[_parameter(origin)] for origin in _PROGRAMS)
+    for fields in traced.unmatched() if has_programs else ():
+        click.echo(f"{_NAME}: failed to match {fields}: No probe matches description", err=True)
+
+
 def _trace(traced: TracedRun, given: dict[str, Any]) -> None:
     with ExitStack() as files:
         output: BinaryIO = sys.stdout.buffer
         console: BinaryIO | None = None
         if given["output"] is not None:
-            output, console = files.enter_context(given["output"].open("ab")), sys.stdout.buffer
+            output, console = files.enter_context(_opened(given["output"])), sys.stdout.buffer
         if given["console"] is not None:
             console = files.enter_context(given["console"].open("wb"))
         status = traced.run(Streams(output, sys.stderr, console, is_json=given["form"] == "json"))
@@ -177,26 +187,33 @@ def _trace(traced: TracedRun, given: dict[str, Any]) -> None:
         sys.exit(status)
 
 
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("ab")
+    except OSError as error:
+        raise KinstError(f"failed to open output file '{path}': {error.strerror}") from error
+
+
 def _options(given: dict[str, Any]) -> Options:
     options = Options()
     for name, _ in _SWITCHES.values():
         if given[f"d_{name}"]:
-            _set(options, name, None)
-    for name, _, _ in (*_VALUES.values(), *_DEFINITIONS.values()):
+            options.set(name, None)
+    for flag, (name, _, _) in (_VALUES | _DEFINITIONS).items():
         value = given[f"d_{name}"]
         for one in value if isinstance(value, tuple) else () if value is None else (value,):
-            _set(options, name, one)
+            _set(options, name, one, f"{flag} {one}")
     for text in given["d_x"]:
         name, separator, value = text.partition("=")
-        _set(options, name, value if separator else None)
+        _set(options, name, value if separator else None, f"-x {name}")
     return options
 
 
-def _set(options: Options, name: str, value: str | None) -> None:
+def _set(options: Options, name: str, value: str | None, what: str) -> None:
     try:
         options.set(name, value)
     except OptionError as error:
-        raise UsageError(f"failed to set -x {name}: {error.why}") from error
+        raise KinstError(f"failed to set {what}: {error.why}") from error
 
 
 def _programs(order: list[str], given: dict[str, Any]) -> list[ProgramText]:
@@ -219,12 +236,12 @@ def _image_and_arguments(words: tuple[str, ...], programs: list[ProgramText]) ->
     return None, words
 
 
-def _wanted(image: Path, given: dict[str, Any]) -> Wanted:
+def _wanted(image: Path, given: dict[str, Any], timeout: float | None) -> Wanted:
     return Wanted(
         image=image,
         machine=given["machine"],
         configuration=Configuration(given["cpus"], _size(given["memory"]), ClockKind(given["clock"]), given["append"]),
-        timeout=_seconds(given["timeout"]),
+        timeout=timeout,
         until=given["until"],
         call=given["call"],
         debug_file=given["debug_file"],

@@ -48,8 +48,8 @@ class Surroundings:
     on_turn: Callable[[Callable[[], None]], None]  # have a callable called now and then, between instructions
 
 
-def without_guest(clock: ClockKind) -> Surroundings:
-    """For programs that need no image."""
+def without_guest(clock: ClockKind, timeout: float | None = None) -> Surroundings:
+    """For programs that need no image; `timeout` is in seconds."""
     host = NoGuest(clock, _NO_IMAGE_ARCH)
     dtrace = DtraceProvider()
     providers = Providers([dtrace, ProfileProvider(host)])
@@ -70,7 +70,7 @@ def without_guest(clock: ClockKind) -> Surroundings:
         reasons={},
         inlines=None,
         session=None,
-        run=lambda _console: host.machine.run(),
+        run=lambda _console: host.machine.run(None if timeout is None else int(timeout * 1e9)),
         arm=lambda: None,
         on_turn=on_turn,
     )

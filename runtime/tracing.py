@@ -48,6 +48,7 @@ class Request:
     programs: tuple[ProgramText, ...]
     arguments: tuple[str, ...]  # $1, $2, ...
     options: Options
+    timeout: float | None = None  # seconds of the machine's time
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class TracedRun:
         programs = self.check()
         tracer = Tracer(self.surroundings, self.options, self._clock, records_time=self._records_time)
         counts = tracer.enable(programs, self.matching)
-        if self.parsed and not any(counts):
+        if self.parsed and not any(counts) and not self.options.is_on("zdefs"):
             raise KinstError("no probes matched" if any(one.clauses for one in programs) else "no probes specified")
         self.tracer = tracer
         yield from zip((parsed.program for parsed in self.parsed), counts, strict=True)
@@ -116,6 +117,11 @@ class TracedRun:
         """Identifiers of the probes that the programs describe, each once."""
         found = [self.matching.probes(description)[1] for description in self._descriptions()]
         return np.unique(np.concatenate(found)).tolist() if found else []
+
+    def unmatched(self) -> list[str]:
+        """Descriptions that match nothing, with all four fields."""
+        found = [self.matching.probes(description) for description in self._descriptions()]
+        return [fields for fields, probes in found if not len(probes)]
 
     def report(self, program: ProgramText) -> str:
         """The stability of a program that was enabled: -v."""
@@ -223,7 +229,7 @@ def _surroundings(
 ) -> Surroundings:
     wanted = request.wanted
     if wanted is None:
-        return without_guest(request.clock)
+        return without_guest(request.clock, request.timeout)
     if opened is None:
         return with_guest(wanted, None, types)
     places = [name for name in provider_names(opened.program.image) if name not in _WITHOUT_PLACES]
@@ -231,8 +237,7 @@ def _surroundings(
 
 
 def everything(request: Request) -> Request:
-    """What -l lists where no program says otherwise."""
-    request.options.set("zdefs", None)
+    """What -l lists where no program says otherwise; some of it there may not be."""
     return replace(request, programs=tuple(ProgramText(Origin.NAME, text, text) for text in _EVERYTHING))
 
 
