@@ -33,6 +33,7 @@ from kinst.runtime.dlang.types import (
 from kinst.targets.c_types import Array, Pointer, Typedef
 
 DESTRUCTIVE: Final = frozenset({"copyout", "copyoutstr"})
+_POSITIONS: Final = frozenset({"index", "rindex", "substr"})  # their int parameters get all 64 bits
 DYNAMIC: Final = Dynamic("dynamic")  # an aggregation, a translation: nothing takes a value of this type
 
 _LOCK: Final = Prototype((VOID_POINTER,), INT)  # kmutex_t, krwlock_t, sx: a pointer to whatever it is in this image
@@ -111,14 +112,14 @@ def call(node: tree.Call, checking: Checking) -> program.Expression:
     if node.function in DESTRUCTIVE:
         note_destructive(checking.state, node.span)
     parameters = (parameter for parameter in prototype.parameters if parameter is not None)
-    passed = [_passed(value, to, checking) for value, to in zip(values, parameters, strict=False)]
+    passed = [_passed(node.function, value, to, checking) for value, to in zip(values, parameters, strict=False)]
     return program.Call(prototype.result, node.function, tuple(passed))
 
 
-def _passed(value: program.Expression, to: DType, checking: Checking) -> program.Expression:
+def _passed(function: str, value: program.Expression, to: DType, checking: Checking) -> program.Expression:
     """Text is passed by value. Only NULL is not: strtok() tells it from the empty string."""
     if not is_string_like(to):
-        return checking.convert(value, to)
+        return checking.convert(value, INT64 if to == INT and function in _POSITIONS else to)
     return value if prototypes.is_zero(value) else checking.convert(value, STRING)
 
 

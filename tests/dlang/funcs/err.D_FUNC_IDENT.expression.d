@@ -1,0 +1,6 @@
+/* What is called has a name. */
+
+BEGIN
+{
+	y = (1 + 2)(1);
+}

@@ -1,0 +1,6 @@
+/* Nor is a builtin variable. */
+
+BEGIN
+{
+	y = timestamp(1);
+}

@@ -1,0 +1,6 @@
+/* There is no such function. */
+
+BEGIN
+{
+	x = nosuch(1);
+}

@@ -1,0 +1,6 @@
+/* A function without its arguments is no value. */
+
+BEGIN
+{
+	x = strlen;
+}

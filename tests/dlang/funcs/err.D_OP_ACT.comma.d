@@ -1,0 +1,6 @@
+/* An action has no value. */
+
+BEGIN
+{
+	trace((exit(1), 1));
+}

@@ -1,0 +1,6 @@
+/* A size is a number. */
+BEGIN
+{
+	alloca("a");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* A size is a number. */
+BEGIN
+{
+	copyinstr(arg0, "4");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* A device is a number. */
+BEGIN
+{
+	getmajor("a");
+	exit(0);
+}

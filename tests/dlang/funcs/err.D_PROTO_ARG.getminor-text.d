@@ -1,0 +1,6 @@
+/* A device is a number. */
+BEGIN
+{
+	getminor("a");
+	exit(0);
+}

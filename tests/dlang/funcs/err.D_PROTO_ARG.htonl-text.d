@@ -1,0 +1,6 @@
+/* Only numbers have an order of bytes. */
+BEGIN
+{
+	htonl("a");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* Only numbers have an order of bytes. */
+BEGIN
+{
+	htonll("a");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* A number is no text, nor a character. */
+BEGIN
+{
+	index("a", 5);
+	exit(0);
+}

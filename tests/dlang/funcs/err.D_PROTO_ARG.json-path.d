@@ -1,0 +1,6 @@
+/* A path is text. */
+BEGIN
+{
+	json("{}", 5);
+	exit(0);
+}

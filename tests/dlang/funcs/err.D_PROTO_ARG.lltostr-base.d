@@ -1,0 +1,6 @@
+/* A base is a number. */
+BEGIN
+{
+	lltostr(1, "a");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* Text is no number. */
+BEGIN
+{
+	lltostr("a");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* Only numbers have an order of bytes. */
+BEGIN
+{
+	ntohs("a");
+	exit(0);
+}

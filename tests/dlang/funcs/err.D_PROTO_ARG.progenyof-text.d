@@ -1,0 +1,6 @@
+/* A process is a number. */
+BEGIN
+{
+	progenyof("a");
+	exit(0);
+}

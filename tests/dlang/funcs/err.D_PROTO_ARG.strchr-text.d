@@ -1,0 +1,6 @@
+/* A character is a number. */
+BEGIN
+{
+	strchr("a", "b");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* A character is a number. */
+BEGIN
+{
+	strrchr("a", "b");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* A number is no text. */
+BEGIN
+{
+	strtok(5, "a");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* A number is no text. */
+BEGIN
+{
+	strtoll(5);
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* A number is no text. */
+BEGIN
+{
+	substr(5, 1);
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* A start is a number. */
+BEGIN
+{
+	substr("a", "b");
+	exit(0);
+}

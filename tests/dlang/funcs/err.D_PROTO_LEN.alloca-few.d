@@ -1,0 +1,6 @@
+/* alloca() misses an argument. */
+BEGIN
+{
+	alloca();
+	exit(0);
+}

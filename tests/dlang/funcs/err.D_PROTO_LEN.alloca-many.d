@@ -1,0 +1,6 @@
+/* alloca() has an argument too many. */
+BEGIN
+{
+	alloca(1, 2);
+	exit(0);
+}

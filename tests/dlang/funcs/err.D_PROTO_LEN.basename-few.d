@@ -1,0 +1,6 @@
+/* basename() misses an argument. */
+BEGIN
+{
+	basename();
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* basename() has an argument too many. */
+BEGIN
+{
+	basename("a", "b");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* cleanpath() misses an argument. */
+BEGIN
+{
+	cleanpath();
+	exit(0);
+}

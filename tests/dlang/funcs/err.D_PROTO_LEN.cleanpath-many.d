@@ -1,0 +1,6 @@
+/* cleanpath() has an argument too many. */
+BEGIN
+{
+	cleanpath("a", "b");
+	exit(0);
+}

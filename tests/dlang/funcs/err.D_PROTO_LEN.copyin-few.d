@@ -1,0 +1,6 @@
+/* copyin() misses an argument. */
+BEGIN
+{
+	copyin(arg0);
+	exit(0);
+}

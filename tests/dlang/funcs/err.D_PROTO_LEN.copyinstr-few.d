@@ -1,0 +1,6 @@
+/* copyinstr() misses an argument. */
+BEGIN
+{
+	copyinstr();
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* copyout() has an argument too many. */
+BEGIN
+{
+	copyout(alloca(1), arg0, 1, 1);
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* copyoutstr() misses an argument. */
+BEGIN
+{
+	copyoutstr("a", arg0);
+	exit(0);
+}

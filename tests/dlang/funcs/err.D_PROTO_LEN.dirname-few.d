@@ -1,0 +1,6 @@
+/* dirname() misses an argument. */
+BEGIN
+{
+	dirname();
+	exit(0);
+}

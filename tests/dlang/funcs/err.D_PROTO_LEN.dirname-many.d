@@ -1,0 +1,6 @@
+/* dirname() has an argument too many. */
+BEGIN
+{
+	dirname("a", "b");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* getmajor() misses an argument. */
+BEGIN
+{
+	getmajor();
+	exit(0);
+}

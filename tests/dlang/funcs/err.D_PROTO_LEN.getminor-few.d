@@ -1,0 +1,6 @@
+/* getminor() misses an argument. */
+BEGIN
+{
+	getminor();
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* htonl() misses an argument. */
+BEGIN
+{
+	htonl();
+	exit(0);
+}

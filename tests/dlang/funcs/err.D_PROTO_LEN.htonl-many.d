@@ -1,0 +1,6 @@
+/* htonl() has an argument too many. */
+BEGIN
+{
+	htonl(1, 2);
+	exit(0);
+}

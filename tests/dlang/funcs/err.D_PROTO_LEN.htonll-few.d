@@ -1,0 +1,6 @@
+/* htonll() misses an argument. */
+BEGIN
+{
+	htonll();
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* htonll() has an argument too many. */
+BEGIN
+{
+	htonll(1, 2);
+	exit(0);
+}

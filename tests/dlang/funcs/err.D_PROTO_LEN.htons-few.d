@@ -1,0 +1,6 @@
+/* htons() misses an argument. */
+BEGIN
+{
+	htons();
+	exit(0);
+}

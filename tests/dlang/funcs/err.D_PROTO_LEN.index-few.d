@@ -1,0 +1,6 @@
+/* index() misses an argument. */
+BEGIN
+{
+	index("a");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* inet_ntop() misses an argument. */
+BEGIN
+{
+	inet_ntop(2);
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* json() misses an argument. */
+BEGIN
+{
+	json("{}");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* lltostr() misses an argument. */
+BEGIN
+{
+	lltostr();
+	exit(0);
+}

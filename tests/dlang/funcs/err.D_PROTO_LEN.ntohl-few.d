@@ -1,0 +1,6 @@
+/* ntohl() misses an argument. */
+BEGIN
+{
+	ntohl();
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* ntohll() misses an argument. */
+BEGIN
+{
+	ntohll();
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* ntohs() misses an argument. */
+BEGIN
+{
+	ntohs();
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* progenyof() misses an argument. */
+BEGIN
+{
+	progenyof();
+	exit(0);
+}

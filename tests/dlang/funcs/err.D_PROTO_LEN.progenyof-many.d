@@ -1,0 +1,6 @@
+/* progenyof() has an argument too many. */
+BEGIN
+{
+	progenyof(1, 2);
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* rand() has an argument too many. */
+BEGIN
+{
+	rand(1);
+	exit(0);
+}

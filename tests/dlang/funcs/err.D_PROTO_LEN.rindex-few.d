@@ -1,0 +1,6 @@
+/* rindex() misses an argument. */
+BEGIN
+{
+	rindex("a");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* speculation() has an argument too many. */
+BEGIN
+{
+	speculation(1);
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* strchr() misses an argument. */
+BEGIN
+{
+	strchr("a");
+	exit(0);
+}

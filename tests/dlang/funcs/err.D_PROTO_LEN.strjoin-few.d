@@ -1,0 +1,6 @@
+/* strjoin() misses an argument. */
+BEGIN
+{
+	strjoin("a");
+	exit(0);
+}

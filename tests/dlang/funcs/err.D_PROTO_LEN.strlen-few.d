@@ -1,0 +1,6 @@
+/* strlen() misses an argument. */
+BEGIN
+{
+	strlen();
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* strlen() has an argument too many. */
+BEGIN
+{
+	strlen("a", "b");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* strrchr() misses an argument. */
+BEGIN
+{
+	strrchr("a");
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* strrchr() has an argument too many. */
+BEGIN
+{
+	strrchr("a", 'b', 1);
+	exit(0);
+}

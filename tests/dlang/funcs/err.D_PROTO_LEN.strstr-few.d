@@ -1,0 +1,6 @@
+/* strstr() misses an argument. */
+BEGIN
+{
+	strstr("a");
+	exit(0);
+}

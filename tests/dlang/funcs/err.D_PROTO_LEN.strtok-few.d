@@ -1,0 +1,6 @@
+/* strtok() misses an argument. */
+BEGIN
+{
+	strtok("a");
+	exit(0);
+}

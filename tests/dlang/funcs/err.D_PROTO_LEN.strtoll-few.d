@@ -1,0 +1,6 @@
+/* strtoll() misses an argument. */
+BEGIN
+{
+	strtoll();
+	exit(0);
+}

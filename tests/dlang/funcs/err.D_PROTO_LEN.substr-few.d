@@ -1,0 +1,6 @@
+/* substr() misses an argument. */
+BEGIN
+{
+	substr("a");
+	exit(0);
+}

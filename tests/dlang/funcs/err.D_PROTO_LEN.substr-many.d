@@ -1,0 +1,6 @@
+/* substr() has an argument too many. */
+BEGIN
+{
+	substr("a", 1, 2, 3);
+	exit(0);
+}

@@ -1,0 +1,6 @@
+/* tolower() misses an argument. */
+BEGIN
+{
+	tolower();
+	exit(0);
+}

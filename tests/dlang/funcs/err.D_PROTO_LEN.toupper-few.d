@@ -1,0 +1,6 @@
+/* toupper() misses an argument. */
+BEGIN
+{
+	toupper();
+	exit(0);
+}

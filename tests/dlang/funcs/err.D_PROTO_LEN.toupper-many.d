@@ -1,0 +1,6 @@
+/* toupper() has an argument too many. */
+BEGIN
+{
+	toupper("a", "b");
+	exit(0);
+}

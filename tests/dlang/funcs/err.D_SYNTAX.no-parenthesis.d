@@ -1,0 +1,6 @@
+/* A call ends with a parenthesis. */
+
+BEGIN
+{
+	x = strlen("a";
+}

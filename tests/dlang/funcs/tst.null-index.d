@@ -1,0 +1,14 @@
+/* There is no text at address 0. */
+#pragma D option quiet
+
+BEGIN
+{
+	trace(index(NULL, "a"));
+	exit(1);
+}
+
+ERROR
+{
+	printf("%d\n", arg4);
+	exit(0);
+}

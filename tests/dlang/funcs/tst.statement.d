@@ -1,0 +1,11 @@
+/* A value may be left unused. */
+#pragma D option quiet
+
+BEGIN
+{
+	strlen("a");
+	strjoin("a", "b");
+	rand();
+	printf("done\n");
+	exit(0);
+}

@@ -1,0 +1,14 @@
+/* There is no such base: an illegal operation. */
+#pragma D option quiet
+
+BEGIN
+{
+	trace(strtoll("5", 37));
+	exit(1);
+}
+
+ERROR
+{
+	printf("%d\n", arg4);
+	exit(0);
+}
