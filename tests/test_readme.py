@@ -25,12 +25,10 @@ COMMANDS = {
 
 
 def consoles() -> list[list[tuple[str, str]]]:
-    """The ```console blocks: each a list of (command, output shown)."""
+    """The ```console blocks: each a list of (command, output shown). Lines that begin with > go on with the command."""
     blocks = re.findall(r"^```console\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    return [
-        [(step.split("\n", 1)[0], step.split("\n", 1)[1]) for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
-        for block in blocks
-    ]
+    steps = re.compile(r"^\$ (.*\n(?:> .*\n)*)((?:(?!\$ ).*\n)*)", re.MULTILINE)
+    return [[(command.replace("\n> ", "\n"), shown) for command, shown in steps.findall(block)] for block in blocks]
 
 
 def matches(shown: str, output: str) -> bool:

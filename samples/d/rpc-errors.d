@@ -15,6 +15,9 @@
 #pragma D option quiet
 #pragma D option defaultargs
 
+/* An interrupt in the middle of a request may run many functions. */
+#pragma D option specsize=1m
+
 BEGIN
 {
 	wanted = $1 ? $1 : 12;
