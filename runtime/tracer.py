@@ -12,7 +12,8 @@ from kinst.runtime.consumer.messages import Drop, DropKind
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang.compile import compile_clause
 from kinst.runtime.dlang.options import Options
-from kinst.runtime.dlang.program import ChangeAggregation, Clause, Printa, Program
+from kinst.runtime.dlang.program import Aggregate, ChangeAggregation, Clause, Printa, Program
+from kinst.runtime.dlang.record_layout import WORD
 from kinst.runtime.enablings import Enabled, Enablings
 from kinst.runtime.execution.aggregations import AggregationStore
 from kinst.runtime.execution.buffers import Buffers
@@ -33,6 +34,7 @@ from kinst.targets.errors import KinstError
 _SOONEST: Final = 1_000_000  # ns between two drains, however high the rate
 _CHILL_INTERVAL: Final = 1_000_000_000  # ns
 _MOST_CHILLED: Final = 500_000_000  # ns of an interval
+_LARGEST: Final = 1 << 36  # bytes of a buffer that may be asked for where bufresize=manual forbids to give less
 _VIRTUAL_EPOCH: Final = 946_684_800 * 10**9  # 2000-01-01: what the wall clock of a virtual machine starts at
 
 
@@ -103,7 +105,7 @@ class Tracer:
         """Compile all clauses and enable their probes; how many enablings each program has.
 
         Raises:
-            KinstError: destructive actions without -w.
+            KinstError: destructive actions without -w; buffers that there cannot be.
         """
         if any(program.is_destructive for program in programs) and not self.options.is_on("destructive"):
             raise KinstError("could not enable tracing: Destructive actions not allowed")
@@ -121,9 +123,23 @@ class Tracer:
             counts.append(sum(len(one.probes) for one in enabled[before:]))
         begin = self.state.begin if self.state.remembers_firings else None
         self._enablings = Enablings(enabled, begin, lambda: self._consume_now())
+        self._fit_buffers([clause for clause, one in zip(self.clauses, enabled, strict=True) if END in one.probes])
         self._enablings.enable(self._providers)
         self._providers.on_create(self._enable_new)
         return counts
+
+    def _fit_buffers(self, ending: Sequence[Clause]) -> None:
+        """As dtrace_state_go() does. `ending` are END's clauses: a buffer that may be full keeps room for them."""
+        options, buffers = self.options, self.buffers
+        sizes = [options.number(name) for name in ("bufsize", "aggsize", "specsize", "dynvarsize")]
+        if options.text("bufresize") == "manual" and max(sizes) > _LARGEST:
+            raise KinstError("could not enable tracing: Cannot allocate memory")
+        if any(isinstance(action, Aggregate) for clause in self.clauses for action in clause.actions):
+            buffers.grow(max(clause.record_size for clause in self.clauses))
+        if options.text("bufpolicy") == "fill":
+            buffers.held_back = sum(clause.record_size + WORD for clause in ending if clause.record_size)
+            if buffers.held_back > buffers.size:
+                raise KinstError("could not enable tracing: END enablings exceed size of principal buffer")
 
     def _enable_new(self, identifiers: Identifiers) -> None:
         """A provider made probes by itself: those that the program describes fire from now on."""

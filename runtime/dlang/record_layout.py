@@ -8,9 +8,10 @@ from kinst.runtime.dlang.conversions import size_of
 from kinst.runtime.dlang.program import Action, Expression
 from kinst.runtime.dlang.types import LONG
 
-HEADER: Final = 16  # epid and time
+HEADER: Final = 12  # epid and time, in words of 4 bytes
 FRAMES: Final = 20  # the default of the options stackframes and ustackframes
-_WORD: Final = 8
+WORD: Final = 8
+_HALF: Final = 4
 _USER_SYMBOLS: Final = frozenset({"usym", "ufunc", "umod", "uaddr"})  # with the process id
 _NO_ARGUMENT: Final = program.Integer(LONG, 0)  # what printf("text") leaves
 _NO_DATA: Final = (
@@ -39,21 +40,22 @@ def action_count(action: Action) -> int:
 
 
 def record_size(actions: Sequence[Action], string_size: int, frames: int = FRAMES) -> int:
-    """Bytes of a clause's record with its header: each value is aligned to its size, at most to a word. An empty list
-    is the default action, which leaves the header; actions that leave no data leave no record: 0. `frames` is how many
-    a stack without a number has."""
-    if actions and all(isinstance(action, _NO_DATA) for action in actions):
+    """Bytes of a clause's record with its header: each value is aligned to its size, at most to a word, and so is the
+    record. An empty list is the default action, which leaves the header; so does speculate() alone, which leaves it to
+    the speculation. Other actions that leave no data leave no record: 0. `frames`: of a stack without a number."""
+    is_default = not actions or (len(actions) == 1 and isinstance(actions[0], program.Speculate))
+    if not is_default and all(isinstance(action, _NO_DATA) for action in actions):
         return 0
-    end = HEADER
+    end, widest = HEADER, _HALF
     for action in actions:
         for size in _sizes(action, string_size, frames):
-            end = _aligned(end, size) + size
-    return _aligned(end, _WORD)
+            alignment = min(WORD, size & -size) or 1
+            widest = max(widest, alignment)
+            end = _aligned(end, alignment) + size
+    return _aligned(end, widest)
 
 
-def _aligned(end: int, size: int) -> int:
-    """As far as the size divides by powers of two."""
-    alignment = min(_WORD, size & -size) or 1
+def _aligned(end: int, alignment: int) -> int:
     return -(-end // alignment) * alignment
 
 
@@ -64,16 +66,16 @@ def _sizes(action: Action, string_size: int, frames: int) -> Iterator[int]:
         case program.Trace(value=value) | program.Print(value=value) | program.SymbolTrace(key=value):
             yield _size(value, string_size, frames)
         case program.TraceMemory(size=size):
-            yield from [_WORD] * (action_count(action) - 1)
+            yield from [WORD] * (action_count(action) - 1)
             yield size
         case program.PrintMemory(size=size):
-            yield size + _WORD
+            yield size + WORD
         case program.StackTrace(is_user=is_user, frames=wanted, string_size=text):
             yield _stack_size(frames if wanted is None else wanted, is_user=is_user) + text
         case program.Exit():
             yield 4
         case _:
-            yield from [_WORD] * (0 if isinstance(action, _NO_DATA) else action_count(action))
+            yield from [WORD] * (0 if isinstance(action, _NO_DATA) else action_count(action))
 
 
 def _size(value: Expression, string_size: int, frames: int) -> int:
@@ -81,11 +83,11 @@ def _size(value: Expression, string_size: int, frames: int) -> int:
         case program.StackKey(is_user=is_user, frames=wanted):
             return _stack_size(frames if wanted is None else wanted, is_user=is_user)
         case program.SymbolKey(kind=kind):
-            return 2 * _WORD if kind in _USER_SYMBOLS else _WORD
+            return 2 * WORD if kind in _USER_SYMBOLS else WORD
         case _:
             return size_of(value.type, string_size)
 
 
 def _stack_size(frames: int, *, is_user: bool) -> int:
     """A user's stack has the process id before it."""
-    return _WORD * (frames + is_user)
+    return WORD * (frames + is_user)

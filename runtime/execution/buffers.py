@@ -9,7 +9,8 @@ most clauses end at their predicate. So `append` is always of the record that wa
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from heapq import merge
 from typing import Final, Protocol
 
@@ -21,13 +22,14 @@ LIMIT: Final = 64 << 20  # accounted bytes, at which a buffer without a size ask
 LARGEST: Final = 32 << 20  # of one CPU's buffer that is kept to the end: as bufresize=auto, we give less than asked
 DEFAULT: Final = 4 << 20  # bufsize of dtrace
 _OVERHEAD: Final = 200  # what a small record takes in our memory besides its bytes
-_ERROR_SIZE: Final = 48  # of a record of dtrace's own ERROR enabling
+_ERROR_SIZE: Final = 56  # of a record of dtrace's own ERROR enabling
 
 
 class _Policy(Protocol):
     """What `Buffers` asks of its policy."""
 
     is_full: bool
+    size: int  # bytes per CPU
 
     def reserve(self, cpu: int, size: int) -> bool:
         """Whether a record may come."""
@@ -58,13 +60,14 @@ class Buffers:
     """The principal buffers of all CPUs.
 
     `drops` counts records by CPU since the last `take_drops`. `is_full`: policy fill, some CPU's buffer is full.
-    `is_ending`: set before END fires, whose records always have room in a buffer that is full.
+    `held_back`: policy fill, the room that is left for END; `is_ending`: set before END fires, which may use it.
     """
 
     def __init__(self, size: int | None, policy: str) -> None:
         """`size` is bytes per CPU, None if the user set none; `policy` is switch, fill or ring."""
         self.drops: Counter[int] = Counter()
         self.on_full: Callable[[], None] = lambda: None
+        self.held_back = 0
         self.is_ending = False
         self._policy = self._make(size, policy)
         self.reserve: Callable[[int, int], bool] = self._policy.reserve
@@ -81,6 +84,15 @@ class Buffers:
     def is_full(self) -> bool:
         """Policy fill: tracing is over."""
         return self._policy.is_full
+
+    @property
+    def size(self) -> int:
+        """Bytes per CPU."""
+        return self._policy.size
+
+    def grow(self, size: int) -> None:
+        """Before the run: make it at least so large."""
+        self._policy.size = max(self._policy.size, size)
 
     def append_error(self, record: ErrorRecord) -> None:
         """A clause was aborted. It needs room as any record does."""
@@ -105,8 +117,9 @@ class Buffers:
 class _Listed:
     """Entries of all CPUs in one list."""
 
-    def __init__(self, buffers: Buffers) -> None:
+    def __init__(self, buffers: Buffers, size: int) -> None:
         self._buffers = buffers
+        self.size = size
         self._entries: list[Entry] = []
         self._pending = 0
         self.is_full = False
@@ -132,7 +145,7 @@ class _Drained(_Listed):
     """No size: drained when it is large."""
 
     def __init__(self, buffers: Buffers) -> None:
-        super().__init__(buffers)
+        super().__init__(buffers, LIMIT)
         self._used = 0
 
     def _empty(self) -> None:
@@ -165,8 +178,8 @@ class _Switch(_Listed):
     """A record that does not fit is dropped."""
 
     def __init__(self, buffers: Buffers, size: int) -> None:
-        super().__init__(buffers)
-        self._room: defaultdict[int, int] = defaultdict(lambda: size)
+        super().__init__(buffers, size)
+        self._room: defaultdict[int, int] = defaultdict(lambda: self.size)
 
     def _empty(self) -> None:
         self._room.clear()
@@ -191,7 +204,8 @@ class _Fill(_Switch):
     """What does not fit ends tracing on its CPU; it is no drop."""
 
     def reserve(self, cpu: int, size: int) -> bool:
-        if size > self._room[cpu] and not self._buffers.is_ending:
+        buffers = self._buffers
+        if not buffers.is_ending and size > self._room[cpu] - buffers.held_back:
             self._room[cpu] = -1
             self.is_full = True
             return False
@@ -204,48 +218,69 @@ class _Ring:
 
     def __init__(self, buffers: Buffers, size: int) -> None:
         self._buffers = buffers
-        self._size = size
+        self.size = size
         self._pending = 0
         self._sequence = 0
-        self._used: Counter[int] = Counter()
-        self._rings: defaultdict[int, deque[tuple[int, int, Entry]]] = defaultdict(deque)
-        self._console: list[tuple[int, int, Entry]] = []
+        self._rings: defaultdict[int, _CpuRing] = defaultdict(_CpuRing)
+        self._console: list[tuple[int, Entry]] = []
         self.is_full = False
 
     def reserve(self, cpu: int, size: int) -> bool:
-        if size > self._size:
+        if size > self.size:
             self._buffers.drops[cpu] += 1
             return False
         self._pending = size
         return True
 
     def append(self, record: Record) -> None:
-        self._keep(record[0], record)
+        self._sequence += 1
+        self._rings[record[0]].append(self._sequence, record, self._pending, self.size)
 
     def append_error(self, record: ErrorRecord) -> None:
-        self._keep(record.cpu, record)
-
-    def _keep(self, cpu: int, entry: Record | ErrorRecord) -> None:
-        ring = self._rings[cpu]
-        used = self._used[cpu] + self._pending
-        while used > self._size:
-            used -= ring.popleft()[1]
-        self._used[cpu] = used
         self._sequence += 1
-        ring.append((self._sequence, self._pending, entry))
+        self._rings[record.cpu].append(self._sequence, record, self._pending, self.size)
 
     def append_console(self, data: bytes) -> None:
         self._sequence += 1
-        self._console.append((self._sequence, 0, data))
+        self._console.append((self._sequence, data))
 
     def take(self) -> list[Entry]:
-        taken = [entry for _, _, entry in merge(self._console, *self._rings.values())]  # the sequence is unique
+        rings = [ring.entries() for ring in self._rings.values()]
+        taken = [entry for _, entry in merge(self._console, *rings, key=_sequence)]
         self._console.clear()
         self._rings.clear()
-        self._used.clear()
         return taken
 
     def take_console(self) -> list[bytes]:
-        console = [entry for _, _, entry in self._console if isinstance(entry, bytes)]
+        console = [entry for _, entry in self._console if isinstance(entry, bytes)]
         self._console.clear()
         return console
+
+
+def _sequence(numbered: tuple[int, Entry]) -> int:
+    return numbered[0]
+
+
+@dataclass(slots=True)
+class _CpuRing:
+    """Records where they lie in the buffer: none is split, so what is left at its end stays empty."""
+
+    records: deque[tuple[int, int, Entry]] = field(default_factory=deque)  # offset, sequence, record
+    end: int = 0
+
+    def append(self, sequence: int, entry: Entry, size: int, limit: int) -> None:
+        """Overwrite what lies there, which is the oldest."""
+        records = self.records
+        if self.end + size > limit:
+            while records and records[0][0] >= self.end:
+                records.popleft()
+            self.end = 0
+        after = self.end + size
+        while records and self.end <= records[0][0] < after:
+            records.popleft()
+        records.append((self.end, sequence, entry))
+        self.end = after
+
+    def entries(self) -> Iterator[tuple[int, Entry]]:
+        """With their sequence."""
+        return ((sequence, entry) for _, sequence, entry in self.records)

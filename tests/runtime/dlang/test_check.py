@@ -42,7 +42,7 @@ def test_a_record_has_the_size_that_decides_about_drops() -> None:
         clause.record_size
         for clause in check('BEGIN { trace(1L); } BEGIN { x = 1; } BEGIN { } BEGIN { trace("a"); }').clauses
     ]
-    assert sizes == [24, 0, 16, 272]
+    assert sizes == [24, 0, 12, 272]
 
 
 def test_a_program_tells_its_variables_types_and_aggregations() -> None:

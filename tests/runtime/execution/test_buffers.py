@@ -59,7 +59,7 @@ def test_reserving_alone_takes_no_room() -> None:
 
 
 def test_an_error_needs_room_too() -> None:
-    buffers = Buffers(50, "switch")
+    buffers = Buffers(64, "switch")
     buffers.append_error(error())
     buffers.append_error(error())
 
@@ -80,6 +80,36 @@ def test_fill_ends_on_the_cpu_that_is_full_and_drops_nothing() -> None:
     assert put(buffers, 5, 16)  # END's
     assert not buffers.drops
     assert buffers.take() == [record(1), record(4, 1), record(5)]
+
+
+def test_fill_leaves_room_for_end() -> None:
+    buffers = Buffers(32, "fill")
+    buffers.held_back = 16
+    assert put(buffers, 1, 16)
+    assert not put(buffers, 2, 8)
+    buffers.is_ending = True
+    buffers.take()
+    assert put(buffers, 3, 32)
+
+
+def test_a_buffer_grows_before_the_run() -> None:
+    buffers = Buffers(8, "switch")
+    buffers.grow(24)
+    buffers.grow(16)
+    assert buffers.size == 24
+    assert put(buffers, 1, 24)
+
+
+def test_no_record_of_a_ring_is_split() -> None:
+    """What is left at the end stays empty, and the records that lay there are gone."""
+    buffers = Buffers(40, "ring")
+    for number in range(3):
+        put(buffers, number, 16)  # at 0, 16, 0
+    assert buffers.take() == [record(1), record(2)]
+    put(buffers, 1, 16)
+    put(buffers, 2, 16)
+    put(buffers, 3, 24)  # at 0: 1 and 2 lie there
+    assert buffers.take() == [record(3)]
 
 
 def test_ring_keeps_the_newest() -> None:
