@@ -86,7 +86,7 @@ class Tracer:
         self._is_in_error = False
         self._errors_in_error = 0  # faults of ERROR's own clauses
         self._chilled: dict[int, tuple[int, int]] = {}  # CPU -> since when, and for how long since then
-        size = options.number("bufsize") if options.is_set("bufsize") else None
+        size = options.number("bufsize") & -WORD if options.is_set("bufsize") else None
         self.buffers = Buffers(size, options.text("bufpolicy"))
         self.speculations = Speculations(options.number("nspec"), options.number("specsize"), self.buffers)
         self.store = AggregationStore(options.number("aggsize") if options.is_set("aggsize") else None)
@@ -136,6 +136,8 @@ class Tracer:
             raise KinstError("could not enable tracing: Cannot allocate memory")
         if any(isinstance(action, Aggregate) for clause in self.clauses for action in clause.actions):
             buffers.grow(max(clause.record_size for clause in self.clauses))
+        if buffers.size < WORD:
+            raise KinstError("could not enable tracing: Cannot allocate memory")
         if options.text("bufpolicy") == "fill":
             buffers.held_back = sum(clause.record_size + WORD for clause in ending if clause.record_size)
             if buffers.held_back > buffers.size:

@@ -77,7 +77,7 @@ class Buffers:
     def _make(self, size: int | None, policy: str) -> _Policy:
         if policy == "switch":
             return _Drained(self) if size is None or size > LIMIT else _Switch(self, size)
-        kept = min(size or DEFAULT, LARGEST)
+        kept = min(DEFAULT if size is None else size, LARGEST)
         return _Ring(self, kept) if policy == "ring" else _Fill(self, kept)
 
     @property
