@@ -205,8 +205,9 @@ def test_arguments_and_keys_are_actions_of_their_own(position: int) -> None:
 def test_an_increment_is_an_action_before_the_function(faulting: str, action: int) -> None:
     bench = Bench()
     powers = Aggregation(1, "q", AggregatingFunction.QUANTIZE, (LONG,))
-    operands = {"value": argument(0), "increment": argument(0), faulting: DIVIDE}
-    bench.compile(program.Aggregate(powers, (argument(0),), **operands), size=0)()
+    value = DIVIDE if faulting == "value" else argument(0)
+    increment = DIVIDE if faulting == "increment" else argument(0)
+    bench.compile(program.Aggregate(powers, (argument(0),), value, increment), size=0)()
     assert [number for _, number, _ in bench.environment.faults] == [action]
 
 
