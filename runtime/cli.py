@@ -27,8 +27,11 @@ _UNITS: Final = {
 }  # fmt: skip
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 _PROGRAMS: Final = {
-    Origin.SCRIPT: ("FILE", "Run the D program in FILE; - is standard input."),
-    Origin.NAME: ("PROBE", "Enable probes by name, or run a D program: 'fbt::f:entry /arg0/ { trace(arg0); }'."),
+    Origin.SCRIPT: ("FILE", "Run the D program in FILE; - is standard input. Words behind IMAGE are its $1, $2, ..."),
+    Origin.NAME: (
+        "PROGRAM",
+        "Run a D program given here: 'fbt::f:entry /arg0/ { trace(arg0); }', or only names of probes.",
+    ),
     Origin.FUNCTION: ("FUNC", "Enable probes of functions: [[provider:]module:]function, with or without a clause."),
     Origin.MODULE: ("MOD", "Enable probes of modules: [provider:]module."),
     Origin.PROVIDER: ("PROV", "Enable all probes of a provider."),
@@ -43,7 +46,7 @@ _SWITCHES: Final = {  # option of the command line: option of D, what it does
     "-H": ("cpphdrs", "Let cpp print the names of the files it includes."),
 }
 _VALUES: Final = {
-    "-b": ("bufsize", "SIZE", "Size of the trace buffer of each CPU."),
+    "-b": ("bufsize", "SIZE", "Size of the trace buffer of each CPU, e.g. 4m; without it no record is dropped."),
     "-X": ("stdc", "MODE", "Which ANSI C the D compiler keeps to: a, c, s or t."),
     "-L": ("libdir", "DIR", "Another directory of D libraries."),
 }
@@ -77,7 +80,11 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
         for flag, (name, metavar, text) in reversed(options.items()):
             command = click.option(flag, f"d_{name}", metavar=metavar, multiple=many, help=text)(command)
     command = click.option(
-        "-x", "d_x", metavar="OPT[=VAL]", multiple=True, help="Set an option of D, e.g. -x strsize=1k."
+        "-x",
+        "d_x",
+        metavar="OPT[=VAL]",
+        multiple=True,
+        help="Set an option of D, e.g. strsize=1k, switchrate=10hz, aggsortrev, errtags.",
     )(command)
     for origin, (metavar, text) in reversed(_PROGRAMS.items()):
         flag = f"-{origin.value}"
@@ -99,7 +106,12 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
     "-o", "output", type=_FILE, metavar="FILE", help="Append the output to FILE instead of writing it to stdout."
 )
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="dtrace's output, or one JSON document.",
 )
 @click.option("--debug-file", type=_FILE, metavar="FILE", help="Debug information and symbols of IMAGE, apart from it.")
 @click.option(
@@ -116,22 +128,27 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
     type=click.Choice([kind.value for kind in ClockKind]),
     default="host",
     show_default=True,
-    help="Time of the machine: the host's, or the number of executed instructions, the same in every run.",
+    help="Time of the machine: the host's, or 10 ns for each instruction executed, the same in every run.",
 )
 @click.option("--append", metavar="TEXT", help="Command line for the kernel; default: the machine's own.")
-@click.option("--timeout", metavar="T", help="End after so much of the machine's time, e.g. 10, 500ms, 2m.")
+@click.option("--timeout", metavar="T", help="End after so much of the machine's time, e.g. 10 (seconds), 500ms, 2m.")
 @click.option("--until", metavar="REGEX", help="End after a line of the console that matches.")
 @click.option("--console", type=_FILE, metavar="FILE", help="Write the guest's console there instead of to stdout.")
 @click.pass_context
 def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  # one for each option
     """Run a kernel or firmware image under emulation, and D programs when its probes fire.
 
-    IMAGE may be patched already or not; what the programs need is patched in memory. Without a program a patched image
-    fires the probes it was patched with. Programs that need no image run without one:
+    \b
+    How often is each function called?   kinst-run kernel.elf -n 'fbt:::entry { @[probefunc] = count(); }'
+    Which probes are there?              kinst-run -l kernel.elf -n 'fbt::vfs_*:'
+    What are their arguments?            kinst-run -lv kernel.elf -n 'fbt::vfs_read:entry'
+    A script, with $1 and $2:            kinst-run -s script.d kernel.elf 10 name
+    The same in every run:               kinst-run -s script.d kernel.elf --clock icount
+    Without an image:                    kinst-run -n 'BEGIN { trace("hello"); exit(0); }'
 
-        kinst-run -n 'BEGIN { trace("hello"); exit(0); }'
-
-    The ARGs behind IMAGE are $1, $2, ... in the programs.
+    What the programs need is patched in memory. Without a program, an image that kinst-rewrite patched fires its own
+    probes, and any other just runs. The options of one letter are those of dtrace(1); programs can be given several
+    times. Exit status: 0 done, 1 error, 2 usage, or what exit() said.
     """
     with reported(_NAME):
         if given["is_version"]:
