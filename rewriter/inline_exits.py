@@ -131,9 +131,11 @@ def _followed(code: Decoded, rows: Sequence[int], copy: InlinedCopy, inside: dic
     """None where control cannot be followed."""
     spans = [(int(code.first[row]), int(code.last[row])) for row in rows]
     own = {step.address for step in inside.values()}
-    if copy.entry not in own or sum(last - first for first, last in spans) > _LARGEST:
+    if sum(last - first for first, last in spans) > _LARGEST:
         return None
     steps = {step.address: step for first, last in spans for step in (_step(code, row) for row in range(first, last))}
+    if copy.entry not in steps:
+        return None
     start = int(code.functions.address[rows[0]])
     early = _reached(steps, start, copy.entry)
     core = frozenset(own - early)
@@ -158,7 +160,7 @@ def _leading_back(steps: dict[int, _Step], core: frozenset[int], entry: int) -> 
     before: dict[int, list[int]] = {}
     missing: dict[int, int] = {}  # paths of which it is not known that they lead back
     for step in steps.values():
-        if step.address not in core and step.following:
+        if step.address not in core and step.address != entry and step.following:
             missing[step.address] = len(set(step.following))
             for target in set(step.following):
                 before.setdefault(target, []).append(step.address)

@@ -124,6 +124,7 @@ def ways_out(kernel: Program, found: InlinedCopy) -> dict[int, tuple[tuple[int, 
         pytest.param(copy("loop", (0, 3), (4, 8), entry=4), {7: ()}, id="moved to before the entry"),
         pytest.param(copy("loop", (3, 8)), {7: ()}, id="entered again in a loop"),
         pytest.param(copy("loop", (3, 4), (7, 8)), {7: ()}, id="in pieces in a loop"),
+        pytest.param(copy("loop", (4, 7), (8, 10), entry=3), {8: ()}, id="the entry is not in a range: from 3 anew"),
     ],
 )  # fmt: skip
 def test_ways_out(kernel: Program, found: InlinedCopy, expected: dict[int, tuple[tuple[int, int], ...]]) -> None:
