@@ -174,9 +174,8 @@ def expanded(reader: Reader, inline: Inline, node: tree.Index) -> Operand:
 def _argument(reader: Reader, operand: Operand, key: DType) -> Operand:
     """What stands for a parameter: what costs nothing is put in as it is, the rest is evaluated once."""
     value = converted(operand.value, key)
-    if isinstance(value, program.Integer):
-        return constant_operand(key, value.value)
-    if is_free(value) and value is operand.value:
+    # A parameter is a variable: not even 0 is a constant here, by which division would be refused, not fault.
+    if isinstance(value, program.Integer) or (is_free(value) and value is operand.value):
         return Operand(key, value, is_lvalue=True, is_variable=True)
     return Operand(key, program.Bound(key, reader.fresh()), is_lvalue=True, is_variable=True)
 
