@@ -3,8 +3,8 @@
 Runs of all ways are interleaved, and medians compared: this is the only thing that holds on a noisy machine. Times are
 nanoseconds. A hit's cost is what it adds to the plain call of the same machine.
 
-After that what clauses of D add to it: see `tests.bench.clauses`. Last what a look into the debug information of a kernel
-costs: see `tests.bench.debuginfo`.
+After that what clauses of D add to it: see `tests.bench.clauses`. Last what a look into the debug information of a
+kernel costs: see `tests.bench.debuginfo`.
 
 Each row says how many probes are enabled and how many functions are called in turn. With 10,000 functions called in
 turn every call, plain or probed, misses Unicorn's cache of jump targets, and that shows in all columns.

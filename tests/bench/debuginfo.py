@@ -2,7 +2,8 @@
 that can answer the same: gdb, llvm-dwarfdump, drgn.
 
 Every way is a process of its own without any index kept from before; the file is in the page cache. Ways are run in
-turns and medians compared (what takes longer than ten seconds is run once). drgn is no part of the project: `pip install drgn` makes its column appear.
+turns and medians compared (what takes longer than ten seconds is run once). drgn is no part of the project: with
+`pip install drgn` its column appears.
 """
 
 import importlib.util
