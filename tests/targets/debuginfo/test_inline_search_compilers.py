@@ -249,3 +249,22 @@ def test_methods_by_both_names(tmp_path: Path) -> None:
         assert [one.declaration.line for one in found] == [2]
         assert sorted(copy.ranges for copy in found[0].copies) == wanted and len(wanted) == 2
     assert InlineSearch(open_elf(path)).names("t*") == ["take"]
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_modules_that_a_linker_may_relax(version: int, tmp_path: Path) -> None:
+    """RISC-V leaves every difference to the linker: R_RISCV_ADD and SUB pairs. No code is moved in an ET_REL file, so
+    the copies lie as in one without relaxing, which llvm-dwarfdump reads."""
+    (tmp_path / "plain").mkdir()
+    relaxed = objects(tmp_path, GCC["riscv64"], f"-gdwarf-{version}", "-mrelax")
+    plain = objects(tmp_path / "plain", GCC["riscv64"], f"-gdwarf-{version}", "-mno-relax")
+    for one, other in zip(relaxed, plain, strict=True):
+        first, second = (
+            [
+                [(in_sections(open_elf(path), copy.ranges), copy.call.line, copy.caller) for copy in function.copies]
+                for name in NAMES
+                for function in InlineSearch(open_elf(path)).find(name)
+            ]
+            for path in (one, other)
+        )
+        assert first == second and sum(map(len, first)) >= 3
