@@ -5,7 +5,9 @@ A file apart is taken only if it was made from this image: same build-id, or the
 
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -67,12 +69,37 @@ def _places(image: ElfLike, folders: tuple[Path, ...]) -> Iterator[Path]:
 
 
 def _checked(image: ElfLike, path: Path) -> DebugSections:
-    file = open_elf(path)
+    file = _placed_as(image, open_elf(path))
     sections = DebugSections(file)
     if not sections.has_dwarf:
         raise ImageError(f"{path}: no debug information (.debug_info)")
     _check_same_build(image, file)
     return sections
+
+
+def _placed_as(image: ElfLike, file: ElfFile) -> ElfFile:
+    """The debug file of a module, its sections where the module's are: without content they lie elsewhere in it."""
+    if image.header.kind is not FileKind.REL or file.kind is not FileKind.REL:
+        return file
+    places = dict(_by_name(image.sections))
+    moved = tuple(
+        replace(section, address=places.get(name, section.address))
+        for section, (name, _) in zip(file.sections, _by_name(file.sections), strict=True)
+    )
+    by = np.array([new.address - old.address for new, old in zip(moved, file.sections, strict=True)] or [0], np.int64)
+    symbols = file.symbols
+    rows = np.flatnonzero(symbols.section < len(moved))
+    address = symbols.address.copy()
+    address[rows] += by[symbols.section[rows]].astype(np.uint64)
+    return replace(file, sections=moved, symbols=replace(symbols, address=address))
+
+
+def _by_name(sections: tuple[Section, ...]) -> Iterator[tuple[tuple[str, int], int]]:
+    """Sections by name, and number among those of the same name; and their addresses."""
+    seen = Counter[str]()
+    for section in sections:
+        yield (section.name, seen[section.name]), section.address
+        seen[section.name] += 1
 
 
 def _check_same_build(image: ElfLike, file: ElfFile) -> None:

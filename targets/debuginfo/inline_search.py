@@ -76,7 +76,8 @@ class InlineSearch:
         self._debug = find_debug(image) if debug is None else debug
         self._units = Units(self._debug)
         self._units.check_split()
-        self._callers = Callers(image.symbols if len(image.symbols) else self._debug.symbols)
+        is_apart = self._debug.path != image.path  # then the image itself may be stripped
+        self._callers = Callers(image.symbols.joined(self._debug.symbols) if is_apart else image.symbols)
         self._types = types
         self._parameters: Parameters | None = None
         self._files: tuple[UnitEntries, LineFiles] | None = None

@@ -99,6 +99,33 @@ def test_other_code_is_refused_without_any_id(tmp_path: Path) -> None:
     assert has_copies(image, image)
 
 
+def test_a_module_and_its_debug_file(tmp_path: Path) -> None:
+    """Addresses in a module are file offsets: those of the module, not of its debug file, where no code lies."""
+    (tmp_path / "a.c").write_text(SOURCE % 1 + "int first(int a) { return inlined(a); }")
+    command = ["gcc", "-O2", "-g", "-ffreestanding", "-ffunction-sections", "-c", "-o", "module.ko", "a.c"]
+    subprocess.run(command, check=True, cwd=tmp_path, capture_output=True)
+    module, debug = tmp_path / "module.ko", tmp_path / "module.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", module, debug], check=True)
+    subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", module], check=True)
+    (found,) = find_inlines(open_elf(module), "inlined")
+    symbols = open_elf(module).symbols
+
+    assert open_elf(debug).symbols.address_of("first") != symbols.address_of("first")
+    assert {copy.caller: copy.caller_address for copy in found.copies} == {
+        name: symbols.address_of(name) for name in ("first", "start")
+    }
+    assert all(0 <= copy.entry - copy.caller_address < 32 for copy in found.copies)
+
+
+def test_a_few_symbols_of_the_image_are_not_all(tmp_path: Path) -> None:
+    image = build(tmp_path)
+    debug = tmp_path / "image.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", image, debug], check=True)
+    subprocess.run(["objcopy", "--strip-debug", "--strip-symbol=start", image], check=True)
+    assert open_elf(image).symbols.address_of("device") is not None
+    assert has_copies(image, debug)
+
+
 def test_no_debug_information_and_no_way_to_it(tmp_path: Path) -> None:
     image = build(tmp_path, "-Wl,--build-id=none", "-s")
     with pytest.raises(
