@@ -1,0 +1,6 @@
+/* A scalar does not become an array. */
+BEGIN
+{
+	a = 1;
+	a[1] = 2;
+}

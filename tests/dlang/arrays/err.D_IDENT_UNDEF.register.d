@@ -1,0 +1,5 @@
+/* A register that no machine has. */
+BEGIN
+{
+	trace(uregs[R_NONESUCH]);
+}

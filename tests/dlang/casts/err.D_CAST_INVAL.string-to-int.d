@@ -1,0 +1,5 @@
+/* Text is no number. */
+BEGIN
+{
+	trace((int)"123");
+}

@@ -1,0 +1,5 @@
+/* Nor an address. */
+BEGIN
+{
+	trace((int *)"abc");
+}

@@ -1,0 +1,5 @@
+/* A hexadecimal constant has digits. */
+BEGIN
+{
+	x = 0x;
+}

@@ -1,0 +1,5 @@
+/* u stands once. */
+BEGIN
+{
+	x = 1uu;
+}

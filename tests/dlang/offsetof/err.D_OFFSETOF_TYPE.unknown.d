@@ -1,0 +1,5 @@
+/* A struct that nobody defined has no members to measure to. */
+BEGIN
+{
+	trace(offsetof(struct nosuch, a));
+}

@@ -1,0 +1,9 @@
+/* A member has a name. */
+struct s {
+	int a;
+};
+
+BEGIN
+{
+	trace(offsetof(struct s, 1));
+}
