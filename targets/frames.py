@@ -8,6 +8,7 @@ the best evidence there is. Only the two address fields are read, so pyelftools'
 """
 
 import struct
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -62,9 +63,41 @@ def frame_ranges(image: Image) -> NDArray[np.uint64]:
 
     An ET_REL file has none here (its addresses are still to be relocated), nor has a compressed .debug_frame.
     """
-    found = [(one.address, one.size) for content in frame_contents(image) for one in content.entries]
-    ranges = np.array(sorted(set(found)) or np.zeros((0, 2)), np.uint64)
+    parts = [_covered(image, section) for section in _sections(image)]
+    ranges = np.unique(np.concatenate([np.zeros((0, 2), np.uint64), *parts]), axis=0)
     return ranges[_in_code(image, ranges)]
+
+
+def _covered(image: Image, section: Section) -> NDArray[np.uint64]:
+    """What the FDEs of a section cover, all of one encoding decoded at once: a vmlinux has 46,000."""
+    content = _content(image, section)
+    is_eh = bool(section.flags & SHF_ALLOC)
+    encodings: dict[int, int | None] = {}
+    bodies = defaultdict[int, list[tuple[int, int]]](list)
+    for start, body, end, cie in _heads(content, is_eh=is_eh):
+        if cie is None:
+            record = FrameRecord(start, body, end, None)
+            encodings[start] = _cie_encoding(content, record) if is_eh else _ABSOLUTE
+        elif (encoding := encodings.get(cie)) is not None:
+            bodies[encoding].append((body, end))
+    parts = [_decoded(content, encoding, found, section.address) for encoding, found in bodies.items()]
+    return np.concatenate([np.zeros((0, 2), np.uint64), *parts])
+
+
+def _decoded(content: bytes, encoding: int, places: list[tuple[int, int]], section_address: int) -> NDArray[np.uint64]:
+    """Address and size of FDEs whose bodies begin and end at `places`."""
+    form, meaning = _FORMATS.get(encoding & 0x0F), encoding & 0x70
+    if form is None or meaning not in (_ABSOLUTE, _PC_RELATIVE):
+        return np.zeros((0, 2), np.uint64)
+    width = struct.calcsize(form)
+    body, end = np.array(places, np.int64).T
+    body = body[body + 2 * width <= end]
+    raw = np.frombuffer(content, np.uint8)[body[:, None] + np.arange(2 * width)]
+    start = np.ascontiguousarray(raw[:, :width]).view(np.dtype(form))[:, 0].astype(np.uint64)  # a sign is extended
+    size = np.ascontiguousarray(raw[:, width:]).view(f"<u{width}")[:, 0].astype(np.uint64)  # never signed
+    if meaning == _PC_RELATIVE:
+        start += np.uint64(section_address) + body.astype(np.uint64)
+    return np.stack([start, size], axis=1)
 
 
 def _in_code(image: Image, ranges: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -77,20 +110,25 @@ def _in_code(image: Image, ranges: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 def frame_contents(image: Image) -> Iterator[FrameContent]:
     """The call frame information of an image, a section at a time; of an ET_REL file none."""
-    if image.kind is FileKind.REL:
-        return
-    for name in (".eh_frame", ".debug_frame"):
-        section = image.section(name)
-        if section is not None and not section.flags & _SHF_COMPRESSED:
-            yield _read(image, section)
+    for section in _sections(image):
+        yield _read(image, section)
+
+
+def _sections(image: Image) -> list[Section]:
+    found = [] if image.kind is FileKind.REL else [image.section(name) for name in (".eh_frame", ".debug_frame")]
+    return [section for section in found if section is not None and not section.flags & _SHF_COMPRESSED]
+
+
+def _content(image: Image, section: Section) -> bytes:
+    return image.data[section.offset : section.offset + section.size].tobytes()
 
 
 def _read(image: Image, section: Section) -> FrameContent:
-    content = image.data[section.offset : section.offset + section.size].tobytes()
+    content = _content(image, section)
     is_eh = bool(section.flags & SHF_ALLOC)
     cies: dict[int, tuple[FrameRecord, int | None]] = {}
     found = []
-    for record in _records(content, is_eh=is_eh):
+    for record in (FrameRecord(*head) for head in _heads(content, is_eh=is_eh)):
         if record.cie is None:
             cies[record.start] = record, _cie_encoding(content, record) if is_eh else _ABSOLUTE
             continue
@@ -102,8 +140,11 @@ def _read(image: Image, section: Section) -> FrameContent:
     return FrameContent(content, is_eh, found)
 
 
-def _records(content: bytes, *, is_eh: bool) -> Iterator[FrameRecord]:
-    """The records in order. In .eh_frame a CIE's id is 0, an FDE's the way back; in .debug_frame -1 and the offset."""
+def _heads(content: bytes, *, is_eh: bool) -> Iterator[tuple[int, int, int, int | None]]:
+    """The records in order, as the fields of `FrameRecord`.
+
+    In .eh_frame a CIE's id is 0, an FDE's the way back; in .debug_frame -1 and the offset.
+    """
     position, size = 0, len(content)
     while position + 8 <= size:
         (length,) = struct.unpack_from("<I", content, position)
@@ -118,7 +159,7 @@ def _records(content: bytes, *, is_eh: bool) -> Iterator[FrameRecord]:
             continue
         identity = int.from_bytes(content[field : field + width], "little")
         is_cie = identity == (0 if is_eh else (1 << 8 * width) - 1)
-        yield FrameRecord(position, field + width, end, None if is_cie else field - identity if is_eh else identity)
+        yield position, field + width, end, None if is_cie else field - identity if is_eh else identity
         position = end
 
 

@@ -155,16 +155,18 @@ def _names(
     rows = rows[np.isin(symbols.address[rows], address)]
     place = np.searchsorted(address, symbols.address[rows])
     texts = symbols.names(rows)
-    found: list[list[tuple[tuple[bool, int, int], str]]] = [[] for _ in range(len(address))]
+    first = dict(zip(place[::-1].tolist(), texts[::-1], strict=True))
+    several = np.bincount(place, minlength=len(address)) > 1
+    found: dict[int, list[tuple[tuple[bool, int, int], str]]] = {at: [] for at in np.flatnonzero(several).tolist()}
+    chosen = np.flatnonzero(several[place]).tolist()
     is_label, binding = (symbols.kind[rows] == STT_NOTYPE).tolist(), symbols.binding[rows].tolist()
-    for index, at in enumerate(place.tolist()):
+    for index, at in zip(chosen, place[chosen].tolist(), strict=True):
         name = texts[index]
         rank = (is_label[index], _BINDING_RANK.get(binding[index], 3), len(name) - len(name.lstrip("_")))
         found[at].append((rank, name))
-    names, aliases = [], {}
-    for at, candidates in enumerate(found):
-        ordered = list(dict.fromkeys(name for _, name in sorted(candidates)))
-        names.append(ordered[0])
-        if len(ordered) > 1:
-            aliases[at] = tuple(ordered[1:])
-    return tuple(names), aliases
+    aliases = {}
+    for at, candidates in found.items():
+        first[at], *others = dict.fromkeys(name for _, name in sorted(candidates))
+        if others:
+            aliases[at] = tuple(others)
+    return tuple(first[at] for at in range(len(address))), aliases

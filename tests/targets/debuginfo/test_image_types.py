@@ -101,6 +101,7 @@ int old_style() { return 3; }
 """
 )
 DIALECTS = [f"-gdwarf-{version}" for version in (2, 3, 4, 5)]
+SIGNED = [f"-gdwarf-{version} -fdebug-types-section" for version in (4, 5)]  # types in units of their own
 MACHINES = ["amd64", "arm64", "riscv64"]
 
 
@@ -134,7 +135,7 @@ def aggregate(types: ImageTypes, name: str) -> Aggregate:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("dialect", [*DIALECTS, "-gdwarf-3 -gstrict-dwarf", "-gdwarf-5 -fdebug-types-section"])
+@pytest.mark.parametrize("dialect", [*DIALECTS, "-gdwarf-3 -gstrict-dwarf", *SIGNED])
 def test_layout_is_the_compilers(tmp_path: Path, machine: str, dialect: str) -> None:
     image = build(tmp_path, machine, *dialect.split())
     types = image_types(image)
@@ -207,6 +208,20 @@ def test_copies_of_a_definition_are_one_type(types: ImageTypes) -> None:
         symbol = types.symbol(variable)
         assert symbol is not None and symbol.type is not None
         assert strip(symbol.type) is aggregate(types, name)
+
+
+def test_of_conflicting_definitions_the_first_one_counts(tmp_path: Path) -> None:
+    """And each variable has the one that its own file defines."""
+    sources = {
+        "a.c": "struct same; struct same *declared; void start(void) {}",
+        "b.c": "struct same { int small; }; struct same first;",
+        "c.c": "struct same { long large[3]; }; struct same second;",
+    }
+    types = image_types(compiled(tmp_path, "amd64", sources, "-g"))
+    first, second, declared = (types.symbol(name) for name in ("first", "second", "declared"))
+    assert first is not None and first.type is aggregate(types, "struct same") and size_of(first.type) == 4
+    assert second is not None and second.type is not None and size_of(second.type) == 24
+    assert declared is not None and declared.type == Pointer(first.type)
 
 
 def test_enumerators_have_their_values_and_their_type(types: ImageTypes) -> None:
