@@ -1,0 +1,24 @@
+/* The same, with arguments. */
+/* @arguments: 2 rocket */
+#pragma D option quiet
+
+#pragma D option defaultargs
+
+dtrace:::BEGIN
+{
+	left = $1 ? $1 : 3;
+	printf("%s: %d to go\n", $$2 == "" ? "default" : $$2, left);
+}
+
+profile:::tick-1sec
+/left > 0/
+{
+	printf("%d ", left--);
+}
+
+profile:::tick-1sec
+/left == 0/
+{
+	printf("lift-off\n");
+	exit(0);
+}
