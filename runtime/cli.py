@@ -3,6 +3,7 @@
 import re
 import sys
 from contextlib import ExitStack
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -154,7 +155,7 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
         if given["is_version"]:
             click.echo(f"{_NAME} {version('kinst-rewrite')}, D {VERSION}")
             return
-        options = _options(given)
+        options = _options(ctx.meta[_NAME], given)
         programs = _programs(ctx.meta[_NAME], given)
         image, arguments = _image_and_arguments(words, programs)
         timeout = _seconds(given["timeout"])
@@ -211,26 +212,46 @@ def _opened(path: Path) -> BinaryIO:
         raise KinstError(f"failed to open output file '{path}': {error.strerror}") from error
 
 
-def _options(given: dict[str, Any]) -> Options:
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """An option of D that the command line sets. `what` is how it did."""
+
+    name: str
+    value: str | None
+    what: str
+
+
+def _options(order: list[str], given: dict[str, Any]) -> Options:
+    """Options of D in the order of the command line: the last one counts."""
     options = Options()
-    for name, _ in _SWITCHES.values():
-        if given[f"d_{name}"]:
-            options.set(name, None)
-    for flag, (name, _, _) in (_VALUES | _DEFINITIONS).items():
-        value = given[f"d_{name}"]
-        for one in value if isinstance(value, tuple) else () if value is None else (value,):
-            _set(options, name, one, f"{flag} {one}")
-    for text in given["d_x"]:
-        name, separator, value = text.partition("=")
-        _set(options, name, value if separator else None, f"-x {name}")
+    left = {f"d_{name}": _settings(flag, name, given) for flag, (name, *_) in (_NAMED | {"-x": ("x",)}).items()}
+    for parameter in order:
+        settings = left.get(parameter)
+        if settings:
+            _set(options, settings.pop(0))
     return options
 
 
-def _set(options: Options, name: str, value: str | None, what: str) -> None:
+_NAMED: Final[dict[str, tuple[str, ...]]] = {**_SWITCHES, **_VALUES, **_DEFINITIONS}
+
+
+def _settings(flag: str, parameter: str, given: dict[str, Any]) -> list[_Setting]:
+    """What one option of the command line sets, each time that it stands there; -q and -b are known once."""
+    value = given[f"d_{parameter}"]
+    if parameter == "x":
+        parts = [text.partition("=") for text in value]
+        return [_Setting(name, rest if equals else None, f"-x {name}") for name, equals, rest in parts]
+    if isinstance(value, bool):
+        return [_Setting(parameter, None, flag)] if value else []
+    values = value if isinstance(value, tuple) else () if value is None else (value,)
+    return [_Setting(parameter, one, f"{flag} {one}") for one in values]
+
+
+def _set(options: Options, setting: _Setting) -> None:
     try:
-        options.set(name, value)
+        options.set(setting.name, setting.value)
     except OptionError as error:
-        raise KinstError(f"failed to set {what}: {error.why}") from error
+        raise KinstError(f"failed to set {setting.what}: {error.why}") from error
 
 
 def _programs(order: list[str], given: dict[str, Any]) -> list[ProgramText]:

@@ -20,7 +20,8 @@ from kinst.targets.probe import ProbeName
 _SECOND: Final = 1_000_000_000
 _SHORTEST: Final = _SECOND // 5000
 _MOST: Final = 1000  # probes, those that are always there included
-_LONGEST_NAME: Final = 14
+_LONGEST: Final = (1 << 63) - 1  # ns: what the kernel can count
+_LONGEST_NAME: Final = 63  # of any probe
 _LATEST: Final = _SECOND  # behind: then intervals are skipped
 _UNITS: Final = {
     "ns": 1, "nsec": 1, "us": 1000, "usec": 1000, "ms": 1_000_000, "msec": 1_000_000, "s": _SECOND, "sec": _SECOND,
@@ -72,7 +73,7 @@ def interval(name: str) -> tuple[bool, int] | None:
     if not number or not (unit in ("", "hz") or unit in _UNITS):
         return None
     length = number * _UNITS[unit] if unit in _UNITS else _SECOND // number
-    return (found[1] == "profile", length) if length >= _SHORTEST else None
+    return (found[1] == "profile", length) if _SHORTEST <= length <= _LONGEST else None
 
 
 def refusal(name: str) -> str:

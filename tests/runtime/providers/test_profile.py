@@ -23,7 +23,8 @@ SECOND = 1000 * MS
         ("tick-5HZ", (False, SECOND // 5)),
         ("tick-200us", (False, 200_000)),
         ("tick-200000ns", (False, 200_000)),
-        ("tick-199999nsec", None),  # 15 characters, and too short
+        ("tick-199999nsec", None),
+        ("profile-200000nsec", (True, 200_000)),
         ("tick-199usec", None),
         ("tick-5000", (False, 200_000)),
         ("tick-5001", None),
@@ -50,8 +51,10 @@ SECOND = 1000 * MS
         ("tick-1٣", None),
         ("tock-1s", None),
         ("profile", None),
-        ("tick-999999999s", None),  # 15 characters
-        ("tick-99999999s", (False, 99999999 * SECOND)),
+        ("tick-9223372036s", (False, 9223372036 * SECOND)),
+        ("tick-9223372037s", None),  # more than 63 bits of ns
+        (f"tick-1{58 * '0'}", None),  # 64 characters
+        (f"tick-{57 * '0'}1", (False, SECOND)),
     ],
 )
 def test_names(name: str, expected: tuple[bool, int] | None) -> None:

@@ -1,0 +1,1 @@
+/* Without the option there must be something. */

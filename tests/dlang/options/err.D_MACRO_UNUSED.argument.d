@@ -1,0 +1,3 @@
+/* Without argref they must.
+   @arguments: one two */
+BEGIN { printf("%s\n", $$1); exit(0); }

@@ -1,0 +1,3 @@
+/* pspec: a description needs no clause.
+   @options: -x pspec -q */
+BEGIN

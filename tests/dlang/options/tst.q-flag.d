@@ -1,0 +1,3 @@
+/* -q is the same.
+   @options: -q */
+BEGIN { trace("x"); exit(0); }

@@ -1,0 +1,3 @@
+/* And nothing need be traced.
+   @options: -Z -q */
+nosuch:::probe { printf("never\n"); }

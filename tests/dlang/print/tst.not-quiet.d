@@ -1,0 +1,2 @@
+/* Without -q behind the columns. */
+BEGIN { print(1); exit(0); }
