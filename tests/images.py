@@ -69,6 +69,11 @@ def real_image(name: str) -> Path:
     return path
 
 
+def at_hand(*names: str) -> tuple[str, ...]:
+    """Those of the images that tests may ask for: large ones only if they were downloaded before."""
+    return tuple(name for name in names if name in SMALL or (CACHE / name / "image.elf").exists())
+
+
 def _fetch(image: RealImage, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     package = _newest_package(image)

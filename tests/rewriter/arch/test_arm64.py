@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from kinst.rewriter.arch.arm64 import DISSECTOR, TABLE
 from kinst.targets.arch.arm64 import ARM64, BREAKPOINT, Kind
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from tests.images import at_hand
 from tests.rewriter.arch.real_code import real_code
 from tests.vectors.arm64 import GROUPS
 from tests.vectors.rows import PC, Row
 
 ROWS = [row for group in GROUPS for row in group]
-IMAGES = ("u-boot-arm64", "xen-arm64", "linux-arm64")
+IMAGES = at_hand("u-boot-arm64", "xen-arm64", "linux-arm64")
 DIRECT = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 
 
@@ -202,6 +203,7 @@ def test_capstone_agrees_on_flow_and_target(image: str) -> None:
     assert unknown < len(tried) / 1000, "words that capstone does not know, taken for instructions"
 
 
+@pytest.mark.skipif(not at_hand("linux-arm64"), reason="linux-arm64 was not downloaded")
 def test_refusals_of_a_whole_kernel() -> None:
     """Nearly everything can be probed; what cannot says why."""
     found = [DISSECTOR.dissect(code.bytes, code.address, code.ranges) for code in real_code("linux-arm64")]

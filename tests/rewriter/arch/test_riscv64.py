@@ -11,12 +11,13 @@ from kinst.rewriter.arch.patterns import PatternTable
 from kinst.rewriter.arch.riscv64 import COMPRESSED, DISSECTOR, TABLE
 from kinst.targets.arch.riscv64 import C_NOP, EBREAK, RISCV64, Kind
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from tests.images import at_hand
 from tests.rewriter.arch.real_code import Code, real_code
 from tests.vectors.riscv64 import GROUPS
 from tests.vectors.rows import PC, Row
 
 ROWS = [row for group in GROUPS for row in group]
-IMAGES = ("opensbi-1.1", "opensbi-1.6", "u-boot-riscv64", "u-boot-riscv64-smode", "linux-riscv64")
+IMAGES = at_hand("opensbi-1.1", "opensbi-1.6", "u-boot-riscv64", "u-boot-riscv64-smode", "linux-riscv64")
 DIRECT = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 
 
@@ -234,6 +235,7 @@ def agrees(found: Instructions, row: int, mnemonic: str, operands: str) -> bool:
     return bool(found.flow[row] == flow) and int(found.target[row]) == int(found.address[row]) + displacement
 
 
+@pytest.mark.skipif(not at_hand("linux-riscv64"), reason="linux-riscv64 was not downloaded")
 def test_refusals_of_a_whole_kernel() -> None:
     """Nearly everything can be probed; what cannot says why."""
     found = [DISSECTOR.dissect(code.bytes, code.address, code.ranges) for code in real_code("linux-riscv64")]

@@ -7,6 +7,7 @@ from kinst.runtime.arch.arm64 import EMULATOR
 from kinst.runtime.paging.walker import PageFault
 from kinst.targets.arch.arm64 import ARM64, PC, PSTATE, SP, Kind
 from kinst.targets.instruction import Verdict
+from tests.images import at_hand
 from tests.runtime.arch.risc_properties import (
     Sample,
     check_emulation,
@@ -30,7 +31,7 @@ def is_comparable(sample: Sample) -> bool:
 
 
 EMULATED = [row for group in vectors.GROUPS for row in group if row.verdict == Verdict.EMULATE]
-IMAGES = ("u-boot-arm64", "xen-arm64", "linux-arm64")
+IMAGES = at_hand("u-boot-arm64", "xen-arm64", "linux-arm64")
 SLOT = 0xFFFF_8000_FFFF_F008
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 MANY = settings(FEW, max_examples=400)

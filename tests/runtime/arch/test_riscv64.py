@@ -7,6 +7,7 @@ from kinst.runtime.arch.riscv64 import EMULATOR
 from kinst.runtime.paging.walker import PageFault
 from kinst.targets.arch.riscv64 import PC, RISCV64, Kind
 from kinst.targets.instruction import Verdict
+from tests.images import at_hand
 from tests.runtime.arch.risc_properties import (
     Sample,
     check_emulation,
@@ -21,7 +22,7 @@ from tests.vectors import riscv64 as vectors
 from tests.vectors import rows
 
 EMULATED = [row for group in vectors.GROUPS for row in group if row.verdict == Verdict.EMULATE]
-IMAGES = ("opensbi-1.1", "opensbi-1.6", "u-boot-riscv64", "linux-riscv64")
+IMAGES = at_hand("opensbi-1.1", "opensbi-1.6", "u-boot-riscv64", "linux-riscv64")
 SLOT = 0xFFFF_FFFF_9FFF_F008
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 MANY = settings(FEW, max_examples=400)
