@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -137,7 +137,7 @@ class ProgramReader:
         options = self._options
         for found in _EARLY_OPTIONS.finditer(program.text):
             options.set(found[1], None)
-        text = _with_all_fields(program)
+        text = program.text
         if options.is_on("cpp"):
             text = preprocess.preprocess(text, file=program.name, settings=self._cpp_settings())
         macros = Macros(
@@ -146,13 +146,14 @@ class ProgramReader:
             has_defaults=options.is_on("defaultargs"),
         )
         self._macros.append(macros)
-        return parser.parse(
+        unit = parser.parse(
             text,
             is_type=self._is_type,
             macros=macros,
             is_description=not program.is_script or options.is_on("pspec"),
             allows_empty=options.is_on("empty"),
         )
+        return _with_all_fields(unit, program.origin.missing_fields)
 
     def _cpp_settings(self) -> preprocess.CppSettings:
         options = self._options
@@ -160,15 +161,16 @@ class ProgramReader:
         return preprocess.CppSettings(options.text("cpppath"), flags, prints_includes=options.is_on("cpphdrs"))
 
 
-def _with_all_fields(program: ProgramText) -> str:
+def _with_all_fields(unit: tree.Unit, colons: str) -> tree.Unit:
     """-P, -m and -f say which field their descriptions end with: add the colons of those that follow."""
-    colons = program.origin.missing_fields
-    if not colons:
-        return program.text
-    first = re.search(r"[\s{/;]", program.text)
-    at = len(program.text) if first is None else first.start()
-    descriptions = (f"{one}{colons}" for one in program.text[:at].split(","))
-    return ",".join(descriptions) + program.text[at:]
+    return replace(unit, items=tuple(_with_colons(item, colons) for item in unit.items)) if colons else unit
+
+
+def _with_colons(item: tree.TopLevel, colons: str) -> tree.TopLevel:
+    if not isinstance(item, tree.Clause):
+        return item
+    descriptions = (one if one.text.isdigit() else replace(one, text=one.text + colons) for one in item.descriptions)
+    return replace(item, descriptions=tuple(descriptions))
 
 
 def site_names(descriptions: Sequence[str], providers: Sequence[str]) -> list[ProbeName]:

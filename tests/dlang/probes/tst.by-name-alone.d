@@ -1,0 +1,4 @@
+/* Without a clause, too.
+   @input: -n
+*/
+BEGIN

@@ -1,0 +1,4 @@
+/* Or with nothing but a predicate.
+   @input: -n
+*/
+BEGIN, END /probename == "END"/

@@ -1,0 +1,4 @@
+/* -n: its name.
+   @input: -n
+*/
+BEGIN { trace("begin"); exit(0); }

@@ -1,0 +1,4 @@
+/* -P: all of a provider.
+   @input: -P
+*/
+dtrace { printf("%s", probename); }

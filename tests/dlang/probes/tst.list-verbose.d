@@ -1,0 +1,2 @@
+/* -lv says how stable they are. @options: -lv */
+ERROR { trace(1); }

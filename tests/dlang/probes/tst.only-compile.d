@@ -1,0 +1,2 @@
+/* -e compiles and ends. @options: -e -q */
+BEGIN { printf("never\n"); exit(3); }
