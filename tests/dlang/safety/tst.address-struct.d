@@ -1,0 +1,18 @@
+/* A whole struct. */
+#pragma D option quiet
+
+struct s {
+	long a[4];
+};
+
+BEGIN
+{
+	trace(*(struct s *)0x1000);
+	exit(1);
+}
+
+ERROR
+{
+	printf("%d %d %x\n", arg2, arg4, arg5);
+	exit(0);
+}

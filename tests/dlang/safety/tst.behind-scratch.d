@@ -1,0 +1,15 @@
+/* And behind it. */
+#pragma D option quiet
+
+BEGIN
+{
+	this->p = (char *)alloca(16);
+	trace(this->p[16]);
+	exit(1);
+}
+
+ERROR
+{
+	printf("%d\n", arg4);
+	exit(0);
+}

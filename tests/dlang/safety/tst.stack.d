@@ -1,0 +1,24 @@
+/* stack() wherever a probe fires. */
+/* @options: --console /dev/null */
+/* @image: kernel */
+#pragma D option quiet
+
+fbt:::,
+profile-4999,
+BEGIN,
+END
+{
+	@[stack(8)] = count();
+	n = 1;
+}
+
+ERROR
+{
+	printf("fault\n");
+}
+
+END
+{
+	trunc(@);
+	printf("%d\n", n);
+}
