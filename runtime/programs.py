@@ -1,6 +1,7 @@
 """Program texts of the command line -> parsed units; and the probe descriptions in them, which say what to patch."""
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -8,12 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from kinst.runtime.dlang import diagnostics, parser, preprocess, sugar, tree
+from kinst.runtime.dlang.cursor import Names
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.macros import Macros, check_used
 from kinst.runtime.dlang.options import Options
 from kinst.targets.errors import KinstError, ProbeNameError
 from kinst.targets.probe import PROVIDERS, ProbeName, parse_probe_name
 
+_LONGEST: Final = 64 << 20  # bytes of a program: /dev/zero has more
 _FIRST_CLAUSE: Final = re.compile(r"[{/;]")
 # The lexer needs these before it reads the rest; libdtrace's lexer carries out pragmas as it meets them.
 _EARLY_OPTIONS: Final = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+option[ \t]+(defaultargs|empty)\b", re.MULTILINE)
@@ -86,9 +89,15 @@ class ParsedProgram:
 def read_script(path: str) -> ProgramText:
     """A program file; "-" is standard input."""
     try:
-        data = Path("/dev/stdin" if path == "-" else path).read_bytes()
+        if path == "-":
+            data = sys.stdin.buffer.read(_LONGEST + 1)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(_LONGEST + 1)
     except OSError as error:
         raise KinstError(f"failed to open {path}: {error.strerror}") from error
+    if len(data) > _LONGEST:
+        raise KinstError(f"failed to open {path}: it is longer than {_LONGEST} bytes")
     return ProgramText(Origin.SCRIPT, path, data.decode("utf-8", "surrogateescape"))
 
 
@@ -100,6 +109,7 @@ class ProgramReader:
         self._options = options
         self._arguments = arguments
         self._is_type = is_type
+        self._names = Names(is_type)  # programs see the types that earlier ones declare
         self._macros: list[Macros] = []
         self._has_sugar = False  # some program had if and else: one clause of ERROR serves all
 
@@ -149,6 +159,7 @@ class ProgramReader:
         unit = parser.parse(
             text,
             is_type=self._is_type,
+            names=self._names,
             macros=macros,
             is_description=not program.is_script or options.is_on("pspec"),
             allows_empty=options.is_on("empty"),

@@ -108,10 +108,15 @@ class TracedRun:
         programs = self.check()
         tracer = Tracer(self.surroundings, self.options, self._clock, records_time=self._records_time)
         counts = tracer.enable(programs, self.matching)
-        if self.parsed and not any(counts) and not self.options.is_on("zdefs"):
+        if not any(counts) and not self._needs_no_probes():
             raise KinstError("no probes matched" if any(one.clauses for one in programs) else "no probes specified")
         self.tracer = tracer
         yield from zip((parsed.program for parsed in self.parsed), counts, strict=True)
+
+    def _needs_no_probes(self) -> bool:
+        """An image runs without programs, and -Z lets descriptions match nothing."""
+        has_guest = self.surroundings.session is not None
+        return (has_guest and not self.parsed) or (bool(self.parsed) and self.options.is_on("zdefs"))
 
     def listed(self) -> list[int]:
         """Identifiers of the probes that the programs describe, each once."""

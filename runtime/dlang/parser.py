@@ -141,15 +141,17 @@ def parse(
     file: str = "",
     is_description: bool = False,
     allows_empty: bool = False,
+    names: Names | None = None,
 ) -> tree.Unit:
     """The tree of a program. `is_type` knows the types that the text does not declare itself, D's own included; names
     may have a module: "module`type". `file` is what spans say until the text says otherwise. `is_description`: the text
-    begins with a probe description, even if the word is a type, and needs no actions, as with -n.
+    begins with a probe description, even if the word is a type, and needs no actions, as with -n. `names`: what the
+    programs before this one declared; this one's are added.
 
     Raises DError: D_SYNTAX, D_EMPTY, the D_INT_, D_CHR_, D_STR_, D_MACRO_ and D_PRAG tags, and a few of declarations
     that need nothing but the text.
     """
-    names = Names(is_type)
+    names = names or Names(is_type)
     lexer = Lexer(text, macros=macros, file=file, is_description=is_description)
     cursor = Cursor(names)
     parser = _Parser(cursor, is_description=is_description)

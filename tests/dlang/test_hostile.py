@@ -1,5 +1,5 @@
-"""Programs that mean harm: huge, deep, endless. Each ends in one error, or in drops that are counted, in little time and
-memory, and never in a traceback."""
+"""Programs that mean harm: huge, deep, endless. Each ends in one error, or in drops that are counted, in little time
+and memory, and never in a traceback."""
 
 import multiprocessing
 import re

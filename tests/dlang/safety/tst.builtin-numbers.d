@@ -28,7 +28,7 @@ ERROR
 	myvtimestamp = vtimestamp;
 	mywalltimestamp = walltimestamp;
 	myarg0 = arg0;
-	myarg9 = arg9;
+	myarg5 = arg5;
 }
 
 ERROR
