@@ -178,11 +178,14 @@ class JsonOutput:
         self._totals.mark_printed(aggregations)
 
     def _set_option(self, action: program.SetOption) -> Json:
+        done: dict[str, Json] = {"setopt": action.option}
+        if action.value is not None:
+            done["argument"] = action.value
         try:
             self._options.set_while_running(action.option, action.value)
         except OptionError as error:
-            return {"setopt": action.option, "argument": action.value, "failed": error.why}
-        return {"setopt": action.option, "argument": action.value}
+            done["failed"] = error.why
+        return done
 
     # -- the rest -----------------------------------------------------------------------------------------------------
 
