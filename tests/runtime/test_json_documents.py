@@ -67,29 +67,27 @@ def are_aggregations(found: Any) -> bool:
     return isinstance(found, list) and all(map(is_aggregation, found))
 
 
-OUTPUTS: Final[dict[frozenset[str], dict[str, Check]]] = {
-    frozenset(checks): checks
-    for checks in (
-        {"value": is_value},
-        {"message": is_text},
-        {"type": is_text, "value": is_value},
-        {"memory": lambda found: bytes.fromhex(found) is not None},
-        {"stack-frames": lambda found: all(map(is_frame, found))},
-        {"aggregations": are_aggregations},
-        {"exit": is_number},
-        {"clear": is_text},
-        {"trunc": is_text, "argument": is_number},
-        {"trunc": is_text},
-        {"normalize": is_text, "argument": is_number},
-        {"denormalize": is_text},
-        {"setopt": is_text, "argument": is_text},
-        {"setopt": is_text},
-        {"setopt": is_text, "argument": is_text, "failed": is_text},
-        {"system": is_text, "printed": is_text},
-        {"freopen": is_text},
-        {"ftruncate": lambda found: found is True},
-    )
-}
+_SHAPES: Final[tuple[dict[str, Check], ...]] = (
+    {"value": is_value},
+    {"message": is_text},
+    {"type": is_text, "value": is_value},
+    {"memory": lambda found: bytes.fromhex(found) is not None},
+    {"stack-frames": lambda found: all(map(is_frame, found))},
+    {"aggregations": are_aggregations},
+    {"exit": is_number},
+    {"clear": is_text},
+    {"trunc": is_text, "argument": is_number},
+    {"trunc": is_text},
+    {"normalize": is_text, "argument": is_number},
+    {"denormalize": is_text},
+    {"setopt": is_text, "argument": is_text},
+    {"setopt": is_text},
+    {"setopt": is_text, "argument": is_text, "failed": is_text},
+    {"system": is_text, "printed": is_text},
+    {"freopen": is_text},
+    {"ftruncate": lambda found: found is True},
+)
+OUTPUTS: Final = {frozenset(checks): checks for checks in _SHAPES}
 PROBE: Final[dict[str, Check]] = {
     "cpu": is_number, "id": is_number, "provider": is_text, "module": is_text, "function": is_text, "name": is_text,
 }  # fmt: skip
