@@ -33,9 +33,10 @@ A value v is a number as its type has it, a string, "0x..." for pointers, an obj
 """
 
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from kinst.runtime.consumer import distributions, printf
 from kinst.runtime.consumer.json_values import Json, JsonValues, text
@@ -52,6 +53,7 @@ from kinst.runtime.execution.faults import FAULT_TEXTS
 from kinst.runtime.providers.provider import Probe
 
 Entry = Record | ErrorRecord | bytes
+_ESCAPED: Final = re.compile("[\udc80-\udcff]")  # how Python keeps bytes of names that are no UTF-8
 
 
 class JsonOutput:
@@ -224,7 +226,7 @@ class JsonOutput:
 
     def flush(self) -> None:
         """Let the reader see it."""
-        self._output.write("".join(self._pieces).encode())
+        self._output.write(_encoded("".join(self._pieces)))
         self._pieces.clear()
         self._output.flush()
         if self._console_output is not None:
@@ -247,3 +249,10 @@ def _printed(cell: Cell) -> printf.AggregateValue:
     if is_distribution(cell.aggregation):
         return lambda: distributions.render(cell.aggregation, cell.buckets, cell.normal)
     return cell.number
+
+
+def _encoded(document: str) -> bytes:
+    try:
+        return document.encode()
+    except UnicodeEncodeError:
+        return _ESCAPED.sub(lambda found: rf"\\x{ord(found[0]) - 0xDC00:02x}", document).encode()

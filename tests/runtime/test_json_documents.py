@@ -250,6 +250,11 @@ def test_bytes_that_are_no_text(text: str) -> None:
     assert found["value"] == {r"\377\376": r"\xff\xfe", r"\303\244": "ä", r"\001\033[31m": "\x01\x1b[31m"}[text]
 
 
+def test_names_that_are_no_text() -> None:
+    (found,) = outputs(r'setopt("quiet", "\377");')
+    assert found["argument"] == r"\xff"
+
+
 def test_quotes_in_all_places() -> None:
     found, _ = document("-n", r'BEGIN { @["a\"b", "\\"] = count(); exit(0); }')
     assert found["aggregations"][0]["aggregation-data"] == [{"keys": ['a"b', "\\"], "value": 1}]
