@@ -4,7 +4,8 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Final
 
 from kinst.targets.errors import KinstError
@@ -16,7 +17,8 @@ _WITH_TRACEBACK: Final = "KINST_TRACEBACK"
 def reported(command: str) -> Iterator[None]:
     """Run the body of `command`; an error ends the process with the error's own exit code."""
     try:
-        yield
+        with _streams():
+            yield
     except KinstError as error:
         _fail(command, str(error), error.exit_code)
     except BrokenPipeError:
@@ -31,9 +33,25 @@ def reported(command: str) -> Iterator[None]:
         _fail(command, f"internal error: {type(error).__name__}: {error} ({_WITH_TRACEBACK}=1 shows where)", 1)
 
 
+@contextmanager
+def _streams() -> Iterator[None]:
+    """A process can be started with its streams closed, for which Python has None: they are nowhere then."""
+    with ExitStack() as nowhere:
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            if getattr(sys, name) is None:
+                nowhere.callback(setattr, sys, name, None)
+                setattr(sys, name, nowhere.enter_context(Path(os.devnull).open(mode)))
+        yield
+
+
 def _fail(command: str, message: str, code: int) -> None:
     """Each line is an error of its own, but those that begin with a blank belong to the one before."""
+    with _streams():
+        _say(command, message)
+    sys.exit(code)
+
+
+def _say(command: str, message: str) -> None:
     for line in message.splitlines():
         sys.stderr.write(line if line[:1] in (" ", "\t") else f"{command}: {line}")
         sys.stderr.write("\n")
-    sys.exit(code)

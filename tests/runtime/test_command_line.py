@@ -1,6 +1,9 @@
 """Every option that dtrace(1) has with one letter, what it says, and how it ends; without an image."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from kinst.runtime.cli import run
 
+ROOT = Path(__file__).parent.parent.parent
 HEADER = "CPU     ID                    FUNCTION:NAME\n"
 TABLE = "   ID   PROVIDER            MODULE                          FUNCTION NAME\n"
 DONE = "BEGIN { exit(0); }"
@@ -183,6 +187,17 @@ def test_wrong_usage(arguments: list[str]) -> None:
     result = CliRunner().invoke(run, arguments, prog_name="kinst-run")
     assert (result.stdout, result.exit_code) == ("", 2)
     assert result.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream(closed: str, tmp_path: Path) -> None:
+    """Of a process; it is nowhere then."""
+    code = "from kinst.runtime.cli import run; run(prog_name='kinst-run')"
+    words = ["-q", "-o", str(tmp_path / "out"), "-n", 'BEGIN { printf("done\\n"); exit(5); }']
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / '.typing'}:{ROOT}"}
+    command = ["sh", "-c", f'"$@" {closed}', "sh", sys.executable, "-c", code, *words]
+    assert subprocess.run(command, env=environment, check=False).returncode == 5
+    assert (tmp_path / "out").read_text() == "done\n\n"
 
 
 # -- what else ---------------------------------------------------------------------------------------------------------
