@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.debuginfo.debugfile import find_debug
-from kinst.targets.debuginfo.inline_search import InlineSearch
+from kinst.targets.debuginfo.inline_search import InlineSearch, Matching
 from kinst.targets.debuginfo.inlined import InlineFunction
 from kinst.targets.image import Image
 
@@ -41,9 +41,13 @@ class DebugInlines:
             self._found[name] = self._search.find(name, with_parameters=self._with_parameters)
         return self._found[name]
 
+    def find_matching(self, pattern: str) -> Matching:
+        """Every definition of inline functions whose names match a glob."""
+        return self._search.find_matching(pattern, with_parameters=self._with_parameters)
+
     def names(self, pattern: str) -> list[str]:
         """Names of inline functions that match a glob."""
-        return self._search.names(pattern or "*")
+        return self._search.names(pattern)
 
     @cached_property
     def _search(self) -> InlineSearch:

@@ -21,6 +21,7 @@ from kinst.rewriter.refusals import Refusals, summary
 from kinst.rewriter.select import Names, Selection
 from kinst.rewriter.sites import Decoded, Rows, decoded
 from kinst.rewriter.wording import counted
+from kinst.targets.debuginfo.inline_search import Matching
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, Range
 from kinst.targets.errors import KinstError, ProbeError
 from kinst.targets.functions import Functions
@@ -38,6 +39,10 @@ class Inlines(Protocol):
 
     def find(self, name: str) -> Sequence[InlineFunction]:
         """Every definition of an inline function of that name. Raises KinstError: there is no debug information."""
+        ...
+
+    def find_matching(self, pattern: str) -> Matching:
+        """Every definition of inline functions whose names match a glob. Raises KinstError, too."""
         ...
 
     def names(self, pattern: str) -> Sequence[str]:
@@ -67,15 +72,27 @@ class Expansion:
     functions: int  # that hold them
     refusals: Refusals
     fbt: Selection  # functions of the name that have code of their own
+    damage: tuple[str, ...] = ()
 
     def note(self) -> str:
-        """``3 copies in 2 functions``, what was refused, and how many functions of the name fbt has."""
+        """``3 copies in 2 functions``, what was refused, how many functions of the name fbt has, and what of the debug
+        information could not be read."""
+        return ", ".join(part for part in (self._found(), _left_out(self.damage)) if part)
+
+    def _found(self) -> str:
         own = f"{counted(len(self.fbt), 'function')} with code of {'its' if len(self.fbt) == 1 else 'their'} own"
         if not self.copies:
             return own
         copies = f"{_copies(self.copies)} in {counted(self.functions, 'function')}"
         refused = summary(self.refusals, len(self.sites) + len(self.refusals))
         return ", ".join(part for part in (copies, refused, own if len(self.fbt) else "") if part)
+
+
+def _left_out(damage: Sequence[str]) -> str:
+    """``without 2 damaged units, the first: vmlinux: .debug_info: the unit at 0x7f: damaged``."""
+    if not damage:
+        return ""
+    return f"without {counted(len(damage), 'damaged unit')}{', the first' if len(damage) > 1 else ''}: {damage[0]}"
 
 
 def _copies(count: int) -> str:
@@ -88,6 +105,7 @@ class Inlined:
 
     found: tuple[InlineFunction, ...]
     fbt: Selection
+    damage: tuple[str, ...] = ()  # units of debug information that were left out
 
     @property
     def copies(self) -> Iterator[tuple[InlineFunction, InlinedCopy]]:
@@ -117,13 +135,17 @@ def inlined(program: Program, known: Names, name: ProbeName, inlines: Inlines) -
         ProbeError: nothing has that name; or no copy of it has code.
     """
     try:
-        names = inlines.names(name.function) if is_glob(name.function) or not name.function else [name.function]
-        found = tuple(one for text in names for one in inlines.find(text))
+        if is_glob(name.function) or not name.function:
+            matching = inlines.find_matching(name.function or "*")
+        else:
+            matching = Matching(tuple(inlines.find(name.function)), ())
     except KinstError as error:
         raise ProbeError(f"{name}: {error}") from error
-    result = Inlined(found, _with_own_code(known, name, found))
+    found = matching.found
+    result = Inlined(found, _with_own_code(known, name, found), matching.damage)
     if not len(result.fbt) and next(result.copies, None) is None:
-        raise ProbeError(f"{name}: {_why_nothing(program, known, name, found, inlines)}")
+        left_out = _left_out(result.damage)
+        raise ProbeError(f"{name}: {_why_nothing(program, known, name, found, inlines)}{left_out and ', '}{left_out}")
     return result
 
 
@@ -175,7 +197,13 @@ def expansion(code: Decoded, name: ProbeName, found: Inlined) -> Expansion:
     for function, copy in found.copies:
         builder.add(function, copy, ways)
     return Expansion(
-        name, tuple(builder.sites.values()), builder.copies, len(builder.holders), builder.refusals(), found.fbt
+        name,
+        tuple(builder.sites.values()),
+        builder.copies,
+        len(builder.holders),
+        builder.refusals(),
+        found.fbt,
+        found.damage,
     )
 
 

@@ -70,7 +70,7 @@ class Outcome:
 
     def note(self) -> str:
         """``kinst::f*: 3 of 40 refused: ...``; empty if nothing was."""
-        if not len(self.refusals):
+        if not len(self.refusals) and not (self.expansion is not None and self.expansion.damage):
             return ""
         text = summary(self.refusals, self.total) if self.expansion is None else self.expansion.note()
         return f"{self.name}: {text}"

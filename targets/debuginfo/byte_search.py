@@ -7,14 +7,16 @@ system keeps them in its cache, but the process does not grow by the size of the
 """
 
 import mmap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 _PIECE: Final = 1 << 19
 _FEW: Final = 24  # patterns that are searched for one by one
+_TAIL: Final = 4  # bytes at the end of a string by which many are searched together
 _SMALL: Final = 1 << 16  # what `bytes.find` does in no time
 
 
@@ -75,6 +77,27 @@ def places_of_words(data: memoryview, words: Sequence[int]) -> list[int]:
             found.append(likely * 4 + (start + shift))
     places = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
     return [int(place) for place in places.tolist()]
+
+
+def places_of_strings(data: memoryview, texts: Collection[bytes]) -> list[int]:
+    """Every place, ascending, where one of some texts is a string or the end of one: linkers merge strings so."""
+    if len(texts) <= _FEW:
+        return places_of(data, [text + b"\0" for text in texts])
+    long, found = {text for text in texts if len(text) >= _TAIL}, list[int]()
+    tails = np.array(sorted({int.from_bytes(text[-_TAIL:], "little") for text in long}), np.uint32)
+    overlap = max(map(len, texts))
+    give_back = _Mapping(data)
+    for start in range(0, len(data), _PIECE):
+        before = min(overlap, start)  # a text that ends in this piece may begin in the one before
+        piece = bytes(data[start - before : start + _PIECE])
+        give_back.pages(start)
+        ends = np.flatnonzero(np.frombuffer(piece, np.uint8) == 0)
+        ends = ends[ends >= max(before, _TAIL)]
+        words = sliding_window_view(np.frombuffer(piece, np.uint8), _TAIL)[ends - _TAIL].copy().view("<u4")[:, 0]
+        for end in ends[np.isin(words, tails)].tolist():
+            at = max(piece.rfind(b"\0", 0, end) + 1, end - overlap)
+            found += [start - before + place for place in range(at, end - _TAIL + 1) if piece[place:end] in long]
+    return sorted({*found, *places_of(data, [text + b"\0" for text in texts if len(text) < _TAIL])})
 
 
 class _Mapping:

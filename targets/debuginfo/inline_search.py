@@ -7,6 +7,8 @@ are what they look like (`kinst.targets.debuginfo.dwarf_scan`). So the answer is
 
 import struct
 from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from kinst.targets.c_types import ImageTypes
@@ -19,10 +21,11 @@ from kinst.targets.debuginfo.forms import DAMAGE
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
 from kinst.targets.debuginfo.inlined_parameters import Parameters
 from kinst.targets.debuginfo.line_files import LineFiles
-from kinst.targets.debuginfo.name_search import Mention, NameSearch
+from kinst.targets.debuginfo.name_search import Damaged, Mention, NameSearch, refused
 from kinst.targets.debuginfo.ranges import entry_of, ranges_of
 from kinst.targets.debuginfo.units import Entry, UnitEntries, Units
-from kinst.targets.probe import is_glob, matcher
+from kinst.targets.errors import ImageError
+from kinst.targets.probe import matcher
 
 _U32: Final = struct.Struct("<I").unpack_from
 _LONGEST_NAME: Final = 4096
@@ -55,12 +58,12 @@ def exists(image: ElfLike, name: str, *, debug: DebugSections | None = None) -> 
     return InlineSearch(image, debug).exists(name)
 
 
-def inline_names(image: ElfLike, pattern: str, *, debug: DebugSections | None = None) -> list[str]:
-    """The names of functions that debug information marks as inline, in the order of the alphabet.
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """What a glob found, by name; `damage` says which units could not be read and were left out."""
 
-    `pattern`: a name, or a glob as probe names have it (`kinst.targets.probe.is_glob`); "*" is all.
-    """
-    return InlineSearch(image, debug).names(pattern)
+    found: tuple[InlineFunction, ...]
+    damage: tuple[str, ...]
 
 
 class InlineSearch:
@@ -79,14 +82,38 @@ class InlineSearch:
         is_apart = self._debug.path != image.path  # then the image itself may be stripped
         self._callers = Callers(image.symbols.joined(self._debug.symbols) if is_apart else image.symbols)
         self._types = types
+        self._names = NameSearch(self._units, self._mention)
         self._parameters: Parameters | None = None
         self._files: tuple[UnitEntries, LineFiles] | None = None
 
     def find(self, name: str, *, with_parameters: bool = False) -> tuple[InlineFunction, ...]:
         """See `find_inlines`."""
+        return self._find([name], refused, with_parameters=with_parameters)
+
+    def find_matching(self, pattern: str, *, with_parameters: bool = False) -> Matching:
+        """All functions that debug information marks as inline and whose names match a glob (`is_glob`)."""
+        damage: dict[str, None] = {}
+        names = self._matching(pattern, lambda error: damage.setdefault(str(error)))
+        found = self._find(names, lambda error: damage.setdefault(str(error)), with_parameters=with_parameters)
+        return Matching(tuple(sorted(found, key=lambda one: one.name)), tuple(damage))
+
+    def names(self, pattern: str) -> list[str]:
+        """The names of functions that debug information marks as inline and that match a glob, in the order of the
+        alphabet; without those of damaged units."""
+        return self._matching(pattern, lambda _error: None)
+
+    def exists(self, name: str) -> bool:
+        """See `exists`."""
+        return self._names.exists(name)
+
+    def caller_at(self, address: int) -> tuple[str, int]:
+        """Name and start of the ELF function that holds an address; "" and 0 if none does."""
+        return self._callers.at(address)
+
+    def _find(self, names: Collection[str], damaged: Damaged, *, with_parameters: bool) -> tuple[InlineFunction, ...]:
         self._parameters = Parameters(self._units, self._image_types()) if with_parameters else None
-        found = NameSearch(self._units, self._mention).search(name)
-        everything = found.named | found.references
+        found = self._names.search(names, damaged)
+        everything = found.references | found.named
         copies, out_of_line = defaultdict[int, list[InlinedCopy]](list), set[int]()
         for mention in sorted(everything.values(), key=lambda one: one.offset):
             definition = _definition(everything, mention)
@@ -97,28 +124,25 @@ class InlineSearch:
             elif mention.has_code and mention.tag == Tag.SUBPROGRAM:
                 out_of_line.add(definition)
         return tuple(
-            InlineFunction(name, _declared(everything, mention), tuple(copies[offset]), offset in out_of_line)
+            InlineFunction(
+                _named(everything, mention),
+                _declared(everything, mention),
+                tuple(copies[offset]),
+                offset in out_of_line,
+            )
             for offset, mention in sorted(everything.items())
             if copies[offset] or mention.inline in INLINED
         )
 
-    def exists(self, name: str) -> bool:
-        """See `exists`."""
-        return NameSearch(self._units, self._mention).exists(name)
-
-    def caller_at(self, address: int) -> tuple[str, int]:
-        """Name and start of the ELF function that holds an address; "" and 0 if none does."""
-        return self._callers.at(address)
-
-    def names(self, pattern: str) -> list[str]:
-        """See `inline_names`."""
-        if pattern and not is_glob(pattern):
-            return [pattern] if self.find(pattern) else []
+    def _matching(self, pattern: str, damaged: Damaged) -> list[str]:
         matches, found, places = matcher(pattern), set[bytes](), set[int]()
-        for unit in self._units.all:
-            self._collect(self._units.open(unit), found, places)
         if self._units.damage is not None:
-            raise self._units.damage
+            damaged(self._units.damage)
+        for unit in self._units.all:
+            try:
+                self._collect(self._units.open(unit), found, places)
+            except ImageError as error:
+                damaged(error)
         found.update(self._string(place) for place in places)
         names = sorted(name.decode(errors="backslashreplace") for name in found if name)
         return [name for name in names if matches(name)]
@@ -151,7 +175,7 @@ class InlineSearch:
             entries, entry = self._units.entry(origin)
         return b""
 
-    def _mention(self, entries: UnitEntries, entry: Entry, origin: int | None) -> Mention:
+    def _mention(self, entries: UnitEntries, entry: Entry, name: str | None, origin: int | None) -> Mention:
         tag, copy = entry.declaration.tag, None
         has_code = At.LOW_PC in entry.values or At.RANGES in entry.values
         if tag == Tag.INLINED_SUBROUTINE and has_code:
@@ -159,6 +183,7 @@ class InlineSearch:
         declared = self._lines(entries).line(entry, At.DECL_FILE, At.DECL_LINE) if tag == Tag.SUBPROGRAM else None
         return Mention(
             offset=entry.offset,
+            name=name,
             tag=tag,
             origin=origin,
             completes=At.SPECIFICATION in entry.values,
@@ -207,12 +232,19 @@ def _definition(everything: dict[int, Mention], mention: Mention) -> int | None:
     return None
 
 
-def _declared(everything: dict[int, Mention], mention: Mention | None) -> SourceLine:
-    """Where the source has it; what completes a declaration may leave that to the declaration."""
+def _named(everything: dict[int, Mention], mention: Mention) -> str:
+    return next((one.name for one in _chain(everything, mention) if one.name is not None), "")
+
+
+def _declared(everything: dict[int, Mention], mention: Mention) -> SourceLine:
+    """Where the source has it."""
+    return next((one.declared for one in _chain(everything, mention) if one.declared is not None), _UNKNOWN)
+
+
+def _chain(everything: dict[int, Mention], mention: Mention | None) -> Iterator[Mention]:
+    """A definition and what it refers to: what completes a declaration may leave name and place to the declaration."""
     for _ in range(len(everything) + 1):
         if mention is None:
             break
-        if mention.declared is not None:
-            return mention.declared
+        yield mention
         mention = None if mention.origin is None else everything.get(mention.origin)
-    return _UNKNOWN

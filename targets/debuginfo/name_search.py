@@ -1,22 +1,25 @@
-"""A name -> the entries of the functions that have it, and the entries that refer to those.
+"""Names -> the entries of the functions that have one of them, and the entries that refer to those.
 
 What refers to a function by DW_AT_specification or DW_AT_abstract_origin may be referred to itself: a definition
 outside its class, a function that link-time optimisation moved to another unit. So a search is repeated with what was
 found until there is no more.
+
+Many names are searched as one: what costs is to pass over the sections and the units, not to compare.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from typing import Final
 
 from kinst.targets.debuginfo.abbreviations import NAMES, ORIGINS, Plan, Tag
-from kinst.targets.debuginfo.byte_search import find_all, places_of, places_of_words
+from kinst.targets.debuginfo.byte_search import find_all, places_of, places_of_strings, places_of_words
 from kinst.targets.debuginfo.dwarf_scan import every, guesses, holders
 from kinst.targets.debuginfo.inlined import InlinedCopy, SourceLine
 from kinst.targets.debuginfo.units import Entry, Unit, UnitEntries, Units
+from kinst.targets.errors import ImageError
 
 _FEW: Final = 24  # offsets of a name that are searched for one by one
 
@@ -26,6 +29,7 @@ class Mention:
     """An entry that has the name, or refers to one that does."""
 
     offset: int
+    name: str | None  # its own, if it was searched for
     tag: int
     origin: int | None  # the entry it refers to
     completes: bool  # it refers to its own declaration (DW_AT_specification)
@@ -59,75 +63,97 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A name, and where string sections have it (linkers merge tails: "open" may be the end of "vfs_open")."""
+    """Names, and where string sections have them (linkers merge tails: "open" may be the end of "vfs_open")."""
 
-    text: bytes
+    texts: frozenset[bytes]
     in_str: frozenset[int]
     in_line_str: frozenset[int]
 
 
-Describe = Callable[[UnitEntries, Entry, int | None], Mention]
+Describe = Callable[[UnitEntries, Entry, str | None, int | None], Mention]  # with its name, and what it refers to
+Damaged = Callable[[ImageError], None]
+
+
+def refused(error: ImageError) -> None:
+    """What is damaged ends the search."""
+    raise error
 
 
 class NameSearch:
     """Searches of one .debug_info."""
 
     def __init__(self, units: Units, describe: Describe) -> None:
-        """Nothing is searched yet. `describe` makes a mention of an entry and of what it refers to."""
+        """Nothing is searched yet. `describe` makes a mention of an entry."""
         self._units = units
         self._describe = describe
 
-    def search(self, name: str) -> Found:
-        """All entries of functions of that name, and all that refer to them, directly or not.
+    def search(self, names: Collection[str], damaged: Damaged) -> Found:
+        """All entries of functions that have one of the names, and all that refer to them, directly or not.
 
-        Raises:
-            ImageError: a unit that may have some is damaged.
+        `damaged` is told of units that may have some and cannot be read; if it returns, they are left out.
         """
-        found, wanted = Found(), self._wanted(name)
-        places = self._by_unit(self._hits(wanted), wanted)
+        found, wanted = Found(), self._wanted(names)
+        places = self._by_unit(wanted, damaged)
         for unit, hits in places.items():
-            found.update(self._in(unit, wanted, hits).search(set()))
+            found.update(self._in(unit, wanted, hits, set(), damaged))
         searched: set[int] = set()
         while self._far_units and (targets := found.targets() - searched):
             searched |= targets
-            touched = {self._units.at(hit) for hit in places_of_words(self._units.info, sorted(targets))}
+            touched = {self._at(hit, damaged) for hit in places_of_words(self._units.info, sorted(targets))}
             for unit in self._far_units:
                 if unit in touched:
-                    found.update(self._in(unit, wanted, places.get(unit, [])).search(set(searched)))
+                    found.update(self._in(unit, wanted, places.get(unit, []), set(searched), damaged))
         return found
 
-    def exists(self, name: str) -> bool:
-        """Whether there is an entry of a function of that name."""
-        wanted = self._wanted(name)
-        places = self._by_unit(self._hits(wanted), wanted)
-        return any(self._in(unit, wanted, hits).has_name() for unit, hits in places.items())
+    def _in(self, unit: Unit, wanted: Wanted, hits: list[int], targets: set[int], damaged: Damaged) -> Found:
+        try:
+            return _UnitSearch(self._units.open(unit), wanted, hits, self._describe).search(targets)
+        except ImageError as error:
+            damaged(error)
+            return Found()
 
-    def _in(self, unit: Unit, wanted: Wanted, hits: list[int]) -> "_UnitSearch":
-        return _UnitSearch(self._units.open(unit), wanted, hits, self._describe)
+    def exists(self, name: str) -> bool:
+        """Whether there is an entry of a function of that name.
+
+        Raises:
+            ImageError: a unit that may have it is damaged.
+        """
+        wanted = self._wanted([name])
+        places = self._by_unit(wanted, refused)
+        searches = (_UnitSearch(self._units.open(unit), wanted, hits, self._describe) for unit, hits in places.items())
+        return any(search.has_name() for search in searches)
 
     # -- where a name may stand ---------------------------------------------------------------------------------------
 
-    def _wanted(self, name: str) -> Wanted:
-        text = name.encode(errors="surrogateescape")
+    def _wanted(self, names: Collection[str]) -> Wanted:
+        texts = frozenset(name.encode(errors="surrogateescape") for name in names if name)
         strings = self._units.sections.get
-        in_str, in_line_str = (places_of(strings(section), [text + b"\0"]) for section in ("str", "line_str"))
-        return Wanted(text, frozenset(in_str), frozenset(in_line_str))
+        in_str, in_line_str = (places_of_strings(strings(section), texts) for section in ("str", "line_str"))
+        return Wanted(texts, frozenset(in_str), frozenset(in_line_str))
 
     def _hits(self, wanted: Wanted) -> list[int]:
-        """Places of .debug_info that may be the name, or its offset."""
-        if not wanted.text:
-            return []
-        info, text, words = self._units.info, wanted.text + b"\0", wanted.in_str | wanted.in_line_str
-        if len(words) > _FEW:
-            return sorted({*places_of(info, [text]), *places_of_words(info, sorted(words))})
-        return places_of(info, [text, *(word.to_bytes(8, "little")[:4] for word in words)])
+        """Places of .debug_info that may be a name, or its offset."""
+        info, words = self._units.info, sorted(wanted.in_str | wanted.in_line_str)
+        if len(words) + len(wanted.texts) > _FEW:
+            return sorted({*places_of_strings(info, wanted.texts), *places_of_words(info, words)})
+        patterns = [text + b"\0" for text in wanted.texts]
+        return places_of(info, [*patterns, *(word.to_bytes(8, "little")[:4] for word in words)])
 
-    def _by_unit(self, hits: Iterable[int], wanted: Wanted) -> dict[Unit, list[int]]:
+    def _by_unit(self, wanted: Wanted, damaged: Damaged) -> dict[Unit, list[int]]:
         """The units to look into, in order, with the places in them (offsets into the unit)."""
         by_unit: dict[Unit, list[int]] = {unit: [] for unit in self._units_by_index(wanted)}
-        for unit, places in groupby(hits, self._units.at):
-            by_unit[unit] = [place - unit.offset for place in places]
+        for unit, places in groupby(self._hits(wanted), lambda place: self._at(place, damaged)):
+            if unit is not None:
+                by_unit[unit] = [place - unit.offset for place in places]
         return dict(sorted(by_unit.items(), key=lambda item: item[0].offset))
+
+    def _at(self, place: int, damaged: Damaged) -> Unit | None:
+        """The unit that holds a place; None if headers are damaged."""
+        try:
+            return self._units.at(place)
+        except ImageError as error:
+            damaged(error)
+            return None
 
     def _units_by_index(self, wanted: Wanted) -> list[Unit]:
         """Units that have the offset of a name in their part of .debug_str_offsets (DW_FORM_strx)."""
@@ -166,7 +192,7 @@ class _UnitSearch:
 
     def has_name(self) -> bool:
         """Whether an entry of a function has the name."""
-        return any(plan[3].has_names and self._is_named(self._entry(die)) for die, plan in self._walk(set()))
+        return any(plan[3].has_names and self._name(self._entry(die)) is not None for die, plan in self._walk(set()))
 
     def search(self, targets: set[int]) -> Found:
         """Functions of the name, and what refers to them or to `targets` (offsets into .debug_info)."""
@@ -190,10 +216,11 @@ class _UnitSearch:
                 continue
             entry = self._entry(die)
             origin = next((value for at in ORIGINS if (value := entry.number(at)) in targets), None)
-            if declaration.has_names and self._is_named(entry):
-                found.named[entry.offset] = self._describe(self._entries, entry, origin)
+            name = self._name(entry) if declaration.has_names else None
+            if name is not None:
+                found.named[entry.offset] = self._describe(self._entries, entry, name, origin)
             elif origin is not None:
-                found.references[entry.offset] = self._describe(self._entries, entry, origin)
+                found.references[entry.offset] = self._describe(self._entries, entry, None, origin)
         return found
 
     def _walk(self, targets: set[int]) -> Iterator[tuple[int, Plan]]:
@@ -215,15 +242,20 @@ class _UnitSearch:
     def _entry(self, die: int) -> Entry:
         return self._entries.entry(self._entries.unit.offset + die)
 
-    def _is_named(self, entry: Entry) -> bool:
+    def _name(self, entry: Entry) -> str | None:
+        """The first of its names that is searched for."""
+        wanted = self._wanted
         for name in NAMES:
             place = self._entries.text_place(entry, name)
             if place is None:
                 continue
             section, at = place
             if isinstance(section, bytes):
-                if section == self._wanted.text:
-                    return True
-            elif at in (self._wanted.in_str if section == "str" else self._wanted.in_line_str):
-                return True
-        return False
+                text = section if section in wanted.texts else None
+            elif at in (wanted.in_str if section == "str" else wanted.in_line_str):
+                text = self._entries.text(entry, name)
+            else:
+                continue
+            if text is not None:
+                return text.decode(errors="surrogateescape")
+        return None

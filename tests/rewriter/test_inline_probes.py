@@ -15,6 +15,7 @@ from kinst.rewriter.plan import manifest_of
 from kinst.rewriter.program import Program, instructions_of
 from kinst.rewriter.resolve import Outcome, resolve
 from kinst.rewriter.sites import Decoded, decoded
+from kinst.targets.debuginfo.inline_search import Matching
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
 from kinst.targets.errors import ProbeError
 from kinst.targets.instruction import Reason
@@ -68,6 +69,10 @@ class Known:
     """Debug information that a test wrote."""
 
     functions: Sequence[InlineFunction]
+    damage: tuple[str, ...] = ()
+
+    def find_matching(self, pattern: str) -> Matching:
+        return Matching(tuple(one for name in self.names(pattern) for one in self.find(name)), self.damage)
 
     def find(self, name: str) -> list[InlineFunction]:
         return [one for one in self.functions if one.name == name]
@@ -218,6 +223,19 @@ def test_without_debug_information_it_is_said_where_it_was_looked_for(kernel: Pr
     error = resolve(kernel, [parse_probe_name("kinst::own:entry")]).outcomes[0].error
     assert str(error).startswith(f"kinst::own:entry: {kernel.image.path}: no debug information (.debug_info)")
     assert str(error).endswith("give one with --debug-file")
+
+
+def test_what_a_glob_could_not_read_is_said(kernel: Program) -> None:
+    known = Known(
+        [inline("f", copy("calls", (0, 6)))], ("x: the unit at 0x7f: damaged", "x: the unit at 0x99: damaged")
+    )
+    found, missing = (
+        resolve(kernel, [parse_probe_name(spec)], inlines=known).outcomes[0]
+        for spec in ("kinst::f*:entry", "kinst::g*:entry")
+    )
+    said = "without 2 damaged units, the first: x: the unit at 0x7f: damaged"
+    assert found.note() == f"kinst::f*:entry: 1 copy in 1 function, {said}"
+    assert missing.error is not None and str(missing.error).endswith(f", {said}")
 
 
 def test_ranges_in_common() -> None:

@@ -8,7 +8,7 @@ import pytest
 from kinst.targets.debuginfo.abbreviations import At, Tag
 from kinst.targets.debuginfo.elf_file import ElfFile
 from kinst.targets.debuginfo.forms import Form
-from kinst.targets.debuginfo.inline_search import InlineSearch, exists, find_inlines, inline_names
+from kinst.targets.debuginfo.inline_search import InlineSearch, exists, find_inlines
 from kinst.targets.debuginfo.inlined import InlinedCopy
 from kinst.targets.errors import ImageError
 from tests.writers.dwarf import Attribute, Die, Dwarf, padded
@@ -97,7 +97,7 @@ def test_names_by_index(form: Form) -> None:
 
     assert only(elf).ranges == ((LOW + 1, HIGH),)
     assert only(elf, "other").ranges == ((LOW, HIGH),)
-    assert inline_names(elf, "*") == ["other", "wanted"]
+    assert InlineSearch(elf).names("*") == ["other", "wanted"]
 
 
 def test_a_name_that_other_names_end_with() -> None:
@@ -147,7 +147,7 @@ def test_a_specification_is_completed() -> None:
     elf = built(unit(completed, Die(0x13, (), (declared,)), around(copy_of("f"))))
 
     assert only(elf).caller == "outer"
-    assert inline_names(elf, "w*") == ["wanted"]
+    assert InlineSearch(elf).names("w*") == ["wanted"]
 
 
 # -- where code is ----------------------------------------------------------------------------------------------------
@@ -323,6 +323,9 @@ def test_a_damaged_unit_is_named_and_the_others_are_of_use() -> None:
     with pytest.raises(ImageError, match=r"memory\.elf: \.debug_info: the unit at 0x0: .*not declared"):
         find_inlines(elf, "wanted")
     assert only(elf, "intact").caller == "outer"
+    matching = InlineSearch(elf).find_matching("*")
+    assert [one.name for one in matching.found] == ["intact"]
+    assert len(matching.damage) == 1 and "the unit at 0x0" in matching.damage[0]
 
 
 def test_a_cut_section() -> None:
@@ -334,6 +337,9 @@ def test_a_cut_section() -> None:
     assert only(elf).caller == "outer"
     with pytest.raises(ImageError, match=f"the unit at {second:#x}: its length .* the file is cut"):
         find_inlines(elf, "intact")
+    matching = InlineSearch(elf).find_matching("*")
+    assert [one.name for one in matching.found] == ["wanted"]
+    assert len(matching.damage) == 1 and f"the unit at {second:#x}" in matching.damage[0]
 
 
 def test_references_in_a_circle() -> None:
@@ -377,7 +383,7 @@ def test_random_damage_is_an_error_or_an_answer() -> None:
         for name in ("wanted", "intact"):
             try:
                 InlineSearch(elf).find(name, with_parameters=True)
-                inline_names(elf, "*")
+                InlineSearch(elf).names("*")
             except ImageError as error:
                 assert "memory.elf" in str(error)
 

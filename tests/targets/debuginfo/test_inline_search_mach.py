@@ -5,8 +5,10 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from kinst.targets.debuginfo.elf_file import open_elf
-from kinst.targets.debuginfo.inline_search import InlineSearch, exists, find_inlines, inline_names
+from kinst.targets.debuginfo.inline_search import InlineSearch, exists, find_inlines
 from tests.images import real_image
 from tests.targets.debuginfo.dumped import DumpedCopy, DumpedEntry, copies, dumped
 
@@ -54,9 +56,19 @@ def test_names_are_what_says_inline() -> None:
         if entry.tag == "subprogram" and "name" in entry.values and "_inlined" in entry.values.get("inline", "")
     }
 
-    found = inline_names(open_elf(real_image("gnumach")), "*")
+    found = InlineSearch(open_elf(real_image("gnumach"))).names("*")
 
     assert set(found) >= expected
+
+
+@pytest.mark.parametrize("pattern", ["vm_page_w*", "*"])
+def test_a_glob_finds_what_its_names_find(pattern: str) -> None:
+    search = InlineSearch(open_elf(real_image("gnumach")))
+
+    found = search.find_matching(pattern)
+
+    assert found.damage == ()
+    assert list(found.found) == [one for name in search.names(pattern) for one in search.find(name)]
 
 
 def test_callers_are_the_symbols_around(tmp_path: Path) -> None:
