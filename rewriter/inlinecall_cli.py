@@ -9,6 +9,7 @@ import click
 
 from kinst.rewriter.command import reported
 from kinst.rewriter.inlinecall import inlinecall_lines, inlinecall_values
+from kinst.rewriter.inlinecall_cache import KeptAnswers, Values
 from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.inline_search import InlineSearch
@@ -30,25 +31,35 @@ Examples:
 @click.argument("image", type=click.Path(path_type=Path))
 @click.option("--debug-file", type=click.Path(path_type=Path), metavar="FILE", help="The debug information of IMAGE.")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
-def inlinecall(function: str, image: Path, *, debug_file: Path | None, as_json: bool) -> None:
+@click.option("--no-cache", is_flag=True, help="Neither read nor keep answers in ~/.cache/kinst-rewrite/inlinecall.")
+def inlinecall(function: str, image: Path, *, debug_file: Path | None, as_json: bool, no_cache: bool) -> None:
     """List the inlined copies of FUNCTION in IMAGE, a kernel or module with debug information, as inlinecall(1) does.
 
     These are the places that kinst::FUNCTION:entry and kinst::FUNCTION:return probe.
     """
     with reported("kinst-inlinecall"):
-        _list(function, image, debug_file, as_json=as_json)
+        values = _found(function, image, debug_file, use_cache=not no_cache)
+        if as_json:
+            click.echo(json.dumps(values, indent=2))
+            return
+        sys.stdout.writelines(f"{line}\n" for line in inlinecall_lines(values))
+        sys.stdout.flush()
+        if not values:
+            click.echo(f"kinst-inlinecall: {function}: is not inlined anywhere: probe fbt::{function}:", err=True)
 
 
-def _list(function: str, path: Path, debug_file: Path | None, *, as_json: bool) -> None:
+def _found(function: str, path: Path, debug_file: Path | None, *, use_cache: bool) -> Values:
     elf = open_elf(path)
-    search = InlineSearch(elf, find_debug(elf, debug_file))
+    kept = KeptAnswers(elf, debug_file) if use_cache else None
+    known = None if kept is None else kept.read(function)
+    if known is not None:
+        return known
+    debug = find_debug(elf, debug_file)
+    search = InlineSearch(elf, debug)
     found = search.find(function)
     if not found and not search.exists(function):
         raise ProbeError(f"{function}: no function of that name in the debug information of {path}")
-    if as_json:
-        click.echo(json.dumps(inlinecall_values(found, search.caller_at), indent=2))
-        return
-    sys.stdout.writelines(f"{line}\n" for line in inlinecall_lines(found, search.caller_at))
-    sys.stdout.flush()
-    if not found:
-        click.echo(f"kinst-inlinecall: {function}: is not inlined anywhere: probe fbt::{function}:", err=True)
+    values = inlinecall_values(found, search.caller_at)
+    if kept is not None:
+        kept.write(function, values, debug.path)
+    return values

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kinst.rewriter.inlinecall import inlinecall_lines
+from kinst.rewriter.inlinecall import inlinecall_lines, inlinecall_values
 from kinst.rewriter.inlinecall_cli import inlinecall
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
 
@@ -55,9 +55,10 @@ def test_each_range_has_its_own_caller_and_what_is_unknown_is_left_out() -> None
     unknown = InlinedCopy(((0x40, 0x50),), 0x40, "", 0, SourceLine("", 0))
     function = InlineFunction("g", SourceLine("g.h", 3), (known, unknown), is_out_of_line=False)
 
-    lines = inlinecall_lines(
+    values = inlinecall_values(
         [function], lambda address: {0x10: ("f", 0x10), 0x90: ("f.cold", 0x90)}.get(address, ("", 0))
     )
+    lines = inlinecall_lines(values)
 
     assert list(lines) == [
         "g.h:3",

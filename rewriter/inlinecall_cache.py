@@ -1,0 +1,78 @@
+"""What kinst-inlinecall found, kept for the next time: a JSON file for each build-id and function.
+
+Never required: what cannot be read or written is as if it were not there. An answer counts only as long as the files
+that it came from, and the code that found it, are what they were.
+"""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from kinst.targets.debuginfo import debugfile
+from kinst.targets.debuginfo.elf_file import ElfFile
+
+_LONGEST_NAME: Final = 200  # of a file; a function with a longer one is not kept
+Values = list[dict[str, Any]]
+
+
+class KeptAnswers:
+    """The answers about one image, in ``$XDG_CACHE_HOME/kinst-rewrite/inlinecall`` (else in ``~/.cache``)."""
+
+    def __init__(self, image: ElfFile, debug_file: Path | None) -> None:
+        """Nothing is kept of an image without a build-id."""
+        identity = debugfile.build_id(image)
+        self._folder = None if identity is None else _home() / "kinst-rewrite" / "inlinecall" / identity.hex()
+        self._state = [str(debug_file or ""), _state(image.path), _code_state()]
+
+    def read(self, function: str) -> Values | None:
+        """What was kept about a function; None if nothing is, or it is not valid any more."""
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+            path = self._path(function)
+            kept = None if path is None else json.loads(path.read_bytes())
+            if kept and kept["state"] == self._state and kept["debug_state"] == _state(Path(kept["debug_path"])):
+                return list(kept["functions"])
+        return None
+
+    def write(self, function: str, functions: Values, debug_path: Path) -> None:
+        """Keep what debug information in `debug_path` says."""
+        path = self._path(function)
+        if path is None:
+            return
+        debug_path = debug_path.absolute()
+        values = {
+            "state": self._state,
+            "debug_path": str(debug_path),
+            "debug_state": _state(debug_path),
+            "functions": functions,
+        }
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = path.with_suffix(f".{os.getpid()}")
+            try:
+                fresh.write_text(json.dumps(values, separators=(",", ":")))
+                fresh.replace(path)
+            finally:
+                fresh.unlink(missing_ok=True)
+
+    def _path(self, function: str) -> Path | None:
+        name = f"{quote(function, safe='', errors='surrogateescape')}.json"
+        return None if self._folder is None or len(name) > _LONGEST_NAME else self._folder / name
+
+
+def _home() -> Path:
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return named if named.is_absolute() else Path.home() / ".cache"  # the XDG rules: a relative one is ignored
+
+
+def _state(path: Path) -> list[int]:
+    found = path.stat()
+    return [found.st_size, found.st_mtime_ns]
+
+
+def _code_state() -> int:
+    """When what finds the answers was last changed."""
+    reader = Path(debugfile.__file__).parent.glob("*.py")
+    return max(path.stat().st_mtime_ns for path in (*reader, *Path(__file__).parent.glob("inlinecall*.py")))

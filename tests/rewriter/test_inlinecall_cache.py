@@ -1,0 +1,92 @@
+"""kinst-inlinecall answers from what it kept, as long as that holds, and never needs it."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.rewriter.test_inlinecall import SOURCE, run
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def built(folder: Path, *flags: str) -> Path:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    (folder / "call.c").write_text(SOURCE)
+    common = ("-O1", "-g", "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-Wl,-e,start")
+    subprocess.run(["gcc", *common, *flags, "-o", "a.elf", "call.c"], check=True, cwd=folder, capture_output=True)
+    return folder / "a.elf"
+
+
+def files(home: Path) -> list[Path]:
+    return [path for path in home.rglob("*") if path.is_file()]
+
+
+def spoil(path: Path) -> None:
+    """Damage every unit, unnoticed by who looks at size and time only."""
+    before = path.stat()
+    data = bytearray(path.read_bytes())
+    listing = subprocess.run(["readelf", "-SW", str(path)], capture_output=True, text=True, check=True).stdout
+    fields = next(line.split() for line in listing.splitlines() if " .debug_info " in line)
+    offset = int(fields[fields.index("PROGBITS") + 2], 16)
+    data[offset : offset + 4] = b"\xff" * 4
+    path.write_bytes(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_an_answer_is_kept_until_the_file_changes(tmp_path: Path, home: Path) -> None:
+    image = built(tmp_path, "-Wl,--build-id")
+    first, as_json = run("inlined", image).stdout, run("inlined", image, "--json").stdout
+    assert len(files(home)) == 1 and first.count("\n") == 3
+
+    spoil(image)
+    assert run("inlined", image).stdout == first and run("inlined", image, "--json").stdout == as_json
+    assert run("inlined", image, "--no-cache").exit_code == 1
+
+    image.touch()
+    assert run("inlined", image).exit_code == 1
+
+
+def test_a_debug_file_that_changes_is_read_again(tmp_path: Path, home: Path) -> None:
+    image, bare = built(tmp_path, "-Wl,--build-id"), tmp_path / "bare.elf"
+    subprocess.run(["strip", "-o", bare, image], check=True)
+    first = run("inlined", bare, "--debug-file", image).stdout
+
+    spoil(image)
+    assert run("inlined", bare, "--debug-file", image).stdout == first
+    assert run("inlined", bare).exit_code == 1  # it has no debug information of its own
+    image.touch()
+    assert run("inlined", bare, "--debug-file", image).exit_code == 1
+
+
+def test_what_was_kept_may_be_damaged(tmp_path: Path, home: Path) -> None:
+    image = built(tmp_path, "-Wl,--build-id")
+    first = run("inlined", image).stdout
+    (kept,) = files(home)
+
+    for text in (b"", b"[]", b"{}", b"null", b"\xff", kept.read_bytes()[:-9]):
+        kept.write_bytes(text)
+        assert run("inlined", image).stdout == first
+    assert files(home) == [kept]
+
+
+def test_nothing_is_kept_where_that_is_impossible(tmp_path: Path, home: Path) -> None:
+    first = run("inlined", built(tmp_path, "-Wl,--build-id=none")).stdout
+    assert first and not home.exists()
+
+    home.write_text("a file where the folder should be")
+    assert run("inlined", built(tmp_path, "-Wl,--build-id")).exit_code == 0
+
+
+def test_what_does_not_exist_is_not_kept(tmp_path: Path, home: Path) -> None:
+    image = built(tmp_path, "-Wl,--build-id")
+
+    assert run("nothing", image).exit_code == 1 and not home.exists()
+    assert run("other", image).stderr == run("other", image).stderr != ""
