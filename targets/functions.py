@@ -83,8 +83,10 @@ def _discovered(
     data: NDArray[np.uint64],
     sweep: Sweep,
 ) -> Discovered:
-    everything = _less(_spans_of_code(image), np.stack([data[:, 0], data.sum(axis=1)], axis=1))
-    gaps = _less(everything, np.stack([named.address, named.end], axis=1))
+    functions = np.stack([named.address, named.end], axis=1)
+    objects = np.stack([data[:, 0], data.sum(axis=1)], axis=1)
+    everything = _less(_without_data(_spans_of_code(image), functions, objects), objects)
+    gaps = _less(everything, functions)
     hints = labels.address[~labels.is_certain]
     unnamed = without_fill(image, gaps)
     if _length(unnamed) * _SPARSE <= _length(everything):
@@ -99,6 +101,20 @@ def _spans_of_code(image: Image) -> Spans:
     if len(found) > 1:
         found = tuple(region for region in found if region != start32)
     return np.array([(region.address, region.address + region.size) for region in found], np.uint64)
+
+
+def _without_data(code: Spans, functions: Spans, objects: Spans) -> Spans:
+    """Regions that symbols say to be more data than code (.data of Linux, executable for a page of it) have no code but
+    what is named."""
+    return code[_within(code, objects) <= _within(code, functions)]
+
+
+def _within(regions: Spans, spans: Spans) -> NDArray[np.uint64]:
+    """The size of what begins in each region; both ascending."""
+    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(spans[:, 1] - spans[:, 0], dtype=np.uint64)])
+    first, last = (total[np.searchsorted(spans[:, 0], regions[:, side])] for side in (0, 1))
+    size: NDArray[np.uint64] = last - first
+    return size
 
 
 def _length(spans: Spans) -> int:

@@ -11,6 +11,7 @@ from kinst.targets.functions import Evidence, Functions
 from kinst.targets.image import Image, open_image
 from kinst.targets.named_functions import NamedFunctions, named_functions
 from kinst.targets.startup import entry_point, startup32
+from kinst.targets.symbols import STT_FUNC, STT_OBJECT
 from tests.images import CACHE, real_image
 from tests.targets.inputs import functions_of, stripped, symbol_table
 from tests.writers.elf import EM_AARCH64, EM_RISCV, EM_X86_64, Part, Symbol, elf64
@@ -277,3 +278,22 @@ def test_a_label_that_is_code_has_its_name(tmp_path: Path) -> None:
     found = functions_of(open_image(path), labels)
     assert found.names == (f"sub_{CODE:x}", "leaf")
     assert found.evidence.tolist() == [Evidence.ENTRY_POINT, Evidence.SYMBOL]
+
+
+def test_data_of_a_section_that_is_executable_for_some_code_in_it_is_no_code(tmp_path: Path) -> None:
+    """Linux 7.2 for amd64: relocate_kernel() is in .data, which is executable therefore."""
+    call, named = words(bl(0x2040)), words(*[MOV] * 15, RET) * 8
+    looks_like_code = words(STP, MOV, RET, NOP)
+    data = looks_like_code * 64 + words(*[MOV] * 7, RET) + looks_like_code * 2
+    path = tmp_path / "data.elf"
+    parts = [Part(".text", CODE, call + named[4:], 5), Part(".data", CODE + 0x2000, data, 7)]
+    path.write_bytes(elf64(EM_AARCH64, CODE, parts))
+    start, moving = CODE + 0x2000, CODE + 0x2400
+    symbols = {
+        "start": (CODE, len(named), STT_FUNC, 1),
+        "jiffies": (start, 0x200, STT_OBJECT, 1),
+        "relocate": (moving, 32, STT_FUNC, 1),
+    }
+    assert functions_of(open_image(path), symbol_table(symbols)).address.tolist() == [CODE, moving]
+    del symbols["jiffies"]
+    assert len(functions_of(open_image(path), symbol_table(symbols)).address) > 2  # for all that is known, it is code
