@@ -95,6 +95,7 @@ def test_locks_calls_and_returns_of_amd64(tmp_path: Path) -> None:
     for section in (".retpoline_sites", ".return_sites"):
         found = ranges_of(tmp_path / "a", EM_X86_64, section, table, bytes(code))
         assert found == [(16, 5), (40, 6), (64, 6)]
+    assert ranges_of(tmp_path / "a", EM_X86_64, ".call_sites", table, bytes(code)) == []  # no call there: left alone
     assert ranges_of(tmp_path / "b", EM_X86_64, ".smp_locks", table) == [(16, 1), (40, 1), (64, 1)]
     paravirt = struct.pack("<QBB6x", CODE + 16, 1, 6) + struct.pack("<QBB6x", CODE + 40, 2, 7)
     assert ranges_of(tmp_path / "c", EM_X86_64, ".parainstructions", paravirt) == [(16, 6), (40, 7)]
