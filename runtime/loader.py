@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kinst.runtime.linux_image import text_offset
 from kinst.runtime.memory import PhysicalMemory
 from kinst.targets.elf_header import PT_LOAD, FileKind
 from kinst.targets.errors import MachineError
@@ -26,6 +27,12 @@ class Loaded:
         """First physical address behind everything loaded."""
         return max((physical + size for _, physical, size in self.segments), default=0)
 
+    @property
+    def physical_entry(self) -> int:
+        """Where to start while translation is off."""
+        found = self.physical(self.entry - self.bias)
+        return self.entry if found is None else found
+
     def physical(self, address: int) -> int | None:
         """Where a link address (without bias) was loaded; None if no segment holds it."""
         for virtual, physical, size in self.segments:
@@ -38,7 +45,8 @@ def load_image(image: "Image", facts: MachineFacts, memory: PhysicalMemory, *, s
     """Write every PT_LOAD segment to its physical address; the rest of it (.bss) is zero.
 
     An ET_DYN image that is linked where the machine has no memory is moved to the start of RAM, as QEMU does with
-    position-independent firmware.
+    position-independent firmware. A Linux kernel that is linked there goes where its boot header says, and keeps its
+    virtual addresses: it maps itself.
 
     Args:
         image: what to load.
@@ -52,19 +60,27 @@ def load_image(image: "Image", facts: MachineFacts, memory: PhysicalMemory, *, s
     segments = [s for s in image.segments if s.kind == PT_LOAD and s.size and s.address != skip]
     if not segments:
         raise MachineError(f"{image.path}: nothing to load: it has no PT_LOAD segment")
-    bias = _bias(image, segments, facts, memory)
+    bias, distance = _moved(image, segments, facts, memory)
     for segment in segments:
-        _load_segment(image, segment, segment.load_address + bias, memory, facts)
-    placed = tuple((s.address + bias, s.load_address + bias, s.size) for s in segments)
+        _load_segment(image, segment, segment.load_address + distance, memory, facts)
+    placed = tuple((s.address + bias, s.load_address + distance, s.size) for s in segments)
     return Loaded(image, bias, image.entry + bias, placed)
 
 
-def _bias(image: "Image", segments: list["Segment"], facts: MachineFacts, memory: PhysicalMemory) -> int:
-    lowest = min(segment.load_address for segment in segments)
+def _moved(image: "Image", segments: list["Segment"], facts: MachineFacts, memory: PhysicalMemory) -> tuple[int, int]:
+    """How far the image's virtual and its physical addresses move."""
+    first = min(segments, key=lambda segment: segment.load_address)
+    lowest = first.load_address
     end = max(segment.load_address + segment.size for segment in segments)
-    if image.kind is not FileKind.DYN or memory.find(lowest, end - lowest) is not None:
-        return 0
-    return facts.ram_base - (lowest & ~0xFFF)
+    if memory.find(lowest, end - lowest) is not None:
+        return 0, 0
+    offset = text_offset(image, first)
+    if offset is not None:
+        return 0, facts.ram_base + offset - lowest
+    if image.kind is not FileKind.DYN:
+        return 0, 0
+    bias = facts.ram_base - (lowest & ~0xFFF)
+    return bias, bias
 
 
 def _load_segment(
