@@ -4,6 +4,8 @@ from functools import cached_property
 from pathlib import Path
 
 from kinst.targets.c_types import ImageTypes
+from kinst.targets.debuginfo.call_sites import CallSites
+from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.inline_search import InlineSearch, Matching
 from kinst.targets.debuginfo.inlined import InlineFunction
@@ -50,5 +52,14 @@ class DebugInlines:
         return self._search.names(pattern)
 
     @cached_property
+    def call_sites(self) -> CallSites:
+        """Its calls. Raises ImageError: no debug information."""
+        return CallSites(self._debug)
+
+    @cached_property
     def _search(self) -> InlineSearch:
-        return InlineSearch(self._image, find_debug(self._image, self._debug_file), types=self._types)
+        return InlineSearch(self._image, self._debug, types=self._types)
+
+    @cached_property
+    def _debug(self) -> DebugSections:
+        return find_debug(self._image, self._debug_file)

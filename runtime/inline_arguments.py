@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 from kinst.rewriter.inline_probes import InlineSite
 from kinst.runtime.execution.faults import Fault, FaultKind
-from kinst.runtime.execution.locations import OPTIMISED_OUT, Expression, Machine, optimised_out
+from kinst.runtime.execution.location_operations import OPTIMISED_OUT, Terms
+from kinst.runtime.execution.locations import Expression, FiringFrame, Machine, optimised_out
 from kinst.runtime.sites import Argument
 from kinst.runtime.trap import Firing
 from kinst.targets.c_types import CType, EnumType, Integer, size_of, strip
 from kinst.targets.debuginfo.inlined import InlinedParameter, Location
+from kinst.targets.errors import KinstError
 
 _WORD = 8
 Value = Callable[[Firing], int]
@@ -25,6 +27,7 @@ class InlineArguments:
     """Makes the arguments of sites."""
 
     machine: Machine
+    terms: Callable[[int], Terms]  # of the unit at an offset of .debug_info; raises KinstError
 
     def at(self, site: InlineSite) -> Argument:
         """arg0, arg1, ... where a copy is entered or left; of copies that share the address, the first one's."""
@@ -52,18 +55,18 @@ class InlineArguments:
 
     def _placed(self, location: Location, kind: CType | None) -> Value:
         try:
-            expression = Expression(location.expression, self.machine, location.frame_base)
-        except ValueError as error:
+            expression = Expression(location.expression, self.terms(location.unit), location.frame_base)
+        except (ValueError, KinstError) as error:
             known = str(error) == OPTIMISED_OUT
             return _faulting(optimised_out() if known else Fault(FaultKind.ILLOP, 0, str(error)))
-        size, is_signed = _shape(kind)
+        (size, is_signed), machine = _shape(kind), self.machine
         if not is_signed:
-            return lambda firing: expression.value(firing, size)
+            return lambda firing: expression.value(FiringFrame(machine, firing), size)
         sign = 1 << 8 * size - 1
         mask = (sign << 1) - 1
 
         def signed(firing: Firing) -> int:
-            value = expression.value(firing, size) & mask
+            value = expression.value(FiringFrame(machine, firing), size) & mask
             return value - (sign << 1) if value & sign else value
 
         return signed

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from kinst.rewriter.inline_lookup import DebugInlines
 from kinst.rewriter.inline_probes import Expansion
 from kinst.rewriter.plan import Plan, make_plan
 from kinst.rewriter.resolve import Resolution, resolve
@@ -33,6 +34,7 @@ from kinst.runtime.sites import Patched, SiteTable, trampoline_code
 from kinst.runtime.system import Configuration, End, System
 from kinst.runtime.trap import Enabling, Firing
 from kinst.targets.c_types import ImageTypes, NoImageTypes
+from kinst.targets.debuginfo.call_sites import CallSites
 from kinst.targets.errors import ProbeError, UsageError
 from kinst.targets.image import Image, open_image
 from kinst.targets.machines.registry import default_machine, machine_facts
@@ -107,6 +109,7 @@ class Session:
         self._plugs = None if opened is None else ImageHost(opened.program.image)
         self._plugged = installed_providers(self._plugs)
         self._until = _compiled(wanted.until)
+        self._inlines: DebugInlines | None = None
         self.expansions: dict[str, Expansion] = {}  # of names that mean inlined copies
         self.own_code: dict[str, tuple[OwnCode, ...]] = {}  # the functions that they mean besides
         self.reasons: dict[str, str] = {}  # why a name of `Wanted.names` matches nothing
@@ -250,7 +253,7 @@ class Session:
         """Plan what can be patched for a program; None if that is nothing."""
         if not names:
             return None
-        inlines = opened.inlines(with_parameters=True, types=self._types)
+        inlines = self._inlines = opened.inlines(with_parameters=True, types=self._types)
         resolution = resolve(opened.program, names, inlines=inlines)
         for outcome in resolution.outcomes:
             if outcome.error is not None:
@@ -275,7 +278,14 @@ class Session:
 
     def inline_clauses(self, machine: Machine) -> InlineClauses:
         """What descriptions stand for that mean inlined copies; `machine` is what locations of arguments ask."""
-        return InlineClauses(self.expansions, self.own_code, self._sites, InlineArguments(machine))
+        arguments = InlineArguments(machine, lambda unit: self.call_sites().terms(unit))
+        return InlineClauses(self.expansions, self.own_code, self._sites, arguments)
+
+    def call_sites(self) -> CallSites:
+        """The calls of the image, as debug information has them. Raises KinstError: there is none."""
+        if self._inlines is None:
+            self._inlines = self.opened.inlines()
+        return self._inlines.call_sites
 
 
 def _open_for_descriptions(wanted: Wanted) -> tuple[Image, Manifest | None, Plan | None]:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from kinst.rewriter.rewriting import Opened
+from kinst.runtime.execution.call_instructions import CallInstructions
+from kinst.runtime.execution.caller_frames import CallerFrames
+from kinst.runtime.execution.entry_values import EntryValues
 from kinst.runtime.execution.environment import GuestProfile, Memory, Stacks, Symbols
 from kinst.runtime.execution.guest_memory import GuestMemory, no_guest
 from kinst.runtime.execution.locations import Machine
@@ -110,11 +113,19 @@ def with_guest(wanted: Wanted, opened: Opened | None, types: ImageTypes) -> Surr
         symbols=symbols,
         profile=profile,
         reasons=session.reasons,
-        inlines=session.inline_clauses(
-            Machine(stack_effects(system.arch.name).dwarf_registers, stacks.frame_address, loaded.bias)
-        ),
+        inlines=session.inline_clauses(_locations(session, stacks, memory)),
         session=session,
         run=session.run_machine,
         arm=session.arm,
         on_turn=on_turn,
     )
+
+
+def _locations(session: Session, stacks: MachineStacks, memory: Memory) -> Machine:
+    """How the arguments of inlined copies are found."""
+    arch, bias = session.system.arch, session.loaded.bias
+    effects = stack_effects(arch.name)
+    frames = CallerFrames(arch, effects, stacks.unwinder, memory, bias=bias, moved=session.original_address)
+    instructions = CallInstructions(lambda: session.opened.program)
+    entries = EntryValues(frames, memory, instructions, session.call_sites, bias=bias)
+    return Machine(effects.dwarf_registers, stacks.frame_address, memory.read, bias, entries.of_firing)

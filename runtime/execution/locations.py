@@ -1,69 +1,152 @@
-"""DWARF's location expressions (DWARF 5, 2.5 and 2.6) and a firing -> the value of what is described.
+"""DWARF's location expressions (DWARF 5, 2.5 and 2.6) and the frame of a function -> the value of what is described.
 
-Values are 64-bit words without a type. Where debug information says that a value cannot be had, or needs what a firing
-does not show (a register's value at the caller's entry that was overwritten since), the clause that asks gets a fault
-that says so.
+Values are 64-bit words without a type, or integers of a base type. Where debug information says that a value cannot be
+had, or needs what a frame does not show, the clause that asks gets a fault that says so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Protocol
 
 from kinst.runtime.execution.faults import Fault, FaultKind
-from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.execution.location_arithmetic import (
+    BINARY,
+    UNARY,
+    Value,
+    binary,
+    plain,
+    reinterpreted,
+    unary,
+    wrapped,
+)
+from kinst.runtime.execution.location_operations import (
+    ADDR,
+    ADDRX,
+    BIT_PIECE,
+    BRA,
+    BREG0,
+    BREGX,
+    CALL_FRAME_CFA,
+    CONST_FIRST,
+    CONST_LAST,
+    CONST_TYPE,
+    CONSTX,
+    CONVERT,
+    DEREF,
+    DEREF_SIZE,
+    DEREF_TYPE,
+    DROP,
+    DUP,
+    ENTRY_VALUE,
+    FBREG,
+    GNU_UNINIT,
+    IMPLICIT_VALUE,
+    LIT0,
+    NOP,
+    OPTIMISED_OUT,
+    OVER,
+    PICK,
+    PIECE,
+    PLUS_UCONST,
+    REG0,
+    REGVAL_TYPE,
+    REGX,
+    REINTERPRET,
+    ROT,
+    SKIP,
+    STACK_VALUE,
+    SWAP,
+    Entered,
+    Operand,
+    Operation,
+    Terms,
+    decoded,
+    integer,
+)
 from kinst.runtime.trap import Firing
+from kinst.targets.debuginfo.unit_terms import BaseType
 
-OPTIMISED_OUT: Final = "optimised out"
 _WORD: Final = 8
 _MASK: Final = (1 << 64) - 1
-_SIGN: Final = 1 << 63
 _MOST_STEPS: Final = 4096  # an expression may jump backwards
-
-# DW_OP codes that are told apart here; the rest of arithmetic is in `_BINARY` and `_UNARY`.
-_ADDR, _DEREF = 0x03, 0x06
-_CONST_FIRST, _CONST_LAST = 0x08, 0x11
-_DUP, _DROP, _OVER, _PICK, _SWAP, _ROT = 0x12, 0x13, 0x14, 0x15, 0x16, 0x17
-_PLUS_UCONST, _BRA, _SKIP = 0x23, 0x28, 0x2F
-_LIT0, _REG0, _BREG0, _REGX = 0x30, 0x50, 0x70, 0x90
-_FBREG, _BREGX, _PIECE, _DEREF_SIZE, _NOP = 0x91, 0x92, 0x93, 0x94, 0x96
-_CALL_FRAME_CFA, _IMPLICIT_VALUE, _STACK_VALUE = 0x9C, 0x9E, 0x9F
-_IMPLICIT_POINTER, _ENTRY_VALUE, _GNU_UNINIT = 0xA0, 0xA3, 0xF0
-_GNU_IMPLICIT_POINTER, _GNU_ENTRY_VALUE, _GNU_PARAMETER_REF = 0xF2, 0xF3, 0xFA
-_UNKNOWABLE: Final = frozenset({_IMPLICIT_POINTER, _GNU_IMPLICIT_POINTER, _GNU_PARAMETER_REF})
-
-# Operands of the codes that have any: letters as in struct for fixed sizes, U and S for LEB128, B for a block.
-_OPERANDS: Final[dict[int, str]] = {
-    _ADDR: "8", 0x08: "1", 0x09: "1s", 0x0A: "2", 0x0B: "2s", 0x0C: "4", 0x0D: "4s", 0x0E: "8", 0x0F: "8s",
-    0x10: "U", 0x11: "S", _PICK: "1", _PLUS_UCONST: "U", _BRA: "2s", _SKIP: "2s",
-    **dict.fromkeys(range(_BREG0, _BREG0 + 32), "S"),
-    _REGX: "U", _FBREG: "S", _BREGX: "US", _PIECE: "U", _DEREF_SIZE: "1",
-    _IMPLICIT_VALUE: "B", _ENTRY_VALUE: "B", _GNU_ENTRY_VALUE: "B",
-}  # fmt: skip
-_PLAIN: Final = frozenset(
-    {_DEREF, *range(_DUP, _ROT + 1), *range(0x19, 0x28), *range(0x29, 0x2F), *range(_LIT0, _BREG0), _NOP}
-    | {_CALL_FRAME_CFA, _STACK_VALUE, _GNU_UNINIT}
-)
+LOST_ENTRY: Final = "only a register at the caller's entry had it"
 
 
-class Operation(NamedTuple):
-    """One operation: its code, operands (a block is bytes), and where the next begins."""
+class Frame(Protocol):
+    """What an expression asks of a function that is being executed. All methods raise Fault: it is not known."""
 
-    code: int
-    operands: tuple[int | bytes, ...]
-    following: int
+    @property
+    def bias(self) -> int:
+        """Added to link addresses."""
+        ...
+
+    def register(self, number: int) -> int:
+        """A register, by DWARF's number."""
+        ...
+
+    def load(self, address: int, size: int) -> int:
+        """Memory, little-endian."""
+        ...
+
+    def frame_address(self) -> int:
+        """The canonical frame address."""
+        ...
+
+    def entered(self, wanted: Entered) -> int:
+        """What a register held when the function was entered."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What expressions ask of the machine.
+    """Where a firing's frame comes from.
 
     `registers` maps DWARF's numbers to indexes of the trap frame, or -1; `cfa` is the canonical frame address of the
-    code that fires, None where nobody knows; `bias` is added to link addresses.
+    code that fires, None where nobody knows; `read` gives bytes of memory, or raises Fault; `bias` is added to link
+    addresses; `entered` tells what a register held when the function around was entered.
     """
 
     registers: Sequence[int]
     cfa: Callable[[Firing], int | None]
+    read: Callable[[int, int], bytes]
     bias: int = 0
+    entered: Callable[[Firing, Entered], int] | None = None
+
+
+class FiringFrame:
+    """See `Frame`: of the function in which a probe fired."""
+
+    __slots__ = ("_firing", "_machine", "bias")
+
+    def __init__(self, machine: Machine, firing: Firing) -> None:
+        self._machine = machine
+        self._firing = firing
+        self.bias = machine.bias
+
+    def register(self, number: int) -> int:
+        """As the trap frame has it."""
+        registers = self._machine.registers
+        index = registers[number] if 0 <= number < len(registers) else -1
+        if index < 0:
+            raise Fault(FaultKind.ILLOP, 0, f"DWARF's register {number} is none that a probe shows")
+        return self._firing.regs[index]
+
+    def load(self, address: int, size: int) -> int:
+        """As clauses see it."""
+        return int.from_bytes(self._machine.read(address, size), "little")
+
+    def frame_address(self) -> int:
+        """As call frame information has it."""
+        address = self._machine.cfa(self._firing)
+        if address is None:
+            raise Fault(FaultKind.ILLOP, 0, "the address of the frame is not known here")
+        return address
+
+    def entered(self, wanted: Entered) -> int:
+        """As the caller's debug information has it."""
+        if self._machine.entered is None:
+            raise optimised_out(LOST_ENTRY)
+        return self._machine.entered(self._firing, wanted)
 
 
 def optimised_out(detail: str = "") -> Fault:
@@ -74,60 +157,81 @@ def optimised_out(detail: str = "") -> Fault:
 class Expression:
     """One expression, taken apart."""
 
-    def __init__(self, data: bytes, machine: Machine, frame_base: bytes = b"") -> None:
-        """Raises ValueError: not an expression, or one of a form that is not known; the text says which."""
-        self._machine = machine
-        self._operations = _decoded(data)
-        self._base = Expression(frame_base, machine) if frame_base else None
+    def __init__(self, data: bytes, terms: Terms | None = None, frame_base: bytes = b"") -> None:
+        """Raises ValueError: not an expression, or one of a form that is not known; the text says which.
 
-    def value(self, firing: Firing, size: int = _WORD) -> int:
+        Args:
+            data: the expression.
+            terms: what its unit says.
+            frame_base: the expression of the function around; empty if it has none.
+        """
+        self._operations = decoded(data, terms)
+        self._base = Expression(frame_base, terms) if frame_base else None
+
+    def value(self, frame: Frame, size: int = _WORD) -> int:
         """The value of the described object, of `size` bytes, unsigned. Raises Fault."""
-        return _Run(self._operations, self._machine, self._base, firing).value(size)
+        return _Run(self._operations, self._base, frame).value(size)
 
-    def address(self, firing: Firing) -> int:
-        """A frame base: the address itself, or the register that holds it."""
-        return _Run(self._operations, self._machine, None, firing).address()
+    def address(self, frame: Frame) -> int:
+        """A frame base, or what an expression computes: without the last step, the load. Raises Fault."""
+        return _Run(self._operations, self._base, frame).address()
+
+    @property
+    def register(self) -> int | None:
+        """The register that a location is, if it is one."""
+        first = self._operations.get(0)
+        if first is None or len(self._operations) > 1:
+            return None
+        if first.code == REGX:
+            return integer(first.operands[0])
+        return first.code - REG0 if REG0 <= first.code < BREG0 else None
 
 
 class _Run:
     """One evaluation."""
 
-    def __init__(
-        self, operations: Mapping[int, Operation], machine: Machine, base: Expression | None, firing: Firing
-    ) -> None:
+    def __init__(self, operations: Mapping[int, Operation], base: Expression | None, frame: Frame) -> None:
         self._operations = operations
-        self._machine = machine
         self._base = base
-        self._firing = firing
-        self._stack: list[int] = []
-        self._held: int | None = None  # the value itself, where the expression does not lead to memory
-        self._pieces: list[tuple[int, int]] = []  # (value, bytes)
+        self._frame = frame
+        self._stack: list[Value] = []
+        self._held: Value | None = None  # the value itself, where the expression does not lead to memory
+        self._pieces: list[tuple[int | None, int]] = []  # (value, bits); None: optimised out
 
     def value(self, size: int) -> int:
         """What the expression describes."""
         self._evaluate()
-        if self._pieces:
-            return self._joined()
-        return self._one(size)
+        found = self._joined(size) if self._pieces else self._one(0, 8 * size)
+        if found is None:
+            raise optimised_out()
+        return found
 
     def address(self) -> int:
         """Without the last step, the load."""
         self._evaluate()
-        return self._pop() if self._held is None else self._held
+        return plain(self._pop() if self._held is None else self._held) & _MASK
 
-    def _one(self, size: int) -> int:
+    def _one(self, offset: int, bits: int) -> int | None:
+        """Some bits of what was described last; None: nothing was."""
+        mask = (1 << bits) - 1
         if self._held is not None:
-            return self._held & (1 << 8 * size) - 1
+            return plain(self._held) >> offset & mask
         if not self._stack:
-            raise optimised_out()
-        return self._load(self._pop(), size)
+            return None
+        address = plain(self._pop()) + offset // 8
+        return self._load(address, -(-(offset % 8 + bits) // 8)) >> offset % 8 & mask
 
-    def _joined(self) -> int:
+    def _joined(self, size: int) -> int | None:
+        """The first bytes of what is in several places."""
         result, shift = 0, 0
-        for value, size in self._pieces:
-            result |= (value & (1 << 8 * size) - 1) << shift
-            shift += 8 * size
-        return result & _MASK
+        for value, bits in self._pieces:
+            if shift >= 8 * size:
+                break
+            if value is None:
+                return None
+            result |= value << shift
+            shift += bits
+        return result & (1 << 8 * size) - 1
 
     def _evaluate(self) -> None:
         at = 0
@@ -141,206 +245,111 @@ class _Run:
     def _do(self, operation: Operation) -> int:
         """Carry out one operation; how far to jump afterwards."""
         code, operands = operation.code, operation.operands
-        if code in (_BRA, _SKIP):
-            return _int(operands[0]) if code == _SKIP or self._pop() else 0
-        if code in _BINARY:
+        if code in (BRA, SKIP):
+            return integer(operands[0]) if code == SKIP or plain(self._pop()) else 0
+        if code in BINARY:
             second, first = self._pop(), self._pop()
-            self._stack.append(_BINARY[code](first, second) & _MASK)
-        elif code in _UNARY:
-            self._stack.append(_UNARY[code](self._pop()) & _MASK)
-        elif _DUP <= code <= _ROT:
+            self._stack.append(binary(code, first, second))
+        elif code in UNARY:
+            self._stack.append(unary(code, self._pop()))
+        elif DUP <= code <= ROT:
             self._shuffle(code, operands)
         elif not self._describe(code, operands):
-            self._stack.append(self._pushed(code, operands) & _MASK)
+            self._stack.append(self._pushed(code, operands))
         return 0
 
-    def _describe(self, code: int, operands: tuple[int | bytes, ...]) -> bool:
+    def _describe(self, code: int, operands: tuple[Operand, ...]) -> bool:
         """Operations that say what the result is."""
-        if _REG0 <= code < _BREG0 or code == _REGX:
-            self._held = self._register(code - _REG0 if code != _REGX else _int(operands[0]))
-        elif code == _STACK_VALUE:
+        if REG0 <= code < BREG0 or code == REGX:
+            self._held = self._frame.register(code - REG0 if code != REGX else integer(operands[0]))
+        elif code == STACK_VALUE:
             self._held = self._pop()
-        elif code == _IMPLICIT_VALUE:
-            self._held = int.from_bytes(_bytes(operands[0])[:_WORD], "little")
-        elif code == _PIECE:
-            size = _int(operands[0])
-            self._pieces.append((self._one(size), size))
+        elif code == IMPLICIT_VALUE:
+            self._held = _number(operands[0])
+        elif code in (PIECE, BIT_PIECE):
+            bits, offset = (integer(operands[0]) * 8, 0) if code == PIECE else (integer(one) for one in operands)
+            self._pieces.append((self._one(offset, bits), bits))
             self._held = None
         else:
-            return code in (_NOP, _GNU_UNINIT)
+            return code in (NOP, GNU_UNINIT)
         return True
 
-    def _pushed(self, code: int, operands: tuple[int | bytes, ...]) -> int:
-        """The word that an operation puts on the stack."""
-        if code == _ADDR:
-            return _int(operands[0]) + self._machine.bias
-        if _CONST_FIRST <= code <= _CONST_LAST:
-            return _int(operands[0])
-        if _LIT0 <= code < _REG0:
-            return code - _LIT0
-        if _BREG0 <= code < _REGX:
-            return self._register(code - _BREG0) + _int(operands[0])
-        if code == _BREGX:
-            return self._register(_int(operands[0])) + _int(operands[1])
-        return self._of_frame(code, operands)
+    def _pushed(self, code: int, operands: tuple[Operand, ...]) -> Value:
+        """What an operation puts on the stack."""
+        if code in (ADDR, ADDRX):
+            return integer(operands[0]) + self._frame.bias & _MASK
+        if CONST_FIRST <= code <= CONST_LAST or code == CONSTX:
+            return integer(operands[0]) & _MASK
+        if LIT0 <= code < REG0:
+            return code - LIT0
+        if BREG0 <= code < REGX:
+            return self._frame.register(code - BREG0) + integer(operands[0]) & _MASK
+        if code == BREGX:
+            return self._frame.register(integer(operands[0])) + integer(operands[1]) & _MASK
+        return self._typed(code, operands) if CONST_TYPE <= code <= REINTERPRET else self._of_frame(code, operands)
 
-    def _of_frame(self, code: int, operands: tuple[int | bytes, ...]) -> int:
-        match code:
-            case 0x06:
-                return self._load(self._pop(), _WORD)
-            case 0x94:
-                return self._load(self._pop(), _int(operands[0]))
-            case 0x23:
-                return self._pop() + _int(operands[0])
-            case 0x9C:
-                return self._frame_address()
-            case 0x91:
-                if self._base is None:
-                    raise Fault(FaultKind.ILLOP, 0, "a location relative to a frame that has no base")
-                return self._base.address(self._firing) + _int(operands[0])
-            case _:  # DW_OP_entry_value: the register was overwritten since, or the compiler would have named it
-                raise optimised_out("only a register at the caller's entry had it")
+    def _of_frame(self, code: int, operands: tuple[Operand, ...]) -> int:
+        if code == DEREF:
+            return self._load(plain(self._pop()), _WORD)
+        if code == DEREF_SIZE:
+            return self._load(plain(self._pop()), integer(operands[0]))
+        if code == PLUS_UCONST:
+            return plain(self._pop()) + integer(operands[0]) & _MASK
+        if code == CALL_FRAME_CFA:
+            return self._frame.frame_address()
+        if code == ENTRY_VALUE:
+            wanted = operands[0]
+            if not isinstance(wanted, Entered):
+                raise optimised_out(LOST_ENTRY)
+            return self._frame.entered(wanted)
+        assert code == FBREG, "the table of operands has no others"
+        if self._base is None:
+            raise Fault(FaultKind.ILLOP, 0, "a location relative to a frame that has no base")
+        return self._base.address(self._frame) + integer(operands[0]) & _MASK
 
-    def _shuffle(self, code: int, operands: tuple[int | bytes, ...]) -> None:
+    def _typed(self, code: int, operands: tuple[Operand, ...]) -> Value:
+        """DWARF 5, 2.5.1.6, and what else puts a value with a type on the stack."""
+        if code == CONST_TYPE:
+            return wrapped(_number(operands[1]), _kind(operands[0]))
+        if code == REGVAL_TYPE:
+            return wrapped(self._frame.register(integer(operands[0])), _kind(operands[1]))
+        if code == DEREF_TYPE:
+            return wrapped(self._load(plain(self._pop()), integer(operands[0])), _kind(operands[1]))
+        if code == CONVERT:
+            return wrapped(plain(self._pop()), _kind(operands[0]))
+        return reinterpreted(self._pop(), _kind(operands[0]))
+
+    def _shuffle(self, code: int, operands: tuple[Operand, ...]) -> None:
         stack = self._stack
-        depth = {_DUP: 1, _DROP: 1, _OVER: 2, _SWAP: 2, _ROT: 3}.get(code) or _int(operands[0]) + 1
+        depth = {DUP: 1, DROP: 1, OVER: 2, SWAP: 2, ROT: 3}.get(code) or integer(operands[0]) + 1
         if len(stack) < depth:
             raise Fault(FaultKind.ILLOP, 0, "a location expression that takes more than there is")
-        match code:
-            case 0x13:
-                stack.pop()
-            case 0x16:
-                stack[-1], stack[-2] = stack[-2], stack[-1]
-            case 0x17:
-                stack[-3:] = [stack[-1], stack[-3], stack[-2]]
-            case _:
-                stack.append(stack[-depth])
+        if code == DROP:
+            stack.pop()
+        elif code == SWAP:
+            stack[-1], stack[-2] = stack[-2], stack[-1]
+        elif code == ROT:
+            stack[-3:] = [stack[-1], stack[-3], stack[-2]]
+        else:
+            assert code in (DUP, OVER, PICK)
+            stack.append(stack[-depth])
 
-    def _pop(self) -> int:
+    def _pop(self) -> Value:
         if not self._stack:
             raise Fault(FaultKind.ILLOP, 0, "a location expression that takes more than there is")
         return self._stack.pop()
 
-    def _register(self, number: int) -> int:
-        registers = self._machine.registers
-        index = registers[number] if 0 <= number < len(registers) else -1
-        if index < 0:
-            raise Fault(FaultKind.ILLOP, 0, f"DWARF's register {number} is none that a probe shows")
-        return self._firing.regs[index]
-
     def _load(self, address: int, size: int) -> int:
-        try:
-            return self._firing.frame.load(address & _MASK, min(size, _WORD))
-        except PageFault:
-            raise Fault(FaultKind.BADADDR, address & _MASK) from None
-
-    def _frame_address(self) -> int:
-        address = self._machine.cfa(self._firing)
-        if address is None:
-            raise Fault(FaultKind.ILLOP, 0, "the address of the frame is not known here")
-        return address
+        """Of more than 16 bytes the first ones: nothing that is computed with is larger."""
+        return self._frame.load(address & _MASK, min(size, 2 * _WORD))
 
 
-def _int(operand: int | bytes) -> int:
-    assert isinstance(operand, int), "the table of operands says so"
-    return operand
-
-
-def _bytes(operand: int | bytes) -> bytes:
+def _number(operand: Operand) -> int:
+    """Of the bytes of a constant."""
     assert isinstance(operand, bytes), "the table of operands says so"
+    return int.from_bytes(operand, "little")
+
+
+def _kind(operand: Operand) -> BaseType | None:
+    assert operand is None or isinstance(operand, BaseType), "the table of operands says so"
     return operand
-
-
-def _signed(value: int) -> int:
-    return value - (value >> 63 << 64)
-
-
-def _divided(first: int, second: int) -> int:
-    if not second:
-        raise Fault(FaultKind.DIVZERO)
-    first, second = _signed(first), _signed(second)
-    quotient = abs(first) // abs(second)
-    return quotient if (first < 0) == (second < 0) else -quotient
-
-
-def _remainder(first: int, second: int) -> int:
-    if not second:
-        raise Fault(FaultKind.DIVZERO)
-    return first % second  # DW_OP_mod takes words without sign, as gdb and gcc do
-
-
-_BINARY: Final[dict[int, Callable[[int, int], int]]] = {
-    0x1A: lambda first, second: first & second,
-    0x1B: _divided,
-    0x1C: lambda first, second: first - second,
-    0x1D: _remainder,
-    0x1E: lambda first, second: first * second,
-    0x21: lambda first, second: first | second,
-    0x22: lambda first, second: first + second,
-    0x24: lambda first, second: first << second if second < 64 else 0,
-    0x25: lambda first, second: first >> second if second < 64 else 0,
-    0x26: lambda first, second: _signed(first) >> min(second, 63),
-    0x27: lambda first, second: first ^ second,
-    0x29: lambda first, second: int(first == second),
-    0x2A: lambda first, second: int(_signed(first) >= _signed(second)),
-    0x2B: lambda first, second: int(_signed(first) > _signed(second)),
-    0x2C: lambda first, second: int(_signed(first) <= _signed(second)),
-    0x2D: lambda first, second: int(_signed(first) < _signed(second)),
-    0x2E: lambda first, second: int(first != second),
-}
-_UNARY: Final[dict[int, Callable[[int], int]]] = {
-    0x19: lambda value: abs(_signed(value)),
-    0x1F: lambda value: -value,
-    0x20: lambda value: ~value,
-}
-
-
-# -- taking expressions apart -----------------------------------------------------------------------------------------
-
-
-def _decoded(data: bytes) -> dict[int, Operation]:
-    """Operations by where they begin."""
-    found: dict[int, Operation] = {}
-    at = 0
-    while at < len(data):
-        operation = _operation(data, at)
-        found[at] = operation
-        at = operation.following
-    return found
-
-
-def _operation(data: bytes, at: int) -> Operation:
-    code, start = data[at], at
-    at += 1
-    if code in _UNKNOWABLE:
-        raise ValueError(OPTIMISED_OUT)
-    if code not in _OPERANDS and code not in _PLAIN:
-        raise ValueError(f"its location has an operation {code:#04x} that is not known here")
-    operands: list[int | bytes] = []
-    kinds = _OPERANDS.get(code, "")
-    if kinds[:1].isdigit():
-        size = int(kinds[0])
-        operands.append(int.from_bytes(data[at : at + size], "little", signed=kinds.endswith("s")))
-        at += size
-    else:
-        for kind in kinds:
-            operand, at = _leb128(data, at, is_signed=kind == "S")
-            if kind == "B":
-                operands.append(data[at : at + operand])
-                at += operand
-            else:
-                operands.append(operand)
-    if at > len(data):
-        raise ValueError(f"its location is cut short at byte {start}")
-    return Operation(code, tuple(operands), at)
-
-
-def _leb128(data: bytes, at: int, *, is_signed: bool) -> tuple[int, int]:
-    value, shift = 0, 0
-    while at < len(data):
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return (value - (1 << shift) if is_signed and byte & 0x40 else value), at
-    raise ValueError("its location is cut short")

@@ -48,7 +48,7 @@ class MachineStacks:
             is_user: whether the CPU is in user mode.
         """
         self._effects = stack_effects(arch.name)
-        self._unwinder = Unwinder(arch, self._effects, program)
+        self.unwinder = Unwinder(arch, self._effects, program)
         self._load = memory.load
         self._bias = bias
         self._moved = moved
@@ -132,8 +132,8 @@ class MachineStacks:
         """At a probe's own address. The function may be entered from where no call is: its first instruction's return
         address is right whatever it follows."""
         link = self._moved(pc) - self._bias
-        rule = self._unwinder.rule_at(link) if self._unwinder.is_code(link) else None
-        if rule is not None and self._unwinder.is_start(link):
+        rule = self.unwinder.rule_at(link) if self.unwinder.is_code(link) else None
+        if rule is not None and self.unwinder.is_start(link):
             rule = rule._replace(is_certain=True)
         if len(self._here) >= _KEPT:
             self._here.clear()
@@ -145,13 +145,13 @@ class MachineStacks:
         that ends with a call, so the instruction before it decides."""
         for plain in (address, self._effects.plain(address)):
             link = self._moved(plain - 1) - self._bias
-            if self._unwinder.is_code(link):
+            if self.unwinder.is_code(link):
                 break
         else:
             return None
         if len(self._callers) >= _KEPT:
             self._callers.clear()
-        unwinder, after = self._unwinder, link + 1
+        unwinder, after = self.unwinder, link + 1
         found = self._callers[address] = plain, unwinder.rule_in_call(after), unwinder.follows_call(after)
         return found
 
@@ -163,7 +163,7 @@ class MachineStacks:
         return None if rule is None else firing.regs[rule.base] + rule.offset & _MASK
 
     def _is_entry(self, pc: int) -> bool:
-        return self._unwinder.is_start(self._moved(pc) - self._bias)
+        return self.unwinder.is_start(self._moved(pc) - self._bias)
 
     def _return_address(self, firing: Firing) -> int:
         try:

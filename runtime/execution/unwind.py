@@ -90,6 +90,11 @@ class StackEffects(Protocol):
         """DWARF's register number -> index in the trap frame; -1: not in it."""
         ...
 
+    @property
+    def preserved(self) -> Sequence[int]:
+        """The registers, by DWARF's numbers, that a function gives back as it got them; without the stack pointer."""
+        ...
+
     def step(self, instruction: bytes, frame: Frame) -> Frame:
         """What an instruction that is no call does to the frame."""
         ...
@@ -149,6 +154,10 @@ class Unwinder:
         if frame is None:
             return self._linked()
         return self._rule(replace(frame, returns=LOST) if frame.returns == LINK else frame)
+
+    def row_at(self, address: int) -> FrameRow | None:
+        """What call frame information says before the instruction at a link address."""
+        return self._call_frames.row_at(address)
 
     def is_code(self, address: int) -> bool:
         """Whether a link address lies in code."""

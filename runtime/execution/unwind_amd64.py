@@ -18,6 +18,7 @@ class Amd64Stack:
     entry = Frame(sp=8, returns=-8)
     linked = (16, -8, -16)  # System V ABI 3.2.2: rbp points to the caller's rbp, the return address is behind it
     dwarf_registers: Sequence[int] = (RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, *range(8, 16), RIP)
+    preserved: Sequence[int] = (3, 6, *range(12, 16))  # 3.2.1: rbx, rbp, r12 to r15
 
     def step(self, instruction: bytes, frame: Frame) -> Frame:
         """An instruction that is no call."""

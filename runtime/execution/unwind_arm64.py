@@ -25,6 +25,7 @@ class Arm64Stack:
     entry = Frame(sp=0)
     linked = (16, -8, -16)  # AAPCS64 6.4.6: x29 points to the caller's x29, and x30 behind it
     dwarf_registers: Sequence[int] = range(SP + 1)
+    preserved: Sequence[int] = range(19, 30)  # 6.1.1
 
     def step(self, instruction: bytes, frame: Frame) -> Frame:
         """An instruction that is no call."""

@@ -22,6 +22,7 @@ class Riscv64Stack:
     entry = Frame(sp=0)
     linked = (0, -8, -16)  # psABI: s0 is the CFA, ra and the caller's s0 are below it
     dwarf_registers: Sequence[int] = range(32)
+    preserved: Sequence[int] = (3, 4, 8, 9, *range(18, 28))  # psABI 1.1: s0 to s11; gp and tp, which nobody changes
 
     def step(self, instruction: bytes, frame: Frame) -> Frame:
         """An instruction that is no call."""

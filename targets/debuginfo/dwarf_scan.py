@@ -93,6 +93,29 @@ def every(entries: UnitEntries) -> Iterator[tuple[int, Plan]]:
 
 
 @_checked
+def within(entries: UnitEntries, start: int) -> Iterator[tuple[int, Plan]]:
+    """All entries in the one at `start`, an offset into the unit, however deep: offset into the unit, and plan."""
+    data, plans, sizes = entries.data, entries.plans, entries.unit.sizes
+    at, depth = start, 0
+    while at < len(data):
+        die = at
+        code: int | bytes = data[at]
+        if code > 0x7F:  # type: ignore[operator]
+            code = data[at : at + 2] if 0 < data[at + 1] < 0x80 else _long_code(data, at)
+        plan = plans[code]
+        at += plan[0]
+        for step in plan[2]:
+            at = skip(data, at, step, sizes)
+        if not code:
+            depth -= 1
+        elif die != start:
+            yield die, plan
+        depth += plan[3].has_children
+        if depth <= 0:
+            return
+
+
+@_checked
 def _top(entries: UnitEntries) -> Iterator[tuple[int, Declaration]]:
     """The subprograms at the top level and in namespaces; without DW_AT_sibling all of them."""
     data, plans, sizes = entries.data, entries.plans, entries.unit.sizes

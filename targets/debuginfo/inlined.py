@@ -22,12 +22,14 @@ class SourceLine:
 @dataclass(frozen=True, slots=True)
 class Location:
     """Where a value is in [low, high): a DWARF expression, to be evaluated with `frame_base`, the expression of the
-    function around. An empty expression: the value was optimised out there."""
+    function around, and what the unit at offset `unit` of .debug_info says of types. An empty expression: the value was
+    optimised out there."""
 
     low: int
     high: int
     expression: bytes
     frame_base: bytes = b""
+    unit: int = 0
 
 
 @dataclass(frozen=True, slots=True)

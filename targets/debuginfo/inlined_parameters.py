@@ -80,7 +80,8 @@ class Parameters:
             return InlinedParameter(name, kind, ())
         places = places_of(entries, here, At.LOCATION, ranges)
         locations = tuple(
-            Location(low, high, expression, self._frame_base(entries, copy, low)) for low, high, expression in places
+            Location(low, high, expression, self._frame_base(entries, copy, low), entries.unit.offset)
+            for low, high, expression in places
         )
         return InlinedParameter(name, kind, locations, _constant(here))
 

@@ -68,7 +68,7 @@ def traced(case: Case) -> Traced:
     configuration = Configuration(clock=ClockKind.ICOUNT)
     wanted = Wanted(case.path, case.machine, configuration, names=tuple(names), timeout=LIMIT, until=case.until)
     session = Session(wanted, opened)
-    clauses = session.inline_clauses(Machine((), lambda _firing: None))
+    clauses = session.inline_clauses(Machine((), lambda _firing: None, lambda _address, size: bytes(size)))
     hits: Counter[tuple[str, int]] = Counter()
     bias = session.loaded.bias
 

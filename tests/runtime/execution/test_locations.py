@@ -7,26 +7,25 @@ from typing import cast
 import pytest
 
 from kinst.runtime.execution.faults import Fault, FaultKind
-from kinst.runtime.execution.locations import Expression, Machine
-from kinst.runtime.paging.walker import Access, PageFault
+from kinst.runtime.execution.locations import Expression, FiringFrame, Machine
 from kinst.runtime.trap import Firing
 
 UNMAPPED = 0xDEAD_0000
 CFA = 0x5000
 
 
-def load(address: int, size: int) -> int:
+def read(address: int, size: int) -> bytes:
     if address >= UNMAPPED:
-        raise PageFault(address, Access.READ, 0)
-    return address & (1 << 8 * size) - 1
+        raise Fault(FaultKind.BADADDR, address)
+    return address.to_bytes(16, "little")[:size]
 
 
-FIRING = cast(Firing, SimpleNamespace(regs=[0x100 * index for index in range(16)], frame=SimpleNamespace(load=load)))
-MACHINE = Machine(registers=[*range(15), -1], cfa=lambda _firing: CFA, bias=0x10)
+FIRING = cast(Firing, SimpleNamespace(regs=[0x100 * index for index in range(16)]))
+MACHINE = Machine(registers=[*range(15), -1], cfa=lambda _firing: CFA, read=read, bias=0x10)
 
 
 def value(data: str, size: int = 8, base: str = "") -> int:
-    return Expression(bytes.fromhex(data), MACHINE, bytes.fromhex(base)).value(FIRING, size)
+    return Expression(bytes.fromhex(data), None, bytes.fromhex(base)).value(FiringFrame(MACHINE, FIRING), size)
 
 
 @pytest.mark.parametrize(
@@ -129,4 +128,4 @@ def test_what_cannot_be_had_is_a_fault(data: str, kind: FaultKind, text: str) ->
 )
 def test_what_is_no_expression_is_said_so(data: str, text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        Expression(bytes.fromhex(data), MACHINE)
+        Expression(bytes.fromhex(data))

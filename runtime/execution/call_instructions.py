@@ -1,0 +1,58 @@
+"""The code of an image -> where its calls and jumps lead, by the addresses where they begin and end."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kinst.rewriter.program import Program
+from kinst.targets.instruction import Flow
+
+_LEADING: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_JUMP, Flow.INDIRECT_CALL)
+
+
+class Leading(NamedTuple):
+    """A call or a jump."""
+
+    is_call: bool
+    target: int | None  # a link address; None: a register or memory tells
+
+
+class CallInstructions:
+    """Reads a function when one of its instructions is asked for. All addresses are link addresses."""
+
+    def __init__(self, program: Callable[[], Program]) -> None:
+        """`program` is the image as it was built, never patched."""
+        self._open = program
+        self._starting: dict[int, Leading] = {}
+        self._ending: dict[int, Leading] = {}
+        self._known: set[int] = set()
+
+    def at(self, address: int) -> Leading | None:
+        """The instruction that begins at an address; None: it is no call or jump."""
+        self._read(address)
+        return self._starting.get(address)
+
+    def before(self, address: int) -> Leading | None:
+        """The instruction that ends at an address, which may be behind its function."""
+        self._read(address - 1)
+        return self._ending.get(address)
+
+    def _read(self, address: int) -> None:
+        program = self._open()
+        row = program.functions.row_at(address)
+        if row is None or row in self._known:
+            return
+        self._known.add(row)
+        start, size = int(program.functions.address[row]), int(program.functions.size[row])
+        offset = program.image.offset_of(start)
+        if offset is None:
+            return
+        code = program.image.data[offset : offset + size]
+        found = program.dissector.dissect(code, start, np.array([[0, size]], np.int64))
+        rows = np.flatnonzero(np.isin(found.flow, _LEADING))
+        columns = (found.address[rows], found.size[rows], found.flow[rows], found.target[rows])
+        for at, length, flow, target in zip(*(one.tolist() for one in columns), strict=True):
+            is_direct = flow not in (Flow.INDIRECT_JUMP, Flow.INDIRECT_CALL)
+            leading = Leading(flow in (Flow.CALL, Flow.INDIRECT_CALL), target if is_direct else None)
+            self._starting[at] = self._ending[at + length] = leading

@@ -1,0 +1,183 @@
+"""A return address -> what debug information says of the call: which registers and memory of the callee held what
+(DWARF 5, 3.4; GNU's form of it in DWARF 4).
+
+A unit is looked into only when an address of its code is asked for, and of it only the function that holds the address.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.targets.debuginfo.abbreviations import At, Tag
+from kinst.targets.debuginfo.debug_sections import DebugSections
+from kinst.targets.debuginfo.dwarf_scan import within
+from kinst.targets.debuginfo.forms import DAMAGE
+from kinst.targets.debuginfo.inlined import Range
+from kinst.targets.debuginfo.location_lists import Place, places_of
+from kinst.targets.debuginfo.ranges import ranges_of
+from kinst.targets.debuginfo.top_level import top_level
+from kinst.targets.debuginfo.unit_addresses import UnitAddresses
+from kinst.targets.debuginfo.unit_terms import UnitTerms
+from kinst.targets.debuginfo.units import Entry, Unit, UnitEntries, Units
+from kinst.targets.errors import ImageError
+
+_CALLS: Final = frozenset({Tag.CALL_SITE, Tag.GNU_CALL_SITE})
+_PARAMETERS: Final = frozenset({Tag.CALL_SITE_PARAMETER, Tag.GNU_CALL_SITE_PARAMETER})
+# A subprogram with one of these has an entry for every tail call.
+_ALL_TAIL_CALLS: Final = (
+    *(At.CALL_ALL_CALLS, At.CALL_ALL_SOURCE_CALLS, At.CALL_ALL_TAIL_CALLS),
+    *(At.GNU_ALL_CALL_SITES, At.GNU_ALL_SOURCE_CALL_SITES, At.GNU_ALL_TAIL_CALL_SITES),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CallParameter:
+    """What one register of the callee, or the memory that it points to, held when the call was made.
+
+    Expressions: `location` tells the register; `value` computes what it held, `data` what it pointed to, in the frame
+    of the caller; an empty one: the compiler does not know. `declared` is the offset in .debug_info of the callee's
+    parameter, where that is told.
+    """
+
+    location: bytes
+    value: bytes
+    data: bytes
+    declared: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A call: where it returns to or, of a tail call, where the instruction behind it is; or else where it is itself.
+    `target` computes the callee's address where the call is indirect and the compiler knows it."""
+
+    returns: int | None
+    at: int | None
+    is_tail: bool
+    target: bytes
+    parameters: tuple[CallParameter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallingFunction:
+    """A function with code: `start` is where it is entered. `has_all_tail_calls`: its calls tell every tail call."""
+
+    start: int
+    ranges: tuple[Range, ...]
+    unit: int  # offset in .debug_info
+    offset: int
+    has_all_tail_calls: bool
+    frame_bases: tuple[Place, ...]
+
+    def frame_base(self, address: int) -> bytes:
+        """The expression of its frame base at an address; empty if there is none."""
+        return next((one for low, high, one in self.frame_bases if low <= address < high), b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The calls of one function. `tails` are in `returning` too, as far as they say where they return to."""
+
+    returning: Mapping[int, CallSite]
+    tails: tuple[CallSite, ...]
+
+
+class CallSites:
+    """The functions of an image and their calls. Answers are kept; damaged units are as if they were not there."""
+
+    def __init__(self, debug: DebugSections) -> None:
+        """Nothing is read yet but the headers of units."""
+        self._units = Units(debug)
+        self._addresses = UnitAddresses(self._units)
+        self._functions: dict[int, list[tuple[int, int, CallingFunction]]] = {}  # by unit: (low, high, function)
+        self._calls: dict[int, Calls] = {}
+
+    def terms(self, unit: int) -> UnitTerms:
+        """What the expressions of a unit (its offset in .debug_info) refer to."""
+        return UnitTerms(self._units, unit)
+
+    def function_at(self, address: int) -> CallingFunction | None:
+        """The function whose code holds a link address."""
+        for unit in self._addresses.at(address):
+            functions = self._of_unit(unit)
+            row = bisect_right(functions, address, key=lambda one: one[0]) - 1
+            if row >= 0 and address < functions[row][1]:
+                return functions[row][2]
+        return None
+
+    def calls_of(self, function: CallingFunction) -> Calls:
+        """The calls of a function, those of copies inlined into it among them."""
+        found = self._calls.get(function.offset)
+        if found is None:
+            entries = self._units.open(self._units.at(function.unit))
+            try:
+                sites = list(_sites(entries, function.offset))
+            except (*DAMAGE, ImageError):
+                sites = []
+            found = self._calls[function.offset] = Calls(
+                {one.returns: one for one in sites if one.returns is not None},
+                tuple(one for one in sites if one.is_tail),
+            )
+        return found
+
+    def _of_unit(self, unit: Unit) -> list[tuple[int, int, CallingFunction]]:
+        found = self._functions.get(unit.offset)
+        if found is None:
+            try:
+                functions = list(_functions(self._units.open(unit)))
+            except (*DAMAGE, ImageError):
+                functions = []
+            rows = [(low, high, one) for one in functions for low, high in one.ranges]
+            found = self._functions[unit.offset] = sorted(rows, key=lambda one: one[0])
+        return found
+
+
+def _functions(entries: UnitEntries) -> Iterator[CallingFunction]:
+    for at, (_, _, _, declaration) in top_level(entries):
+        names = {attribute for attribute, _, _ in declaration.attributes} if declaration.is_subprogram else set()
+        if At.LOW_PC in names or At.RANGES in names:
+            entry = entries.entry(entries.unit.offset + at)
+            ranges = ranges_of(entries, entry)
+            if ranges:
+                yield _function(entries, entry, ranges)
+
+
+def _function(entries: UnitEntries, entry: Entry, ranges: tuple[Range, ...]) -> CallingFunction:
+    """Where it is entered its first range begins, whichever address is the lowest; GCC puts cold parts behind."""
+    start = entries.address(entry, At.ENTRY_PC)
+    return CallingFunction(
+        ranges[0][0] if start is None else start,
+        ranges,
+        entries.unit.offset,
+        entry.offset,
+        any(one in entry.values for one in _ALL_TAIL_CALLS),
+        places_of(entries, entry, At.FRAME_BASE, ranges),
+    )
+
+
+def _sites(entries: UnitEntries, function: int) -> Iterator[CallSite]:
+    for at, plan in within(entries, function - entries.unit.offset):
+        if plan[3].tag in _CALLS:
+            yield _site(entries, entries.entry(entries.unit.offset + at))
+
+
+def _site(entries: UnitEntries, entry: Entry) -> CallSite:
+    returns = entries.address(entry, At.CALL_RETURN_PC)
+    is_gnu = entry.declaration.tag == Tag.GNU_CALL_SITE
+    return CallSite(
+        entries.address(entry, At.LOW_PC) if returns is None and is_gnu else returns,
+        entries.address(entry, At.CALL_PC),
+        At.CALL_TAIL_CALL in entry.values or At.GNU_TAIL_CALL in entry.values,
+        entry.block(At.CALL_TARGET) or entry.block(At.GNU_CALL_SITE_TARGET) or b"",
+        tuple(_parameter(one) for one in entries.children(entry) if one.declaration.tag in _PARAMETERS),
+    )
+
+
+def _parameter(entry: Entry) -> CallParameter:
+    is_gnu = entry.declaration.tag == Tag.GNU_CALL_SITE_PARAMETER
+    return CallParameter(
+        entry.block(At.LOCATION) or b"",
+        entry.block(At.CALL_VALUE) or entry.block(At.GNU_CALL_SITE_VALUE) or b"",
+        entry.block(At.CALL_DATA_VALUE) or entry.block(At.GNU_CALL_SITE_DATA_VALUE) or b"",
+        entry.number(At.ABSTRACT_ORIGIN if is_gnu else At.CALL_PARAMETER),
+    )
