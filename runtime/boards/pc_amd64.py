@@ -33,7 +33,10 @@ _TABLES: Final = 0x7_0000  # page tables of images that start in 64-bit mode
 _STACK: Final = 0x9_F000
 _BIOS_DATA, _VIDEO, _BIOS, _HIGH = 0x9_FC00, 0xA_0000, 0xF_0000, 0x10_0000
 _LEAST, _MOST = 2 << 20, 3 << 30  # above are the windows of devices
-_DEFAULT_COMMAND_LINE: Final = "console=com0"  # GNU Mach prints on the serial line only if told so
+# Kernels print on the serial line only if told so: GNU Mach comes by multiboot; Linux, by PVH, also shall not look for
+# what this machine lacks.
+_MULTIBOOT_DEFAULT: Final = "console=com0"
+_PVH_DEFAULT: Final = "earlyprintk=ttyS0 console=ttyS0 noapic nolapic acpi=off pci=off"
 
 # GRUB's segments, which the multiboot specification leaves open.
 _CODE32, _DATA32 = 0x10, 0x18
@@ -200,16 +203,16 @@ def memory_map(ram_size: int) -> tuple[MemoryRange, ...]:
 
 def _start_image(machine: Machine, image: Loaded) -> None:
     """As multiboot 1 says where there is its header, else as PVH, else at the entry point in 64-bit mode."""
-    command_line = _DEFAULT_COMMAND_LINE if machine.command_line is None else machine.command_line
-    memory = memory_map(machine.ram_size)
+    given, memory = machine.command_line, memory_map(machine.ram_size)
     registers = machine.cpus[0].registers
     note = pvh_entry(image.image)
     if has_multiboot_header(image.image):
+        command_line = _MULTIBOOT_DEFAULT if given is None else given
         information = multiboot_information(image.image, command_line, memory, _INFORMATION, image.end)
         entry = image.entry
         registers.set("rax", LOADER_MAGIC)
     elif note is not None:
-        information = pvh_information(command_line, memory, _INFORMATION)
+        information = pvh_information(_PVH_DEFAULT if given is None else given, memory, _INFORMATION)
         entry = note
     else:
         _start_in_long_mode(machine, image)

@@ -20,7 +20,7 @@ from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.errors import MachineError
 from kinst.targets.image import open_image
 from kinst.targets.machines.registry import machine_facts
-from tests.images import real_image
+from tests.images import at_hand, real_image
 
 GOLDEN: Final = Path(__file__).parent.parent / "golden"
 SAMPLES: Final = Path(__file__).parent.parent.parent / "samples"
@@ -386,3 +386,9 @@ def test_sample_kernel_on_several_cpus(cpus: int, clock: ClockKind) -> None:
     printed = console(SAMPLES / "kernel-amd64.elf", until=b"never", cpus=cpus, clock=clock)
     assert f"cpu: {cpus} found" in printed.decode()
     assert printed.splitlines()[-1].startswith(b"kernel: all done, checksum ")
+
+
+@pytest.mark.skipif(not at_hand("linux-amd64"), reason="linux-amd64 was not downloaded")
+def test_linux_prints_on_the_serial_line_without_being_told() -> None:
+    printed = console(real_image("linux-amd64"), until=b"Kernel command line: earlyprintk=ttyS0 console=ttyS0")
+    assert printed.startswith(b"[    0.000000] Linux version ")
