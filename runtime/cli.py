@@ -185,7 +185,12 @@ def _run(request: Request, given: dict[str, Any]) -> None:
 
 def _list(traced: TracedRun, given: dict[str, Any]) -> None:
     traced.check()
-    rows = table(traced.surroundings.providers, traced.listed(), is_verbose=given["is_verbose"])
+    rows = table(
+        traced.surroundings.providers,
+        traced.listed(),
+        traced.matching.argument_types,
+        is_verbose=given["is_verbose"],
+    )
     sys.stdout.writelines(rows)
     has_programs = any(given[_parameter(origin)] for origin in _PROGRAMS)
     for fields in traced.unmatched() if has_programs else ():

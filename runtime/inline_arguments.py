@@ -93,7 +93,7 @@ def parameter_types(sites: Sequence[InlineSite], are_equal: Callable[[CType, CTy
     """The types of args[]: those that all copies have; None if they differ. They end before one that is not known."""
     kinds: tuple[CType, ...] | None = None
     for site in sites:
-        own = _known_types(site.copies[0].parameters)
+        own = known_types(site.copies[0].parameters)
         if kinds is None:
             kinds = own
         elif len(own) != len(kinds) or not all(map(are_equal, own, kinds)):
@@ -101,7 +101,8 @@ def parameter_types(sites: Sequence[InlineSite], are_equal: Callable[[CType, CTy
     return kinds
 
 
-def _known_types(parameters: Sequence[InlinedParameter]) -> tuple[CType, ...]:
+def known_types(parameters: Sequence[InlinedParameter]) -> tuple[CType, ...]:
+    """The types of a copy's args[]: they end before one that is not known."""
     found = []
     for parameter in parameters:
         if parameter.type is None:

@@ -8,12 +8,13 @@ leaves the copy. A clause is compiled once, however many copies there are.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.inline_probes import Expansion, InlineSite, fbt_kind
-from kinst.runtime.inline_arguments import InlineArguments, parameter_types
+from kinst.runtime.inline_arguments import InlineArguments, known_types, parameter_types
 from kinst.runtime.providers.provider import Action
 from kinst.runtime.sites import SiteTable
 from kinst.runtime.trap import Enabling, Firing
@@ -81,6 +82,15 @@ class InlineClauses:
             if other is None or len(other) != len(kinds) or not all(map(are_equal, other, kinds)):
                 return None, True
         return kinds, False
+
+    @cached_property
+    def argument_types(self) -> Mapping[int, tuple[CType, ...]]:
+        """The types of args[] by identifier, of all probes in copies."""
+        return {
+            self._first + row: known_types(site.copies[0].parameters)
+            for description in self._expansions
+            for row, site in self._copies(description).items()
+        }
 
     def wrapped(self, description: str, run: Action) -> Action:
         """A clause that runs where copies are entered or left, with their arguments, and at fbt's probes as it is."""

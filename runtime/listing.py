@@ -1,6 +1,6 @@
 """Probes -> the table of `dtrace -l`; with -v what is known of the stability and arguments of probes and programs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import reduce
 
@@ -8,28 +8,33 @@ from kinst.runtime.dlang import tree
 from kinst.runtime.dlang.type_names import describe
 from kinst.runtime.providers.provider import Probe, Providers
 from kinst.runtime.providers.stability import PRIVATE, STABLE, Attributes, Dependency, Stability
+from kinst.targets.c_types import CType
 
 _ROW = "%5s %10s %17s %33s %s\n"
 
 
-def table(providers: Providers, identifiers: Sequence[int], *, is_verbose: bool) -> Iterator[str]:
-    """Lines of the table, the header first."""
+Types = Callable[[int], Sequence[str | CType]]
+
+
+def table(
+    providers: Providers, identifiers: Sequence[int], argument_types: Types, *, is_verbose: bool
+) -> Iterator[str]:
+    """Lines of the table, the header first. `argument_types` tells those of a probe by its identifier."""
     yield _ROW % ("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
     for identifier in identifiers:
         probe = providers.probe(identifier)
         if probe is not None:
             yield _ROW % (probe.identifier, probe.provider, probe.module, probe.function, probe.name)
             if is_verbose:
-                yield "\n" + _details(providers, probe) + "\n"
+                yield "\n" + _details(providers, probe, argument_types(probe.identifier)) + "\n"
 
 
-def _details(providers: Providers, probe: Probe) -> str:
+def _details(providers: Providers, probe: Probe, types: Sequence[str | CType]) -> str:
     attributes = providers.attributes(probe.identifier)
     parts = []
     if attributes is not None:
         parts.append(_stability("Probe Description", attributes.description(probe.module, probe.function)))
         parts.append(_stability("Argument", attributes.arguments))
-    types = providers.argument_types(probe.identifier) or ()
     rows = [
         f"\t\targs[{index}]: {kind if isinstance(kind, str) else describe(kind)}\n" for index, kind in enumerate(types)
     ]

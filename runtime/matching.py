@@ -1,7 +1,7 @@
 """Probe descriptions of a program -> probes of the session's providers, for the checker and for enabling."""
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,11 @@ class Matching:
         fields, _ = self.probes(description)
         inlines = self._inlined(fields)
         return run if inlines is None else inlines.wrapped(fields, run)
+
+    def argument_types(self, identifier: int) -> Sequence[str | CType]:
+        """The types of a probe's args[]: in an inlined copy those of the copy, which the provider does not know."""
+        inlined = () if self._inlines is None else self._inlines.argument_types.get(identifier, ())
+        return inlined or self._providers.argument_types(identifier) or ()
 
     def concrete(self, description: str) -> list[str]:
         """What a description is short for, as -d shows it: the description itself, or probes of inlined copies."""

@@ -61,6 +61,8 @@ def test_probes_are_listed() -> None:
         ["kinst", "kernel-arm64", "rpc_write_v2"],
         ["kinst", "kernel-arm64", "rpc_read_v2"],
     ]
+    verbose = invoked("-lv", "-n", "kinst::v2_limits:entry").stdout
+    assert verbose.count("\tArgument Types\n\t\targs[0]: const struct rpc_request *\n") == 2
 
 
 def test_other_clauses_at_the_same_instruction_are_left_alone() -> None:
