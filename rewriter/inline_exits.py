@@ -18,13 +18,14 @@ from typing import Final
 
 import numpy as np
 
+from kinst.rewriter.control_flow import ControlFlows
 from kinst.rewriter.sites import Decoded
 from kinst.targets.debuginfo.inlined import InlinedCopy, Range
 from kinst.targets.instruction import Flow
 
 _FALLS: Final = frozenset({Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL})
 _JUMPS: Final = frozenset({Flow.JUMP, Flow.BRANCH})
-_LARGEST: Final = 1 << 16  # instructions of functions in which control is followed; beyond, the ranges decide
+_NOWHERE: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +45,17 @@ class _Step:
     flow: int
 
 
-def exits(code: Decoded, rows: Sequence[int], copy: InlinedCopy) -> list[Exit]:
+def exits(flows: ControlFlows, rows: Sequence[int], copy: InlinedCopy) -> list[Exit]:
     """The ways out of a copy, in the order of its ranges.
 
     Args:
-        code: decoded functions.
+        flows: of decoded functions.
         rows: of the functions that hold the copy: the caller, and parts of it that the compiler put elsewhere.
         copy: the copy.
     """
-    ranges = _joined(copy.ranges)
+    code, ranges = flows.code, _joined(copy.ranges)
     inside = {row: _step(code, row) for low, high in ranges for row in rows_between(code, low, high)}
-    followed = _followed(code, rows, copy, inside) if _is_scattered(ranges) else None
+    followed = _followed(flows, rows, copy, inside) if _is_scattered(ranges) else None
     return [
         found
         for row, step in inside.items()
@@ -127,52 +128,23 @@ class _Followed:
         return _as_exit(row, step, staying, self.ranges)
 
 
-def _followed(code: Decoded, rows: Sequence[int], copy: InlinedCopy, inside: dict[int, _Step]) -> _Followed | None:
-    """None where control cannot be followed."""
-    spans = [(int(code.first[row]), int(code.last[row])) for row in rows]
-    own = {step.address for step in inside.values()}
-    if sum(last - first for first, last in spans) > _LARGEST:
+def _followed(
+    flows: ControlFlows, rows: Sequence[int], copy: InlinedCopy, inside: dict[int, _Step]
+) -> _Followed | None:
+    """None where control cannot be followed.
+
+    Where all of a copy was moved to before its entry, nothing of it is there: then what was moved is the copy.
+    """
+    flow = flows.of(rows)
+    entry = _NOWHERE if flow is None else flow.position(copy.entry)
+    if flow is None or entry == _NOWHERE:
         return None
-    steps = {step.address: step for first, last in spans for step in (_step(code, row) for row in range(first, last))}
-    if copy.entry not in steps:
-        return None
-    start = int(code.functions.address[rows[0]])
-    early = _reached(steps, start, copy.entry)
-    core = frozenset(own - early)
-    return _Followed(_joined(copy.ranges), core, core | _leading_back(steps, core, copy.entry))
-
-
-def _reached(steps: dict[int, _Step], start: int, without: int) -> set[int]:
-    """What is reached from the function's start without passing one instruction."""
-    found: set[int] = set()
-    waiting = [start]
-    while waiting:
-        address = waiting.pop()
-        if address in found or address == without or address not in steps:
-            continue
-        found.add(address)
-        waiting += steps[address].following
-    return found
-
-
-def _leading_back(steps: dict[int, _Step], core: frozenset[int], entry: int) -> set[int]:
-    """Instructions outside the copy from which every path leads into it, and not by its entry: that is a new call."""
-    before: dict[int, list[int]] = {}
-    missing: dict[int, int] = {}  # paths of which it is not known that they lead back
-    for step in steps.values():
-        if step.address not in core and step.address != entry and step.following:
-            missing[step.address] = len(set(step.following))
-            for target in set(step.following):
-                before.setdefault(target, []).append(step.address)
-    found: set[int] = set()
-    waiting = [address for address in core if address != entry]
-    while waiting:
-        for address in before.get(waiting.pop(), ()):
-            missing[address] -= 1
-            if not missing[address]:
-                found.add(address)
-                waiting.append(address)
-    return found
+    own = np.searchsorted(flow.rows, np.array(sorted(inside), np.int64))
+    core = frozenset((own[~flow.reached_without(own, entry)] if len(own) else own).tolist()) or frozenset(own.tolist())
+    within = core | flow.leading_into(core, entry)
+    addresses = flows.code.instructions.address
+    core_addresses, within_addresses = (frozenset(addresses[flow.rows[list(one)]].tolist()) for one in (core, within))
+    return _Followed(_joined(copy.ranges), core_addresses, within_addresses)
 
 
 def common(first: tuple[Range, ...], second: tuple[Range, ...]) -> tuple[Range, ...]:

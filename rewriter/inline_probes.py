@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from kinst.rewriter.control_flow import ControlFlows
 from kinst.rewriter.inline_exits import Exit, common, exits, rows_between
 from kinst.rewriter.program import Program, instructions_of, refuse_excluded
 from kinst.rewriter.refusals import Refusals, summary
@@ -229,7 +230,7 @@ def expand(
     return expansion(decoded(program.functions, instructions), name, found)
 
 
-Ways = Callable[[Decoded, Sequence[int], InlinedCopy], list[Exit]]
+Ways = Callable[[ControlFlows, Sequence[int], InlinedCopy], list[Exit]]
 
 
 class _Builder:
@@ -237,6 +238,7 @@ class _Builder:
 
     def __init__(self, code: Decoded) -> None:
         self._code = code
+        self._flows = ControlFlows(code)
         self.sites: dict[int, InlineSite] = {}
         self.copies = 0
         self.holders: set[int] = set()
@@ -250,7 +252,7 @@ class _Builder:
             self._refuse(copy.entry, Reason.NO_FUNCTION)
             return
         self.holders.add(rows[0])
-        found = ways(self._code, rows, copy)
+        found = ways(self._flows, rows, copy)
         if ways is _entered and not found:
             self._refuse(copy.entry, Reason.NO_BOUNDARY)
         for one in found:
@@ -287,13 +289,13 @@ class _Builder:
         )
 
 
-def _entered(code: Decoded, _rows: Sequence[int], copy: InlinedCopy) -> list[Exit]:
-    row = rows_between(code, copy.entry, copy.entry + 1)
+def _entered(flows: ControlFlows, _rows: Sequence[int], copy: InlinedCopy) -> list[Exit]:
+    row = rows_between(flows.code, copy.entry, copy.entry + 1)
     return [Exit(row.start)] if row else []
 
 
-def _left(code: Decoded, rows: Sequence[int], copy: InlinedCopy) -> list[Exit]:
-    return exits(code, rows, copy)
+def _left(flows: ControlFlows, rows: Sequence[int], copy: InlinedCopy) -> list[Exit]:
+    return exits(flows, rows, copy)
 
 
 def _holders(functions: Functions, copy: InlinedCopy) -> list[int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kinst.rewriter.control_flow import ControlFlows
 from kinst.rewriter.inline_exits import common, exits
 from kinst.rewriter.inline_probes import Expansion, expand
 from kinst.rewriter.plan import manifest_of
@@ -106,7 +107,7 @@ def ways_out(kernel: Program, found: InlinedCopy) -> dict[int, tuple[tuple[int, 
     start = found.caller_address
     return {
         int(code.instructions.address[one.row]) - start: tuple((low - start, high - start) for low, high in one.staying)
-        for one in exits(code, [ROWS.index(found.caller)], found)
+        for one in exits(ControlFlows(code), [ROWS.index(found.caller)], found)
     }
 
 
@@ -129,6 +130,7 @@ def ways_out(kernel: Program, found: InlinedCopy) -> dict[int, tuple[tuple[int, 
         pytest.param(copy("loop", (0, 3), (4, 8), entry=4), {7: ()}, id="moved to before the entry"),
         pytest.param(copy("loop", (3, 8)), {7: ()}, id="entered again in a loop"),
         pytest.param(copy("loop", (3, 4), (7, 8)), {7: ()}, id="in pieces in a loop"),
+        pytest.param(copy("loop", (0, 3), (4, 7), entry=7), {4: ()}, id="all of it moved to before the entry"),
         pytest.param(copy("loop", (4, 7), (8, 10), entry=3), {8: ()}, id="the entry is not in a range: from 3 anew"),
     ],
 )  # fmt: skip

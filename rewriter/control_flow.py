@@ -1,0 +1,206 @@
+"""A decoded function, and parts of it that the compiler put elsewhere -> how control goes through its instructions.
+
+Asked once for each inlined copy in it, of which a large function has hundreds: what the answers need is made once.
+Instructions are positions among those of the function, in address order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.sites import Decoded
+from kinst.targets.instruction import Flow
+
+_FALLS: Final = (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL)
+_JUMPS: Final = (Flow.JUMP, Flow.BRANCH)
+_LARGEST: Final = 1 << 16  # instructions of functions in which control is followed
+_KEPT: Final = 4  # functions: copies come function by function
+_NOWHERE: Final = -1
+
+Positions = NDArray[np.int64]
+
+
+class ControlFlow:
+    """One function. A computed jump goes anywhere, so nothing is said to follow it."""
+
+    def __init__(self, code: Decoded, rows: Positions, start: int) -> None:
+        """`rows` of the instructions, ascending; `start`: the address at which the function begins."""
+        self.rows = rows
+        found = code.instructions
+        self._address = found.address[rows]
+        flow, end = found.flow[rows], self._address + found.size[rows]
+        does_fall, does_jump = np.isin(flow, _FALLS), np.isin(flow, _JUMPS)
+        self._next = np.where(does_fall, self._at(end), _NOWHERE)
+        self._goal = np.where(does_jump, self._at(found.target[rows]), _NOWHERE)
+        self._ways = does_fall.astype(np.int64) + (does_jump & ~(does_fall & (found.target[rows] == end)))
+        self._sources = _by_goal(self._goal)
+        self._block, following = self._blocks()
+        self._tree = _dominators(following, int(self._block[max(self.position(start), 0)]))
+
+    def position(self, address: int) -> int:
+        """Of the instruction at an address; -1: none begins there."""
+        return int(self._at(np.array([address], np.uint64))[0])
+
+    def _at(self, address: NDArray[np.uint64]) -> Positions:
+        place = np.minimum(np.searchsorted(self._address, address), len(self._address) - 1)
+        found: Positions = np.where(self._address[place] == address, place, _NOWHERE)
+        return found
+
+    def reached_without(self, positions: Positions, passing: int) -> NDArray[np.bool_]:
+        """Which are reached from the function's start without passing one instruction."""
+        blocks, own = self._block[positions], int(self._block[passing])
+        is_behind = np.where(blocks == own, positions >= passing, self._tree.is_below(blocks, own))
+        reached: NDArray[np.bool_] = self._tree.is_reached(blocks) & ~is_behind
+        return reached
+
+    def leading_into(self, core: frozenset[int], entry: int) -> set[int]:
+        """Instructions outside `core` from which every path leads into it, and not by `entry`: that is a new call."""
+        missing: dict[int, int] = {}  # paths of which it is not known that they lead there
+        found: set[int] = set()
+        waiting = [position for position in core if position != entry]
+        while waiting:
+            for source in self._before(waiting.pop()):
+                if source in core or source == entry:
+                    continue
+                missing[source] = missing.get(source, int(self._ways[source])) - 1
+                if not missing[source]:
+                    found.add(source)
+                    waiting.append(source)
+        return found
+
+    def _before(self, position: int) -> set[int]:
+        """Instructions from which control comes to one."""
+        sources = set(self._sources.get(position, ()))
+        if position and self._next[position - 1] == position:
+            sources.add(position - 1)
+        return sources
+
+    def _blocks(self) -> tuple[Positions, list[list[int]]]:
+        """The basic block of each instruction, and the blocks that follow each."""
+        size = len(self.rows)
+        is_first = np.zeros(size + 1, np.bool_)
+        is_first[0] = True
+        is_first[self._goal[self._goal >= 0]] = True
+        is_first[1:] |= (self._goal >= 0) | (self._next != np.arange(1, size + 1))
+        firsts = np.flatnonzero(is_first[:size])
+        block = np.cumsum(is_first[:size]) - 1
+        lasts = np.append(firsts[1:], size) - 1
+        ends = np.stack([self._next[lasts], self._goal[lasts]], axis=1)
+        following = [[int(block[at]) for at in pair if at >= 0] for pair in ends.tolist()]
+        return block, following
+
+
+def _by_goal(goal: Positions) -> dict[int, list[int]]:
+    """The jumps to each instruction that any leads to."""
+    found: dict[int, list[int]] = {}
+    jumps = np.flatnonzero(goal >= 0)
+    for source, target in zip(jumps.tolist(), goal[jumps].tolist(), strict=True):
+        found.setdefault(target, []).append(source)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """Which blocks are reached through which: those below a block are numbered [number, number + size); -1: not
+    reached."""
+
+    number: Positions
+    size: Positions
+
+    def is_reached(self, blocks: Positions) -> NDArray[np.bool_]:
+        reached: NDArray[np.bool_] = self.number[blocks] >= 0
+        return reached
+
+    def is_below(self, blocks: Positions, top: int) -> NDArray[np.bool_]:
+        first, size = int(self.number[top]), int(self.size[top])
+        below: NDArray[np.bool_] = (first >= 0) & (self.number[blocks] >= first) & (self.number[blocks] < first + size)
+        return below
+
+
+def _dominators(following: Sequence[Sequence[int]], start: int) -> _Tree:
+    """Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm"."""
+    order = _reverse_postorder(following, start)
+    rank = {block: number for number, block in enumerate(order)}
+    before: list[list[int]] = [[] for _ in order]
+    for number, block in enumerate(order):
+        for target in following[block]:
+            before[rank[target]].append(number)
+    above = [0] + [_NOWHERE] * (len(order) - 1)  # by rank: the last block that all paths to it pass
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        for number in range(1, len(order)):
+            best = _NOWHERE
+            for other in before[number]:
+                if above[other] != _NOWHERE:
+                    best = other if best == _NOWHERE else _common(above, best, other)
+            if above[number] != best:
+                above[number], is_changed = best, True
+    return _numbered(order, above, len(following))
+
+
+def _common(above: Sequence[int], first: int, second: int) -> int:
+    while first != second:
+        if first > second:
+            first = above[first]
+        else:
+            second = above[second]
+    return first
+
+
+def _numbered(order: Sequence[int], above: Sequence[int], count: int) -> _Tree:
+    size, number = [1] * len(order), [0] * len(order)
+    for rank in range(len(order) - 1, 0, -1):
+        size[above[rank]] += size[rank]
+    free = [1] * len(order)  # the next number below each block
+    for rank in range(1, len(order)):
+        number[rank] = free[above[rank]]
+        free[above[rank]] += size[rank]
+        free[rank] = number[rank] + 1
+    tree = _Tree(np.full(count, _NOWHERE, np.int64), np.zeros(count, np.int64))
+    tree.number[list(order)], tree.size[list(order)] = number, size
+    return tree
+
+
+def _reverse_postorder(following: Sequence[Sequence[int]], start: int) -> list[int]:
+    seen, finished = {start}, list[int]()
+    waiting = [(start, iter(following[start]))]
+    while waiting:
+        block, targets = waiting[-1]
+        target = next((one for one in targets if one not in seen), None)
+        if target is None:
+            finished.append(block)
+            waiting.pop()
+        else:
+            seen.add(target)
+            waiting.append((target, iter(following[target])))
+    return finished[::-1]
+
+
+class ControlFlows:
+    """Those of functions that are asked for one after the other."""
+
+    def __init__(self, code: Decoded) -> None:
+        """Nothing is followed yet."""
+        self.code = code
+        self._kept: dict[tuple[int, ...], ControlFlow | None] = {}
+
+    def of(self, functions: Sequence[int]) -> ControlFlow | None:
+        """How control goes through a function, the first of some rows, whose other parts are the others; None where it
+        is too large to be followed."""
+        key = tuple(functions)
+        if key not in self._kept:
+            if len(self._kept) >= _KEPT:
+                self._kept.clear()
+            self._kept[key] = self._made(key)
+        return self._kept[key]
+
+    def _made(self, functions: tuple[int, ...]) -> ControlFlow | None:
+        first, last = self.code.first[list(functions)], self.code.last[list(functions)]
+        if not 0 < int((last - first).sum()) <= _LARGEST:
+            return None
+        rows = np.sort(np.concatenate([np.arange(*span) for span in zip(first.tolist(), last.tolist(), strict=True)]))
+        return ControlFlow(self.code, rows, int(self.code.functions.address[functions[0]]))
