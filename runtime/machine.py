@@ -145,6 +145,10 @@ class Machine(Protocol):
         """What was typed since the last call; may be empty. UARTs poll it in `advance`/reads."""
         ...
 
+    def flush_tlb(self) -> None:
+        """Forget every CPU's translations: firmware was asked to fence them."""
+        ...
+
     def power_off(self, code: int = 0) -> None:
         """The guest switched the machine off (or asked for a reset): the run ends after this instruction."""
         ...

@@ -203,6 +203,10 @@ class System:
         self.typed.clear()
         return typed
 
+    def flush_tlb(self) -> None:
+        """Forget every CPU's translations; those that do not run have none."""
+        self.engine.flush_tlb()
+
     def power_off(self, code: int = 0) -> None:
         """The guest switched the machine off."""
         self.exit_code = code

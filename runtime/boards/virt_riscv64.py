@@ -1,24 +1,52 @@
-"""QEMU's virt board for RISC-V: devices and device tree made, every hart started in M mode at the image's entry."""
+"""QEMU's virt board for RISC-V: devices and device tree made, harts started at the image's entry.
 
+Every hart starts in M mode, unless the image lies where firmware puts the next stage: then nothing runs below it, the
+machine answers its SBI calls itself, and hart 0 starts in S mode.
+"""
+
+from typing import Final
+
+from kinst.runtime.boards.virt_riscv64_tree import firmware_tree, kernel_tree
+from kinst.runtime.devices.cfi_flash import CfiFlash
 from kinst.runtime.devices.clint import Clint
 from kinst.runtime.devices.device import Line
-from kinst.runtime.devices.fdt import Node, cells64, flatten
+from kinst.runtime.devices.fdt import flatten
+from kinst.runtime.devices.fw_cfg import FirmwareConfiguration, configuration
+from kinst.runtime.devices.goldfish_rtc import GoldfishRtc
+from kinst.runtime.devices.pci_ecam import PciEcam
 from kinst.runtime.devices.plic import Plic
+from kinst.runtime.devices.sbi import Sbi
 from kinst.runtime.devices.sifive_test import SifiveTest
 from kinst.runtime.devices.uart16550 import Uart16550
-from kinst.runtime.exceptions.riscv64 import MEIP, MSIP, MTIP, SEIP, Riscv64Exceptions
+from kinst.runtime.devices.virtio_mmio import EmptyVirtioSlots
+from kinst.runtime.exceptions.riscv64 import (
+    MEIP,
+    MSIP,
+    MTIP,
+    SEIP,
+    SSIP,
+    STIP,
+    SUPERVISOR,
+    Riscv64Exceptions,
+    machine_mode,
+)
 from kinst.runtime.loader import Loaded
-from kinst.runtime.machine import Machine
+from kinst.runtime.machine import Cpu, Machine
 from kinst.runtime.paging.riscv64 import Riscv64Walker
 from kinst.targets.errors import MachineError
+from kinst.targets.machines.machine import DeviceFacts
 from kinst.targets.machines.virt_riscv64 import PLIC_SOURCES
 
-_ISA = (
-    "rv64imafdc_zicsr_zifencei"  # no Zba, Zbb, Sstc, H: Unicorn does not have them, and guests use what is advertised
-)
-_FDT_ROOM = 0x20_0000  # the FDT lies this far below the end of RAM, 2 MiB aligned, as QEMU puts it
+_FDT_ALIGNMENT: Final = 0x20_0000
+_FDT_ROOM = 0x20_0000  # firmware's FDT lies this far below the end of RAM; a kernel's as near as QEMU puts it
 _HIGHEST_FDT = 0xC000_0000  # QEMU keeps it where 32-bit code reaches it (virt.c: 3 GiB)
-_PHANDLE_CPU, _PHANDLE_PLIC, _PHANDLE_TEST = 1, 0x100, 0x101
+_NEXT_STAGE: Final = 0x20_0000  # OpenSBI's FW_JUMP_OFFSET: how far from the start of RAM the next stage is
+_POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
+# What firmware leaves to S mode: all exceptions but its own calls, and its three interrupts.
+_DELEGATED_EXCEPTIONS: Final = 0xFFFF & ~(1 << 9 | 1 << 10 | 1 << 11)
+_DELEGATED_INTERRUPTS: Final = 1 << SSIP | 1 << STIP | 1 << SEIP
+_COUNTERS: Final = 7  # cycle, time, instret
+_FLOATING_POINT: Final = 1 << 13  # mstatus.FS: initial
 
 
 class VirtRiscv64:
@@ -35,124 +63,102 @@ class VirtRiscv64:
         return self._clint.time()
 
     def start(self, machine: Machine, image: Loaded) -> None:
-        """Attach the devices, write the FDT, start all harts with a0 = hartid and a1 = FDT."""
-        self._attach(machine)
-        blob = flatten(_device_tree(machine))
-        address = _fdt_address(machine, image, len(blob))
+        """Attach the devices, write the FDT, start the harts with a0 = hartid and a1 = FDT."""
+        is_kernel = _is_next_stage(machine, image)
+        plic = self._attach(machine, SSIP if is_kernel else MSIP, STIP if is_kernel else MTIP)
+        if is_kernel:
+            _attach_all(machine, plic)
+        blob = flatten(kernel_tree(machine) if is_kernel else firmware_tree(machine))
+        address = _fdt_address(machine, image, len(blob) + (0 if is_kernel else _FDT_ROOM))
         machine.memory.write(address, blob)
         for cpu in machine.cpus:
             cpu.registers.set("mhartid", cpu.number)
+        if is_kernel:
+            self._start_kernel(machine, image.physical_entry, address)
+            return
+        for cpu in machine.cpus:
             cpu.registers.set("a0", cpu.number)
             cpu.registers.set("a1", address)
             cpu.registers.set("pc", image.entry)
             cpu.power_on()
 
-    def _attach(self, machine: Machine) -> None:
+    def _attach(self, machine: Machine, software: int, timer: int) -> Plic:
+        """The devices of every image; `software` and `timer` are the bits of mip that the CLINT drives."""
         devices = machine.facts.devices
-        software = [cpu.line(MSIP) for cpu in machine.cpus]
-        timers = [cpu.line(MTIP) for cpu in machine.cpus]
         contexts: list[Line] = [cpu.line(bit) for cpu in machine.cpus for bit in (MEIP, SEIP)]
-        self._clint = Clint(machine.clock, machine.facts.timebase, software, timers)
+        self._clint = Clint(
+            machine.clock,
+            machine.facts.timebase,
+            [cpu.line(software) for cpu in machine.cpus],
+            [cpu.line(timer) for cpu in machine.cpus],
+        )
         plic = Plic(PLIC_SOURCES, contexts)
         console = devices["console"]
-        assert console.interrupt is not None
-        uart = Uart16550(machine, plic.line(console.interrupt))
+        uart = Uart16550(machine, plic.line(_number(console)))
         machine.attach(self._clint, devices["clint"].address)
         machine.attach(plic, devices["plic"].address)
         machine.attach(uart, console.address)
         machine.attach(SifiveTest(machine.power_off), devices["test"].address)
         machine.attach_timed(self._clint)
         machine.attach_timed(uart)
+        return plic
+
+    def _start_kernel(self, machine: Machine, entry: int, fdt: int) -> None:
+        assert self._clint is not None
+        interrupts = [cpu.line(SSIP) for cpu in machine.cpus]
+        self.exceptions.connect(Sbi(machine, self._clint, interrupts, self._start_hart))
+        _reset(machine.cpus[0], entry, fdt)
+
+    def _start_hart(self, cpu: Cpu, entry: int, argument: int) -> None:
+        self.exceptions.reset_before_running(cpu, lambda loaded: _reset(loaded, entry, argument))
+
+
+def _is_next_stage(machine: Machine, image: Loaded) -> bool:
+    lowest = min((physical for _, physical, _ in image.segments), default=0)
+    return lowest == machine.facts.ram_base + _NEXT_STAGE
+
+
+def _reset(cpu: Cpu, entry: int, argument: int) -> None:
+    """A hart as firmware hands it over (SBI 9.1): S mode, translation and interrupts off."""
+    registers = cpu.registers
+    with machine_mode(registers):
+        registers.set("medeleg", _DELEGATED_EXCEPTIONS)
+        registers.set("mideleg", _DELEGATED_INTERRUPTS)
+        registers.set("mcounteren", _COUNTERS)
+        registers.set("mstatus", _FLOATING_POINT)
+        registers.set("mie", 0)
+        registers.set("satp", 0)
+    registers.set("priv", SUPERVISOR)
+    registers.set("a0", cpu.number)
+    registers.set("a1", argument)
+    registers.set("pc", entry)
+
+
+def _attach_all(machine: Machine, plic: Plic) -> None:
+    """What kernels look for besides."""
+    devices = machine.facts.devices
+    clock = GoldfishRtc(machine.clock, plic.line(_number(devices["rtc"])), _POWER_ON)
+    machine.attach(clock, devices["rtc"].address)
+    machine.attach(EmptyVirtioSlots(devices["virtio"].size), devices["virtio"].address)
+    machine.attach(FirmwareConfiguration(configuration(len(machine.cpus))), devices["fw-cfg"].address)
+    machine.attach(PciEcam(devices["pci"].size), devices["pci"].address)
+    for name in ("flash", "flash1"):
+        machine.attach(CfiFlash(devices[name].size), devices[name].address)
+    machine.attach_timed(clock)
+
+
+def _number(device: DeviceFacts) -> int:
+    assert device.interrupt is not None
+    return device.interrupt
 
 
 def _fdt_address(machine: Machine, image: Loaded, size: int) -> int:
     """As high as QEMU puts it, but not over the image."""
     end = min(machine.facts.ram_base + machine.ram_size, _HIGHEST_FDT)
-    address = end - size - _FDT_ROOM & ~(_FDT_ROOM - 1)
+    address = end - size & -_FDT_ALIGNMENT
     if address < image.end:
         raise MachineError(f"no room for the device tree behind the image, which ends at {image.end:#x}: more --memory")
     return address
-
-
-def _device_tree(machine: Machine) -> Node:
-    facts = machine.facts
-    root = Node("", {"#address-cells": 2, "#size-cells": 2, "compatible": "riscv-virtio", "model": "riscv-virtio,qemu"})
-    test, clint, plic, console = (facts.devices[name] for name in ("test", "clint", "plic", "console"))
-    root.add("chosen", {"stdout-path": f"/soc/serial@{console.address:x}"})
-    root.add(
-        f"memory@{facts.ram_base:x}",
-        {"device_type": "memory", "reg": cells64(facts.ram_base, machine.ram_size)},
-    )
-    _add_cpus(root, machine)
-    root.add("poweroff", {"value": 0x5555, "offset": 0, "regmap": _PHANDLE_TEST, "compatible": "syscon-poweroff"})
-    root.add("reboot", {"value": 0x7777, "offset": 0, "regmap": _PHANDLE_TEST, "compatible": "syscon-reboot"})
-    soc = root.add("soc", {"#address-cells": 2, "#size-cells": 2, "compatible": "simple-bus", "ranges": None})
-    harts = [_PHANDLE_CPU + cpu.number for cpu in machine.cpus]
-    soc.add(
-        f"test@{test.address:x}",
-        {
-            "phandle": _PHANDLE_TEST,
-            "reg": cells64(test.address, test.size),
-            "compatible": ("sifive,test1", "sifive,test0", "syscon"),
-        },
-    )
-    soc.add(
-        f"clint@{clint.address:x}",
-        {
-            "interrupts-extended": tuple(cell for hart in harts for cell in (hart, MSIP, hart, MTIP)),
-            "reg": cells64(clint.address, clint.size),
-            "compatible": ("sifive,clint0", "riscv,clint0"),
-        },
-    )
-    soc.add(
-        f"plic@{plic.address:x}",
-        {
-            "phandle": _PHANDLE_PLIC,
-            "riscv,ndev": PLIC_SOURCES - 1,
-            "reg": cells64(plic.address, plic.size),
-            "interrupts-extended": tuple(cell for hart in harts for cell in (hart, MEIP, hart, SEIP)),
-            "interrupt-controller": None,
-            "compatible": ("sifive,plic-1.0.0", "riscv,plic0"),
-            "#address-cells": 0,
-            "#interrupt-cells": 1,
-        },
-    )
-    soc.add(
-        f"serial@{console.address:x}",
-        {
-            "interrupts": console.interrupt,
-            "interrupt-parent": _PHANDLE_PLIC,
-            "clock-frequency": 3_686_400,
-            "reg": cells64(console.address, console.size),
-            "compatible": "ns16550a",
-        },
-    )
-    return root
-
-
-def _add_cpus(root: Node, machine: Machine) -> None:
-    cpus = root.add("cpus", {"#address-cells": 1, "#size-cells": 0, "timebase-frequency": machine.facts.timebase})
-    for cpu in machine.cpus:
-        node = cpus.add(
-            f"cpu@{cpu.number:x}",
-            {
-                "device_type": "cpu",
-                "reg": cpu.number,
-                "status": "okay",
-                "compatible": "riscv",
-                "riscv,isa": _ISA,
-                "mmu-type": "riscv,sv48",
-            },
-        )
-        node.add(
-            "interrupt-controller",
-            {
-                "#interrupt-cells": 1,
-                "interrupt-controller": None,
-                "compatible": "riscv,cpu-intc",
-                "phandle": _PHANDLE_CPU + cpu.number,
-            },
-        )
 
 
 BOARD = VirtRiscv64

@@ -36,6 +36,11 @@ class Clint:
         """mtime, also the value of the time CSR."""
         return self._clock.now() * self._timebase // _SECOND + self._offset & _NEVER
 
+    def set_timer(self, hart: int, value: int) -> None:
+        """Write a hart's mtimecmp."""
+        self._compare[hart] = value
+        self.advance()
+
     def deadline(self) -> int | None:
         """When the next timer that has not been raised reaches its mtimecmp."""
         waiting = [c for c, is_raised in zip(self._compare, self._is_raised, strict=True) if not is_raised]
@@ -68,8 +73,7 @@ class Clint:
         elif offset >= _MTIMECMP:
             hart, start = divmod(offset - _MTIMECMP, 8)
             if hart < len(self._compare):
-                self._compare[hart] = _merged(self._compare[hart], start, size, value)
-                self.advance()
+                self.set_timer(hart, _merged(self._compare[hart], start, size, value))
         elif offset // 4 < len(self._software):
             self._software[offset // 4] = value & 1
             self._software_lines[offset // 4](bool(value & 1))

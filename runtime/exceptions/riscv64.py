@@ -9,7 +9,7 @@ the devices drive are bits of mip that software cannot write; the engine writes 
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol
 
 from kinst.runtime.exceptions.exception_model import Event, Outcome, Source, SystemRegister
 from kinst.runtime.machine import Cpu
@@ -19,13 +19,21 @@ from kinst.runtime.paging.walker import Access, PageFault, Registers
 USER, SUPERVISOR, MACHINE = 0, 1, 3
 # Exception codes, Privileged Architecture table 3.6.
 _ILLEGAL, _BREAKPOINT, _ECALL_FROM_USER = 2, 3, 8
-# Bits of mip that devices drive: software, timer and external interrupt of M mode, external of S mode.
-MSIP, MTIP, SEIP, MEIP = 3, 7, 9, 11
-_DRIVEN: Final = 1 << MSIP | 1 << MTIP | 1 << SEIP | 1 << MEIP
+# Bits of mip: software, timer and external interrupt of S and of M mode.
+SSIP, MSIP, STIP, MTIP, SEIP, MEIP = 1, 3, 5, 7, 9, 11
+_DRIVEN: Final = 1 << MSIP | 1 << MTIP | 1 << SEIP | 1 << MEIP  # by devices; the others are M mode's to write
 _SIE, _MIE, _SPIE, _MPIE, _SPP = 1 << 1, 1 << 3, 1 << 5, 1 << 7, 1 << 8
 _MPP_SHIFT: Final = 11
-_WFI: Final = 0x10500073
+_LOW, _HIGH = False, True  # levels of a line
 _TIME: Final = 0xC01
+
+
+class Firmware(Protocol):
+    """What answers ecall from S mode where the guest starts in it (SBI)."""
+
+    def call(self, cpu: Cpu) -> Outcome:
+        """Carry out the call in a0 to a7, leave the answer in a0 and a1, and go on behind it."""
+        ...
 
 
 class Riscv64Exceptions:
@@ -44,6 +52,19 @@ class Riscv64Exceptions:
     def __init__(self, read_time: Callable[[], int]) -> None:
         """`read_time` is the value of the time CSR."""
         self._read_time = read_time
+        self._firmware: Firmware | None = None
+        self._driven = _DRIVEN
+        self._resets: dict[int, Callable[[Cpu], None]] = {}
+
+    def connect(self, firmware: Firmware) -> None:
+        """The guest runs in S mode, and this is all that there is below it: the timer's interrupt is S mode's."""
+        self._firmware = firmware
+        self._driven = _DRIVEN | 1 << STIP
+
+    def reset_before_running(self, cpu: Cpu, reset: Callable[[Cpu], None]) -> None:
+        """Have `reset` set the registers of a hart that is started, once it is loaded: CSRs of a saved state cannot be
+        written."""
+        self._resets[cpu.number] = reset
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -51,13 +72,16 @@ class Riscv64Exceptions:
         """Deliver an exception that no probe claimed."""
         pc = cpu.registers.get("pc")
         if event.source is Source.HALT:
-            return Outcome.WAIT
+            return self._wait(cpu)
         if event.source is Source.INVALID:  # Unicorn says of ebreak only that it is invalid
             return self._trap(cpu, _BREAKPOINT, pc, pc)
         if event.number == _ILLEGAL:
             return self._illegal(cpu, pc)
         if event.number == _ECALL_FROM_USER:  # Unicorn says so for every mode
-            return self._trap(cpu, _ECALL_FROM_USER + cpu.registers.get("priv"), 0, pc)
+            privilege = cpu.registers.get("priv")
+            if self._firmware is not None and privilege == SUPERVISOR:
+                return self._firmware.call(cpu)
+            return self._trap(cpu, _ECALL_FROM_USER + privilege, 0, pc)
         return self._trap(cpu, event.number, 0, pc)
 
     def _illegal(self, cpu: Cpu, pc: int) -> Outcome:
@@ -84,7 +108,7 @@ class Riscv64Exceptions:
     def _may_read_time(self, registers: Registers) -> bool:
         """mcounteren.TM and scounteren.TM (3.1.11, 4.1.5)."""
         privilege = registers.get("priv")
-        with _machine_mode(registers):
+        with machine_mode(registers):
             allowed = privilege == MACHINE or bool(registers.get("mcounteren") & 2)
             return allowed and (privilege != USER or bool(registers.get("scounteren") & 2))
 
@@ -123,11 +147,24 @@ class Riscv64Exceptions:
     # -- interrupts ---------------------------------------------------------------------------------------------------
 
     def lines_changed(self, cpu: Cpu) -> None:
-        """Show the devices' interrupts in mip. Writing its software-writable bits makes Unicorn look at all of them."""
+        """Show the devices' interrupts in mip. Writing its software-writable bits makes Unicorn look at all of them.
+
+        A software interrupt that firmware sends to S mode is only set here: S mode clears it in sip itself.
+        """
+        reset = self._resets.pop(cpu.number, None)
+        if reset is not None:
+            reset(cpu)
         registers = cpu.registers
-        with _machine_mode(registers):
+        with machine_mode(registers):
             mip = registers.get("mip")
-            registers.set("mip", mip & ~_DRIVEN | cpu.lines & _DRIVEN)
+            registers.set("mip", mip & ~self._driven | cpu.lines & (self._driven | 1 << SSIP))
+        cpu.line(SSIP)(_LOW)
+
+    def _wait(self, cpu: Cpu) -> Outcome:
+        """wfi. A software interrupt may be pending already: its line is shown again, for `wakes` to be asked."""
+        if self._firmware is not None and cpu.registers.get("sip") & 1 << SSIP:
+            cpu.line(SSIP)(_HIGH)
+        return Outcome.WAIT
 
     def pending(self, cpu: Cpu) -> int | None:
         """Unicorn takes them itself."""
@@ -138,7 +175,7 @@ class Riscv64Exceptions:
 
     def wakes(self, cpu: Cpu) -> bool:
         """3.3.3: any enabled pending interrupt, whatever the global enable says."""
-        with _machine_mode(cpu.registers):
+        with machine_mode(cpu.registers):
             return bool(cpu.registers.get("mip") & cpu.registers.get("mie"))
 
     # -- not on this machine ------------------------------------------------------------------------------------------
@@ -157,7 +194,8 @@ class Riscv64Exceptions:
 
 
 @contextmanager
-def _machine_mode(registers: Registers) -> Iterator[None]:
+def machine_mode(registers: Registers) -> Iterator[None]:
+    """M mode for a while: its CSRs read as garbage from other modes."""
     privilege = registers.get("priv")
     registers.set("priv", MACHINE)
     try:
