@@ -1,7 +1,7 @@
 """An image -> the code that a Linux kernel (or Xen) in it rewrites or looks up by itself, from the tables it keeps.
 
 Each table lists instructions: to replace on some CPUs (alternatives), to turn into calls or nops (static keys, static
-calls, ftrace), to make faster (locks, retpolines, paravirt calls), or known by address (BUG). A probe there would be
+calls, ftrace), to make faster (retpolines, paravirt calls), or known by address (BUG). A probe there would be
 overwritten, or would make the kernel panic over an instruction it does not expect. Layouts are those of include/linux
 and arch/*/include/asm of the versions named; a table whose size or addresses fit no known layout is left out.
 """
@@ -41,6 +41,7 @@ class _Layout:
     length_width: int = 1
     replacement: _Field | None = None  # code that is copied over the site and never runs where it is
     replacement_length_at: int = 0
+    probed_with: int | None = None  # sites that begin with this byte may be probed
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,13 @@ _TABLES: Final[Mapping[str, tuple[_Table, ...]]] = {
         # Not .call_sites, which has all direct calls since 6.2: what redirects them (callthunks.c) looks at the opcode
         # first and leaves alone what is no call any more.
         _Table(".ibt_endbr_seal", ("__ibt_endbr_seal", "__ibt_endbr_seal_end"), (_Layout(4, _Field(0), length=4),)),
-        _Table(".smp_locks", ("__smp_locks", "__smp_locks_end"), (_Layout(4, _Field(0), length=1),)),
+        # Lock prefixes, which a kernel on one CPU turns into 3e (ds) until there are more. It writes only over f0 and 3e
+        # (alternatives_smp_unlock and its inverse), so a breakpoint stays; one as old as 2.6.32 writes without looking,
+        # which costs the probe and leaves the instruction as it wants it. The trampoline keeps the lock, right on any
+        # number of CPUs: only what an image has without it, a copy of such a kernel's memory, must not run there.
+        _Table(
+            ".smp_locks", ("__smp_locks", "__smp_locks_end"), (_Layout(4, _Field(0), length=1, probed_with=0xF0),)
+        ),
         # struct static_call_site: s32 addr, s32 key.
         _Table(
             ".static_call_sites", ("__start_static_call_sites", "__stop_static_call_sites"), (_Layout(8, _Field(0)),)
@@ -178,6 +185,8 @@ def _read(image: Image, place: tuple[int, int], layout: _Layout, *, is_ftrace: b
     is_code = _in_code(image, sites)
     if not len(sites) or np.mean(is_code) < _FITTING:
         return None
+    if layout.probed_with is not None:
+        is_code &= _heads(image, sites, 1)[:, 0] != layout.probed_with
     found = [np.stack([sites, sizes], axis=1)[is_code]]
     if layout.replacement is not None:
         copied = _addresses(image, rows, starts, layout.replacement)

@@ -88,7 +88,7 @@ def test_room_for_the_function_tracer(tmp_path: Path) -> None:
     assert ranges_of(tmp_path / "c", EM_X86_64, "__mcount_loc", table) == [(16, 5), (64, 5)]
 
 
-def test_locks_calls_and_returns_of_amd64(tmp_path: Path) -> None:
+def test_calls_and_returns_of_amd64(tmp_path: Path) -> None:
     code = bytearray(256)
     code[16:21], code[40:46], code[64:70] = b"\xe9" + bytes(4), b"\x2e\xe8" + bytes(4), b"\x0f\x84" + bytes(4)
     table = b"".join(relative(4 * row, site) for row, site in enumerate((16, 40, 64)))
@@ -96,9 +96,18 @@ def test_locks_calls_and_returns_of_amd64(tmp_path: Path) -> None:
         found = ranges_of(tmp_path / "a", EM_X86_64, section, table, bytes(code))
         assert found == [(16, 5), (40, 6), (64, 6)]
     assert ranges_of(tmp_path / "a", EM_X86_64, ".call_sites", table, bytes(code)) == []  # no call there: left alone
-    assert ranges_of(tmp_path / "b", EM_X86_64, ".smp_locks", table) == [(16, 1), (40, 1), (64, 1)]
     paravirt = struct.pack("<QBB6x", CODE + 16, 1, 6) + struct.pack("<QBB6x", CODE + 40, 2, 7)
     assert ranges_of(tmp_path / "c", EM_X86_64, ".parainstructions", paravirt) == [(16, 6), (40, 7)]
+
+
+def test_lock_prefixes_may_be_probed_where_the_image_has_them(tmp_path: Path) -> None:
+    """3e stands where a kernel on one CPU took the lock away: its copy would lack it when there are more."""
+    code = bytearray(256)
+    code[16:19], code[32:35], code[48:51] = b"\xf0\xff\x07", b"\x3e\xff\x07", b"\xf0\xff\x0f"
+    table = b"".join(relative(4 * row, site) for row, site in enumerate((16, 32, 48)))
+    assert ranges_of(tmp_path / "a", EM_X86_64, ".smp_locks", table, bytes(code)) == [(32, 1)]
+    absolute = struct.pack("<QQQ", CODE + 16, CODE + 32, CODE + 48)  # as in 2.6.32
+    assert ranges_of(tmp_path / "b", EM_X86_64, ".smp_locks", absolute, bytes(code)) == []
 
 
 def test_static_calls_and_their_trampolines(tmp_path: Path) -> None:
@@ -158,7 +167,27 @@ def test_what_linux_patches_are_whole_instructions(name: str) -> None:
     flows = code.instructions.flow[rows[starts]]
     assert len(found) > 60_000
     assert starts.mean() > 0.83  # the others are replacements, which lie outside of functions
-    ends = np.isin(found.sum(axis=1)[starts], code.end)
-    locks = found[starts, 1] == 1
-    assert (ends | locks).mean() > 0.998
+    assert np.isin(found.sum(axis=1)[starts], code.end).mean() > 0.998
     assert set(np.unique(flows).tolist()) >= {Flow.NEXT, Flow.JUMP}
+
+
+# alternatives_smp_unlock(), inlined: movslq (%rbx),%rsi; ...; cmpb $0xf0,(%rsi); jne.
+_LOOKS = bytes.fromhex("803ef075")
+
+
+@pytest.mark.skipif("linux-amd64" not in LARGE, reason="linux-amd64 was not downloaded")
+def test_linux_looks_before_it_takes_a_lock_prefix_away() -> None:
+    """Why its .smp_locks may be probed: a breakpoint is not what it replaces."""
+    image = open_image(real_image("linux-amd64"))
+    functions = functions_of(image)
+    row = functions.names.index("alternatives_smp_module_add")
+    assert _LOOKS in image.read(int(functions.address[row]), int(functions.size[row]))
+    table = image.section(".smp_locks")
+    assert table is not None
+    raw = np.frombuffer(image.read(table.address, table.size), "<i4").astype(np.int64)
+    entries = np.uint64(table.address) + np.arange(len(raw), dtype=np.uint64) * np.uint64(4)
+    sites = (entries + raw.view(np.uint64))[raw != 0]
+    offsets = image.offsets_of(sites)
+    assert len(sites) > 8_000
+    assert (image.data[offsets] == 0xF0).all()
+    assert len(np.intersect1d(sites, boot_patched_ranges(image)[:, 0])) < 10  # what other tables list, too
