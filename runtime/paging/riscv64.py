@@ -7,6 +7,7 @@ QEMU does, MPRV, SUM and MXR.
     PTE    63 N  62:61 PBMT  60:54 0  53:10 physical page number  9:8 RSW  7 D  6 A  5 G  4 U  3 X  2 W  1 R  0 V
 """
 
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -24,9 +25,12 @@ from kinst.runtime.paging.walker import (
 ACCESS_FAULT: Final = {Access.READ: 5, Access.WRITE: 7, Access.FETCH: 1}
 PAGE_FAULT: Final = {Access.READ: 13, Access.WRITE: 15, Access.FETCH: 12}
 
-_LEVELS: Final = {8: 3, 9: 4, 10: 5}  # satp.MODE -> levels of tables
+_PERMISSION_BITS: Final = 0xF  # R, W, X and U, from bit 1 of an entry on
 _V, _R, _W, _X, _U, _A, _D = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 6, 1 << 7
+_POINTER: Final = _V | _R | _W | _X | _U | _A | _D  # of these a pointer to the next table has V only
+_RESERVED: Final = 54  # and above: N and PBMT need extensions
 _PPN_MASK: Final = (1 << 44) - 1
+_TOP_SHIFTS: Final = {8: 30, 9: 39, 10: 48}  # satp.MODE -> bits below the index into the root table
 _USER, _SUPERVISOR, _MACHINE = 0, 1, 3
 _MSTATUS_MPRV, _MSTATUS_SUM, _MSTATUS_MXR = 1 << 17, 1 << 18, 1 << 19
 
@@ -34,96 +38,91 @@ _MSTATUS_MPRV, _MSTATUS_SUM, _MSTATUS_MXR = 1 << 17, 1 << 18, 1 << 19
 class Riscv64Walker:
     """See `kinst.runtime.paging.walker.Walker`."""
 
-    tracer_bits: Final = MappingProxyType({"mstatus": _MSTATUS_SUM | _MSTATUS_MXR})
+    tracer_bits: Final = MappingProxyType(dict.fromkeys(("mstatus", "sstatus"), _MSTATUS_SUM | _MSTATUS_MXR))
 
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
     ) -> Translation:
         """Translate one address, or raise PageFault with the cause as its code."""
-        privilege = actual = registers.get("priv")
-        # M-mode CSRs read as garbage from other modes (and satp from U mode): look at them from M mode.
-        if actual != _MACHINE:
-            registers.set("priv", _MACHINE)
-        try:
-            status = registers.get("mstatus")
-            satp = registers.get("satp")
-        finally:
-            if actual != _MACHINE:
-                registers.set("priv", actual)
-        if status & _MSTATUS_MPRV and access is not Access.FETCH:
-            privilege = status >> 11 & 3
-        levels = _LEVELS.get(satp >> 60)
-        if privilege == _MACHINE or levels is None:
+        privilege = registers.get("priv")
+        if privilege == _SUPERVISOR:  # where MPRV is 0: mret clears it (3.1.6.3)
+            status, satp = registers.get("sstatus"), registers.get("satp")
+        else:
+            status, satp = _machine_registers(registers, privilege)
+            if status & _MSTATUS_MPRV and access is not Access.FETCH:
+                privilege = status >> 11 & 3
+        shift = _TOP_SHIFTS.get(satp >> 60)
+        if privilege == _MACHINE or shift is None:
             return Translation(address, Permission.ALL)
-        return _walk(satp, levels, status, privilege, load, store, address, access)
+        allowed = _ALLOWED[privilege, status & (_MSTATUS_SUM | _MSTATUS_MXR)]
+        return _walk((satp & _PPN_MASK) << 12, shift, allowed, load, store, address, access)
+
+
+def _machine_registers(registers: Registers, privilege: int) -> tuple[int, int]:
+    """mstatus and satp; in U mode they read as garbage, and are looked at from M mode."""
+    if privilege != _MACHINE:
+        registers.set("priv", _MACHINE)
+    try:
+        return registers.get("mstatus"), registers.get("satp")
+    finally:
+        if privilege != _MACHINE:
+            registers.set("priv", privilege)
 
 
 def _walk(
-    satp: int,
-    levels: int,
-    status: int,
-    privilege: int,
+    table: int,
+    shift: int,
+    allowed: Sequence[int],
     load: LoadPhysical,
     store: StorePhysical,
     address: int,
     access: Access,
 ) -> Translation:
-    fault = PageFault(address, access, PAGE_FAULT[access])
-    unused = address >> (12 + 9 * levels - 1)  # must all equal the highest bit used
-    if unused not in (0, (1 << 64) - 1 >> (12 + 9 * levels - 1)):
-        raise fault
-    table = (satp & _PPN_MASK) << 12
-    for level in reversed(range(levels)):
-        place = table + 8 * (address >> (12 + 9 * level) & 0x1FF)
+    """4.3.2, from the root table on. `shift`: how many bits of the address are below the index into the table."""
+    unused = address >> shift + 8  # must all equal the highest bit used
+    if unused and unused != _WORD >> shift + 8:
+        raise PageFault(address, access, PAGE_FAULT[access])
+    while True:
+        place = table + (address >> shift & 0x1FF) * 8
         entry = load(place)
-        if not entry & _V or (entry & _W and not entry & _R) or entry >> 54:
-            raise fault
-        if entry & (_R | _X):
-            return _leaf(entry, level, place, status, privilege, store, address, access, fault)
-        if entry & (_A | _D | _U):
-            raise fault
-        table = (entry >> 10 & _PPN_MASK) << 12
-    raise fault
-
-
-def _leaf(
-    entry: int,
-    level: int,
-    place: int,
-    status: int,
-    privilege: int,
-    store: StorePhysical,
-    address: int,
-    access: Access,
-    fault: PageFault,
-) -> Translation:
-    page, offset_bits = entry >> 10 & _PPN_MASK, 12 + 9 * level
-    permissions = _permissions(entry, status, privilege)
-    if page & (1 << 9 * level) - 1 or not permissions >> access & 1:
-        raise fault
+        if entry & _POINTER != _V or entry >> _RESERVED or shift == 12:
+            break
+        table = entry >> 10 << 12
+        shift -= 9
+    permissions = allowed[entry >> 1 & _PERMISSION_BITS]
+    inside = (1 << shift) - 1
+    page = entry >> 10 << 12
+    # An entry without R and X that is no pointer allows nothing.
+    if not entry & _V or entry >> _RESERVED or page & inside or not permissions >> access & 1:
+        raise PageFault(address, access, PAGE_FAULT[access])
     wanted = entry | _A | (_D if access is Access.WRITE else 0)
     if wanted != entry:
         store(place, wanted)
     if not wanted & _D:
-        permissions &= ~Permission.WRITE
-    mask = (1 << offset_bits) - 1
-    return Translation(page << 12 & ~mask | address & mask, permissions)
+        permissions &= ~_WRITE
+    return Translation(page | address & inside, _PERMISSIONS[permissions])
 
 
-def _permissions(entry: int, status: int, privilege: int) -> Permission:
-    """4.3.1: what the leaf allows this mode to do."""
+def _allowed(privilege: int, status: int, entry: int) -> int:
+    """4.3.1: what the R, W, X and U bits of a leaf allow this mode to do."""
     is_user_page = bool(entry & _U)
     if privilege == _USER and not is_user_page:
-        return Permission(0)
-    permissions = Permission(0)
-    if entry & _R or (entry & _X and status & _MSTATUS_MXR):
-        permissions |= Permission.READ
-    if entry & _W:
-        permissions |= Permission.WRITE
-    if entry & _X:
-        permissions |= Permission.EXECUTE
+        return 0
+    if not entry & _R and entry & _W:
+        return 0  # reserved
+    readable = entry & _R or (entry & _X and status & _MSTATUS_MXR)
+    permissions = (_READ if readable else 0) | (_WRITE if entry & _W else 0) | (_EXECUTE if entry & _X else 0)
     if privilege == _SUPERVISOR and is_user_page:
-        permissions &= ~Permission.EXECUTE
-        if not status & _MSTATUS_SUM:
-            return Permission(0)
+        return permissions & ~_EXECUTE if status & _MSTATUS_SUM else 0
     return permissions
+
+
+# Every TLB miss comes through here, and IntFlag arithmetic costs a microsecond an operation.
+_READ, _WRITE, _EXECUTE = int(Permission.READ), int(Permission.WRITE), int(Permission.EXECUTE)
+_PERMISSIONS: Final = tuple(Permission(bits) for bits in range(8))
+_WORD: Final = (1 << 64) - 1
+_ALLOWED: Final = {
+    (privilege, status): tuple(_allowed(privilege, status, bits << 1) for bits in range(_PERMISSION_BITS + 1))
+    for privilege in (_USER, _SUPERVISOR)
+    for status in (0, _MSTATUS_SUM, _MSTATUS_MXR, _MSTATUS_SUM | _MSTATUS_MXR)
+}

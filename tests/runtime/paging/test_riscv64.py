@@ -26,7 +26,10 @@ class Guest:
     next_table: int = ROOT + 0x1000
 
     def get(self, name: str) -> int:
-        return {"priv": self.privilege, "mstatus": self.status, "satp": self.mode << 60 | ROOT >> 12}[name]
+        assert name != "sstatus" or self.privilege == SUPERVISOR
+        assert name not in ("mstatus", "satp") or self.privilege != USER
+        registers = {"mstatus": self.status, "sstatus": self.status & ~MPRV, "satp": self.mode << 60 | ROOT >> 12}
+        return self.privilege if name == "priv" else registers[name]
 
     def set(self, name: str, value: int) -> None:
         assert name == "priv"
