@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-_ENTRY = re.compile(r"0x([0-9a-f]+): +DW_TAG_(\w+)")
+_ENTRY = re.compile(r"0x([0-9a-f]+):( +)DW_TAG_(\w+)")
 _ATTRIBUTE = re.compile(r"\s+DW_AT_(\w+)\s+\((.*)")
 _RANGE = re.compile(r"\[0x([0-9a-f]+), 0x([0-9a-f]+)\)")
+
+Ranges = tuple[tuple[int, int], ...]
 
 
 @dataclass(slots=True)
@@ -20,6 +22,7 @@ class DumpedEntry:
     """An entry: attributes as the tool prints them; all lines of a list of ranges."""
 
     offset: int
+    depth: int  # higher than that of what it is in
     tag: str
     values: dict[str, str] = field(default_factory=dict)
 
@@ -27,7 +30,7 @@ class DumpedEntry:
         text = self.values.get(attribute)
         return None if text is None else int(text.strip("()\n").split()[0], 0)
 
-    def ranges(self) -> tuple[tuple[int, int], ...]:
+    def ranges(self) -> Ranges:
         """Without empty ones."""
         found = [(int(low, 16), int(high, 16)) for low, high in _RANGE.findall(self.values.get("ranges", ""))]
         low, high = self.number("low_pc"), self.number("high_pc")
@@ -41,7 +44,7 @@ class DumpedCopy:
     """An inlined copy as the dump has it."""
 
     function: int  # offset of the entry that it is a copy of
-    ranges: tuple[tuple[int, int], ...]
+    ranges: Ranges
     entry: int | None
     call_file: str
     call_line: int
@@ -75,7 +78,7 @@ def parsed(lines: Iterable[str]) -> Iterator[DumpedEntry]:
         if (entry := _ENTRY.match(line)) is not None:
             if current is not None:
                 yield current
-            current, attribute = DumpedEntry(int(entry[1], 16), entry[2]), ""
+            current, attribute = DumpedEntry(int(entry[1], 16), len(entry[2]), entry[3]), ""
         elif current is not None and (found := _ATTRIBUTE.match(line)) is not None:
             attribute = found[1]
             current.values[attribute] = found[2]

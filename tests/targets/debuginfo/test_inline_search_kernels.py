@@ -1,4 +1,4 @@
-"""Inlined copies in kernels of 270 to 590 MB: of some units, drawn by a seed, everything that llvm-dwarfdump has.
+"""Inlined copies in kernels of 270 to 590 MB: of functions drawn by a seed, everything that llvm-dwarfdump has.
 
 `tests.targets.debuginfo.all_copies` compares whole kernels.
 """
@@ -11,34 +11,28 @@ from pathlib import Path
 
 import pytest
 
-from kinst.targets.debuginfo.debug_sections import open_debug_sections
 from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.inline_search import InlineSearch, exists
-from kinst.targets.debuginfo.units import Units
 from tests.images import CACHE
-from tests.targets.debuginfo.dumped import copies, dumped
+from tests.targets.debuginfo.all_copies import Comparison
+from tests.targets.debuginfo.whole_dump import copy_counts
 
-SEED, UNITS, NAMES = 4, 3, 4
+SEED, DRAWN, MOST_COPIES = 4, 196, 4
 KERNELS = [path for name in ("amd64", "arm64", "riscv64") if (path := CACHE / f"linux-{name}" / "image.elf").exists()]
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.parent.name)
-def test_a_draw_of_units(path: Path) -> None:
-    choose, search = random.Random(SEED), InlineSearch(open_elf(path))
-    units, compared = Units(open_debug_sections(path)).all, 0
-    for unit in choose.sample([one for one in units if 20_000 < one.end - one.offset < 60_000], UNITS):
-        entries = list(dumped(path, f"--debug-info={unit.first:#x}", "-c"))
-        names = {one.offset: one.values["name"].split('"')[1] for one in entries if "name" in one.values}
-        found = list(copies(entries))
-        inlined = sorted({names[one.function] for one in found})
-        for name in choose.sample(inlined, min(NAMES, len(inlined))):
-            ours = {
-                (copy.ranges, copy.entry, copy.call.line) for function in search.find(name) for copy in function.copies
-            }
-            theirs = {(one.ranges, one.starts, one.call_line) for one in found if names[one.function] == name}
-            assert theirs and theirs <= ours, name
-            compared += len(theirs)
-    assert compared >= UNITS
+def test_a_draw_of_functions(path: Path) -> None:
+    """Two hundred: any, and those with the most copies."""
+    counts, search = copy_counts(path), InlineSearch(open_elf(path))
+    most = [name for name, _ in counts.most_common(MOST_COPIES)]
+    names = {*random.Random(SEED).sample(sorted(counts.keys() - set(most)), DRAWN), *most}
+    comparison = Comparison(path, names)
+    for name in names:
+        comparison.compare(name, search.find(name))
+    comparison.end()
+    assert not comparison.differences
+    assert comparison.compared == sum(counts[name] for name in names) > 15_000
 
 
 MEASURED = """
