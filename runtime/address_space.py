@@ -18,6 +18,7 @@ OPEN_BUS = 1 << 41
 # Plain numbers: a miss is answered some thousand times a second, and enum flags are slow.
 _EXECUTE, _READ, _WRITE = int(Permission.EXECUTE), int(Permission.READ), int(Permission.WRITE)
 _READ_WRITE, _ALL = _READ | _WRITE, int(Permission.ALL)
+_PAGE_SHIFT = 12
 NothingThere = Callable[[int, Access], PageFault | None]
 
 
@@ -57,7 +58,9 @@ class AddressSpace:
         self.nothing_there: NothingThere = lambda _address, _access: None
         self.current_pc: Callable[[], int] = lambda: 0
         self.fault: PageFault | None = None
+        self._blocks: dict[int, set[int]] = {}  # log2 of the size -> numbers of blocks that may be in the TLB
         engine.on_tlb_fill(self._fill)
+        engine.on_tlb_invalidation(self._invalidated)
 
     def overlay(self, address: int, code: bytes) -> None:
         """Make trampolines reachable at a virtual address, whatever the guest maps there."""
@@ -88,7 +91,15 @@ class AddressSpace:
         except PageFault as fault:
             self.fault = fault
             return None
+        if translation.shift > _PAGE_SHIFT:
+            self._blocks.setdefault(translation.shift, set()).add(address >> translation.shift)
         return self._grant(address, translation, access)
+
+    def _invalidated(self, address: int) -> None:
+        """The guest drops a translation by any address in it. Unicorn drops a page, whatever the entry maps."""
+        if any(address >> shift in blocks for shift, blocks in self._blocks.items()):
+            self._blocks.clear()
+            self._engine.flush_tlb()
 
     def _is_for_trampoline(self, access: Access) -> bool:
         """amd64's slots read the address they jump to; no other instruction in them reads them."""

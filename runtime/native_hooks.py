@@ -13,6 +13,7 @@ import ctypes
 import mmap
 import platform
 import sys
+from collections.abc import Mapping
 from typing import Final
 
 # The callback's arguments are uc, address, size, state. `state` holds the hook's own word, the start and size of the
@@ -129,6 +130,21 @@ _READ_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, c
 _STOP_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
+class HostFunction:
+    """Machine code in memory of its own, for as long as this object lives."""
+
+    def __init__(self, code: bytes) -> None:
+        self._memory = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        self._memory[: len(code)] = code
+        self.address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(self._memory)))
+
+
+def host_function(code: Mapping[str, bytes]) -> HostFunction | None:
+    """What of `code`, by `platform.machine()`, this host can execute; None: it has to be done in Python."""
+    found = code.get(platform.machine()) if sys.platform == "linux" else None
+    return None if found is None else HostFunction(found)
+
+
 class _NativeHook:
     """State and code of one hook."""
 
@@ -151,15 +167,13 @@ class _NativeHook:
     def callback(self) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
         """Function and argument to give to Unicorn."""
         state = ctypes.c_void_p(ctypes.addressof(self._state))
-        code = self.host_code.get(platform.machine()) if sys.platform == "linux" else None
+        code = host_function(self.host_code)
         if code is None:
             function = _HOOK(self._in_python)
             self._kept = function
             return ctypes.cast(function, ctypes.c_void_p), state
-        memory = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-        memory[: len(code)] = code
-        self._kept = memory
-        return ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory))), state
+        self._kept = code
+        return code.address, state
 
     def _in_python(self, uc: int, address: int, _size: int, _data: int) -> None:
         """What the machine code does, for hosts that we have none for."""

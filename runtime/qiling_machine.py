@@ -6,9 +6,9 @@ numbers: an exception number, a missed translation, a port access; what they mea
 """
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
@@ -27,6 +27,14 @@ from kinst.runtime.native_hooks import InstructionCounter, StopFlag
 from kinst.runtime.paging.walker import Access
 from kinst.runtime.register_file import RegisterFile
 from kinst.runtime.register_frame import RegisterFrame
+from kinst.runtime.system_instructions import (
+    TLBI_OF_ADDRESSES,
+    Encoding,
+    SystemInstructionFilter,
+    encoding_of,
+    operand_of,
+    tlbi_address,
+)
 
 _Handle = ctypes.c_void_p
 _Result = TypeVar("_Result")
@@ -38,7 +46,6 @@ _IO_READ = ctypes.CFUNCTYPE(ctypes.c_uint64, _Handle, ctypes.c_uint64, ctypes.c_
 _IO_WRITE = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint64, ctypes.c_uint, ctypes.c_uint64, _Handle)
 _PORT_IN = ctypes.CFUNCTYPE(ctypes.c_uint32, _Handle, ctypes.c_uint32, ctypes.c_int, _Handle)
 _PORT_OUT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint32, _Handle)
-_SYSTEM = ctypes.CFUNCTYPE(ctypes.c_uint32, _Handle, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32), _Handle)
 _INSTRUCTION = ctypes.CFUNCTYPE(ctypes.c_uint32, _Handle, _Handle)
 
 _FLUSH_TLB: Final = const.UC_CTL_IO_WRITE << 30 | const.UC_CTL_TLB_FLUSH
@@ -58,7 +65,8 @@ class _Target:
 
     `interrupt_bias` is what Unicorn adds to the PC before it calls UC_HOOK_INTR, whatever the exception and the size of
     the instruction. `hidden` are registers that its interface reads but cannot write, `words` those of the CPU's state
-    that it does not know at all; `landmarks` confirm their place.
+    that it does not know at all; `landmarks` confirm their place. `cpu_model` and `page_size` are what Unicorn is told
+    where its own choice will not do.
     """
 
     archtype: QL_ARCH
@@ -68,6 +76,9 @@ class _Target:
     hidden: tuple[str, ...] = ()
     words: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     landmarks: Mapping[str, int] = field(default_factory=dict)
+    cpu_model: int | None = None
+    page_size: int | None = None
+    has_tlbi: bool = False
 
 
 _TARGETS: Final[Mapping[str, _Target]] = {
@@ -78,7 +89,15 @@ _TARGETS: Final[Mapping[str, _Target]] = {
         words=amd64_words.WORDS,
         landmarks=amd64_words.LANDMARKS,
     ),
-    "arm64": _Target(QL_ARCH.ARM64, unicorn.arm64_const, "UC_ARM64_REG_"),
+    "arm64": _Target(
+        QL_ARCH.ARM64,
+        unicorn.arm64_const,
+        "UC_ARM64_REG_",
+        cpu_model=unicorn.arm64_const.UC_CPU_ARM64_A57,
+        # Unicorn's own choice is 1 KiB, and its TLBI of a page of the guest's would leave three quarters of it behind.
+        page_size=4096,
+        has_tlbi=True,
+    ),
     "riscv64": _Target(QL_ARCH.RISCV64, unicorn.riscv_const, "UC_RISCV_REG_", 4, ("mip", "mhartid")),
 }
 
@@ -92,24 +111,42 @@ def _library() -> ctypes.CDLL:
     return library
 
 
+class _BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
+    """Qiling without a guest of its own, and with its engine prepared: what can be set only before memory is mapped."""
+
+    def __init__(self, target: _Target) -> None:
+        self._target = target
+        # A bare machine wants a profile with a memory of its own; it is unmapped again when all is made.
+        profile = {"CODE": {"ram_size": 0x1000, "entry_point": 0x1000, "heap_size": 0x1000, "load_address": 0x1000}}
+        super().__init__(
+            code=bytes(4),
+            archtype=target.archtype,
+            ostype=QL_OS.BLOB,
+            profile=profile,
+            verbose=QL_VERBOSE.DISABLED,
+            console=False,  # or its logger asks stderr for its terminal, and where tests run that is no file
+        )
+        for begin, end, _ in list(self.uc.mem_regions()):
+            self.uc.mem_unmap(begin, end - begin + 1)
+
+    @cached_property
+    def uc(self) -> Any:
+        """The engine. Qiling asks for it here before anything else does."""
+        engine = self.arch.uc
+        if self._target.cpu_model is not None:
+            engine.ctl_set_cpu_model(self._target.cpu_model)
+        if self._target.page_size is not None:
+            engine.ctl_set_page_size(self._target.page_size)
+        return engine
+
+
 class QilingMachine:
     """The engine: one address space of physical memory, one CPU's state at a time."""
 
     def __init__(self, arch: str, registers: tuple[str, ...], pc: int) -> None:
         """Open an empty machine; `registers` and `pc` are those of `ArchFacts`."""
         self._target = _TARGETS[arch]
-        # A bare machine wants a profile with a memory of its own; it is unmapped again below.
-        profile = {"CODE": {"ram_size": 0x1000, "entry_point": 0x1000, "heap_size": 0x1000, "load_address": 0x1000}}
-        self._qiling = Qiling(
-            code=bytes(4),
-            archtype=self._target.archtype,
-            ostype=QL_OS.BLOB,
-            profile=profile,
-            verbose=QL_VERBOSE.DISABLED,
-            console=False,  # or its logger asks stderr for its terminal, and where tests run that is no file
-        )
-        for begin, end, _ in list(self._qiling.uc.mem_regions()):
-            self._qiling.uc.mem_unmap(begin, end - begin + 1)
+        self._qiling = _BareQiling(self._target)
         self._library = _library()
         # Short calls keep Python's lock: releasing it costs more than they do.
         self._quick = ctypes.PyDLL(uclib._name)
@@ -214,19 +251,16 @@ class QilingMachine:
 
     def on_system_registers(
         self,
-        read: Callable[[tuple[int, int, int, int, int]], int | None],
-        write: Callable[[tuple[int, int, int, int, int], int], bool],
+        registers: Iterable[Encoding],
+        read: Callable[[Encoding], int | None],
+        write: Callable[[Encoding, int], bool],
     ) -> None:
-        """Call `read` at arm64's MRS and `write` at MSR with (op0, op1, CRn, CRm, op2)."""
+        """Call `read` at arm64's MRS, and `write` at MSR, of one of `registers`. None and False: Unicorn's own."""
         zero = unicorn.arm64_const.UC_ARM64_REG_XZR
         buffer = ctypes.c_uint64()
 
-        def encoding(fields: Any) -> tuple[int, int, int, int, int]:
-            crn, crm, op0, op1, op2 = fields[0:5]  # struct uc_arm64_cp_reg; its 64-bit value is at offset 24
-            return op0, op1, crn, crm, op2
-
         def move_from(_uc: int, register: int, fields: Any, _data: int) -> int:
-            value = self._guarded(None, read, encoding(fields))
+            value = self._guarded(None, read, encoding_of(fields))
             if value is None:
                 return 0
             buffer.value = value
@@ -235,12 +269,27 @@ class QilingMachine:
             return 1
 
         def move_to(_uc: int, _register: int, fields: Any, _data: int) -> int:
-            value = fields[6] | fields[7] << 32
-            return int(self._guarded(0, write, encoding(fields), value))
+            return int(self._guarded(0, write, encoding_of(fields), operand_of(fields)))
 
-        constants = unicorn.arm64_const
-        self._hook(const.UC_HOOK_INSN, _SYSTEM(move_from), ctypes.c_int(constants.UC_ARM64_INS_MRS))
-        self._hook(const.UC_HOOK_INSN, _SYSTEM(move_to), ctypes.c_int(constants.UC_ARM64_INS_MSR))
+        wanted = frozenset(registers)
+        self._hook_system_instructions(unicorn.arm64_const.UC_ARM64_INS_MRS, wanted, move_from)
+        self._hook_system_instructions(unicorn.arm64_const.UC_ARM64_INS_MSR, wanted, move_to)
+
+    def on_tlb_invalidation(self, handle: Callable[[int], None]) -> None:
+        """Call `handle` before arm64's TLBI of a virtual address; on other machines the guest has no such need."""
+        if not self._target.has_tlbi:
+            return
+
+        def invalidate(_uc: int, _register: int, fields: Any, _data: int) -> int:
+            self._guarded(None, handle, tlbi_address(fields))
+            return 0
+
+        self._hook_system_instructions(unicorn.arm64_const.UC_ARM64_INS_SYS, TLBI_OF_ADDRESSES, invalidate)
+
+    def _hook_system_instructions(self, kind: int, wanted: Iterable[Encoding], handle: Any) -> None:
+        chosen = SystemInstructionFilter(wanted, handle)
+        self._kept.append(chosen)
+        self._hook_natively(const.UC_HOOK_INSN, *chosen.callback(), ctypes.c_int(kind))
 
     def _guarded(self, default: _Result, function: Callable[..., _Result], *arguments: object) -> _Result:
         """ctypes swallows what a callback raises; keep it and stop, so that `run` can raise it."""
@@ -322,11 +371,11 @@ class QilingMachine:
     def _stop_function(self) -> int:
         return ctypes.cast(self._library.uc_emu_stop, ctypes.c_void_p).value or 0
 
-    def _hook_natively(self, kind: int, function: ctypes.c_void_p, data: ctypes.c_void_p) -> None:
+    def _hook_natively(self, kind: int, function: ctypes.c_void_p, data: ctypes.c_void_p, *extra: Any) -> None:
         handle = ctypes.c_size_t()
         bounds = (ctypes.c_uint64(1), ctypes.c_uint64(0))
         status = self._library.uc_hook_add(
-            self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, data, *bounds
+            self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, data, *bounds, *extra
         )
         self._check(status)
 

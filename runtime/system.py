@@ -157,7 +157,7 @@ class System:
                 self._notice_deadline(timed)
             return is_done
 
-        self.engine.on_system_registers(read, write)
+        self.engine.on_system_registers(known, read, write)
 
     # -- what boards and devices use ----------------------------------------------------------------------------------
 

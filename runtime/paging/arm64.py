@@ -167,7 +167,7 @@ def _leaf_translation(layout: Layout, leaf: Leaf, address: int, access: Access) 
     permissions = _permissions(layout, leaf)
     if not permissions >> access & 1:  # READ, WRITE, FETCH ask for bits 0, 1, 2 of Permission
         raise PageFault(address, access, PERMISSION | leaf.level)
-    return Translation(base | (address & inside), PERMISSIONS[permissions])
+    return Translation(base | (address & inside), PERMISSIONS[permissions], leaf.shift)
 
 
 # IntFlag arithmetic costs a microsecond an operation, and every TLB miss comes through here.

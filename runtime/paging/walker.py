@@ -32,10 +32,14 @@ class Permission(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """One page: `physical` is the address that belongs to the one asked for, not the start of the page."""
+    """One page: `physical` is the address that belongs to the one asked for, not the start of the page.
+
+    `shift` is log2 of the size that the guest's entry maps, where Unicorn has to be told to forget all of it (arm64).
+    """
 
     physical: int
     permissions: Permission
+    shift: int = 12
 
 
 class PageFault(Exception):

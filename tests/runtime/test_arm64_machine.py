@@ -247,6 +247,60 @@ def test_another_cpu_starts_with_its_own_identity() -> None:
     assert words == [0x8000_0001, 0x411F_D070, 4, 0x4040_0000]
 
 
+# -- translation ------------------------------------------------------------------------------------------------------
+
+TABLES, WINDOW, OLD, NEW = 0x4050_0000, 0x40A0_0000, 0x4060_0000, 0x4080_0000
+BLOCK_SHIFT, PAGE_SHIFT = 21, 12
+TLBI = [f"tlbi {name}{shared}, x3" for name in ("vae1", "vaae1", "vale1", "vaale1") for shared in ("", "is")]
+
+
+def entry(physical: int, *, is_table: bool = False, level: int = 2) -> int:
+    """A descriptor: valid, accessed, read and write at EL1."""
+    return physical | (3 if is_table else 0x401 | (2 if level == 3 else 0))
+
+
+def with_translation(program: str, shift: int) -> Guest:
+    """Blocks that map the first 8 MiB of the RAM used here to itself, and WINDOW to OLD by a block or by pages."""
+    guest = Guest(program)
+    memory = guest.system.memory
+    level2, level3 = TABLES + 0x1000, TABLES + 0x2000
+    memory.store(TABLES + 8, 8, entry(level2, is_table=True))  # 1 GiB at 0x40000000
+    for block in range(0x4020_0000, WINDOW, 1 << BLOCK_SHIFT):
+        memory.store(level2 + (block >> BLOCK_SHIFT & 511) * 8, 8, entry(block))
+    of_window = level2 + (WINDOW >> BLOCK_SHIFT & 511) * 8
+    if shift == PAGE_SHIFT:
+        memory.store(of_window, 8, entry(level3, is_table=True))
+        memory.store(level3, 8, entry(OLD, level=3))
+        of_window = level3
+    else:
+        memory.store(of_window, 8, entry(OLD))
+    for offset in range(0, 1 << shift, 0x400):
+        memory.store(OLD + offset, 8, 1)
+        memory.store(NEW + offset, 8, 2)
+    for name, value in (("tcr_el1", 25 | 1 << 23), ("ttbr0_el1", TABLES), ("x0", WINDOW), ("x1", of_window)):
+        guest.set(name, value)
+    guest.set("sctlr_el1", guest.get("sctlr_el1") | 1)
+    return guest
+
+
+@pytest.mark.parametrize("shift", [PAGE_SHIFT, BLOCK_SHIFT])
+@pytest.mark.parametrize(
+    "instruction", [*TLBI, "tlbi vmalle1", "tlbi vmalle1is", "tlbi aside1, x3", "tlbi aside1is, x3"]
+)
+def test_tlbi_drops_all_of_an_entry(instruction: str, shift: int) -> None:
+    """A page, or the block that the page named is in: seen at its start, at 3 KiB, and at its end."""
+    offsets = (0, 0xC00, (1 << shift) - 0x400)
+    loads = "; ".join(f"mov x6, #{offset}; ldr x{{{index}}}, [x0, x6]" for index, offset in enumerate(offsets))
+    program = (
+        f"{loads.format(10, 11, 12)}; str x2, [x1]; dsb ish; {instruction}; dsb ish; isb; {loads.format(13, 14, 15)}"
+    )
+    guest = with_translation(program, shift)
+    guest.set("x2", entry(NEW, level=3 if shift == PAGE_SHIFT else 2))
+    guest.set("x3", WINDOW + (0x1000 if shift == BLOCK_SHIFT else 0) >> 12)
+    guest.run()
+    assert [guest.get(f"x{number}") for number in range(10, 16)] == [1, 1, 1, 2, 2, 2]
+
+
 # -- firmware ---------------------------------------------------------------------------------------------------------
 
 
