@@ -112,9 +112,14 @@ class Entry:
         if isinstance(value, bytes) or form not in _REFERENCES:
             return None
         try:
-            return Entry(*self._found(form, value), self._signed)
+            return Entry(*self._defined(*self._found(form, value)), self._signed)
         except DAMAGED:
             return None
+
+    def _defined(self, entries: UnitEntries, raw: Raw) -> tuple[UnitEntries, Raw]:
+        """What an entry stands for that says no more than which type has a unit of its own."""
+        form, value = raw.values.get(ATTRIBUTES["signature"], (0, b""))
+        return self._signed.find(value) if form == Form.REF_SIG8 and isinstance(value, int) else (entries, raw)
 
     def _found(self, form: int, value: int) -> tuple[UnitEntries, Raw]:
         if form == Form.REF_SIG8:

@@ -160,6 +160,23 @@ def assert_bits(image: Image, types: ImageTypes, struct: str, name: str) -> None
     assert content == ((1 << member.bit_size) - 1) << (8 * member.offset + member.bit_offset)
 
 
+@pytest.mark.parametrize("dialect", SIGNED)
+def test_types_in_units_of_their_own_have_one_another_as_members(dialect: str, tmp_path: Path) -> None:
+    """gcc: what stands in such a unit for a type of another one has a signature only, and no name."""
+    source = """
+    struct inner { int first; long second; }; typedef struct inner inner_t; union either { inner_t one; int two; };
+    struct outer { struct inner a; inner_t b[3]; union either c; } outer; struct other { int x; struct outer o; } other;
+    __builtin_va_list list;
+    void start(void) { outer.a.first = other.x; __builtin_memset(&list, 0, sizeof list); for (;;); }
+    """
+    types = image_types(compiled(tmp_path, "amd64", {"main.c": source}, *dialect.split()))
+    outer = aggregate(types, "struct outer")
+    found = [(member.name, size_of(member.type), member.offset) for member in outer.members or ()]
+    assert found == [("a", 16, 0), ("b", 48, 16), ("c", 16, 64)]
+    assert size_of(aggregate(types, "struct other")) == 88
+    assert (listed := types.symbol("list")) is not None and listed.type is not None and size_of(listed.type) == 24
+
+
 @pytest.mark.parametrize("dialect", ["-gdwarf-4", "-gdwarf-5"])
 def test_alignment_is_the_compilers(tmp_path: Path, dialect: str) -> None:
     image = build(tmp_path, "amd64", dialect)
