@@ -53,8 +53,8 @@ class Inlines(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InlineSite:
-    """Where copies are entered or left. `copies` share the address, the first one is asked for arguments; `staying`: it
-    is a way out only if control does not go there (link addresses)."""
+    """Where copies are entered or left. `copies` share the address; `staying`: it is a way out only if control does not
+    go there (link addresses)."""
 
     row: int  # of the instruction, in `Decoded`
     address: int

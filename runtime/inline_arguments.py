@@ -15,7 +15,7 @@ from kinst.runtime.execution.locations import Expression, FiringFrame, Machine, 
 from kinst.runtime.sites import Argument
 from kinst.runtime.trap import Firing
 from kinst.targets.c_types import CType, EnumType, Integer, size_of, strip
-from kinst.targets.debuginfo.inlined import InlinedParameter, Location
+from kinst.targets.debuginfo.inlined import InlinedCopy, InlinedParameter, Location
 from kinst.targets.errors import KinstError
 
 _WORD = 8
@@ -30,8 +30,9 @@ class InlineArguments:
     terms: Callable[[int], Terms]  # of the unit at an offset of .debug_info; raises KinstError
 
     def at(self, site: InlineSite) -> Argument:
-        """arg0, arg1, ... where a copy is entered or left; of copies that share the address, the first one's."""
-        parameters = site.copies[0].parameters
+        """arg0, arg1, ... where a copy is entered or left."""
+        copy = _asked(site)
+        parameters = copy.parameters
         values: list[Value | None] = [None] * len(parameters)
 
         def argument(firing: Firing, index: int) -> int:
@@ -39,17 +40,18 @@ class InlineArguments:
                 return 0
             value = values[index]
             if value is None:
-                value = values[index] = self._value(parameters[index], site.address)
+                value = values[index] = self._value(parameters[index], copy, site.address)
             return value(firing)
 
         return argument
 
-    def _value(self, parameter: InlinedParameter, address: int) -> Value:
+    def _value(self, parameter: InlinedParameter, copy: InlinedCopy, address: int) -> Value:
         if parameter.constant is not None:
-            constant = parameter.constant
+            size, is_signed = _shape(parameter.type)
+            constant = _of_type(parameter.constant, size, is_signed=is_signed)
             return lambda _firing: constant
-        location = next((one for one in parameter.locations if one.low <= address < one.high), None)
-        if location is None or not location.expression:
+        location = _location(parameter, copy, address)
+        if location is None:
             return _faulting(optimised_out())
         return self._placed(location, parameter.type)
 
@@ -62,14 +64,36 @@ class InlineArguments:
         (size, is_signed), machine = _shape(kind), self.machine
         if not is_signed:
             return lambda firing: expression.value(FiringFrame(machine, firing), size)
-        sign = 1 << 8 * size - 1
-        mask = (sign << 1) - 1
+        return lambda firing: _of_type(expression.value(FiringFrame(machine, firing), size), size, is_signed=True)
 
-        def signed(firing: Firing) -> int:
-            value = expression.value(FiringFrame(machine, firing), size) & mask
-            return value - (sign << 1) if value & sign else value
 
-        return signed
+def _asked(site: InlineSite) -> InlinedCopy:
+    """Of the copies of a function that share an address, the one whose parameters are best known there: of another one
+    only the end may lie there. Of equals the first."""
+    first = site.copies[0]
+    if len(site.copies) == 1:
+        return first
+    names = [one.name for one in first.parameters]
+    same = [copy for copy in site.copies if [one.name for one in copy.parameters] == names]
+    return max(same, key=lambda copy: sum(_is_known(one, copy, site.address) for one in copy.parameters))
+
+
+def _is_known(parameter: InlinedParameter, copy: InlinedCopy, address: int) -> bool:
+    return parameter.constant is not None or _location(parameter, copy, address) is not None
+
+
+def _location(parameter: InlinedParameter, copy: InlinedCopy, address: int) -> Location | None:
+    """Where a parameter is; None: it was optimised out. Some are only for no instruction at all, where a copy is
+    entered: what it is given and does not keep."""
+    for one in parameter.locations:
+        if one.low <= address < one.high or one.low == address == one.high == copy.entry:
+            return one if one.expression else None
+    return None
+
+
+def _of_type(value: int, size: int, *, is_signed: bool) -> int:
+    value &= (1 << 8 * size) - 1
+    return value - (1 << 8 * size) if is_signed and value >> 8 * size - 1 else value
 
 
 def _shape(kind: CType | None) -> tuple[int, bool]:
