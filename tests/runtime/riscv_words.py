@@ -2,6 +2,7 @@
 
 ZERO, RA, SP, T0, T1, T2, S0, S1, A0, A1, A2, A3 = 0, 1, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13
 S2, S3, S4, S5, S6 = 18, 19, 20, 21, 22
+A6, A7 = 16, 17
 NOP, WFI, ECALL, EBREAK, MRET, SRET, FENCE_I, SFENCE_VMA = (
     0x13, 0x10500073, 0x73, 0x100073, 0x30200073, 0x10200073, 0x100F, 0x12000073,
 )  # fmt: skip
@@ -77,6 +78,10 @@ def csrw(name: str, rs1: int) -> int:
 
 def csrs(name: str, rs1: int) -> int:
     return CSR[name] << 20 | rs1 << 15 | 2 << 12 | 0x73
+
+
+def csrc(name: str, rs1: int) -> int:
+    return CSR[name] << 20 | rs1 << 15 | 3 << 12 | 0x73
 
 
 def csrr(rd: int, name: str) -> int:
