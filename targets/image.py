@@ -189,7 +189,7 @@ def _read(path: Path, module: str) -> Image:
         raise ImageError("no program headers: there is nothing to load and nothing to patch")
     tables = outline(data, header, segment_rows, section_rows)
     binary = _parse(tables, len(segment_rows), len(section_rows))
-    segments = _segments(binary, segment_rows["kind"].tolist())
+    segments = _segments(segment_rows)
     sections = _sections(binary, section_rows, header, len(data))
     regions = _code_regions(header, segments, sections)
     if not regions:
@@ -243,22 +243,12 @@ def _parse(tables: bytes, segment_count: int, section_count: int) -> lief.ELF.Bi
     return binary
 
 
-def _segments(binary: lief.ELF.Binary, kinds: list[int]) -> tuple[Segment, ...]:
-    """The types come from the table itself: LIEF warns on stderr of one that it does not know."""
-    return tuple(
-        Segment(
-            index=index,
-            kind=kind,
-            flags=int(row.raw_flags),
-            offset=row.file_offset,
-            address=row.virtual_address,
-            load_address=row.physical_address,
-            file_size=row.physical_size,
-            size=row.virtual_size,
-            alignment=row.alignment,
-        )
-        for index, (row, kind) in enumerate(zip(binary.segments, kinds, strict=True))
-    )
+def _segments(rows: NDArray[np.void]) -> tuple[Segment, ...]:
+    """From the table itself: LIEF warns of types that it does not know, and cuts a segment that ends beyond the outline
+    if it begins inside."""
+    columns = ("kind", "flags", "offset", "address", "load_address", "file_size", "size", "alignment")
+    table = zip(*(rows[column].tolist() for column in columns), strict=True)
+    return tuple(Segment(index, *row) for index, row in enumerate(table))
 
 
 def _sections(

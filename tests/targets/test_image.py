@@ -101,6 +101,21 @@ def test_without_sections_a_whole_executable_segment_is_code(tmp_path: Path) -> 
     assert np.array_equal(image.relocated, open_image(real_image("opensbi-1.6")).relocated)
 
 
+def test_a_first_segment_with_the_headers_and_a_last_one_of_bss_only(tmp_path: Path) -> None:
+    """As linkers lay them out by default; of .bss alone they align the offset, beyond the end of the file."""
+    code = Part(".text", 0x80001000, b"\x13\0\0\0" * 64, 5)
+    data, path = bytearray(elf64(EM_RISCV, code.address, [code])), tmp_path / "linked.elf"
+    struct.pack_into("<IIQQQQQQ", data, 64, PT_LOAD, 5, 0, 0x80000000, 0x80000000, 0x1100, 0x1100, 0x1000)
+    struct.pack_into("<IIQQQQQQ", data, 120, PT_LOAD, 6, 0xFFE8, 0x8001FFE8, 0x8001FFE8, 0, 8, 0x10000)
+    path.write_bytes(data)
+    image = open_image(path)
+    assert [(one.address, one.offset, one.file_size, one.size) for one in image.segments] == [
+        (0x80000000, 0, 0x1100, 0x1100),
+        (0x8001FFE8, 0xFFE8, 0, 8),
+    ]
+    assert image.read(code.address, 4) == code.content[:4]
+
+
 @pytest.mark.parametrize("name", ["gnumach", "xen-arm64", "u-boot-riscv64"])
 def test_addresses_and_offsets_agree(name: str) -> None:
     image = open_image(real_image(name))
