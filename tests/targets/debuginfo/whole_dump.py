@@ -1,6 +1,7 @@
-"""What llvm-dwarfdump says of all inlined copies of an image, kept beside the image: of a vmlinux it takes a minute.
+"""What llvm-dwarfdump says of all inlined copies of an image, kept in the cache: of a vmlinux it takes a minute.
 
-One line a copy: function, caller, entry, file and line of the call, ranges. The caller is the subprogram around.
+One line a copy: function, caller, entry, file and line of the call, ranges. The caller is the subprogram around; a
+function's own code has none.
 """
 
 import gzip
@@ -14,8 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.images import CACHE
 from tests.targets.debuginfo.dumped import DumpedEntry, Ranges, need_dwarfdump, parsed
 
+_FORMAT = 1  # of what is kept
 _QUOTED = re.compile(r'"(.*)"')
 # Entries of copies, and of subprograms. Millions of lines are left out before Python sees them.
 _FILTER = r"/^0x/ { keep = /DW_TAG_(inlined_subroutine|subprogram)$/ } keep"
@@ -23,7 +26,7 @@ _FILTER = r"/^0x/ { keep = /DW_TAG_(inlined_subroutine|subprogram)$/ } keep"
 
 @dataclass(frozen=True, slots=True)
 class WholeCopy:
-    """An inlined copy that has code."""
+    """An inlined copy that has code, or a function's own code."""
 
     function: str
     caller: str
@@ -50,11 +53,20 @@ class WholeCopy:
 def copy_counts(image: Path) -> Counter[str]:
     """How many copies each function has."""
     with _lines(image) as lines:
-        return Counter(line.partition("\t")[0] for line in lines)
+        return Counter(function for line in lines for function, caller, _ in [line.split("\t", 2)] if caller)
 
 
 def whole_copies(image: Path, functions: Set[str]) -> Iterator[WholeCopy]:
     """The copies of some functions."""
+    return (one for one in _of(image, functions) if one.caller)
+
+
+def own_code(image: Path, functions: Set[str]) -> Iterator[WholeCopy]:
+    """The code that some functions have of their own."""
+    return (one for one in _of(image, functions) if not one.caller)
+
+
+def _of(image: Path, functions: Set[str]) -> Iterator[WholeCopy]:
     with _lines(image) as lines:
         for line in lines:
             if line.partition("\t")[0] in functions:
@@ -66,6 +78,7 @@ def _lines(image: Path) -> Iterator[Iterator[str]]:
     need_dwarfdump()
     kept = _place(image)
     if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
         partial = kept.with_suffix(f".{os.getpid()}")
         with gzip.open(partial, "wt", compresslevel=1) as out:
             out.writelines(f"{copy.line()}\n" for copy in _copies(_entries(image)))
@@ -75,11 +88,11 @@ def _lines(image: Path) -> Iterator[Iterator[str]]:
 
 
 def _place(image: Path) -> Path:
-    """Another file for another image, another version of the tool and another kind of line."""
+    """Another file for another image, another version of the tool and of what is made of its text."""
     version = subprocess.run(["llvm-dwarfdump", "--version"], check=True, capture_output=True).stdout
     status = image.stat()
-    key = repr((version, status.st_size, status.st_mtime_ns, _FILTER, WholeCopy.__slots__)).encode()
-    return image.with_name(f"inlined-{hashlib.sha256(key).hexdigest()[:16]}.gz")
+    key = repr((_FORMAT, version, str(image), status.st_size, status.st_mtime_ns)).encode()
+    return CACHE / "dumps" / f"{hashlib.sha256(key).hexdigest()[:16]}.gz"
 
 
 def _entries(image: Path) -> Iterator[DumpedEntry]:
@@ -103,12 +116,12 @@ def _copies(entries: Iterable[DumpedEntry]) -> Iterator[WholeCopy]:
         while around and not _is_in(entry, around[-1][0]):
             around.pop()
         name = _quoted(entry, "abstract_origin") or _quoted(entry, "name")
-        if entry.tag == "subprogram":
+        caller = around[-1][1] if entry.tag != "subprogram" else ""
+        if not caller:
             around.append((entry, name))
-            continue
         at = entry.number("entry_pc")
         start, line = ranges[0][0] if at is None else at, entry.number("call_line") or 0
-        yield WholeCopy(name, around[-1][1], start, _quoted(entry, "call_file"), line, ranges)
+        yield WholeCopy(name, caller, start, _quoted(entry, "call_file"), line, ranges)
 
 
 def _is_in(entry: DumpedEntry, outer: DumpedEntry) -> bool:

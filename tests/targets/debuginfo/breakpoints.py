@@ -1,0 +1,86 @@
+"""Where gdb sets the breakpoints of ``break f``: in copies of f, too. And where it must, by debug information.
+
+All that gdb (13.1) does otherwise than we do with the same copies:
+
+- It does not know DW_AT_entry_pc: a copy is entered at the start of its first range that is not empty. Since gdb 16 it
+  is DW_AT_entry_pc where that lies in a range of the copy. One that lies outside gdb leaves aside in order that a stop
+  there is inside of the copy's block, though it is where control enters (`kinst.targets.debuginfo.ranges.entry_of`).
+- Copies that begin at one address are one location.
+- Code that the function has of its own counts, under the names of clones (f.constprop.0, f.part.0) as well. It begins
+  at DW_AT_low_pc, which is behind the instructions that -fpatchable-function-entry made; if a symbol of that very name
+  is elsewhere, as before these instructions, that is a location, too.
+
+gdb skips prologues only in units that have no location lists, as without optimization: in none of the kernels.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from kinst.targets.debuginfo.inlined import InlinedCopy
+from tests.targets.debuginfo.whole_dump import WholeCopy, own_code
+
+_LOCATION = re.compile(r"^\d+(?:\.\d+)?\s.*?\b0x([0-9a-f]{8,})", re.MULTILINE)
+_KNOWS_ENTRIES = 16  # version
+
+
+@dataclass(frozen=True, slots=True)
+class Debugger:
+    """A gdb."""
+
+    command: str
+    version: int
+
+    def locations(self, image: Path, functions: Iterable[str]) -> dict[str, set[int]]:
+        """The breakpoints of each function; of all in one run, since reading a kernel takes gdb seconds."""
+        words = [self.command, "-nx", "-batch", "-ex", "set breakpoint pending off", "-ex", "set width 0"]
+        for function in functions:
+            for each in (f"echo \\n@{function}\\n", f"break {function}", "info breakpoints", "delete"):
+                words += ["-ex", each]
+        text = subprocess.run([*words, str(image)], check=True, capture_output=True, text=True).stdout
+        parts = (part.partition("\n") for part in text.split("\n@")[1:])
+        return {function: {int(found, 16) for found in _LOCATION.findall(rest)} for function, _, rest in parts}
+
+    def lines(self, image: Path, addresses: Sequence[int]) -> list[str]:
+        """Where the source has addresses."""
+        words = [word for address in addresses for word in ("-ex", f"info line *{address:#x}")]
+        command = [self.command, "-nx", "-batch", *words, str(image)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+    def entry(self, copy: InlinedCopy | WholeCopy) -> int:
+        """Where it believes that a copy is entered."""
+        inside = any(low <= copy.entry < high for low, high in copy.ranges)
+        return copy.entry if inside and self.version >= _KNOWS_ENTRIES else copy.ranges[0][0]
+
+
+@cache
+def debugger() -> Debugger:
+    """Skips the test where there is none; where the gate runs there must be one."""
+    command = shutil.which("gdb-multiarch") or shutil.which("gdb")
+    if command is None:
+        assert not os.environ.get("KINST_REQUIRE_TOOLS"), "no gdb"
+        pytest.skip("no gdb")
+    text = subprocess.run([command, "--version"], check=True, capture_output=True, text=True).stdout
+    version = re.search(r" (\d+)\.\d", text)
+    assert version is not None, text
+    return Debugger(command, int(version[1]))
+
+
+def outside_of_copies(image: Path, functions: Collection[str]) -> dict[str, set[int]]:
+    """The locations that functions have in code of their own: by llvm-dwarfdump and nm."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for own in own_code(image, set(functions)):
+        found[own.function].add(own.entry)
+    for line in subprocess.run(["nm", str(image)], check=True, capture_output=True, text=True).stdout.splitlines():
+        words = line.split()
+        if len(words) == 3 and words[1] in "tTwW" and words[2] in functions:
+            found[words[2]].add(int(words[0], 16))
+    return found
