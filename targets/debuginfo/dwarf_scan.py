@@ -75,42 +75,38 @@ def holders(entries: UnitEntries, places: list[int]) -> Iterator[tuple[int, Plan
 
 
 @_checked
+def _from(entries: UnitEntries, start: int) -> Iterator[tuple[int, Plan | None]]:
+    """All entries from an offset into the unit on: their offsets, and plans; None for the null entries."""
+    data, plans, sizes = entries.data, entries.plans, entries.unit.sizes
+    at = start
+    while at < len(data):
+        die = at
+        code: int | bytes = data[at]
+        if code > 0x7F:  # type: ignore[operator]
+            code = data[at : at + 2] if 0 < data[at + 1] < 0x80 else _long_code(data, at)
+        plan = plans[code]
+        at += plan[0]
+        for step in plan[2]:
+            at = skip(data, at, step, sizes)
+        yield die, plan if code else None
+
+
 def every(entries: UnitEntries) -> Iterator[tuple[int, Plan]]:
     """All entries of a unit, but the null entries: offset into the unit, and plan."""
-    data, plans, sizes = entries.data, entries.plans, entries.unit.sizes
-    at = entries.unit.first - entries.unit.offset
-    while at < len(data):
-        die = at
-        code: int | bytes = data[at]
-        if code > 0x7F:  # type: ignore[operator]
-            code = data[at : at + 2] if 0 < data[at + 1] < 0x80 else _long_code(data, at)
-        plan = plans[code]
-        at += plan[0]
-        for step in plan[2]:
-            at = skip(data, at, step, sizes)
-        if code:
-            yield die, plan
+    first = entries.unit.first - entries.unit.offset
+    return ((die, plan) for die, plan in _from(entries, first) if plan is not None)
 
 
-@_checked
 def within(entries: UnitEntries, start: int) -> Iterator[tuple[int, Plan]]:
     """All entries in the one at `start`, an offset into the unit, however deep: offset into the unit, and plan."""
-    data, plans, sizes = entries.data, entries.plans, entries.unit.sizes
-    at, depth = start, 0
-    while at < len(data):
-        die = at
-        code: int | bytes = data[at]
-        if code > 0x7F:  # type: ignore[operator]
-            code = data[at : at + 2] if 0 < data[at + 1] < 0x80 else _long_code(data, at)
-        plan = plans[code]
-        at += plan[0]
-        for step in plan[2]:
-            at = skip(data, at, step, sizes)
-        if not code:
+    depth = 0
+    for die, plan in _from(entries, start):
+        if plan is None:
             depth -= 1
-        elif die != start:
-            yield die, plan
-        depth += plan[3].has_children
+        else:
+            if die != start:
+                yield die, plan
+            depth += plan[3].has_children
         if depth <= 0:
             return
 
