@@ -11,17 +11,22 @@ if TYPE_CHECKING:
     from kinst.targets.image import Image
     from kinst.targets.sections import Segment
 
-_HEADER_SIZE: Final = 64
+HEADER_SIZE: Final = 64
 _MAGICS: Final = {"arm64": b"ARM\x64", "riscv64": b"RSC\x05"}
 _ALIGNMENT: Final = 0x20_0000  # the start that text_offset counts from is 2 MiB aligned on both
 
 
 def text_offset(image: "Image", first: "Segment") -> int | None:
     """What a kernel's first byte is to be away from a 2 MiB aligned address in RAM; None: this is no such kernel."""
-    if first.file_size < _HEADER_SIZE:
+    if first.file_size < HEADER_SIZE:
         return None
-    header = image.data[first.offset : first.offset + _HEADER_SIZE].tobytes()
-    if header[56:60] != _MAGICS.get(image.facts.name):
+    header = image.data[first.offset : first.offset + HEADER_SIZE].tobytes()
+    if not has_boot_header(header, image.facts.name):
         return None
     offset = int.from_bytes(header[8:16], "little")
     return offset or _ALIGNMENT  # 0 (arm64): any 2 MiB boundary will do; the first of RAM is the boot loader's
+
+
+def has_boot_header(start: bytes, arch: str) -> bool:
+    """Whether a kernel begins with `start`."""
+    return start[56:60] == _MAGICS.get(arch)

@@ -2,24 +2,29 @@
 
 from typing import Final
 
-from kinst.runtime.devices.arm_timer import INTERRUPTS, GenericTimer, Timer
+from kinst.runtime.boards.virt_arm64_tree import device_tree, interrupt_of
+from kinst.runtime.devices.arm_timer import INTERRUPTS, GenericTimer
 from kinst.runtime.devices.cfi_flash import CfiFlash
-from kinst.runtime.devices.fdt import Node, Value, cells64, flatten
+from kinst.runtime.devices.fdt import flatten
 from kinst.runtime.devices.fw_cfg import FirmwareConfiguration, configuration
 from kinst.runtime.devices.gicv2 import CpuInterface, Distributor, Gic
+from kinst.runtime.devices.gicv2m import Gicv2m
 from kinst.runtime.devices.pci_ecam import PciEcam
 from kinst.runtime.devices.pl011 import Pl011
 from kinst.runtime.devices.pl031 import Pl031
+from kinst.runtime.devices.pl061 import Pl061
 from kinst.runtime.devices.psci import Psci
-from kinst.runtime.devices.virtio_mmio import SLOT_SIZE, EmptyVirtioSlots
+from kinst.runtime.devices.virtio_mmio import EmptyVirtioSlots
 from kinst.runtime.exceptions.arm64 import LINE_FIQ, LINE_IRQ, Arm64Exceptions
+from kinst.runtime.linux_image import HEADER_SIZE, has_boot_header
 from kinst.runtime.loader import Loaded
 from kinst.runtime.machine import BoardFactory, Cpu, Machine
 from kinst.runtime.paging.arm64 import Arm64Walker
 from kinst.targets.errors import MachineError
-from kinst.targets.machines.machine import DeviceFacts
 
-_INTERRUPTS: Final = 288  # 32 private, 256 shared
+_PRIVATE: Final = 32
+_INTERRUPTS: Final = _PRIVATE + 256
+_MESSAGES: Final = 64  # of the shared ones: for PCI devices
 _POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
 
 # Registers of the levels above the guest's, which this board has not but Unicorn's CPU has. Unless they say that EL1 is
@@ -32,10 +37,9 @@ _MPIDR: Final = 0x8000_0000
 _SCTLR_RESET: Final = 0x00C5_0838
 _EL1H_MASKED: Final = 0x3C5
 
-_PHANDLE_CLOCK, _PHANDLE_CPU, _PHANDLE_GIC = 0x8000, 0x8100, 0x8002
-_SHARED, _PRIVATE = 0, 1  # device tree: kinds of interrupt
-_RISING, _HIGH = 1, 4
 _ALIGNMENT: Final = 0x20_0000
+_ROOM: Final = 128 << 20
+_FDT_SIZE: Final = 1 << 20
 
 
 class VirtArm64:
@@ -56,10 +60,10 @@ class VirtArm64:
         machine.attach_timed(timer)
         self.exceptions.connect(Psci(machine, self._start_cpu), timer)
         _attach_devices(machine, gic)
-        blob = flatten(_device_tree(machine))
+        blob = flatten(device_tree(machine), size=_FDT_SIZE)
         address = _fdt_address(machine, image, len(blob))
         machine.memory.write(address, blob)
-        _reset(machine.cpus[0], _physical_entry(image), address)
+        _reset(machine.cpus[0], image.physical_entry, address)
 
     def _start_cpu(self, cpu: Cpu, entry: int, argument: int) -> None:
         self.exceptions.reset_before_running(cpu, lambda loaded: _reset(loaded, entry, argument))
@@ -83,13 +87,20 @@ def _make_gic(machine: Machine) -> Gic:
     return Gic(outputs, _INTERRUPTS, lambda: machine.current.number)
 
 
+def _make_messages(machine: Machine, gic: Gic) -> Gicv2m:
+    first = interrupt_of(machine.facts.devices["gic-v2m"])
+    return Gicv2m(_PRIVATE + first, [gic.spi(first + number) for number in range(_MESSAGES)])
+
+
 def _attach_devices(machine: Machine, gic: Gic) -> None:
     facts = machine.facts.devices
     console, rtc = facts["console"], facts["rtc"]
-    uart = Pl011(machine.clock, machine.console_output, machine.console_input, gic.spi(_number(console)))
-    clock = Pl031(machine.clock, gic.spi(_number(rtc)), _POWER_ON)
+    uart = Pl011(machine.clock, machine.console_output, machine.console_input, gic.spi(interrupt_of(console)))
+    clock = Pl031(machine.clock, gic.spi(interrupt_of(rtc)), _POWER_ON)
     machine.attach(Distributor(gic), facts["gic"].address)
     machine.attach(CpuInterface(gic), facts["gic-cpu"].address)
+    machine.attach(_make_messages(machine, gic), facts["gic-v2m"].address)
+    machine.attach(Pl061(gic.spi(interrupt_of(facts["gpio"]))), facts["gpio"].address)
     machine.attach(uart, console.address)
     machine.attach(clock, rtc.address)
     machine.attach(FirmwareConfiguration(configuration(len(machine.cpus))), facts["fw-cfg"].address)
@@ -100,179 +111,25 @@ def _attach_devices(machine: Machine, gic: Gic) -> None:
     machine.attach_timed(clock)
 
 
-def _number(device: DeviceFacts) -> int:
-    assert device.interrupt is not None
-    return device.interrupt
-
-
-def _physical_entry(image: Loaded) -> int:
-    """Images start with the MMU off: a virtual entry address is run at its physical one."""
-    for virtual, physical, size in image.segments:
-        if virtual <= image.entry < virtual + size:
-            return image.entry - virtual + physical
-    return image.entry
-
-
 def _fdt_address(machine: Machine, image: Loaded, size: int) -> int:
-    """The start of RAM, where U-Boot looks for it; behind the image if that is there itself."""
+    """Where QEMU puts it. Firmware looks at the start of RAM; behind the image if that is there itself. A kernel with
+    Linux's boot header is told the address, and has room to unpack itself below it."""
     base = machine.facts.ram_base
-    if all(physical >= base + size or physical + length <= base for _, physical, length in image.segments):
+    behind = -(-image.end // _ALIGNMENT) * _ALIGNMENT
+    if _has_boot_header(machine, image):
+        address = max(base + min(machine.ram_size // 2, _ROOM), behind)
+    elif all(physical >= base + size or physical + length <= base for _, physical, length in image.segments):
         return base
-    address = -(-image.end // _ALIGNMENT) * _ALIGNMENT
+    else:
+        address = behind
     if address + size > base + machine.ram_size:
         raise MachineError(f"no room for the device tree behind the image, which ends at {image.end:#x}: more --memory")
     return address
 
 
-def _device_tree(machine: Machine) -> Node:
-    facts = machine.facts
-    root = Node(
-        "",
-        {
-            "interrupt-parent": _PHANDLE_GIC,
-            "#address-cells": 2,
-            "#size-cells": 2,
-            "compatible": "linux,dummy-virt",
-            "model": "linux,dummy-virt",
-        },
-    )
-    chosen = root.add("chosen", {"stdout-path": f"/pl011@{facts.devices['console'].address:x}"})
-    if machine.command_line is not None:
-        chosen.properties["bootargs"] = machine.command_line
-    root.add(f"memory@{facts.ram_base:x}", {"device_type": "memory", "reg": cells64(facts.ram_base, machine.ram_size)})
-    _add_cpus(root, machine)
-    _add_devices(root, machine)
-    _add_buses(root, machine)
-    return root
+def _has_boot_header(machine: Machine, image: Loaded) -> bool:
+    start, size = min(((physical, size) for _, physical, size in image.segments), default=(0, 0))
+    return has_boot_header(machine.memory.read(start, min(size, HEADER_SIZE)), machine.arch.name)
 
-
-def _add_cpus(root: Node, machine: Machine) -> None:
-    cpus = root.add("cpus", {"#address-cells": 1, "#size-cells": 0})
-    for cpu in machine.cpus:
-        properties: dict[str, Value] = {"device_type": "cpu", "compatible": "arm,cortex-a57", "reg": cpu.number}
-        if len(machine.cpus) > 1:
-            properties["enable-method"] = "psci"
-        cpus.add(f"cpu@{cpu.number:x}", properties)
-    root.add(
-        "psci",
-        {
-            "compatible": ("arm,psci-1.0", "arm,psci-0.2", "arm,psci"),
-            "method": "hvc",
-            "cpu_suspend": 0xC400_0001,
-            "cpu_off": 0x8400_0002,
-            "cpu_on": 0xC400_0003,
-        },
-    )
-    mask = ((1 << len(machine.cpus)) - 1) << 8 | _HIGH
-    # secure physical, physical, virtual, hypervisor
-    interrupts = (29, INTERRUPTS[Timer.PHYSICAL], INTERRUPTS[Timer.VIRTUAL], INTERRUPTS[Timer.HYPERVISOR])
-    root.add(
-        "timer",
-        {
-            "compatible": ("arm,armv8-timer", "arm,armv7-timer"),
-            "always-on": None,
-            "interrupts": tuple(cell for number in interrupts for cell in (_PRIVATE, number - 16, mask)),
-        },
-    )
-    gic, interface = machine.facts.devices["gic"], machine.facts.devices["gic-cpu"]
-    root.add(
-        f"intc@{gic.address:x}",
-        {
-            "phandle": _PHANDLE_GIC,
-            "compatible": "arm,cortex-a15-gic",
-            "reg": cells64(gic.address, 0x1_0000, interface.address, 0x1_0000),
-            "interrupt-controller": None,
-            "#interrupt-cells": 3,
-            "#address-cells": 2,
-            "#size-cells": 2,
-            "ranges": None,
-        },
-    )
-
-
-def _add_devices(root: Node, machine: Machine) -> None:
-    facts = machine.facts.devices
-    root.add(
-        "apb-pclk",
-        {
-            "phandle": _PHANDLE_CLOCK,
-            "compatible": "fixed-clock",
-            "#clock-cells": 0,
-            "clock-frequency": 24_000_000,
-            "clock-output-names": "clk24mhz",
-        },
-    )
-    clocks = {"pl011": ("uartclk", "apb_pclk"), "pl031": ("apb_pclk",)}
-    for device in (facts["rtc"], facts["console"]):
-        root.add(
-            f"{device.model}@{device.address:x}",
-            {
-                "compatible": (f"arm,{device.model}", "arm,primecell"),
-                "reg": cells64(device.address, device.size),
-                "interrupts": (_SHARED, _number(device), _HIGH),
-                "clocks": (_PHANDLE_CLOCK,) * len(clocks[device.model]),
-                "clock-names": clocks[device.model],
-            },
-        )
-    flash, configuration = facts["flash"], facts["fw-cfg"]
-    root.add(
-        f"flash@{flash.address:x}",
-        {"compatible": "cfi-flash", "reg": cells64(flash.address, flash.size), "bank-width": 4},
-    )
-    root.add(
-        f"fw-cfg@{configuration.address:x}",
-        {
-            "compatible": "qemu,fw-cfg-mmio",
-            "reg": cells64(configuration.address, configuration.size),
-            "dma-coherent": None,
-        },
-    )
-
-
-def _add_buses(root: Node, machine: Machine) -> None:
-    virtio, pci = machine.facts.devices["virtio"], machine.facts.devices["pci"]
-    for slot in range(virtio.size // SLOT_SIZE):
-        address = virtio.address + slot * SLOT_SIZE
-        root.add(
-            f"virtio_mmio@{address:x}",
-            {
-                "compatible": "virtio,mmio",
-                "reg": cells64(address, SLOT_SIZE),
-                "interrupts": (_SHARED, _number(virtio) + slot, _RISING),
-                "dma-coherent": None,
-            },
-        )
-    root.add("platform-bus@c000000", _PLATFORM_BUS)
-    # 32-bit memory 0x10000000-0x3efeffff and I/O ports at 0x3eff0000, as QEMU has them; nothing is there.
-    ranges = (
-        0x0100_0000,
-        *cells64(0, 0x3EFF_0000, 0x1_0000),
-        0x0200_0000,
-        *cells64(0x1000_0000, 0x1000_0000, 0x2EFF_0000),
-    )
-    root.add(
-        "pcie@10000000",
-        {
-            "compatible": "pci-host-ecam-generic",
-            "device_type": "pci",
-            "#address-cells": 3,
-            "#size-cells": 2,
-            "#interrupt-cells": 1,
-            "reg": cells64(pci.address, pci.size),
-            "bus-range": (0, 0),
-            "linux,pci-domain": 0,
-            "ranges": ranges,
-            "dma-coherent": None,
-        },
-    )
-
-
-_PLATFORM_BUS: Final[dict[str, Value]] = {
-    "compatible": ("qemu,platform", "simple-bus"),
-    "#address-cells": 1,
-    "#size-cells": 1,
-    "ranges": (0, 0, 0x0C00_0000, 0x0200_0000),
-    "interrupt-parent": _PHANDLE_GIC,
-}
 
 BOARD: BoardFactory = VirtArm64

@@ -33,15 +33,16 @@ def cells64(*values: int) -> tuple[int, ...]:
     return tuple(cell for value in values for cell in (value >> 32, value & 0xFFFF_FFFF))
 
 
-def flatten(root: Node, boot_cpu: int = 0) -> bytes:
-    """The blob of the tree under `root`, whose name is empty."""
+def flatten(root: Node, boot_cpu: int = 0, size: int = 0) -> bytes:
+    """The blob of the tree under `root`, whose name is empty; at least `size` bytes: guests add to it."""
     strings = _Strings()
     structure = _flatten_node(root, strings) + struct.pack(">I", _END)
     reservations = bytes(16)
     names = bytes(strings.content)
     at_structure = _HEADER.size + len(reservations)
     at_strings = at_structure + len(structure)
-    total = at_strings + len(names)
+    used = at_strings + len(names)
+    total = max(used, size)
     header = _HEADER.pack(
         _MAGIC,
         total,
@@ -54,7 +55,7 @@ def flatten(root: Node, boot_cpu: int = 0) -> bytes:
         len(names),
         len(structure),
     )
-    return header + reservations + structure + names
+    return header + reservations + structure + names + bytes(total - used)
 
 
 class _Strings:
