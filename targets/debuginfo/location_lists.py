@@ -29,6 +29,8 @@ def places_of(
         return tuple(_list(entries, form, value, list(scope)))
     except DAMAGE:
         raise entries.damaged(ImageError("its list of locations is cut"), entry.offset) from None
+    except ImageError as error:
+        raise entries.damaged(error, entry.offset) from None
 
 
 def _list(entries: UnitEntries, form: int, at: int, scope: list[tuple[int, int]]) -> Iterator[Place]:

@@ -23,6 +23,8 @@ def ranges_of(entries: UnitEntries, entry: Entry) -> tuple[Range, ...]:
             return tuple(pair for pair in _list(entries, entry) if pair[0] < pair[1])
         except DAMAGE:
             raise entries.damaged(ImageError("its list of ranges is cut"), entry.offset) from None
+        except ImageError as error:
+            raise entries.damaged(error, entry.offset) from None
     low = entries.address(entry, At.LOW_PC)
     form, high = entry.values.get(At.HIGH_PC, (0, 0))
     if low is None or isinstance(high, bytes):

@@ -31,6 +31,10 @@ _LONG_HEADER: Final = 24
 _MASK64: Final = (1 << 64) - 1
 
 
+class UnitError(ImageError):
+    """A unit is damaged: its message names file and unit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """The header of a unit. Offsets are into .debug_info; `first` is that of its first entry."""
@@ -209,15 +213,15 @@ class UnitEntries:
         """Whether some names of functions stand behind something of variable length."""
         return any(plan[3].has_floating_names for plan in self.plans.values())
 
-    def damaged(self, why: Exception, at: int | None = None) -> ImageError:
-        """The error that says where."""
+    def damaged(self, why: Exception, at: int | None = None) -> "UnitError":
+        """The error that says where; one that does so already stays as it is."""
+        if isinstance(why, UnitError):
+            return why
         place = "" if at is None else f", in the entry at {at:#x}"
         reason = str(why) if isinstance(why, ImageError) else "damaged"
         if isinstance(why, KeyError):
             reason = "damaged: an abbreviation that is not declared"
-        return ImageError(
-            f"{self.units.sections.path}: .debug_info: the unit at {self.unit.offset:#x}{place}: {reason}"
-        )
+        return UnitError(f"{self.units.sections.path}: .debug_info: the unit at {self.unit.offset:#x}{place}: {reason}")
 
     # -- entries ------------------------------------------------------------------------------------------------------
 

@@ -342,6 +342,17 @@ def test_a_cut_section() -> None:
     assert len(matching.damage) == 1 and f"the unit at {second:#x}" in matching.damage[0]
 
 
+def test_a_damaged_list_is_named_with_its_entry() -> None:
+    copy = Die(
+        Tag.INLINED_SUBROUTINE,
+        ((At.ABSTRACT_ORIGIN, Form.REF4, "f"), (At.RANGES, Form.SEC_OFFSET, 0)),
+    )
+    for lists in (b"\xee" * 8, b"\x04" + b"\x80" * 30 + b"\0\0"):  # a kind that does not exist, an endless number
+        elf = built(unit(function(), around(copy), version=5), rnglists=lists)
+        with pytest.raises(ImageError, match=r"memory\.elf: \.debug_info: the unit at 0x0, in the entry at 0x.*: a "):
+            find_inlines(elf, "wanted")
+
+
 def test_references_in_a_circle() -> None:
     first = Die(Tag.SUBPROGRAM, ((At.NAME, Form.STRP, "wanted"), (At.ABSTRACT_ORIGIN, Form.REF4, "b")), label="a")
     second = Die(Tag.SUBPROGRAM, ((At.ABSTRACT_ORIGIN, Form.REF4, "a"),), label="b")
