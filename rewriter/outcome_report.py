@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kinst.rewriter.inline_probes import Expansion, InlineSite
 from kinst.rewriter.plan import Plan
@@ -11,6 +11,8 @@ from kinst.rewriter.resolve import Outcome, Resolution
 from kinst.rewriter.wording import counted
 from kinst.targets.functions import Functions
 from kinst.targets.instruction import Reason
+
+_ONE_PLACE: Final = ("entry", "return")  # where a name means all instructions, the neighbours are in it
 
 
 def plan_line(plan: Plan, target: Path, *, is_written: bool) -> str:
@@ -31,7 +33,7 @@ def lost_lines(resolution: Resolution, plan: Plan) -> Iterator[str]:
 
 
 def outcome_lines(resolution: Resolution) -> Iterator[str]:
-    """What a dry run shows: each name, and each refusal of it."""
+    """What a dry run shows: each name, each refusal of it, and what else can be probed there."""
     functions = resolution.program.functions
     for outcome in resolution.outcomes:
         if outcome.expansion is None:
@@ -40,7 +42,8 @@ def outcome_lines(resolution: Resolution) -> Iterator[str]:
             yield outcome.told()
         for row in range(len(outcome.refusals)):
             place, address = _place(functions, outcome.refusals, row)
-            yield f"  {address:#x} {place}: {outcome.refusals.text(row)}"
+            near = resolution.code.around(address) if outcome.name.name in _ONE_PLACE else ""
+            yield f"  {address:#x} {place}: {outcome.refusals.text(row)}{near}"
 
 
 def plan_value(resolution: Resolution, plan: Plan, target: Path | None) -> dict[str, Any]:

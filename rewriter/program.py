@@ -25,7 +25,8 @@ _BATCH: Final = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An unpatched image and what its code is. Ranges are (n, 2) address and size, in address order."""
+    """An unpatched image and what its code is. Ranges are (n, 2) address and size, in address order; those that are
+    patched at boot have a third column, the Reason to refuse them for."""
 
     image: Image
     functions: Functions
@@ -99,7 +100,9 @@ def _joined(parts: list[Instructions]) -> Instructions:
 
 
 def _refuse_written(program: Program, found: Instructions) -> Instructions:
-    found = found.refuse(overlapping(found, program.patched_at_boot), Reason.PATCHED_AT_BOOT)
+    patched = program.patched_at_boot
+    at = _overlapped(found, patched)
+    found = found.refuse(at >= 0, patched[at, 2].astype(np.uint8) if len(patched) else Reason.PATCHED_AT_BOOT)
     found = found.refuse(overlapping(found, program.relocated), Reason.RELOCATED)
     return found.refuse(overlapping(found, program.data), Reason.DATA)
 
@@ -112,13 +115,20 @@ def refuse_excluded(program: Program, found: Instructions) -> Instructions:
 
 
 def overlapping(found: Instructions, ranges: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which instructions share a byte with one of the ranges ((n, 2) address and size, ascending)."""
-    if not len(ranges) or not len(found):
-        return np.zeros(len(found), np.bool_)
-    ranges = ranges[ranges[:, 1] > 0]
-    # Ranges may lie inside earlier ones: the furthest last byte so far decides.
-    furthest = np.maximum.accumulate(ranges[:, 0] + (ranges[:, 1] - np.uint64(1)))
-    last = found.address + (found.size - np.uint8(1))
-    row = np.searchsorted(ranges[:, 0], last, "right") - 1
-    result: NDArray[np.bool_] = (row >= 0) & (furthest[row] >= found.address)
+    """Which instructions share a byte with one of the ranges (address and size, ascending)."""
+    result: NDArray[np.bool_] = _overlapped(found, ranges) >= 0
     return result
+
+
+def _overlapped(found: Instructions, ranges: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """For each instruction the row of a range that shares a byte with it, or -1."""
+    full = np.flatnonzero(ranges[:, 1] > 0)
+    if not len(full) or not len(found):
+        return np.full(len(found), -1)
+    # Ranges may lie inside earlier ones: the one whose last byte is the furthest so far decides.
+    ends = ranges[full, 0] + (ranges[full, 1] - np.uint64(1))
+    furthest = np.maximum.accumulate(ends)
+    widest = np.maximum.accumulate(np.where(ends == furthest, np.arange(len(full)), 0))
+    last = found.address + (found.size - np.uint8(1))
+    row = np.searchsorted(ranges[full, 0], last, "right") - 1
+    return np.where((row >= 0) & (furthest[row] >= found.address), full[widest[row]], -1)

@@ -333,7 +333,7 @@ def _with_names(code: Decoded, name: ProbeName, sites: Sites) -> Sites:
 def _why_nothing(program: Program, code: Decoded, wanted: _Wanted, rows: Rows, refused: Refusals) -> str:
     """Why a name comes to nothing, with the nearest thing that would do."""
     if len(refused):
-        return _why_refused(program, refused)
+        return _why_refused(program, code, refused)
     if wanted.offset is not None and ProbeKind.KINST in wanted.kinds:
         return _why_not_there(code, wanted.offset, rows)
     if wanted.kinds == (ProbeKind.FBT_RETURN,) and len(rows) == 1:
@@ -341,7 +341,7 @@ def _why_nothing(program: Program, code: Decoded, wanted: _Wanted, rows: Rows, r
     return "matches no instruction"
 
 
-def _why_refused(program: Program, refused: Refusals) -> str:
+def _why_refused(program: Program, code: Decoded, refused: Refusals) -> str:
     functions = program.functions
     name = functions.names[int(refused.function[0])]
     if refused.reason[0] == Reason.EXCLUDED_FUNCTION:
@@ -349,8 +349,9 @@ def _why_refused(program: Program, refused: Refusals) -> str:
         return f"{name} is excluded: {rule}, and this image has {ANCHOR} (--include-excluded probes it all the same)"
     if len(refused) > 1:
         return f"nothing left: {summary(refused, len(refused))}"
-    offset = int(refused.address[0]) - int(functions.address[int(refused.function[0])])
-    return f"{name}+{offset} ({int(refused.address[0]):#x}) is refused: {refused.text(0)}"
+    address = int(refused.address[0])
+    offset = address - int(functions.address[int(refused.function[0])])
+    return f"{name}+{offset} ({address:#x}) is refused: {refused.text(0)}{code.around(address)}"
 
 
 def _why_not_there(code: Decoded, offset: int, rows: Rows) -> str:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.refusals import Refusals
 from kinst.rewriter.select import base_names
 from kinst.targets.functions import Functions
-from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from kinst.targets.instruction import PATCHED, Flow, Instructions, Reason, Verdict
 
 Rows = NDArray[np.intp]
 
@@ -34,6 +34,21 @@ class Decoded:
         addresses = self.instructions.address[self.first[row] : self.last[row]]
         starts: NDArray[np.int64] = (addresses - self.functions.address[row]).astype(np.int64)
         return starts
+
+    def around(self, address: int) -> str:
+        """``; kinst::f:4 before and kinst::f:9 behind it can be probed``: the nearest to a refused instruction. Empty
+        if there are none in its function."""
+        function = self.functions.row_at(address)
+        if function is None:
+            return ""
+        start = int(self.functions.address[function])
+        verdicts = self.instructions.verdict[self.first[function] : self.last[function]]
+        offsets = self.starts(function)[verdicts != Verdict.REFUSE]
+        at = int(np.searchsorted(offsets, address - start))
+        near = [(offsets[at - 1 : at], "before"), (offsets[at : at + 1], "behind")]
+        name = self.functions.names[function]
+        found = " and ".join(f"kinst::{name}:{offset[0]} {side}" for offset, side in near if len(offset))
+        return f"; {found} it can be probed" if found else ""
 
 
 def decoded(functions: Functions, instructions: Instructions) -> Decoded:
@@ -94,7 +109,7 @@ def entry_sites(code: Decoded, rows: Rows) -> Sites:
 def _stepped_over(found: Instructions, at: NDArray[np.int64]) -> NDArray[np.bool_]:
     reason, flow = found.reason[at], found.flow[at]
     passes = (flow == Flow.NEXT) | (flow == Flow.CALL)
-    result: NDArray[np.bool_] = (reason == Reason.LANDING_PAD) | ((reason == Reason.PATCHED_AT_BOOT) & passes)
+    result: NDArray[np.bool_] = (reason == Reason.LANDING_PAD) | (np.isin(reason, PATCHED) & passes)
     return result
 
 

@@ -6,6 +6,7 @@ trampolines, emulation) acts on the stored kind and never looks at the bits agai
 
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,10 @@ class Reason(IntEnum):
     NO_NOP = 24
     NO_BOUNDARY = 25
     NO_FUNCTION = 26
+    STATIC_KEY = 27
+    STATIC_CALL = 28
+    TRACER_CALL = 29
+    THUNK = 30
 
     @property
     def text(self) -> str:
@@ -80,7 +85,11 @@ _REASON_TEXT = {
     Reason.INTERRUPT_SHADOW: "opens an interrupt shadow that must cover the next instruction",
     Reason.SYSTEM_CALL: "enters another privilege level and records its own address",
     Reason.DATA: "data, not code: an instruction of the image loads from it",
-    Reason.PATCHED_AT_BOOT: "code that the kernel patches by itself at boot",
+    Reason.PATCHED_AT_BOOT: "in an alternative: at boot the kernel writes here what suits the CPU",
+    Reason.STATIC_KEY: "on a static key: the kernel makes it a jump or a nop, and may panic if anything else is here",
+    Reason.STATIC_CALL: "on a static call: the kernel writes here which function is called",
+    Reason.TRACER_CALL: "in the room for a call of the kernel's function tracer, which writes here",
+    Reason.THUNK: "on a jump by a thunk: at boot the kernel replaces it, and warns if anything else stands here",
     Reason.RELOCATED: "a relocation is applied to these bytes at load time",
     Reason.OUT_OF_REACH: "its operand is out of reach of the trampoline",
     Reason.EXCLUDED_FUNCTION: "the function is excluded",
@@ -98,6 +107,10 @@ _REASON_TEXT = {
     Reason.NO_FUNCTION: "no function holds this copy",
     Reason.RECORDED: "the processor records its address: the guest could see the trampoline's",
 }
+
+
+# The kernel itself writes to them: `kinst.targets.patched_at_boot`.
+PATCHED: Final = (Reason.PATCHED_AT_BOOT, Reason.STATIC_KEY, Reason.STATIC_CALL, Reason.TRACER_CALL, Reason.THUNK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +138,11 @@ class Instructions:
         """The rows chosen by an index array or a mask."""
         return Instructions(*(getattr(self, field.name)[rows] for field in fields(self)))
 
-    def refuse(self, rows: NDArray[np.bool_], reason: Reason) -> "Instructions":
-        """The same instructions with `rows` (a mask) refused; an earlier reason stays."""
+    def refuse(self, rows: NDArray[np.bool_], reason: Reason | NDArray[np.uint8]) -> "Instructions":
+        """The same instructions with `rows` (a mask) refused, for one reason or each for its own; an earlier one
+        stays."""
         fresh = rows & (self.verdict != Verdict.REFUSE)
         verdict, reasons = self.verdict.copy(), self.reason.copy()
-        verdict[fresh], reasons[fresh] = Verdict.REFUSE, reason
+        verdict[fresh] = Verdict.REFUSE
+        reasons[fresh] = reason if isinstance(reason, Reason) else reason[fresh]
         return Instructions(self.address, self.target, self.function, self.size, self.kind, self.flow, verdict, reasons)

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from kinst.targets.elf_header import SHT_NOBITS, FileKind
 from kinst.targets.image import Image
+from kinst.targets.instruction import Reason
 from kinst.targets.symbols import STT_FUNC
 
-Ranges = NDArray[np.uint64]  # (n, 2) address and size
+Ranges = NDArray[np.uint64]  # (n, 3) address, size and Reason
+_NONE: Final[Ranges] = np.zeros((0, 3), np.uint64)
 
 _FITTING: Final = 0.95  # share of a table's addresses that must be code for a layout to be the right one
 
@@ -51,6 +53,7 @@ class _Table:
     section: str
     symbols: tuple[str, str]
     layouts: tuple[_Layout, ...]
+    reason: Reason = Reason.PATCHED_AT_BOOT
 
 
 _BUG: Final = _Table(
@@ -64,9 +67,13 @@ _JUMP_LABELS: Final = _Table(
     ("__start___jump_table", "__stop___jump_table"),
     # struct jump_entry: s32 code, s32 target, long key (since 4.19); before: three absolute words.
     (_Layout(16, _Field(0)), _Layout(24, _Field(0, is_relative=False))),
+    Reason.STATIC_KEY,
 )
 _FTRACE: Final = _Table(
-    "__mcount_loc", ("__start_mcount_loc", "__stop_mcount_loc"), (_Layout(8, _Field(0, is_relative=False)),)
+    "__mcount_loc",
+    ("__start_mcount_loc", "__stop_mcount_loc"),
+    (_Layout(8, _Field(0, is_relative=False)),),
+    Reason.TRACER_CALL,
 )
 _COMMON: Final = (_BUG, _JUMP_LABELS, _FTRACE)
 _RELATIVE_SITE: Final = (_Layout(4, _Field(0)),)
@@ -89,12 +96,12 @@ _TABLES: Final[Mapping[str, tuple[_Table, ...]]] = {
             ("__parainstructions", "__parainstructions_end"),
             (_Layout(16, _Field(0, is_relative=False), length_at=9),),
         ),
-        _Table(".retpoline_sites", ("__retpoline_sites", "__retpoline_sites_end"), _RELATIVE_SITE),
-        _Table(".return_sites", ("__return_sites", "__return_sites_end"), _RELATIVE_SITE),
+        _Table(".retpoline_sites", ("__retpoline_sites", "__retpoline_sites_end"), _RELATIVE_SITE, Reason.THUNK),
+        _Table(".return_sites", ("__return_sites", "__return_sites_end"), _RELATIVE_SITE, Reason.THUNK),
         # Not .call_sites, which has all direct calls since 6.2: what redirects them (callthunks.c) looks at the opcode
         # first and leaves alone what is no call any more.
         _Table(".ibt_endbr_seal", ("__ibt_endbr_seal", "__ibt_endbr_seal_end"), (_Layout(4, _Field(0), length=4),)),
-        # Lock prefixes, which a kernel on one CPU turns into 3e (ds) until there are more. It writes only over f0 and 3e
+        # Lock prefixes, which a kernel on one CPU turns into 3e (ds), and back. It writes only over f0 and 3e
         # (alternatives_smp_unlock and its inverse), so a breakpoint stays; one as old as 2.6.32 writes without looking,
         # which costs the probe and leaves the instruction as it wants it. The trampoline keeps the lock, right on any
         # number of CPUs: only what an image has without it, a copy of such a kernel's memory, must not run there.
@@ -103,7 +110,10 @@ _TABLES: Final[Mapping[str, tuple[_Table, ...]]] = {
         ),
         # struct static_call_site: s32 addr, s32 key.
         _Table(
-            ".static_call_sites", ("__start_static_call_sites", "__stop_static_call_sites"), (_Layout(8, _Field(0)),)
+            ".static_call_sites",
+            ("__start_static_call_sites", "__stop_static_call_sites"),
+            (_Layout(8, _Field(0)),),
+            Reason.STATIC_CALL,
         ),
     ),
     "arm64": (
@@ -137,14 +147,15 @@ _TABLES: Final[Mapping[str, tuple[_Table, ...]]] = {
 
 
 def boot_patched_ranges(image: Image) -> Ranges:
-    """(n, 2) address and size of instructions that the kernel in the image patches or looks up, in address order.
+    """Instructions that the kernel in the image patches or looks up: (n, 3) address, size and the Reason to refuse
+    them for, in address order.
 
     Replacement code, which is copied elsewhere and never runs in place, is among them. Empty for images without such
     tables, for ET_REL files (their tables still lack relocations), and for stripped kernels whose linker script put a
     table into another section: then nothing tells where it is.
     """
     if image.kind is FileKind.REL:
-        return np.zeros((0, 2), np.uint64)
+        return _NONE
     found = [_ranges_of(image, table) for table in _TABLES.get(image.facts.name, ())]
     found += [_patchable_entries(image), _static_call_trampolines(image)]
     return np.unique(np.concatenate(found), axis=0)
@@ -153,12 +164,12 @@ def boot_patched_ranges(image: Image) -> Ranges:
 def _ranges_of(image: Image, table: _Table) -> Ranges:
     place = _place(image, table)
     if place is None:
-        return np.zeros((0, 2), np.uint64)
+        return _NONE
     for layout in table.layouts:
         ranges = _read(image, place, layout, is_ftrace=table is _FTRACE)
         if ranges is not None:
-            return ranges
-    return np.zeros((0, 2), np.uint64)
+            return _with_reason(ranges, table.reason)
+    return _NONE
 
 
 def _place(image: Image, table: _Table) -> tuple[int, int] | None:
@@ -173,8 +184,8 @@ def _place(image: Image, table: _Table) -> tuple[int, int] | None:
     return (start, end - start) if first is not None and last is not None and last - first == end - start - 1 else None
 
 
-def _read(image: Image, place: tuple[int, int], layout: _Layout, *, is_ftrace: bool) -> Ranges | None:
-    """The ranges of a table, if it can have this layout: whole records, and nearly every address is in code."""
+def _read(image: Image, place: tuple[int, int], layout: _Layout, *, is_ftrace: bool) -> NDArray[np.uint64] | None:
+    """(n, 2) address and size, if a table can have this layout: whole records, and nearly all addresses are in code."""
     address, size = place
     if size % layout.size:
         return None
@@ -289,18 +300,22 @@ def _patchable_entries(image: Image) -> Ranges:
     table = _Table("__patchable_function_entries", ("", ""), _FTRACE.layouts)
     place = _place(image, table) if image.section(table.section) is not None else None
     found = None if place is None else _read(image, place, table.layouts[0], is_ftrace=True)
-    return np.zeros((0, 2), np.uint64) if found is None else found
+    return _NONE if found is None else _with_reason(found, Reason.TRACER_CALL)
 
 
 def _static_call_trampolines(image: Image) -> Ranges:
     """``__SCT__name: jmp function`` (ARCH_DEFINE_STATIC_CALL_TRAMP): the kernel rewrites the jump."""
     symbols = image.symbols
     if symbols.address_of("__start_static_call_sites") is None:
-        return np.zeros((0, 2), np.uint64)
+        return _NONE
     strings = np.frombuffer(symbols.strings + bytes(8), np.uint8)
     starts = symbols.name.astype(np.intp)
     named = np.ones(len(symbols), np.bool_)
     for index, letter in enumerate(b"__SCT__"):
         named &= strings[starts + index] == letter
     address = np.unique(symbols.address[named & (symbols.kind == STT_FUNC)])
-    return np.stack([address, np.full(len(address), 5, np.uint64)], axis=1)
+    return _with_reason(np.stack([address, np.full(len(address), 5, np.uint64)], axis=1), Reason.STATIC_CALL)
+
+
+def _with_reason(ranges: NDArray[np.uint64], reason: Reason) -> Ranges:
+    return np.insert(ranges, 2, np.uint64(reason), axis=1)

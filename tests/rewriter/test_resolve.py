@@ -129,10 +129,25 @@ def test_entry_steps_over_a_landing_pad(kernel: Program) -> None:
 
 
 def test_entry_steps_over_what_the_kernel_patches_at_boot_unless_it_leaves(kernel: Program) -> None:
-    patched = replace(kernel, patched_at_boot=np.array([[TEXT + 4, 4]], np.uint64))
+    patched = replace(kernel, patched_at_boot=np.array([[TEXT + 4, 4, Reason.PATCHED_AT_BOOT]], np.uint64))
     assert sites(patched, "fbt::vm_fault:entry") == ["vm_fault+8"]
-    patched = replace(kernel, patched_at_boot=np.array([[TEXT + 4, 6]], np.uint64))
-    assert "patches by itself at boot" in error_of(patched, "fbt::vm_fault:entry")  # je may jump over the rest
+    patched = replace(kernel, patched_at_boot=np.array([[TEXT + 4, 6, Reason.STATIC_KEY]], np.uint64))
+    assert "on a static key" in error_of(patched, "fbt::vm_fault:entry")  # je may jump over the rest
+
+
+def test_what_the_kernel_patches_is_refused_with_its_own_reason_and_what_is_around_it(kernel: Program) -> None:
+    ranges = [[TEXT + 4, 0, Reason.THUNK], [TEXT + 5, 4, Reason.STATIC_KEY], [TEXT + 6, 1, Reason.STATIC_CALL]]
+    patched = replace(kernel, patched_at_boot=np.array([*ranges, [TEXT + 14, 2, Reason.TRACER_CALL]], np.uint64))
+    assert sites(patched, "kinst::vm_fault:") == [f"vm_fault+{offset}" for offset in (4, 10, 12, 13)]
+    name = kernel.functions.names[0]
+    for offset, reason, near in (
+        (5, Reason.STATIC_KEY, f"kinst::{name}:4 before and kinst::{name}:10 behind it"),
+        (8, Reason.STATIC_KEY, f"kinst::{name}:4 before and kinst::{name}:10 behind it"),
+        (14, Reason.TRACER_CALL, f"kinst::{name}:13 before it"),
+    ):
+        assert error_of(patched, f"kinst::vm_fault:{offset}").endswith(f": {reason.text}; {near} can be probed")
+    whole = replace(kernel, patched_at_boot=np.array([[TEXT, 16, Reason.PATCHED_AT_BOOT]], np.uint64))
+    assert error_of(whole, "kinst::vm_fault:8").endswith(f": {Reason.PATCHED_AT_BOOT.text}")
 
 
 def test_returns_are_rets_and_tail_calls_but_not_jumps_between_parts_of_one_function(kernel: Program) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.arch.registry import dissector
 from kinst.targets.image import Image, open_image
-from kinst.targets.instruction import Flow
+from kinst.targets.instruction import Flow, Reason
 from kinst.targets.patched_at_boot import boot_patched_ranges
 from kinst.targets.sweeping import Swept, sweep_spans
 from tests.images import CACHE, real_image
@@ -25,7 +25,7 @@ def ranges_of(
 ) -> list[tuple[int, int]]:
     """Offset into the code and size of each range."""
     path.write_bytes(elf64(machine, CODE, [Part(".text", CODE, code, 5), Part(section, TABLE, table, 4)], symbols))
-    return [(int(start) - CODE, int(size)) for start, size in boot_patched_ranges(open_image(path))]
+    return [(int(start) - CODE, int(size)) for start, size, _ in boot_patched_ranges(open_image(path))]
 
 
 def relative(field: int, target: int) -> bytes:
@@ -121,6 +121,23 @@ def test_static_calls_and_their_trampolines(tmp_path: Path) -> None:
     assert ranges_of(tmp_path / "a", EM_X86_64, ".static_call_sites", table, symbols=symbols) == [(16, 5), (64, 5)]
 
 
+@pytest.mark.parametrize(
+    ("section", "row", "reason"),
+    [
+        ("__jump_table", relative(0, 16) + relative(4, 32) + bytes(8), Reason.STATIC_KEY),
+        ("__mcount_loc", struct.pack("<Q", CODE + 16), Reason.TRACER_CALL),
+        ("__patchable_function_entries", struct.pack("<Q", CODE + 16), Reason.TRACER_CALL),
+        (".static_call_sites", relative(0, 16) + bytes(4), Reason.STATIC_CALL),
+        (".return_sites", relative(0, 16), Reason.THUNK),
+        (".retpoline_sites", relative(0, 16), Reason.THUNK),
+        (".parainstructions", struct.pack("<QBB6x", CODE + 16, 1, 6), Reason.PATCHED_AT_BOOT),
+    ],
+)
+def test_each_table_is_a_reason(section: str, row: bytes, reason: Reason, tmp_path: Path) -> None:
+    assert ranges_of(tmp_path / "a", EM_X86_64, section, row)
+    assert boot_patched_ranges(open_image(tmp_path / "a"))[:, 2].tolist() == [reason]
+
+
 def test_a_table_between_symbols(tmp_path: Path) -> None:
     symbols = (Symbol("__start___bug_table", TABLE, 0), Symbol("__stop___bug_table", TABLE + 24, 0))
     table = relative(0, 16) + bytes(8) + relative(12, 32) + bytes(8) + bytes(100)
@@ -154,7 +171,7 @@ def test_alternatives_of_xen_are_whole_instructions() -> None:
     text = found[found[:, 0] < image.code_regions[0].address + image.code_regions[0].size]
     assert len(found) == 829
     assert starting_at(code, text[:, 0]).all()
-    assert np.isin(text.sum(axis=1), code.end).all()
+    assert np.isin(text[:, :2].sum(axis=1), code.end).all()
     assert (found[:, 1] % 4 == 0).all()
 
 
@@ -167,7 +184,7 @@ def test_what_linux_patches_are_whole_instructions(name: str) -> None:
     flows = code.instructions.flow[rows[starts]]
     assert len(found) > 60_000
     assert starts.mean() > 0.83  # the others are replacements, which lie outside of functions
-    assert np.isin(found.sum(axis=1)[starts], code.end).mean() > 0.998
+    assert np.isin(found[:, :2].sum(axis=1)[starts], code.end).mean() > 0.998
     assert set(np.unique(flows).tolist()) >= {Flow.NEXT, Flow.JUMP}
 
 
