@@ -33,6 +33,14 @@ class CallInstructions:
         self._read(address)
         return self._starting.get(address)
 
+    def starts(self, address: int, room: int) -> range:
+        """What else of a function that begins at an address is in its first bytes; empty if none begins there."""
+        functions = self._open().functions
+        row = functions.row_at(address)
+        if row is None or int(functions.address[row]) != address:
+            return range(0)
+        return range(address + 1, address + min(room, int(functions.size[row])))
+
     def before(self, address: int) -> Leading | None:
         """The instruction that ends at an address, which may be behind its function."""
         self._read(address - 1)

@@ -23,12 +23,12 @@ _MOST: Final = 256  # values that one answer may need; real ones need a few
 
 
 class _Call(NamedTuple):
-    """A call that an unwinder found: who makes it, and the function that it is made to."""
+    """A call that an unwinder found: who makes it, and the function that it enters."""
 
     caller: Activation
     function: CallingFunction
     site: CallSite
-    target: int
+    target: CallingFunction
 
 
 class EntryValues:
@@ -78,7 +78,7 @@ class EntryValues:
         self._left -= 1
         if depth > _DEEPEST or self._left < 0 or self.tails.may_reenter(function):
             raise optimised_out(LOST_ENTRY)
-        if call.target == function.start:
+        if call.target is function:
             frame = CallerFrame(self, call.caller, depth + 1)
             return self._value(call.function, call.site, call.caller.address - 1, wanted, frame)
         last = self.tails.last(call.target, function)
@@ -112,7 +112,8 @@ class EntryValues:
             return None
         site = self.sites.calls_of(function).returning.get(caller.address)
         target = None if site is None else self._target(caller, function, site, depth)
-        return None if site is None or target is None else _Call(caller, function, site, target)
+        entered = None if target is None else self.tails.entered(target)
+        return None if site is None or entered is None else _Call(caller, function, site, entered)
 
     def _target(self, caller: Activation, function: CallingFunction, site: CallSite, depth: int) -> int | None:
         """Where a call led: the instruction says it or, if it is indirect, debug information. A direct one may lead to

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from kinst.runtime.execution.faults import Fault, FaultKind
+from kinst.runtime.execution.location_operations import OPTIMISED_OUT
 from kinst.targets.debuginfo.unit_terms import BaseType
 
 _MASK: Final = (1 << 64) - 1
@@ -65,11 +66,18 @@ def plain(value: Value) -> int:
 def _shifted(code: int, first: Typed, count: int) -> Value:
     """The count may be of another type. DW_OP_shr takes the number as one without a sign, DW_OP_shra as one with it."""
     bits = 8 * first.kind.size
-    count = min(count if count >= 0 else bits, bits)
+    count = _count(count, bits)
     number = first.value & (1 << bits) - 1
     if code == 0x26 and number >> bits - 1:
         number -= 1 << bits
     return wrapped(number << count if code == 0x24 else number >> count, first.kind)
+
+
+def _count(count: int, bits: int) -> int:
+    """How far to shift. GCC for arm64 shifts left by less than 0 where it means to the right; gdb makes 0 of it."""
+    if not 0 <= count < bits:
+        raise Fault(FaultKind.ILLOP, 0, f"{OPTIMISED_OUT}: its location shifts by more bits than there are")
+    return count
 
 
 def _signed(value: int) -> int:
@@ -117,9 +125,9 @@ _BINARY: Final[dict[int, Callable[[int, int], int]]] = {
     0x1E: lambda first, second: first * second,
     0x21: lambda first, second: first | second,
     0x22: lambda first, second: first + second,
-    0x24: lambda first, second: first << second if second < 64 else 0,
-    0x25: lambda first, second: first >> second if second < 64 else 0,
-    0x26: lambda first, second: _signed(first) >> min(second, 63),
+    0x24: lambda first, second: first << _count(second, 64),
+    0x25: lambda first, second: first >> _count(second, 64),
+    0x26: lambda first, second: _signed(first) >> _count(second, 64),
     0x27: lambda first, second: first ^ second,
     **{code: _compared(code) for code in _COMPARISONS},
 }

@@ -12,6 +12,7 @@ from kinst.runtime.execution.call_instructions import CallInstructions, Leading
 from kinst.targets.debuginfo.call_sites import CallingFunction, CallSite, CallSites
 
 _MOST: Final = 256  # functions that are looked at for one answer
+_ROOM: Final = 64  # bytes at the start of a function that the compiler may leave for patches
 
 Target = tuple[CallSite, int]  # a tail call, and where it leads
 
@@ -29,50 +30,60 @@ class TailCalls:
     def __init__(self, sites: CallSites, instructions: CallInstructions) -> None:
         self._sites = sites
         self._instructions = instructions
+        self._entered: dict[int, CallingFunction | None] = {}
         self._targets: dict[int, tuple[Target, ...] | None] = {}  # by offset of the function
         self._reenters: dict[int, bool] = {}
         self._last: dict[tuple[int, int], TailCall | None] = {}
+
+    def entered(self, target: int) -> CallingFunction | None:
+        """The function that a call to an address enters; None: there is none, or not with that address.
+
+        Where the compiler leaves room for patches (-fpatchable-function-entry), debug information may begin behind it.
+        """
+        if target not in self._entered:
+            places = (target, *self._instructions.starts(target, _ROOM))
+            found = ((place, self._sites.function_at(place)) for place in places)
+            place, function = next((one for one in found if one[1] is not None), (0, None))
+            self._entered[target] = function if function is not None and function.start == place else None
+        return self._entered[target]
 
     def may_reenter(self, function: CallingFunction) -> bool:
         """Whether a function may be entered again by tail calls, the first of them its own; or that is not known."""
         found = self._reenters.get(function.start)
         if found is None:
             reached = self._reached(function)
-            found = reached is None or any(target == function.start for _, _, target in reached)
+            found = reached is None or any(target is function for _, _, target in reached)
             self._reenters[function.start] = found
         return found
 
-    def last(self, first: int, function: CallingFunction) -> TailCall | None:
-        """The tail call that entered `function` when the one at `first` was called; None: there may be several, or none
-        that is known."""
-        key = first, function.start
+    def last(self, first: CallingFunction, function: CallingFunction) -> TailCall | None:
+        """The tail call that entered `function` when `first` was called; None: there may be several, or none that is
+        known."""
+        key = first.start, function.start
         if key not in self._last:
             self._last[key] = self._only(first, function)
         return self._last[key]
 
-    def _only(self, first: int, function: CallingFunction) -> TailCall | None:
-        called = self._sites.function_at(first)
-        if called is None or called.start != first:
-            return None
-        reached = self._reached(called)
-        found = [TailCall(one, site) for one, site, target in reached or () if target == function.start]
+    def _only(self, first: CallingFunction, function: CallingFunction) -> TailCall | None:
+        found = [TailCall(one, site) for one, site, target in self._reached(first) or () if target is function]
         return found[0] if len(found) == 1 else None
 
-    def _reached(self, function: CallingFunction) -> list[tuple[CallingFunction, CallSite, int]] | None:
-        """Every tail call that may follow when a function was entered; None: not all of them are known."""
-        waiting, known, found = [function], {function.start}, list[tuple[CallingFunction, CallSite, int]]()
+    def _reached(self, function: CallingFunction) -> list[tuple[CallingFunction, CallSite, CallingFunction]] | None:
+        """Every tail call that may follow when a function was entered: who makes it, and to whom; None: not all of them
+        are known."""
+        waiting, known, found = [function], {function.start}, list[tuple[CallingFunction, CallSite, CallingFunction]]()
         while waiting:
             one = waiting.pop()
             targets = self._targets_of(one)
             if targets is None or len(known) > _MOST:
                 return None
             for site, target in targets:
-                found.append((one, site, target))
-                if target not in known:
-                    known.add(target)
-                    called = self._sites.function_at(target)
-                    if called is None or called.start != target:
-                        return None
+                called = self.entered(target)
+                if called is None:
+                    return None
+                found.append((one, site, called))
+                if called.start not in known:
+                    known.add(called.start)
                     waiting.append(called)
         return found
 

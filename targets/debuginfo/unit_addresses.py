@@ -43,7 +43,11 @@ class UnitAddresses:
         Units that .debug_aranges does not know (clang writes none unless it is told to) are looked into once.
         """
         offsets = self._listed.units_at(address) or self._unlisted.units_at(address)
-        return [unit for unit in self._units.all if unit.offset in offsets] if offsets else []
+        return [self._by_offset[offset] for offset in offsets if offset in self._by_offset]
+
+    @cached_property
+    def _by_offset(self) -> dict[int, Unit]:
+        return {unit.offset: unit for unit in self._units.all}
 
     @cached_property
     def _listed(self) -> _Table:
