@@ -38,8 +38,11 @@ def ranges_of(entries: UnitEntries, entry: Entry) -> tuple[Range, ...]:
 def entry_of(entries: UnitEntries, entry: Entry, ranges: tuple[Range, ...]) -> int:
     """Where the code of an entry is entered: DW_AT_entry_pc.
 
-    An address, or (DWARF 5, 2.18) an offset from its low end; without the attribute its low end. It may lie at the end
-    of the last range or beyond it, where the compiler moved the instructions before the place of the call.
+    An address, or (DWARF 5, 2.18) an offset from its low end; without the attribute its low end. It may lie outside of
+    the ranges: gcc leaves a mark where the call stands, and moves instructions of the function away from it, also to
+    before a branch or out of a loop. The mark is then executed as often as the source calls the function, more often
+    than their first instruction is (`tests.targets.debuginfo.test_inline_entries` counts both). gdb since 16 takes the
+    first instruction in this case, but only since its frames would not be inside of the function at the mark.
     """
     form, value = entry.values.get(At.ENTRY_PC, (0, b""))
     if isinstance(value, bytes):
