@@ -1,0 +1,101 @@
+"""Debian's Linux for arm64, from its first instruction to the panic over the missing root file system, beside QEMU."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kinst.rewriter.cli import rewrite
+from kinst.runtime.cli import run
+from kinst.targets.elf_header import PT_LOAD
+from kinst.targets.image import open_image
+from tests.images import at_hand, real_image
+
+QEMU = "qemu-system-aarch64"
+# Both without what comes from outside: QEMU's random seed, its network card, performance counters that we have not.
+MACHINE = ("-M", "virt,dtb-randomness=off", "-cpu", "cortex-a57,pmu=off", "-nic", "none", "-m", "256")
+COMMAND_LINE = "earlycon=pl011,0x9000000 panic=-1"
+LIMIT = 300  # seconds
+PANIC = "Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"
+
+pytestmark = pytest.mark.skipif(not at_hand("linux-arm64"), reason="linux-arm64 was not downloaded")
+
+
+def normalised(console: bytes) -> list[str]:
+    """Without time: stamps, durations and the date."""
+    lines = console.decode().replace("\r", "").splitlines()
+    lines = [re.sub(r"^\[ *\d+\.\d+\] ", "", line) for line in lines]
+    lines = [re.sub(r"deferred pages initialised in \d+ms", "deferred pages initialised", line) for line in lines]
+    lines = [re.sub(r"audit\(\d+\.\d+:1\)", "audit(1)", line) for line in lines]
+    return [re.sub(r"setting system clock to .*", "setting system clock", line) for line in lines]
+
+
+def assert_alike(ours: list[str], theirs: list[str]) -> None:
+    """Some lines come from threads of the kernel, whenever they get to run; those of the panic do not."""
+    assert sorted(ours) == sorted(theirs)
+    panic = ours.index(PANIC)
+    assert panic > 200
+    assert ours[panic:] == theirs[panic:]
+
+
+def ours(image: Path, folder: Path, *words: str) -> tuple[bytes, str]:
+    """Console and output of a run that ends when the kernel resets the machine after its panic."""
+    console = folder / "console"
+    options = ("--memory", "256m", "--append", COMMAND_LINE, "--timeout", str(LIMIT), "--console", str(console))
+    result = CliRunner().invoke(run, (*words, *options, str(image)), prog_name="kinst-run")
+    assert result.exit_code == 0, result.stderr
+    return console.read_bytes(), result.stdout
+
+
+@pytest.fixture(scope="module")
+def under_qemu(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The console under QEMU, which wants the kernel as boot loaders have it: memory from its first byte on."""
+    if shutil.which(QEMU) is None:
+        pytest.skip("needs QEMU")
+    image = open_image(real_image("linux-arm64"))
+    segments = [segment for segment in image.segments if segment.kind == PT_LOAD]
+    start = min(segment.load_address for segment in segments)
+    path = tmp_path_factory.mktemp("qemu") / "Image"
+    with path.open("wb") as file:
+        for segment in segments:
+            file.seek(segment.load_address - start)
+            file.write(image.data[segment.offset : segment.offset + segment.file_size].data)
+    command = (QEMU, *MACHINE, "-nographic", "-no-reboot", "-kernel", str(path), "-append", COMMAND_LINE)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT, check=True)
+    return normalised(done.stdout)
+
+
+def test_linux_prints_what_it_prints_under_qemu(under_qemu: list[str], tmp_path: Path) -> None:
+    console, _ = ours(real_image("linux-arm64"), tmp_path)
+    assert_alike(normalised(console), under_qemu)
+
+
+PROGRAM = """
+fbt::vfs_mknod:entry { @made[stringof(args[2]->d_name.name)] = count(); @stacks[stack(3)] = count(); }
+fbt::vfs_get_tree:entry, fbt::vfs_get_tree:return { @trees[probename] = count(); }
+kinst::file_inode:entry { @files[stringof(args[0]->f_path.dentry->d_name.name)] = count(); }
+END
+{
+    printa("made %s %@d\\n", @made); printa("tree %s %@d\\n", @trees); printa("file %s %@d\\n", @files);
+    printa("stack %k %@d\\n", @stacks);
+}
+"""
+
+
+def test_linux_runs_with_probes_in_its_file(under_qemu: list[str], tmp_path: Path) -> None:
+    """The devices that the kernel makes in its own /dev, whose first open file is the console."""
+    patched = tmp_path / "vmlinux"
+    words = ("--probe", "fbt::vfs_*:", "--probe", "kinst::file_inode:entry", "-o", str(patched))
+    result = CliRunner().invoke(rewrite, (str(real_image("linux-arm64")), *words), prog_name="kinst-rewrite")
+    assert result.exit_code == 0, result.stderr
+    console, output = ours(patched, tmp_path, "-q", "-n", PROGRAM)
+    counts = {(what, name): int(count) for what, name, count in re.findall(r"(\w+) ([\w-]+) (\d+)\n", output)}
+    assert {("made", name) for name in ("console", "null", "zero", "rtc0")} <= counts.keys()
+    assert counts["tree", "entry"] == counts["tree", "return"] > 10
+    assert counts["file", "console"] > 0
+    stacks = [re.findall(r"`([\w.]+)\+", stack) for stack in output.split("stack ")[1:]]
+    assert ["vfs_mknod", "devtmpfs_work_loop", "devtmpfsd"] in stacks
+    assert_alike(normalised(console), under_qemu)
