@@ -53,6 +53,12 @@ class RelocatedCopies:
         """How far what was loaded, and each copy found since, is from its link address; what was loaded first."""
         return self._distances
 
+    def pristine(self, address: int, content: bytes) -> bytes:
+        """Bytes read at a virtual address, with the original ones where sites are armed, in copies too."""
+        for distance in self._distances:
+            content = self._sites.pristine(address - distance, content)
+        return content
+
     def claim(self, pc: int) -> Hit | None:
         """What to do at a breakpoint at `pc`; None: it is the guest's own."""
         for known in self._distances:

@@ -143,8 +143,8 @@ class Session:
         for provider in sdt_providers(sites, system.arch, self._find):
             self.providers.register(provider)
         sites.map_trampolines(system.space, system.trap, system.engine)
-        system.pristine = sites.pristine
         copies = RelocatedCopies(sites, self.loaded, system.trap, system.arch, system.exceptions, system.space.fetch)
+        system.pristine = copies.pristine
         self.original_address = original_addresses(self.loaded.image, lambda: copies.distances)
         system.trap.chain.append(copies.claim)
 

@@ -212,21 +212,21 @@ class SiteTable:
         return [Enabling(identifier, action, argument, address - start, leaving) for identifier, action in actions]
 
     def pristine(self, address: int, content: bytes) -> bytes:
-        """Bytes read at a virtual address, with the original ones where sites are armed."""
-        bias = self._patched.loaded.bias
-        link = address - bias
-        if link < 16 or link >> 64:
+        """Bytes read at a link address, with the original ones where sites are armed."""
+        if address < 16 or address >> 64:
             return content
-        first = int(np.searchsorted(self._addresses, np.uint64(link - 16)))
-        last = int(np.searchsorted(self._addresses, np.uint64(link + len(content))))
+        first = int(np.searchsorted(self._addresses, np.uint64(address - 16)))
+        last = int(np.searchsorted(self._addresses, np.uint64(address + len(content))))
         restored = bytearray(content)
         for row in range(first, last):
-            if self.is_armed[row]:
-                record = self.manifest.sites[row]
-                original = record["original"].tobytes()[: len(self._armed_bytes[int(record["size"])])]
-                for at, byte in enumerate(original, int(record["address"]) - link):
-                    if 0 <= at < len(restored):
-                        restored[at] = byte
+            record = self.manifest.sites[row]
+            armed = self._armed_bytes[int(record["size"])]
+            start = int(record["address"]) - address
+            seen = slice(max(0, start), max(0, start + len(armed)))
+            inside = slice(seen.start - start, seen.start - start + len(content[seen]))
+            # The guest may have put something else there since.
+            if self.is_armed[row] and content[seen] == armed[inside]:
+                restored[seen] = record["original"].tobytes()[inside]
         return bytes(restored)
 
 

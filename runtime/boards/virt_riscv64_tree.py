@@ -30,7 +30,7 @@ def firmware_tree(machine: Machine) -> Node:
 
 
 def kernel_tree(machine: Machine) -> Node:
-    """What an image that starts in S mode is told of: all of QEMU's board, in its order, which Linux numbers
+    """What an image that starts in S mode is told of: all devices of QEMU's board, in its order, which Linux numbers
     interrupts by, and the memory that firmware keeps."""
     root = _root(machine)
     soc = _add_board(root, machine)

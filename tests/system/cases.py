@@ -37,6 +37,7 @@ CASES = (
     Case("opensbi-1.1", "virt-riscv64", "Boot HART MEDELEG"),
     Case("opensbi-1.6", "virt-riscv64", "Boot HART MEDELEG"),
     Case("u-boot-riscv64", "virt-riscv64", "^=> ", b"Hit any key"),
+    Case("u-boot-riscv64-smode", "virt-riscv64", "^=> ", b"Hit any key"),
     Case("u-boot-arm64", "virt-arm64", "^=> ", b"Hit any key"),
     Case("gnumach", "pc-amd64", "No bootstrap code"),
 )
