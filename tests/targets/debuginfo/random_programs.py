@@ -54,7 +54,7 @@ void _start(void)
     }
     for (int k = 0; k < 256; k++)
         in[k] = (state = state * 6364136223846793005ul + 1442695040888963407ul) >> 33;
-    for (int round = 0; round < 30; round++) {
+    for (int round = 0; round < 12; round++) {
 """
 _VALUES = (
     "get_current()->a[{n}]", "get_current()->parent->a[{n}]", "test_bit({n}, &flags)", "mix(x, {n})",

@@ -22,7 +22,7 @@ from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.debuginfo.inlined import InlinedCopy
 from tests.targets.debuginfo.random_programs import INLINES, Program
 
-SEEDS = range(100, 105)
+SEEDS = range(100, 108)
 STACK, STACK_SIZE = 0x7000_0000, 0x1_0000
 Call = tuple[str, int]  # function, line
 
@@ -143,5 +143,5 @@ def test_an_entry_outside_of_the_ranges_counts_calls(name: str, tmp_path: Path) 
                 first.append(abs(sum(run.counts[copy.ranges[0][0]] for copy in those) - truth[call]))
     assert outside > 50
     assert entered.count(0) > 0.75 * outside
-    assert entered.count(0) > 1.1 * first.count(0)
+    assert entered.count(0) > first.count(0)
     assert sum(entered) < 0.9 * sum(first)
