@@ -347,11 +347,11 @@ def _why_refused(program: Program, code: Decoded, refused: Refusals) -> str:
     if refused.reason[0] == Reason.EXCLUDED_FUNCTION:
         rule = exclusion(name, program.image.facts)
         return f"{name} is excluded: {rule}, and this image has {ANCHOR} (--include-excluded probes it all the same)"
-    if len(refused) > 1:
-        return f"nothing left: {summary(refused, len(refused))}"
     address = int(refused.address[0])
-    offset = address - int(functions.address[int(refused.function[0])])
-    return f"{name}+{offset} ({address:#x}) is refused: {refused.text(0)}{code.around(address)}"
+    place = f"{name}+{address - int(functions.address[int(refused.function[0])])} ({address:#x})"
+    if len(refused) > 1:
+        return f"nothing left: {summary(refused, len(refused))}; the first is {place}{code.around(address)}"
+    return f"{place} is refused: {refused.text(0)}{code.around(address)}"
 
 
 def _why_not_there(code: Decoded, offset: int, rows: Rows) -> str:

@@ -214,7 +214,7 @@ def test_an_address_of_code_without_a_function_gets_one(kernel: Program) -> None
             "fbt::vm_fault_quick:entry",
             r"no instruction at the function's entry can be probed \(opens an interrupt shadow",
         ),
-        ("fbt::vm_fault_quick:", r"nothing left: 2 of 2 refused"),
+        ("fbt::vm_fault_quick:", r"nothing left: 2 of 2 refused: .*; the first is vm_fault_quick\+0 \(0x[0-9a-f]+\)"),
         ("fbt::spin:return", r"spin has no return"),
         ("kinst:other:spin:0", r"no module 'other': this image is 'small'"),
         (f"kinst::{DATA + 8:#x}:", r"0xffffffff80200008 is not code: it is in \.data"),
