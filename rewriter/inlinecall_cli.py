@@ -10,11 +10,13 @@ import click
 from kinst.rewriter.command import reported
 from kinst.rewriter.inlinecall import inlinecall_lines, inlinecall_values
 from kinst.rewriter.inlinecall_cache import KeptAnswers, Values
+from kinst.rewriter.wording import counted
 from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.inline_search import InlineSearch
-from kinst.targets.errors import ProbeError
+from kinst.targets.errors import ImageError, ProbeError
 
+_TOLD = 8  # damaged units that are named
 _EPILOG = """\b
 Examples:
   kinst-inlinecall critical_enter kernel.debug
@@ -38,28 +40,35 @@ def inlinecall(function: str, image: Path, *, debug_file: Path | None, as_json: 
     These are the places that kinst::FUNCTION:entry and kinst::FUNCTION:return probe.
     """
     with reported("kinst-inlinecall"):
-        values = _found(function, image, debug_file, use_cache=not no_cache)
+        values, damage = _found(function, image, debug_file, use_cache=not no_cache)
         if as_json:
             click.echo(json.dumps(values, indent=2))
-            return
-        sys.stdout.writelines(f"{line}\n" for line in inlinecall_lines(values))
+        else:
+            sys.stdout.writelines(f"{line}\n" for line in inlinecall_lines(values))
         sys.stdout.flush()
-        if not values:
+        if damage:
+            raise ImageError("\n".join([*damage[:_TOLD], *_untold(len(damage) - _TOLD)]))
+        if not values and not as_json:
             click.echo(f"kinst-inlinecall: {function}: is not inlined anywhere: probe fbt::{function}:", err=True)
 
 
-def _found(function: str, path: Path, debug_file: Path | None, *, use_cache: bool) -> Values:
+def _untold(count: int) -> list[str]:
+    return [f"{counted(count, 'more damaged unit')}"] if count > 0 else []
+
+
+def _found(function: str, path: Path, debug_file: Path | None, *, use_cache: bool) -> tuple[Values, tuple[str, ...]]:
+    """What is known of a function, and what is wrong with units that may know more."""
     elf = open_elf(path)
     kept = KeptAnswers(elf, debug_file) if use_cache else None
     known = None if kept is None else kept.read(function)
     if known is not None:
-        return known
+        return known, ()
     debug = find_debug(elf, debug_file)
     search = InlineSearch(elf, debug)
-    found = search.find(function)
-    if not found and not search.exists(function):
+    matching = search.find_readable(function)
+    if not matching.found and not matching.damage and not search.exists(function):
         raise ProbeError(f"{function}: no function of that name in the debug information of {path}")
-    values = inlinecall_values(found, search.caller_at)
-    if kept is not None:
+    values = inlinecall_values(matching.found, search.caller_at)
+    if kept is not None and not matching.damage:
         kept.write(function, values, debug.path)
-    return values
+    return values, matching.damage

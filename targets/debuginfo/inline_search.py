@@ -60,7 +60,7 @@ def exists(image: ElfLike, name: str, *, debug: DebugSections | None = None) -> 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """What a glob found, by name; `damage` says which units could not be read and were left out."""
+    """What was found, of a glob by name; `damage` says which units could not be read and were left out."""
 
     found: tuple[InlineFunction, ...]
     damage: tuple[str, ...]
@@ -89,6 +89,12 @@ class InlineSearch:
     def find(self, name: str, *, with_parameters: bool = False) -> tuple[InlineFunction, ...]:
         """See `find_inlines`."""
         return self._find([name], refused, with_parameters=with_parameters)
+
+    def find_readable(self, name: str) -> Matching:
+        """The same without units that are damaged."""
+        damage: dict[str, None] = {}
+        found = self._find([name], lambda error: damage.setdefault(str(error)), with_parameters=False)
+        return Matching(found, tuple(damage))
 
     def find_matching(self, pattern: str, *, with_parameters: bool = False) -> Matching:
         """All functions that debug information marks as inline and whose names match a glob (`is_glob`)."""

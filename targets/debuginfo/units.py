@@ -74,7 +74,8 @@ class Units:
     def __init__(self, sections: DebugSections) -> None:
         """Reads the headers: some microseconds a unit.
 
-        A header that makes no sense ends the list; `damage` then says what is wrong with it.
+        A unit whose header makes no sense is left out, with all behind it if its length does not either; `damage` then
+        says what is wrong with the first.
         """
         self.sections = sections
         self.info = sections.get("info")
@@ -142,23 +143,30 @@ class Units:
         return dict(zip(starts, [*starts[1:], len(self.sections.get("abbrev"))], strict=True))
 
     def _headers(self) -> list[Unit]:
-        found, at = [], 0
-        try:
-            while at < len(self.info):
+        found, at = list[Unit](), 0
+        while at < len(self.info):
+            try:
                 found.append(_header(self.info, at))
+            except (*DAMAGE, ImageError) as error:
+                why = str(error) if isinstance(error, ImageError) else "its header is cut"
+                self.damage = self.damage or UnitError(f"{self.sections.path}: .debug_info: the unit at {at:#x}: {why}")
+                at = _following(self.info, at)
+            else:
                 at = found[-1].end
-        except (*DAMAGE, ImageError) as error:
-            why = str(error) if isinstance(error, ImageError) else "its header is cut"
-            self.damage = ImageError(f"{self.sections.path}: .debug_info: the unit at {at:#x}: {why}")
         return found
 
 
-def _header(info: memoryview, at: int) -> Unit:
-    """length (4; or 0xffffffff and 8) | version (2) |
+def _following(info: memoryview, at: int) -> int:
+    """Where the unit behind one begins whose header is damaged, if its length is not; else the end of the section."""
+    try:
+        start, length, _ = _length(info, at)
+    except (*DAMAGE, ImageError):
+        return len(info)
+    return start + length
 
-    DWARF 2 to 4: abbreviations (4/8) | address size (1)
-    DWARF 5: unit type (1) | address size (1) | abbreviations (4/8) | by type: signature (8), offset of the type (4/8)
-    """
+
+def _length(info: memoryview, at: int) -> tuple[int, int, int]:
+    """Where what the length counts begins, the length, and the size of offsets."""
     (length,) = _U32.unpack_from(info, at)
     start, wide = at + 4, 4
     if length == _LONG:
@@ -168,6 +176,16 @@ def _header(info: memoryview, at: int) -> Unit:
         raise ImageError(f"its length {length:#x} is reserved")
     if start + length > len(info):
         raise ImageError(f"its length {length:#x} goes beyond the end of the section: the file is cut")
+    return start, length, wide
+
+
+def _header(info: memoryview, at: int) -> Unit:
+    """length (4; or 0xffffffff and 8) | version (2) |
+
+    DWARF 2 to 4: abbreviations (4/8) | address size (1)
+    DWARF 5: unit type (1) | address size (1) | abbreviations (4/8) | by type: signature (8), offset of the type (4/8)
+    """
+    start, length, wide = _length(info, at)
     version, kind, address = *struct.unpack_from("<H", info, start), 1, 0
     if not 2 <= version <= 5:
         raise ImageError(f"DWARF version {version} is not known; 2 to 5 are read")

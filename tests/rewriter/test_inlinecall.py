@@ -11,7 +11,10 @@ from click.testing import CliRunner, Result
 
 from kinst.rewriter.inlinecall import inlinecall_lines, inlinecall_values
 from kinst.rewriter.inlinecall_cli import inlinecall
+from kinst.targets.debuginfo.debug_sections import DebugSections
+from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
+from kinst.targets.debuginfo.units import Units
 
 SOURCE = """volatile int device;
 static inline __attribute__((always_inline)) int inlined(int value) { device = value; return device; }
@@ -99,6 +102,43 @@ def test_errors_are_one_line(image: Path, tmp_path: Path) -> None:
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr.startswith(f"kinst-inlinecall: {message}")
+
+
+def test_what_damaged_units_leave_is_told(image: Path, tmp_path: Path) -> None:
+    """With an error for each, as far as one wants to read them."""
+    (tmp_path / "more.c").write_text(SOURCE.replace("start", "more").replace("volatile", "extern volatile"))
+    flags = ("-O1", "-g", "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-Wl,-e,start", "-Wl,--build-id")
+    sources = ["call.c", *["more.c"] * 12]
+    for number, source in enumerate(sources):
+        names = [f"-D{name}={name}{number}" for name in ("more", "other")] if number else []
+        subprocess.run(["gcc", *flags, *names, "-c", "-o", f"{number}.o", source], check=True, cwd=tmp_path)
+    objects = [f"{number}.o" for number in range(len(sources))]
+    subprocess.run(["gcc", *flags, "-o", "b.elf", *objects], check=True, cwd=tmp_path, capture_output=True)
+    whole, elf = run("inlined", tmp_path / "b.elf"), open_elf(tmp_path / "b.elf")
+    assert whole.exit_code == 0 and whole.stdout.count("\n") == 3 * len(sources)
+
+    damaged, start = (
+        bytearray(elf.data.tobytes()),
+        next(one.offset for one in elf.sections if one.name == ".debug_info"),
+    )
+    for unit in Units(DebugSections(elf)).all[1:11]:
+        damaged[start + unit.offset + 4] = 77  # the version
+    (tmp_path / "c.elf").write_bytes(damaged)
+    for _ in range(2):  # and is not kept as if it were all
+        rest = run("inlined", tmp_path / "c.elf")
+        assert rest.exit_code == 1
+        assert rest.stdout.splitlines() == [*whole.stdout.splitlines()[:3], *whole.stdout.splitlines()[-6:]]
+        assert rest.stderr.count("\n") == 1 and "DWARF version 77 is not known" in rest.stderr
+
+    for unit in Units(DebugSections(elf)).all[1:11]:
+        damaged[start + unit.offset + 4] = elf.data[start + unit.offset + 4]
+        damaged[start + unit.first] = 0x7F  # the code of its first entry
+    (tmp_path / "d.elf").write_bytes(damaged)
+    rest = run("inlined", tmp_path / "d.elf", "--json")
+    assert rest.exit_code == 1 and len(json.loads(rest.stdout)) == 3
+    *lines, last = rest.stderr.splitlines()
+    assert len(lines) == 8 and all(": .debug_info: the unit at 0x" in line for line in lines)
+    assert last == "kinst-inlinecall: 2 more damaged units"
 
 
 def test_help_teaches_by_example() -> None:
