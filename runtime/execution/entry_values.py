@@ -78,15 +78,14 @@ class EntryValues:
         self._left -= 1
         if depth > _DEEPEST or self._left < 0 or self.tails.may_reenter(function):
             raise optimised_out(LOST_ENTRY)
-        if call.target is function:
+        if call.target.offset == function.offset:
             frame = CallerFrame(self, call.caller, depth + 1)
             return self._value(call.function, call.site, call.caller.address - 1, wanted, frame)
         last = self.tails.last(call.target, function)
         if last is None:
             raise optimised_out(LOST_ENTRY)
         tail = TailFrame(self, activation, call, last.function, depth + 1)
-        place = last.site.at if last.site.at is not None else (last.site.returns or 0) - 1
-        return self._value(last.function, last.site, place, wanted, tail)
+        return self._value(last.function, last.site, last.site.place, wanted, tail)
 
     @property
     def sites(self) -> CallSites:

@@ -52,7 +52,7 @@ class TailCalls:
         found = self._reenters.get(function.start)
         if found is None:
             reached = self._reached(function)
-            found = reached is None or any(target is function for _, _, target in reached)
+            found = reached is None or any(target.offset == function.offset for _, _, target in reached)
             self._reenters[function.start] = found
         return found
 
@@ -65,7 +65,9 @@ class TailCalls:
         return self._last[key]
 
     def _only(self, first: CallingFunction, function: CallingFunction) -> TailCall | None:
-        found = [TailCall(one, site) for one, site, target in self._reached(first) or () if target is function]
+        found = [
+            TailCall(one, site) for one, site, target in self._reached(first) or () if target.offset == function.offset
+        ]
         return found[0] if len(found) == 1 else None
 
     def _reached(self, function: CallingFunction) -> list[tuple[CallingFunction, CallSite, CallingFunction]] | None:

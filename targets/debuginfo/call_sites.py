@@ -5,13 +5,13 @@ A unit is looked into only when an address of its code is asked for, and of it o
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.targets.debuginfo.abbreviations import At, Tag
+from kinst.targets.debuginfo.abbreviations import At, Plan, Tag
 from kinst.targets.debuginfo.debug_sections import DebugSections
-from kinst.targets.debuginfo.dwarf_scan import within
+from kinst.targets.debuginfo.dwarf_scan import every, within
 from kinst.targets.debuginfo.forms import DAMAGE
 from kinst.targets.debuginfo.inlined import Range
 from kinst.targets.debuginfo.location_lists import Place, places_of
@@ -57,6 +57,11 @@ class CallSite:
     target: bytes
     parameters: tuple[CallParameter, ...]
 
+    @property
+    def place(self) -> int:
+        """An address in the instruction; -1: it is not known."""
+        return (self.returns or 0) - 1 if self.at is None else self.at
+
 
 @dataclass(frozen=True, slots=True)
 class CallingFunction:
@@ -69,9 +74,17 @@ class CallingFunction:
     has_all_tail_calls: bool
     frame_bases: tuple[Place, ...]
 
+    def holds(self, address: int) -> bool:
+        """Whether an address is in it."""
+        return any(low <= address < high for low, high in self.ranges)
+
     def frame_base(self, address: int) -> bytes:
         """The expression of its frame base at an address; empty if there is none."""
         return next((one for low, high, one in self.frame_bases if low <= address < high), b"")
+
+
+Row = tuple[int, int, CallingFunction]  # low, high
+Walk = Callable[[UnitEntries], Iterator[tuple[int, Plan]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +102,8 @@ class CallSites:
         """Nothing is read yet but the headers of units."""
         self._units = Units(debug)
         self._addresses = UnitAddresses(self._units)
-        self._functions: dict[int, list[tuple[int, int, CallingFunction]]] = {}  # by unit: (low, high, function)
+        self._functions: dict[int, list[Row]] = {}  # by unit
+        self._whole: set[int] = set()  # units of which every entry was looked at
         self._calls: dict[int, Calls] = {}
 
     def terms(self, unit: int) -> UnitTerms:
@@ -99,10 +113,13 @@ class CallSites:
     def function_at(self, address: int) -> CallingFunction | None:
         """The function whose code holds a link address."""
         for unit in self._addresses.at(address):
-            functions = self._of_unit(unit)
-            row = bisect_right(functions, address, key=lambda one: one[0]) - 1
-            if row >= 0 and address < functions[row][1]:
-                return functions[row][2]
+            found = _holder(self._of_unit(unit), address)
+            if found is None and unit.offset not in self._whole:  # perhaps one within another, as GNU C has them
+                self._whole.add(unit.offset)
+                self._functions[unit.offset] = self._read(unit, every)
+                found = _holder(self._functions[unit.offset], address)
+            if found is not None:
+                return found
         return None
 
     def calls_of(self, function: CallingFunction) -> Calls:
@@ -111,7 +128,7 @@ class CallSites:
         if found is None:
             entries = self._units.open(self._units.at(function.unit))
             try:
-                sites = list(_sites(entries, function.offset))
+                sites = [one for one in _sites(entries, function.offset) if function.holds(one.place)]
             except (*DAMAGE, ImageError):
                 sites = []
             found = self._calls[function.offset] = Calls(
@@ -123,17 +140,24 @@ class CallSites:
     def _of_unit(self, unit: Unit) -> list[tuple[int, int, CallingFunction]]:
         found = self._functions.get(unit.offset)
         if found is None:
-            try:
-                functions = list(_functions(self._units.open(unit)))
-            except (*DAMAGE, ImageError):
-                functions = []
-            rows = [(low, high, one) for one in functions for low, high in one.ranges]
-            found = self._functions[unit.offset] = sorted(rows, key=lambda one: one[0])
+            found = self._functions[unit.offset] = self._read(unit, top_level)
         return found
 
+    def _read(self, unit: Unit, walk: Walk) -> list[Row]:
+        try:
+            functions = list(_functions(self._units.open(unit), walk))
+        except (*DAMAGE, ImageError):
+            functions = []
+        return sorted(((low, high, one) for one in functions for low, high in one.ranges), key=lambda one: one[0])
 
-def _functions(entries: UnitEntries) -> Iterator[CallingFunction]:
-    for at, (_, _, _, declaration) in top_level(entries):
+
+def _holder(functions: list[Row], address: int) -> CallingFunction | None:
+    row = bisect_right(functions, address, key=lambda one: one[0]) - 1
+    return functions[row][2] if row >= 0 and address < functions[row][1] else None
+
+
+def _functions(entries: UnitEntries, walk: Walk) -> Iterator[CallingFunction]:
+    for at, (_, _, _, declaration) in walk(entries):
         names = {attribute for attribute, _, _ in declaration.attributes} if declaration.is_subprogram else set()
         if At.LOW_PC in names or At.RANGES in names:
             entry = entries.entry(entries.unit.offset + at)
@@ -156,9 +180,20 @@ def _function(entries: UnitEntries, entry: Entry, ranges: tuple[Range, ...]) -> 
 
 
 def _sites(entries: UnitEntries, function: int) -> Iterator[CallSite]:
-    for at, plan in within(entries, function - entries.unit.offset):
-        if plan[3].tag in _CALLS:
-            yield _site(entries, entries.entry(entries.unit.offset + at))
+    """The calls in a function's entry; and those that GCC puts in the abstract entries of what it is made of, where
+    they stand in a block. The addresses tell whose they are."""
+    base, waiting, known = entries.unit.offset, [function], set[int]()
+    while waiting:
+        root = waiting.pop()
+        if root in known or not entries.unit.first <= root < entries.unit.end:
+            continue
+        known.add(root)
+        waiting.append(entries.entry(root).number(At.ABSTRACT_ORIGIN) or 0)
+        for at, plan in within(entries, root - base):
+            if plan[3].tag in _CALLS:
+                yield _site(entries, entries.entry(base + at))
+            elif plan[3].tag == Tag.INLINED_SUBROUTINE:
+                waiting.append(entries.entry(base + at).number(At.ABSTRACT_ORIGIN) or 0)
 
 
 def _site(entries: UnitEntries, entry: Entry) -> CallSite:
