@@ -1,6 +1,7 @@
 """An image -> where its debug information is: in itself, or in a file that its build-id or .gnu_debuglink leads to.
 
-A file apart is taken only if it was made from this image: same build-id, or the CRC that .gnu_debuglink tells.
+A file apart is taken only if it was made from this image: same build-id, and if .gnu_debuglink led to it the CRC that
+it tells.
 """
 
 import struct
@@ -39,41 +40,41 @@ def find_debug(
             are of a kind that is not supported.
     """
     if debug_file is not None:
-        return _usable(_checked(image, debug_file))
+        return _usable(_checked(image, debug_file, is_linked=False))
     if (own := DebugSections(image)).has_dwarf:
         return _usable(own)
     looked: list[Path] = []
-    for path in _places(image, folders):
+    for path, is_linked in _places(image, folders):
         if path not in looked and path.is_file() and not path.samefile(image.path):
-            return _usable(_checked(image, path))
+            return _usable(_checked(image, path, is_linked=is_linked))
         looked.append(path)
     places = "".join(f"\n  looked for {path}" for path in dict.fromkeys(looked))
     hint = "" if looked else "; it has neither a build-id nor .gnu_debuglink that would lead to a debug file"
     raise ImageError(f"{image.path}: no debug information (.debug_info){hint}: give one with --debug-file{places}")
 
 
-def _places(image: ElfLike, folders: tuple[Path, ...]) -> Iterator[Path]:
-    """Where gdb looks, too: by build-id, then by name."""
+def _places(image: ElfLike, folders: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:
+    """Where gdb looks, too: by build-id, then by name; whether it is that of .gnu_debuglink."""
     identity = build_id(image)
     if identity is not None and len(identity) > 1:
         for folder in folders:
-            yield folder / ".build-id" / identity.hex()[:2] / f"{identity.hex()[2:]}.debug"
+            yield folder / ".build-id" / identity.hex()[:2] / f"{identity.hex()[2:]}.debug", False
     link = _debug_link(image)
     if link is not None:
         here = image.path.resolve().parent
-        yield here / link[0]
-        yield here / ".debug" / link[0]
+        yield here / link[0], True
+        yield here / ".debug" / link[0], True
         for folder in folders:
-            yield folder / here.relative_to(here.anchor) / link[0]
-            yield folder / link[0]
+            yield folder / here.relative_to(here.anchor) / link[0], True
+            yield folder / link[0], True
 
 
-def _checked(image: ElfLike, path: Path) -> DebugSections:
+def _checked(image: ElfLike, path: Path, *, is_linked: bool) -> DebugSections:
     file = _placed_as(image, open_elf(path))
     sections = DebugSections(file)
     if not sections.has_dwarf:
         raise ImageError(f"{path}: no debug information (.debug_info)")
-    _check_same_build(image, file)
+    _check_same_build(image, file, is_linked=is_linked)
     return sections
 
 
@@ -102,22 +103,23 @@ def _by_name(sections: tuple[Section, ...]) -> Iterator[tuple[tuple[str, int], i
         seen[section.name] += 1
 
 
-def _check_same_build(image: ElfLike, file: ElfFile) -> None:
-    """By build-id; without, by the CRC of .gnu_debuglink; without, by where the code lies."""
+def _check_same_build(image: ElfLike, file: ElfFile, *, is_linked: bool) -> None:
+    """By build-id; without, or where .gnu_debuglink led to the file, by the CRC in it; else by where the code lies."""
     ours, theirs = build_id(image), build_id(file)
     if ours is not None and theirs is not None:
         if ours != theirs:
             raise ImageError(
                 f"{file.path}: made from another build: its build-id is {theirs.hex()}, the image's {ours.hex()}"
             )
-        return
+        if not is_linked:
+            return
     link = _debug_link(image)
     if link is not None and link[0] == file.path.name:
         crc = _crc(file.data)
         if crc != link[1]:
+            what = "made from another build" if ours is None or theirs is None else "damaged or changed"
             raise ImageError(
-                f"{file.path}: made from another build: its CRC is {crc:#010x}, .gnu_debuglink of {image.path} "
-                f"says {link[1]:#010x}"
+                f"{file.path}: {what}: its CRC is {crc:#010x}, .gnu_debuglink of {image.path} says {link[1]:#010x}"
             )
         return
     _check_same_code(image, file)

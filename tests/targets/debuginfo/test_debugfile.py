@@ -82,6 +82,18 @@ def test_a_file_of_another_build_is_refused(tmp_path: Path) -> None:
         has_copies(image)
 
 
+def test_a_changed_file_is_refused_that_a_link_leads_to(tmp_path: Path) -> None:
+    image, debug = build(tmp_path, "-Wl,--build-id=0x1111"), tmp_path / "image.debug"
+    split(image, debug)
+    assert has_copies(image)
+    debug.write_bytes(debug.read_bytes() + b"\0")
+    with pytest.raises(
+        ImageError, match=r"image\.debug: damaged or changed: its CRC is 0x[0-9a-f]{8}, \.gnu_debuglink"
+    ):
+        has_copies(image)
+    assert has_copies(image, debug)  # the user says so, and it has the build-id
+
+
 def test_another_build_id_is_refused(tmp_path: Path) -> None:
     image = build(tmp_path, "-Wl,--build-id=0x1111")
     other = build(tmp_path, "-Wl,--build-id=0x2222", name="other.elf")
