@@ -1,16 +1,19 @@
 """virt-riscv64 under a guest that starts in S mode: what it finds, and every SBI call, by programs of a few lines."""
 
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 import pytest
 
 from kinst.runtime.boards.registry import new_board
 from kinst.runtime.devices.sbi import Extension
-from kinst.runtime.loader import Loaded
+from kinst.runtime.loader import Loaded, load_image
 from kinst.runtime.system import ClockKind, Configuration, End, System
-from kinst.targets.image import Image
+from kinst.targets.image import Image, open_image
 from kinst.targets.machines.registry import machine_facts
+from tests.images import real_image
 from tests.runtime.riscv_words import (
     A0,
     A1,
@@ -47,6 +50,7 @@ from tests.runtime.riscv_words import (
     store,
 )
 
+GOLDEN = Path(__file__).parent.parent / "golden"
 CODE, VECTOR, SECOND, DATA = 0x8020_0000, 0x8021_0000, 0x8022_0000, 0x8023_0000
 WORD = (1 << 64) - 1
 INTERRUPT = 1 << 63
@@ -351,3 +355,27 @@ def test_the_end(end: tuple[int, ...], status: int) -> None:
 @pytest.mark.parametrize(("kind", "reason"), [(3, 0), (0, 2)])
 def test_resets_that_do_not_exist(kind: int, reason: int) -> None:
     assert Guest((*call(Extension.SRST, 0, kind, reason), *KEEP)).run().answer[0] == INVALID
+
+
+def normalised(text: bytes) -> list[str]:
+    """Without what differs from build to build, and where the device tree ends up: that depends on its size."""
+    lines = text.decode("latin1").replace("\r", "").split("\n")
+    lines = [re.sub(r"^U-Boot 20\d\d\.\S+ \(.*\)$", "U-Boot", line) for line in lines]
+    return [re.sub(r"^Working FDT set to \w+$", "Working FDT", line) for line in lines]
+
+
+def test_u_boot_prints_what_it_prints_under_qemu() -> None:
+    facts = machine_facts("virt-riscv64")
+    system = System(facts, new_board("virt-riscv64"), Configuration())
+    printed = bytearray()
+
+    def sink(data: bytes) -> None:
+        printed.extend(data)
+        if printed.endswith(b"=> "):
+            system.finish(End.UNTIL)
+
+    system.console_sink = sink
+    image = open_image(real_image("u-boot-riscv64-smode"))
+    system.board.start(system, load_image(image, facts, system.memory))
+    assert system.run(60_000_000_000) is End.UNTIL
+    assert normalised(bytes(printed)) == normalised((GOLDEN / "u-boot-riscv64-smode.console").read_bytes())
