@@ -7,6 +7,7 @@ from kinst.runtime.devices.arm_timer import INTERRUPTS, GenericTimer
 from kinst.runtime.devices.cfi_flash import CfiFlash
 from kinst.runtime.devices.fdt import flatten
 from kinst.runtime.devices.fw_cfg import FirmwareConfiguration, configuration
+from kinst.runtime.devices.gic_virtual import HypervisorInterface, VirtualCpuInterface
 from kinst.runtime.devices.gicv2 import CpuInterface, Distributor, Gic
 from kinst.runtime.devices.gicv2m import Gicv2m
 from kinst.runtime.devices.pci_ecam import PciEcam
@@ -15,7 +16,7 @@ from kinst.runtime.devices.pl031 import Pl031
 from kinst.runtime.devices.pl061 import Pl061
 from kinst.runtime.devices.psci import Psci
 from kinst.runtime.devices.virtio_mmio import EmptyVirtioSlots
-from kinst.runtime.exceptions.arm64 import LINE_FIQ, LINE_IRQ, Arm64Exceptions
+from kinst.runtime.exceptions.arm64 import LINE_FIQ, LINE_IRQ, MPIDR, Arm64Exceptions
 from kinst.runtime.linux_image import HEADER_SIZE, has_boot_header
 from kinst.runtime.loader import Loaded
 from kinst.runtime.machine import BoardFactory, Cpu, Machine
@@ -27,15 +28,15 @@ _INTERRUPTS: Final = _PRIVATE + 256
 _MESSAGES: Final = 64  # of the shared ones: for PCI devices
 _POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
 
-# Registers of the levels above the guest's, which this board has not but Unicorn's CPU has. Unless they say that EL1 is
-# non-secure AArch64, turning the MMU on ends in endless prefetch aborts.
+# Registers of levels that Unicorn's CPU has and the board's has not. Unless they say that EL1 is non-secure AArch64,
+# turning the MMU on ends in endless prefetch aborts.
 _SCR_EL3: Final = 0x5B1  # NS, HCE, SMD, RW
 _HCR_EL2: Final = 0x8000_0000  # RW
 _VPIDR_EL2, _VMPIDR_EL2 = "s3_4_c0_c0_0", "s3_4_c0_c0_5"  # what MIDR_EL1 and MPIDR_EL1 read as at EL1
 _CORTEX_A57: Final = 0x411F_D070
-_MPIDR: Final = 0x8000_0000
 _SCTLR_RESET: Final = 0x00C5_0838
 _EL1H_MASKED: Final = 0x3C5
+_EL2H_MASKED: Final = 0x3C9
 
 _ALIGNMENT: Final = 0x20_0000
 _ROOM: Final = 128 << 20
@@ -45,9 +46,9 @@ _FDT_SIZE: Final = 1 << 20
 class VirtArm64:
     """See `kinst.runtime.machine.Board`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_el2: bool = False) -> None:
         """Nothing is attached yet."""
-        self.exceptions = Arm64Exceptions()
+        self.exceptions = Arm64Exceptions(has_el2=has_el2)
         self.walker = Arm64Walker()
 
     def start(self, machine: Machine, image: Loaded) -> None:
@@ -60,26 +61,28 @@ class VirtArm64:
         machine.attach_timed(timer)
         self.exceptions.connect(Psci(machine, self._start_cpu), timer)
         _attach_devices(machine, gic)
+        if self.exceptions.has_el2:
+            _attach_virtual(machine)
         blob = flatten(device_tree(machine), size=_FDT_SIZE)
         address = _fdt_address(machine, image, len(blob))
         machine.memory.write(address, blob)
-        _reset(machine.cpus[0], image.physical_entry, address)
+        self._reset(machine.cpus[0], image.physical_entry, address)
 
     def _start_cpu(self, cpu: Cpu, entry: int, argument: int) -> None:
-        self.exceptions.reset_before_running(cpu, lambda loaded: _reset(loaded, entry, argument))
+        self.exceptions.reset_before_running(cpu, lambda loaded: self._reset(loaded, entry, argument))
 
-
-def _reset(cpu: Cpu, entry: int, argument: int) -> None:
-    """A CPU as it comes out of reset, about to run at a physical address with x0 = `argument`."""
-    registers = cpu.registers
-    registers.set("pc", entry)
-    registers.set("x0", argument)
-    registers.set("pstate", _EL1H_MASKED)
-    registers.set("sctlr_el1", _SCTLR_RESET)
-    registers.set(_VPIDR_EL2, _CORTEX_A57)
-    registers.set(_VMPIDR_EL2, _MPIDR | cpu.number)
-    registers.set("scr_el3", _SCR_EL3)
-    registers.set("hcr_el2", _HCR_EL2)
+    def _reset(self, cpu: Cpu, entry: int, argument: int) -> None:
+        """A CPU as it comes out of reset, about to run at a physical address with x0 = `argument`."""
+        has_el2 = self.exceptions.has_el2
+        registers = cpu.registers
+        registers.set("pc", entry)
+        registers.set("x0", argument)
+        registers.set("pstate", _EL2H_MASKED if has_el2 else _EL1H_MASKED)
+        registers.set("sctlr_el1", _SCTLR_RESET)
+        registers.set(_VPIDR_EL2, _CORTEX_A57)
+        registers.set(_VMPIDR_EL2, MPIDR | cpu.number)
+        registers.set("scr_el3", _SCR_EL3)
+        registers.set("hcr_el2", 0 if has_el2 else _HCR_EL2)
 
 
 def _make_gic(machine: Machine) -> Gic:
@@ -109,6 +112,13 @@ def _attach_devices(machine: Machine, gic: Gic) -> None:
     machine.attach(PciEcam(facts["pci"].size), facts["pci"].address)
     machine.attach_timed(uart)
     machine.attach_timed(clock)
+
+
+def _attach_virtual(machine: Machine) -> None:
+    facts = machine.facts.devices
+    interface = HypervisorInterface(len(machine.cpus), lambda: machine.current.number)
+    machine.attach(interface, facts["gic-hypervisor"].address)
+    machine.attach(VirtualCpuInterface(), facts["gic-virtual-cpu"].address)
 
 
 def _fdt_address(machine: Machine, image: Loaded, size: int) -> int:

@@ -13,11 +13,12 @@ _SHARED, _PRIVATE = 0, 1  # device tree: kinds of interrupt
 _RISING, _HIGH = 1, 4
 _POWER_PIN, _KEY_POWER = 3, 116
 _BUSES: Final = 256
+_GIC_WINDOW: Final = 0x1_0000  # more than the registers take
 _SLOTS, _PINS = 4, 4  # the interrupts of PCI devices repeat after so many
 
 
 def interrupt_of(device: DeviceFacts) -> int:
-    """The shared interrupt of a device that has one."""
+    """The interrupt of a device that has one, as a device tree counts it."""
     assert device.interrupt is not None
     return device.interrupt
 
@@ -56,7 +57,7 @@ def _add_cpus(root: Node, machine: Machine) -> None:
         "psci",
         {
             "compatible": ("arm,psci-1.0", "arm,psci-0.2", "arm,psci"),
-            "method": "hvc",
+            "method": "smc" if "gic-hypervisor" in machine.facts.devices else "hvc",
             "cpu_suspend": 0xC400_0001,
             "cpu_off": 0x8400_0002,
             "cpu_on": 0xC400_0003,
@@ -79,7 +80,7 @@ def _add_cpus(root: Node, machine: Machine) -> None:
         {
             "phandle": _PHANDLE_GIC,
             "compatible": "arm,cortex-a15-gic",
-            "reg": cells64(gic.address, 0x1_0000, interface.address, 0x1_0000),
+            "reg": cells64(gic.address, _GIC_WINDOW, interface.address, _GIC_WINDOW),
             "interrupt-controller": None,
             "#interrupt-cells": 3,
             "#address-cells": 2,
@@ -87,6 +88,8 @@ def _add_cpus(root: Node, machine: Machine) -> None:
             "ranges": None,
         },
     )
+    if "gic-hypervisor" in machine.facts.devices:
+        _add_virtual_interface(controller, machine)
     messages = machine.facts.devices["gic-v2m"]
     controller.add(
         f"v2m@{messages.address:x}",
@@ -97,6 +100,14 @@ def _add_cpus(root: Node, machine: Machine) -> None:
             "reg": cells64(messages.address, messages.size),
         },
     )
+
+
+def _add_virtual_interface(controller: Node, machine: Machine) -> None:
+    facts = machine.facts.devices
+    hypervisor = facts["gic-hypervisor"]
+    addresses = (facts["gic"].address, facts["gic-cpu"].address, hypervisor.address, facts["gic-virtual-cpu"].address)
+    controller.properties["reg"] = cells64(*(cell for address in addresses for cell in (address, _GIC_WINDOW)))
+    controller.properties["interrupts"] = (_PRIVATE, interrupt_of(hypervisor), _HIGH)
 
 
 def _add_devices(root: Node, machine: Machine) -> None:

@@ -248,7 +248,7 @@ class Distributor:
             return self.gic.control
         if register == 4:  # GICD_TYPER: number of interrupts and CPUs
             return self.gic.interrupts // 32 - 1 | (len(self.gic.private) - 1) << 5
-        return 0
+        return 0x43B if register == 8 else 0  # GICD_IIDR: Arm
 
     def _bits(self, offset: int) -> int:
         first = (offset & 0x7F) * 8

@@ -59,8 +59,17 @@ SMC_INSTRUCTION = 0xD4000003  # with imm16 masked off
 #   11010100 000   imm16 20:5   000 01
 ARMED = (0xD4000001 | 0x40D << 5).to_bytes(4, "little")
 
-ID_AA64PFR0_EL1 = SystemRegister(3, 0, 0, 4, 0)
+MPIDR = 0x8000_0000  # MPIDR_EL1 of CPU 0; the others have their number in the lowest bits
+MPIDR_EL1 = SystemRegister(3, 0, 0, 0, 5)
 ISR_EL1 = SystemRegister(3, 0, 12, 1, 0)
+
+# Unicorn's A57 says that it has EL2, EL3 and performance counters. The board has EL0 and EL1, and EL2 when asked for.
+IDENTITY: Mapping[SystemRegister, tuple[int, int]] = {  # register -> its value without EL2, with EL2
+    SystemRegister(3, 0, 0, 1, 1): (0x0001_0001, 0x0001_1001),  # ID_PFR1_EL1
+    SystemRegister(3, 0, 0, 1, 2): (0x0001_0006, 0x0001_0006),  # ID_DFR0_EL1
+    SystemRegister(3, 0, 0, 4, 0): (0x0022, 0x0222),  # ID_AA64PFR0_EL1
+    SystemRegister(3, 0, 0, 5, 0): (0x1030_5006, 0x1030_5006),  # ID_AA64DFR0_EL1
+}
 
 
 class Firmware(Protocol):
@@ -102,7 +111,7 @@ class Arm64Exceptions:
     instructions: frozenset[str] = frozenset()
 
     # The timer's, and those that Unicorn answers otherwise than the board's CPU.
-    system_registers: frozenset[SystemRegister] = TIMER_REGISTERS | {ID_AA64PFR0_EL1, ISR_EL1}
+    system_registers: frozenset[SystemRegister] = TIMER_REGISTERS | {*IDENTITY, MPIDR_EL1, ISR_EL1}
 
     def connect(self, firmware: Firmware, timer: RegisterBank) -> None:
         """What the board has made for its CPUs."""
@@ -194,8 +203,9 @@ class Arm64Exceptions:
             return None
         if register == ISR_EL1:
             return (cpu.lines & 1) << 7 | (cpu.lines >> 1 & 1) << 6
-        # Unicorn's A57 says it has EL2 and EL3 (0x2222); the board has EL0 and EL1, and EL2 when asked for.
-        return 0x0222 if self.has_el2 else 0x0022
+        if register == MPIDR_EL1:
+            return MPIDR | cpu.number if level == 2 else None  # EL1 sees VMPIDR_EL2
+        return IDENTITY[register][self.has_el2]
 
     def write_register(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
         """MSR of a timer register."""

@@ -6,7 +6,7 @@ from kinst.targets.errors import UsageError
 from kinst.targets.machines.machine import MachineFacts
 
 # The first machine of an architecture is its default.
-MACHINES = ("virt-riscv64", "virt-arm64", "pc-amd64")
+MACHINES = ("virt-riscv64", "virt-arm64", "virt-el2-arm64", "pc-amd64")
 
 
 def module_name(machine: str) -> str:

@@ -25,7 +25,7 @@ EL1, EL0 = 0x3C5, 0x3C0
 CURRENT_SP0, CURRENT, LOWER = 0x000, 0x200, 0x400
 IRQ = 0x80
 # Each vector stores its own offset in x20 and ends the run; x19 to x24 are nobody else's.
-REPORT = "mov x20, #{offset}; mrs x21, esr_el1; mrs x22, elr_el1; mrs x23, spsr_el1; mrs x24, far_el1; {end}"
+REPORT = "mov x20, #{offset}; mrs x21, esr_{el}; mrs x22, elr_{el}; mrs x23, spsr_{el}; mrs x24, far_{el}; {end}"
 END = "mov w0, #8; movk w0, #0x8400, lsl #16; hvc #0"  # PSCI SYSTEM_OFF
 
 
@@ -40,18 +40,26 @@ class Guest:
 
     program: str
     cpus: int = 1
+    machine: str = "virt-arm64"
     system: System = field(init=False)
 
     def __post_init__(self) -> None:
-        facts = machine_facts("virt-arm64")
-        self.system = System(facts, new_board("virt-arm64"), Configuration(cpus=self.cpus, clock=ClockKind.ICOUNT))
+        facts = machine_facts(self.machine)
+        self.system = System(facts, new_board(self.machine), Configuration(cpus=self.cpus, clock=ClockKind.ICOUNT))
         memory = self.system.memory
-        memory.write(CODE, assemble(ARM64, f"{self.program}; {END}", CODE))
+        level, end = ("el2", END.replace("hvc", "smc")) if "el2" in self.machine else ("el1", END)
+        memory.write(CODE, assemble(ARM64, f"{self.program}; {end}", CODE))
         for offset in range(0, 0x800, 0x80):
-            memory.write(VECTORS + offset, assemble(ARM64, REPORT.format(offset=offset, end=END), VECTORS + offset))
+            report = REPORT.format(offset=offset, el=level, end=end)
+            memory.write(VECTORS + offset, assemble(ARM64, report, VECTORS + offset))
         # No image: the program is in memory already.
         self.system.board.start(self.system, Loaded(cast("Image", None), 0, CODE, ()))
-        for name, value in (("vbar_el1", VECTORS), ("sp", STACK), ("sp_el0", STACK - 0x8000), ("cpacr_el1", 3 << 20)):
+        for name, value in (
+            (f"vbar_{level}", VECTORS),
+            ("sp", STACK),
+            ("sp_el0", STACK - 0x8000),
+            ("cpacr_el1", 3 << 20),
+        ):
             self.set(name, value)
 
     def set(self, name: str, value: int) -> None:
@@ -245,6 +253,40 @@ def test_another_cpu_starts_with_its_own_identity() -> None:
     guest.run()
     words = [guest.system.memory.load(0x4040_0000 + 8 * index, 8) for index in range(4)]
     assert words == [0x8000_0001, 0x411F_D070, 4, 0x4040_0000]
+
+
+# -- the level of hypervisors -----------------------------------------------------------------------------------------
+
+EL2 = 0x3C9
+IDENTITY = "mrs x5, currentel; mrs x6, mpidr_el1; mrs x7, id_aa64pfr0_el1; mrs x8, id_aa64dfr0_el1; mrs x9, id_pfr1_el1"
+
+
+def test_cpus_say_which_levels_they_have() -> None:
+    names = ("x5", "x6", "x7", "x8", "x9")
+    without = Guest(IDENTITY).run()
+    assert [without.get(name) for name in names] == [4, 0x8000_0000, 0x0022, 0x1030_5006, 0x0001_0001]
+    with_it = Guest(IDENTITY, machine="virt-el2-arm64").run()
+    assert [with_it.get(name) for name in names] == [8, 0x8000_0000, 0x0222, 0x1030_5006, 0x0001_1001]
+
+
+def test_hvc_at_el2_is_its_own_and_firmware_is_called_by_smc() -> None:
+    guest = Guest("movz x0, #0x8400, lsl #16; smc #0; mov x27, x0; hvc #3", machine="virt-el2-arm64").run()
+    assert guest.get("x27") == 0x1_0001
+    report = guest.report()
+    assert (report["vector"], report["esr"], report["spsr"] & 0x3FF) == (CURRENT, 0x5A00_0003, EL2)
+
+
+def test_another_cpu_starts_at_el2() -> None:
+    guest = Guest(
+        f"mov x0, #3; movk x0, #0xc400, lsl #16; mov x1, #1; {at_code('x2', 0x100)}; mov x3, #0x40400000; smc #0; "
+        "back: ldr x4, [x3, #8]; cbz x4, back",
+        cpus=2,
+        machine="virt-el2-arm64",
+    )
+    started = "mrs x5, mpidr_el1; mrs x6, currentel; stp x5, x6, [x0]; wait: wfi; b wait"
+    guest.system.memory.write(CODE + 0x100, assemble(ARM64, started))
+    guest.run()
+    assert [guest.system.memory.load(0x4040_0000 + offset, 8) for offset in (0, 8)] == [0x8000_0001, 8]
 
 
 # -- translation ------------------------------------------------------------------------------------------------------

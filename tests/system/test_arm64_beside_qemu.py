@@ -1,4 +1,4 @@
-"""Debian's Linux for arm64, from its first instruction to the panic over the missing root file system, beside QEMU."""
+"""Kernels for arm64 on our machines and on QEMU's: Linux to its panic over a missing root, Xen to its own."""
 
 import re
 import shutil
@@ -16,12 +16,13 @@ from tests.images import at_hand, real_image
 
 QEMU = "qemu-system-aarch64"
 # Both without what comes from outside: QEMU's random seed, its network card, performance counters that we have not.
-MACHINE = ("-M", "virt,dtb-randomness=off", "-cpu", "cortex-a57,pmu=off", "-nic", "none", "-m", "256")
+COMMON = ("-cpu", "cortex-a57,pmu=off", "-nic", "none", "-m", "256", "-nographic", "-no-reboot")
+MACHINE = "virt,gic-version=2,dtb-randomness=off"
 COMMAND_LINE = "earlycon=pl011,0x9000000 panic=-1"
 LIMIT = 300  # seconds
 PANIC = "Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"
 
-pytestmark = pytest.mark.skipif(not at_hand("linux-arm64"), reason="linux-arm64 was not downloaded")
+needs_linux = pytest.mark.skipif(not at_hand("linux-arm64"), reason="linux-arm64 was not downloaded")
 
 
 def normalised(console: bytes) -> list[str]:
@@ -42,34 +43,40 @@ def assert_alike(ours: list[str], theirs: list[str]) -> None:
 
 
 def ours(image: Path, folder: Path, *words: str) -> tuple[bytes, str]:
-    """Console and output of a run that ends when the kernel resets the machine after its panic."""
+    """Console and output of a run; Linux resets the machine after its panic, which ends it."""
     console = folder / "console"
-    options = ("--memory", "256m", "--append", COMMAND_LINE, "--timeout", str(LIMIT), "--console", str(console))
+    options = ("--memory", "256m", "--timeout", str(LIMIT), "--console", str(console))
     result = CliRunner().invoke(run, (*words, *options, str(image)), prog_name="kinst-run")
     assert result.exit_code == 0, result.stderr
     return console.read_bytes(), result.stdout
 
 
-@pytest.fixture(scope="module")
-def under_qemu(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The console under QEMU, which wants the kernel as boot loaders have it: memory from its first byte on."""
+def qemus(path: Path, folder: Path, machine: str, *words: str) -> bytes:
+    """The console under QEMU, which wants a kernel as boot loaders have it: memory from its first byte on."""
     if shutil.which(QEMU) is None:
         pytest.skip("needs QEMU")
-    image = open_image(real_image("linux-arm64"))
+    image = open_image(path)
     segments = [segment for segment in image.segments if segment.kind == PT_LOAD]
     start = min(segment.load_address for segment in segments)
-    path = tmp_path_factory.mktemp("qemu") / "Image"
-    with path.open("wb") as file:
+    kernel = folder / "Image"
+    with kernel.open("wb") as file:
         for segment in segments:
             file.seek(segment.load_address - start)
             file.write(image.data[segment.offset : segment.offset + segment.file_size].data)
-    command = (QEMU, *MACHINE, "-nographic", "-no-reboot", "-kernel", str(path), "-append", COMMAND_LINE)
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT, check=True)
-    return normalised(done.stdout)
+    command = (QEMU, "-M", machine, *COMMON, "-kernel", str(kernel), *words)
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT, check=True).stdout
 
 
+@pytest.fixture(scope="module")
+def under_qemu(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What Linux prints there."""
+    folder = tmp_path_factory.mktemp("qemu")
+    return normalised(qemus(real_image("linux-arm64"), folder, MACHINE, "-append", COMMAND_LINE))
+
+
+@needs_linux
 def test_linux_prints_what_it_prints_under_qemu(under_qemu: list[str], tmp_path: Path) -> None:
-    console, _ = ours(real_image("linux-arm64"), tmp_path)
+    console, _ = ours(real_image("linux-arm64"), tmp_path, "--append", COMMAND_LINE)
     assert_alike(normalised(console), under_qemu)
 
 
@@ -85,13 +92,14 @@ END
 """
 
 
+@needs_linux
 def test_linux_runs_with_probes_in_its_file(under_qemu: list[str], tmp_path: Path) -> None:
     """The devices that the kernel makes in its own /dev, whose first open file is the console."""
     patched = tmp_path / "vmlinux"
     words = ("--probe", "fbt::vfs_*:", "--probe", "kinst::file_inode:entry", "-o", str(patched))
     result = CliRunner().invoke(rewrite, (str(real_image("linux-arm64")), *words), prog_name="kinst-rewrite")
     assert result.exit_code == 0, result.stderr
-    console, output = ours(patched, tmp_path, "-q", "-n", PROGRAM)
+    console, output = ours(patched, tmp_path, "-q", "-n", PROGRAM, "--append", COMMAND_LINE)
     counts = {(what, name): int(count) for what, name, count in re.findall(r"(\w+) ([\w-]+) (\d+)\n", output)}
     assert {("made", name) for name in ("console", "null", "zero", "rtc0")} <= counts.keys()
     assert counts["tree", "entry"] == counts["tree", "return"] > 10
@@ -99,3 +107,23 @@ def test_linux_runs_with_probes_in_its_file(under_qemu: list[str], tmp_path: Pat
     stacks = [re.findall(r"`([\w.]+)\+", stack) for stack in output.split("stack ")[1:]]
     assert ["vfs_mknod", "devtmpfs_work_loop", "devtmpfsd"] in stacks
     assert_alike(normalised(console), under_qemu)
+
+
+# -- Xen --------------------------------------------------------------------------------------------------------------
+
+PROBES = "fbt:::entry, fbt:::return { @[probename] = count(); @functions[probefunc] = count(); }"
+
+
+def test_xen_prints_what_it_prints_under_qemu(tmp_path: Path) -> None:
+    """In EL2, plain and with all its functions probed, until it finds no kernel to start."""
+    xen = real_image("xen-arm64")
+    theirs = qemus(xen, tmp_path, f"{MACHINE},virtualization=on").replace(b"\r", b"").splitlines()
+    assert any(b"Could not set up DOM0 guest OS" in line for line in theirs)
+    words = ("--machine", "virt-el2-arm64", "--until", "Reboot in five seconds...")
+    plain, _ = ours(xen, tmp_path, *words)
+    assert plain.replace(b"\r", b"").splitlines() == theirs
+    probed, output = ours(xen, tmp_path, *words, "-q", "-n", PROBES)
+    assert probed == plain
+    counts = {row[0]: int(row[1]) for row in map(str.split, output.splitlines()) if len(row) == 2}
+    assert min(counts["entry"], counts["return"]) > 50_000
+    assert counts["pl011_putc"] == 2 * len(plain)
