@@ -30,7 +30,8 @@ class CallInstructions:
 
     def at(self, address: int) -> Leading | None:
         """The instruction that begins at an address; None: it is no call or jump."""
-        self._read(address)
+        if address not in self._starting:
+            self._read(address)
         return self._starting.get(address)
 
     def starts(self, address: int, room: int) -> range:
@@ -43,7 +44,8 @@ class CallInstructions:
 
     def before(self, address: int) -> Leading | None:
         """The instruction that ends at an address, which may be behind its function."""
-        self._read(address - 1)
+        if address not in self._ending:
+            self._read(address - 1)
         return self._ending.get(address)
 
     def _read(self, address: int) -> None:

@@ -4,7 +4,8 @@ Of a caller only the stack pointer and the registers that a function must give b
 frame information says. Without it nothing but the stack pointer is known: a wrong value would be worse than none.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 from kinst.runtime.execution.environment import Memory
@@ -12,28 +13,24 @@ from kinst.runtime.execution.faults import Fault
 from kinst.runtime.execution.unwind import Rule, StackEffects, Unwinder
 from kinst.runtime.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
-from kinst.targets.debuginfo.call_frames import FrameRow, Moved, RegisterRule, Saved, Value
+from kinst.targets.debuginfo.call_frames import FrameRow, Moved, Saved, Value
 
 _WORD: Final = 8
 _MASK: Final = (1 << 64) - 1
 
 
 class Activation(NamedTuple):
-    """A function that is being executed: a link address in it, and those of its registers that are known, by index in
-    the trap frame. `is_inner`: the code at the address is next; else the call that returns there is being made."""
+    """A function that is being executed: a link address in it, and its registers by index in the trap frame, None where
+    they are not known. `is_inner`: the code at the address is next; else the call that returns there is being made."""
 
     address: int
-    registers: Mapping[int, int] | Sequence[int]
+    register: Callable[[int], int | None]
     is_inner: bool
 
     @property
     def inside(self) -> int:
         """An address in the function: what follows a call may be another one."""
         return self.address if self.is_inner else self.address - 1
-
-    def register(self, index: int) -> int | None:
-        """A register, if it is known."""
-        return self.registers[index] if self.is_inner or index in self.registers else None
 
 
 class CallerFrames:
@@ -52,6 +49,7 @@ class CallerFrames:
         """Arguments as in `kinst.runtime.execution.stacks.MachineStacks`."""
         self._numbers = effects.dwarf_registers
         self._effects = effects
+        self._preserved = {effects.dwarf_registers[number]: number for number in effects.preserved}
         self._sp = arch.stack_pointer
         self._unwinder = unwinder
         self._memory = memory
@@ -65,7 +63,7 @@ class CallerFrames:
 
     def innermost(self, firing: Firing) -> Activation:
         """The function in which a probe fired."""
-        return Activation(self.link_address(firing.site), firing.regs, is_inner=True)
+        return Activation(self.link_address(firing.site), firing.regs.__getitem__, is_inner=True)
 
     def index_of(self, number: int) -> int | None:
         """The index in the trap frame of a register that DWARF numbers."""
@@ -93,20 +91,17 @@ class CallerFrames:
         for plain in (address, self._effects.plain(address)):
             inside = self._moved(plain - 1 & _MASK) - self._bias
             if self._unwinder.is_code(inside):
-                return Activation(inside + 1, self._restored(activation, row, cfa), is_inner=False)
+                return Activation(inside + 1, partial(self._restored, activation, row, cfa), is_inner=False)
         return None
 
-    def _restored(self, activation: Activation, row: FrameRow | None, cfa: int) -> dict[int, int]:
-        found = {self._sp: cfa}
-        for number in () if row is None else self._effects.preserved:
-            index = self._numbers[number]
-            value = self._restored_one(activation, None if row is None else row.registers.get(number), index, cfa)
-            if value is not None:
-                found[index] = value
-        return found
-
-    def _restored_one(self, activation: Activation, rule: RegisterRule | None, index: int, cfa: int) -> int | None:
-        match rule:
+    def _restored(self, activation: Activation, row: FrameRow | None, cfa: int, index: int) -> int | None:
+        """A register that the caller of an activation will have."""
+        if index == self._sp:
+            return cfa
+        number = self._preserved.get(index)
+        if row is None or number is None:
+            return None
+        match row.registers.get(number):
             case None:  # the function did not touch it
                 return activation.register(index)
             case Saved(offset=offset):

@@ -22,6 +22,7 @@ from kinst.targets.debuginfo.unit_terms import UnitTerms
 from kinst.targets.debuginfo.units import Entry, Unit, UnitEntries, Units
 from kinst.targets.errors import ImageError
 
+_KEPT: Final = 1 << 16  # addresses whose functions are kept
 _CALLS: Final = frozenset({Tag.CALL_SITE, Tag.GNU_CALL_SITE})
 _PARAMETERS: Final = frozenset({Tag.CALL_SITE_PARAMETER, Tag.GNU_CALL_SITE_PARAMETER})
 # A subprogram with one of these has an entry for every tail call.
@@ -103,6 +104,7 @@ class CallSites:
         self._units = Units(debug)
         self._addresses = UnitAddresses(self._units)
         self._functions: dict[int, list[Row]] = {}  # by unit
+        self._holders: dict[int, CallingFunction | None] = {}  # by address
         self._whole: set[int] = set()  # units of which every entry was looked at
         self._calls: dict[int, Calls] = {}
 
@@ -112,6 +114,13 @@ class CallSites:
 
     def function_at(self, address: int) -> CallingFunction | None:
         """The function whose code holds a link address."""
+        if address not in self._holders:
+            if len(self._holders) >= _KEPT:
+                self._holders.clear()
+            self._holders[address] = self._holder(address)
+        return self._holders[address]
+
+    def _holder(self, address: int) -> CallingFunction | None:
         for unit in self._addresses.at(address):
             found = _holder(self._of_unit(unit), address)
             if found is None and unit.offset not in self._whole:  # perhaps one within another, as GNU C has them
