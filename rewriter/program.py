@@ -14,6 +14,7 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.targets.functions import Functions, find_functions
 from kinst.targets.image import CodeRegion, Image
 from kinst.targets.instruction import Instructions, Reason
+from kinst.targets.module_code import code_of
 from kinst.targets.named_functions import data_in_code
 from kinst.targets.patched_at_boot import boot_patched_ranges
 from kinst.targets.symbols import Symbols
@@ -58,8 +59,9 @@ def instructions_of(program: Program, rows: NDArray[np.intp], progress: Progress
     sizes = program.functions.size[rows]
     with progress("decoding", int(sizes.sum())) as done:
         for region in program.image.code_regions:
+            code = code_of(program.image, region)
             for batch in _batches(program, region, rows):
-                parts.append(_dissect(program, region, batch))
+                parts.append(_dissect(program, code, region, batch))
                 done(int(program.functions.size[batch].sum()))
     return _refuse_written(program, _joined(parts))
 
@@ -75,14 +77,14 @@ def _batches(program: Program, region: CodeRegion, rows: NDArray[np.intp]) -> It
     yield from np.split(inside, cuts)
 
 
-def _dissect(program: Program, region: CodeRegion, rows: NDArray[np.intp]) -> Instructions:
+def _dissect(program: Program, code: NDArray[np.uint8], region: CodeRegion, rows: NDArray[np.intp]) -> Instructions:
     functions = program.functions
     start = functions.address[rows]
     first, last = int(start[0]), int(start[-1]) + int(functions.size[rows[-1]])
-    at = region.offset + first - region.address
+    at = first - region.address
     low = (start - np.uint64(first)).astype(np.int64)
     ranges = np.stack([low, low + functions.size[rows].astype(np.int64)], axis=1)
-    found = program.dissector.dissect(program.image.data[at : at + last - first], first, ranges)
+    found = program.dissector.dissect(code[at : at + last - first], first, ranges)
     return Instructions(
         found.address,
         found.target,
