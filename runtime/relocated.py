@@ -40,10 +40,9 @@ class RelocatedCopies:
         self._sites = sites
         self._loaded = loaded
         self._trap = trap
-        self._model = model
         self._fetch = fetch
         self._has_return_breakpoint = arch.link_register is not None
-        self._shortest = min(model.armed)
+        self._breakpoints = sorted(set(model.armed.values()), key=len)
         self._distances: list[int] = [loaded.bias]
         self._texts: list[_Text] = []
         self._unknown: set[int] = set()
@@ -83,12 +82,8 @@ class RelocatedCopies:
 
     def _find(self, pc: int) -> int | None:
         """How far the code at `pc` is from where it was linked."""
-        try:
-            armed = self._model.armed[self._shortest]
-            if self._fetch(pc, len(armed)) != armed:
-                return None  # not what a site is armed with: the guest's own
-        except PageFault:
-            return None
+        if not any(self._holds(pc, armed) for armed in self._breakpoints):
+            return None  # the guest's own
         if pc in self._unknown:
             return None
         link = self._link_address(pc)
@@ -96,6 +91,12 @@ class RelocatedCopies:
             self._unknown.add(pc)
             return None
         return pc - link
+
+    def _holds(self, pc: int, content: bytes) -> bool:
+        try:
+            return self._fetch(pc, len(content)) == content
+        except PageFault:
+            return False
 
     def _link_address(self, pc: int) -> int | None:
         """The only site that the code around `pc` can be a copy of. Images move by whole pages, nearly always."""

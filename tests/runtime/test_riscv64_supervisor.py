@@ -49,6 +49,8 @@ from tests.runtime.riscv_words import (
     shift,
     store,
 )
+from tests.system.cases import BY_NAME
+from tests.system.runs import run
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 CODE, VECTOR, SECOND, DATA = 0x8020_0000, 0x8021_0000, 0x8022_0000, 0x8023_0000
@@ -379,3 +381,20 @@ def test_u_boot_prints_what_it_prints_under_qemu() -> None:
     system.board.start(system, load_image(image, facts, system.memory))
     assert system.run(60_000_000_000) is End.UNTIL
     assert normalised(bytes(printed)) == normalised((GOLDEN / "u-boot-riscv64-smode.console").read_bytes())
+
+
+def test_the_only_probe_is_on_rdtime_where_u_boot_moved_it_to() -> None:
+    """Its four bytes are what tells where the copy is, and they are emulated as the guest wrote them."""
+    case = BY_NAME["u-boot-riscv64-smode"]
+    image = open_image(case.path)
+    (address,) = (
+        region.address + at
+        for region in image.code_regions
+        for at in range(0, region.size - 3, 2)
+        if int.from_bytes(image.read(region.address + at, 4), "little") & 0xFFFF_F07F == 0xC010_2073
+    )
+    plain, probed = run(case), run(case, (f"kinst::{address:#x}:",))
+    sites = {site for site, _ in probed.hits}
+    assert sites - {address}
+    assert probed.console == plain.console
+    assert probed.time == plain.time
