@@ -9,6 +9,8 @@ from kinst.targets.debuginfo.unit_terms import BaseType
 from kinst.targets.errors import ImageError
 
 OPTIMISED_OUT: Final = "optimised out"
+_LONGEST_ENTERED: Final = 16  # bytes of DW_OP_entry_value's own expression: a register, or a load from where it points
+_WIDEST: Final = 16  # bytes of a base type
 
 # DW_OP codes that are told apart; the rest of arithmetic is in `location_arithmetic`.
 ADDR, DEREF = 0x03, 0x06
@@ -145,14 +147,15 @@ def _integer_type(offset: int, terms: Terms | None) -> BaseType | None:
     if not offset:
         return None
     found = _known(terms).base_type(offset)
-    if not found.is_integer:
-        raise ValueError(f"its location computes with {found.name or 'a type without a name'}, which is no integer")
+    if not found.is_integer or found.size > _WIDEST:
+        why = f"an integer of {found.size} bytes" if found.is_integer else "no integer"
+        raise ValueError(f"its location computes with {found.name or 'a type without a name'}, which is {why}")
     return found
 
 
 def _entered(data: bytes) -> Entered | None:
     """The register of an entry value, or what it pointed to; None: something else."""
-    if not data:
+    if not 0 < len(data) <= _LONGEST_ENTERED:
         return None
     operations = [*decoded(data, None).values()]
     first, rest = operations[0], operations[1:]

@@ -69,6 +69,7 @@ from kinst.targets.debuginfo.unit_terms import BaseType
 _WORD: Final = 8
 _MASK: Final = (1 << 64) - 1
 _MOST_STEPS: Final = 4096  # an expression may jump backwards
+_WIDEST: Final = 128  # bits of a piece that are of interest
 LOST_ENTRY: Final = "only a register at the caller's entry had it"
 
 
@@ -268,7 +269,7 @@ class _Run:
             self._held = _number(operands[0])
         elif code in (PIECE, BIT_PIECE):
             bits, offset = (integer(operands[0]) * 8, 0) if code == PIECE else (integer(one) for one in operands)
-            self._pieces.append((self._one(offset, bits), bits))
+            self._pieces.append((self._one(offset, min(bits, _WIDEST)), bits))
             self._held = None
         else:
             return code in (NOP, GNU_UNINIT)

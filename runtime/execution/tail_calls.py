@@ -12,6 +12,7 @@ from kinst.runtime.execution.call_instructions import CallInstructions, Leading
 from kinst.targets.debuginfo.call_sites import CallingFunction, CallSite, CallSites
 
 _MOST: Final = 256  # functions that are looked at for one answer
+_KEPT: Final = 1 << 16  # targets that are kept
 _ROOM: Final = 64  # bytes at the start of a function that the compiler may leave for patches
 
 Target = tuple[CallSite, int]  # a tail call, and where it leads
@@ -41,6 +42,8 @@ class TailCalls:
         Where the compiler leaves room for patches (-fpatchable-function-entry), debug information may begin behind it.
         """
         if target not in self._entered:
+            if len(self._entered) >= _KEPT:
+                self._entered.clear()
             places = (target, *self._instructions.starts(target, _ROOM))
             found = ((place, self._sites.function_at(place)) for place in places)
             place, function = next((one for one in found if one[1] is not None), (0, None))

@@ -39,7 +39,9 @@ OUT void pong(long value, int count) { sink = value; if (count) ping(value + 1, 
 OUT void ping(long value, int count) { work(value, count); sink = 1; pong(value + 2, count); }
 
 /* A parameter that the compiler takes away: the call tells it all the same. */
-static __attribute__((noinline)) void unused(long dead, int other) { work(dead, other); sink = other; }
+COPY void note(long dead, int other) { sink = other; clobber(1, 2); sink = 3; clobber(other, 5); sink = 4; }
+static __attribute__((noinline)) void used(long value, int other) { work(value, other); sink = other; }
+static __attribute__((noinline)) void unused(long dead, int other) { note(dead, other); sink = other; }
 
 struct pair { long low; long high; };
 COPY void shape(struct pair pair, unsigned char small, unsigned long *pointer)
@@ -79,7 +81,7 @@ void start(void)
     tail(61, 62); tail_twice(63); tail_given(64, 65);
     indirect(holder, 71); indirect(tail, 72); through_tail(holder);
     ping(81, 2);
-    unused(91, 92); unused(93, 94);
+    unused(91, 92); unused(93, 94); used(95, 96); used(97, 98);
     shapes(101);
     narrow(0x123456789abcdef0, -5);
     sink = 0;

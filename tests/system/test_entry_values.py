@@ -15,8 +15,10 @@ from tests.system.inline_firings import Compared, Guest, compare
 SOURCE: Final = Path(__file__).with_name("entry_values.c")
 # What the parameters are given, in all; `first` may be an address on the stack, too.
 PASSED: Final = {
-    "first": {1111, 41, -42, 56, -48, 62, 33, 64, 71, 21, 91, 81, 84, 87, 93},
-    "second": {-2222, 124, -125, 12, 52, -53, 44, 65, 21, 2, 1, 0, 92, 94},
+    "first": {1111, 41, -42, 56, -48, 62, 33, 64, 71, 21, 91, 81, 84, 87, 95, 97},
+    "second": {-2222, 124, -125, 12, 52, -53, 44, 65, 21, 2, 1, 0, 96, 98},
+    "dead": {91, 93},
+    "other": {92, 94},
     "small": {200, -0x2110},
     "wide": {-0x65432110},
     "tiny": {0xF3},
@@ -35,9 +37,9 @@ CLANG: Final = {
 }
 # How many values at the functions' entries are told, at least; clang has none of inlined copies.
 BUILDS: Final = {
-    ("amd64", "gcc", 4): 150, ("amd64", "gcc", 5): 150, ("amd64", "clang", 5): 0,
+    ("amd64", "gcc", 4): 130, ("amd64", "gcc", 5): 130, ("amd64", "clang", 5): 0,
     ("arm64", "gcc", 4): 15, ("arm64", "gcc", 5): 15, ("arm64", "clang", 5): 0,
-    ("riscv64", "gcc", 4): 130, ("riscv64", "gcc", 5): 130, ("riscv64", "clang", 5): 0,
+    ("riscv64", "gcc", 4): 110, ("riscv64", "gcc", 5): 110, ("riscv64", "clang", 5): 0,
 }  # fmt: skip
 
 
@@ -65,11 +67,14 @@ def built(folder: Path, machine: str, compiler: str, version: int) -> Path:
 @pytest.mark.parametrize(("machine", "compiler", "version"), BUILDS)
 def test_arguments_are_what_the_program_passes(machine: str, compiler: str, version: int, tmp_path: Path) -> None:
     image = built(tmp_path, machine, compiler, version)
-    found = compare(Guest(image, call="start()"), ("work", "shape", "narrowed"), most=1)
+    found = compare(Guest(image, call="start()"), ("work", "note", "shape", "narrowed"), most=2)
     assert not found.differ
     assert found.both["entry"] >= BUILDS[machine, compiler, version]
     assert found.both["plain"] > 40
-    assert sum(passed(found).values()) > 100
+    assert found.only_ours or (machine, compiler) != ("amd64", "gcc")  # by a pointer, then by a tail call
+    count = passed(found)
+    assert sum(count.values()) > 100
+    assert count["dead"] >= 20 or compiler == "clang"  # DW_OP_GNU_parameter_ref
 
 
 def passed(found: Compared) -> dict[str, int]:

@@ -98,6 +98,8 @@ def value(data: str, size: int = 8, base: str = "") -> int:
         ("559d0408559d0400", 0x05),  # two of them
         ("77049d0c04", 0x070),  # 12 bits in memory, from the 4th on
         ("770093089308", 0x700),  # what is missing lies beyond a word
+        ("5593ffffffffffff7f", 0x500),  # a piece of more bytes than there are
+        ("5593089dffffffffffff7fffffffffffff7f", 0x500),
         ("a1029f", 0x2012),  # addrx: as loaded
         ("fb029f", 0x2012),  # GNU_addr_index
         ("a2039f", 0x2003),  # constx
@@ -107,7 +109,7 @@ def test_values(data: str, expected: int) -> None:
     assert value(data) == expected
 
 
-U8, S8, U16, S32, U64, U128, F64 = range(1, 8)
+U8, S8, U16, S32, U64, U128, F64, HUGE = range(1, 9)
 TYPES = {
     U8: BaseType("u8", 1, is_signed=False),
     S8: BaseType("s8", 1, is_signed=True),
@@ -116,6 +118,7 @@ TYPES = {
     U64: BaseType("u64", 8, is_signed=False),
     U128: BaseType("u128", 16, is_signed=False),
     F64: BaseType("double", 8, is_signed=True, is_integer=False),
+    HUGE: BaseType("huge", 1 << 60, is_signed=False),
 }
 
 
@@ -211,6 +214,15 @@ def test_what_is_asked_of_the_entry(data: str, expected: Entered) -> None:
     assert asked == [expected]
 
 
+def test_entry_values_within_entry_values_end() -> None:
+    nested = b"\x55"
+    while len(nested) < 30_000:
+        size = len(nested)
+        nested = bytes([0xA3, size & 0x7F | 0x80, size >> 7 & 0x7F | 0x80, size >> 14]) + nested
+    with pytest.raises(Fault, match="optimised out"):
+        Expression(nested + b"\x9f").value(FiringFrame(MACHINE, FIRING))
+
+
 @pytest.mark.parametrize("data", ["a303750806", "a3025506", "a3009f", "a30231069f"])
 def test_other_entry_values_are_optimised_out(data: str) -> None:
     with pytest.raises(Fault, match="optimised out"):
@@ -262,6 +274,7 @@ def test_what_cannot_be_had_is_a_fault(data: str, kind: FaultKind, text: str) ->
         ("9e05", "cut short"),
         ("a4", "cut short"),
         ("a807", "computes with double, which is no integer"),
+        ("a808", "computes with huge, which is an integer of 1152921504606846976 bytes"),
         ("a50507", "computes with double"),
         ("a809", "no base type at 9"),
     ],
