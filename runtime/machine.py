@@ -137,6 +137,10 @@ class Machine(Protocol):
         """Ask `timed` for its deadlines and call its `advance` when one is due."""
         ...
 
+    def notice_deadline(self, timed: Timed) -> None:
+        """A CPU that runs may have set this device's deadline, otherwise than by a write to it."""
+        ...
+
     def console_output(self, data: bytes) -> None:
         """What the guest's console UART sends."""
         ...

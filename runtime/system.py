@@ -154,7 +154,7 @@ class System:
             register = known.get(encoding)
             is_done = register is not None and self.exceptions.write_register(self.current, register, value)
             for timed in self._timed:
-                self._notice_deadline(timed)
+                self.notice_deadline(timed)
             return is_done
 
         self.engine.on_system_registers(known, read, write)
@@ -185,9 +185,9 @@ class System:
     def _written(self, device: Device) -> None:
         timed = self._timed_by_identity.get(id(device))
         if timed is not None:
-            self._notice_deadline(timed)
+            self.notice_deadline(timed)
 
-    def _notice_deadline(self, timed: Timed) -> None:
+    def notice_deadline(self, timed: Timed) -> None:
         """The guest may have set a timer that is due before the CPU's turn is over."""
         deadline = timed.deadline()
         if deadline is not None and deadline < self._turn_ends:

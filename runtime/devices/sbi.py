@@ -92,7 +92,7 @@ class Sbi:
             case Extension.BASE, _ if function <= _IDENTITY:
                 return Error.SUCCESS, self._base(function, arguments[0])
             case Extension.TIME, 0:
-                self._clint.set_timer(cpu.number, arguments[0])
+                self._set_timer(cpu, arguments[0])
             case Extension.IPI, 0:
                 return self._send(arguments[0], arguments[1]), 0
             case Extension.RFENCE, 0 | 1 | 2:
@@ -111,6 +111,10 @@ class Sbi:
         """Chapter 4. The CPU's own identity is 0: not implemented."""
         is_there = extension in set(Extension)
         return (VERSION, _IMPLEMENTATION, 1, int(is_there), 0, 0, 0)[function]
+
+    def _set_timer(self, cpu: Cpu, value: int) -> None:
+        self._clint.set_timer(cpu.number, value)
+        self._machine.notice_deadline(self._clint)
 
     # -- other harts --------------------------------------------------------------------------------------------------
 
@@ -195,7 +199,7 @@ class Sbi:
     def _legacy(self, cpu: Cpu, extension: int, arguments: Sequence[int]) -> int:
         match extension:
             case Extension.LEGACY_SET_TIMER:
-                self._clint.set_timer(cpu.number, arguments[0])
+                self._set_timer(cpu, arguments[0])
             case Extension.LEGACY_PUTCHAR:
                 self._machine.console_output(bytes((arguments[0] & 0xFF,)))
             case Extension.LEGACY_GETCHAR:
