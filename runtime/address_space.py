@@ -62,6 +62,10 @@ class AddressSpace:
         engine.on_tlb_fill(self._fill)
         engine.on_tlb_invalidation(self._invalidated)
 
+    def regime(self) -> tuple[int, ...]:
+        """What the running CPU's translations depend on; empty: nobody can tell."""
+        return tuple(self._registers.get(name) for name in self._walker.regime)
+
     def overlay(self, address: int, code: bytes) -> None:
         """Make trampolines reachable at a virtual address, whatever the guest maps there."""
         size = -(-len(code) // 4096) * 4096

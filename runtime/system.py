@@ -337,12 +337,13 @@ class System:
         before = self.current
         if cpu is before:
             return
-        states = self.engine.states
+        states, regime = self.engine.states, self.space.regime()
         states.save_to(before.context)
         before.registers = states.registers_of(before.context)
         states.restore(cpu.context)
         cpu.registers = self.engine.live
-        self.engine.flush_tlb()
+        if not regime or regime != self.space.regime():  # else the TLB serves both: it is most of a switch's cost
+            self.engine.flush_tlb()
         self.current = cpu
         self.trap.fired = cpu.fired
         self.trap.firing.cpu = self.trap.firing.thread = cpu.number

@@ -112,6 +112,7 @@ class Amd64Walker:
     """The MMU of an x86 CPU."""
 
     tracer_bits: Final = MappingProxyType({"rflags": RFLAGS_AC})
+    regime: tuple[str, ...] = ()
 
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access

@@ -70,6 +70,7 @@ class Arm64Walker:
     """The MMU of a Cortex-A57 without stage 2."""
 
     tracer_bits: Final[Mapping[str, int]] = {}  # it has no PAN
+    regime = ("ttbr0_el1", "ttbr1_el1", "tcr_el1", "sctlr_el1", "ttbr0_el2", "tcr_el2", "sctlr_el2")
 
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access

@@ -39,6 +39,7 @@ class Riscv64Walker:
     """See `kinst.runtime.paging.walker.Walker`."""
 
     tracer_bits: Final = MappingProxyType(dict.fromkeys(("mstatus", "sstatus"), _MSTATUS_SUM | _MSTATUS_MXR))
+    regime: tuple[str, ...] = ()
 
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access

@@ -73,6 +73,11 @@ class Walker(Protocol):
         says so (SMAP, SUM), but copyin() may always."""
         ...
 
+    @property
+    def regime(self) -> tuple[str, ...]:
+        """Registers that decide what translations are: CPUs that have them alike may use each other's. Empty: never."""
+        ...
+
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
     ) -> Translation:

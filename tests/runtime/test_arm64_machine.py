@@ -293,6 +293,7 @@ def test_another_cpu_starts_at_el2() -> None:
 
 TABLES, WINDOW, OLD, NEW = 0x4050_0000, 0x40A0_0000, 0x4060_0000, 0x4080_0000
 BLOCK_SHIFT, PAGE_SHIFT = 21, 12
+TCR = 25 | 1 << 23  # 39 bits in the lower half, no upper half
 TLBI = [f"tlbi {name}{shared}, x3" for name in ("vae1", "vaae1", "vale1", "vaale1") for shared in ("", "is")]
 
 
@@ -301,25 +302,31 @@ def entry(physical: int, *, is_table: bool = False, level: int = 2) -> int:
     return physical | (3 if is_table else 0x401 | (2 if level == 3 else 0))
 
 
-def with_translation(program: str, shift: int) -> Guest:
-    """Blocks that map the first 8 MiB of the RAM used here to itself, and WINDOW to OLD by a block or by pages."""
-    guest = Guest(program)
+def write_tables(guest: Guest, tables: int, target: int, shift: int) -> int:
+    """Blocks that map the first 8 MiB of the RAM used here to itself, and WINDOW to `target` by a block or by pages.
+    Returns the address of the entry of WINDOW."""
     memory = guest.system.memory
-    level2, level3 = TABLES + 0x1000, TABLES + 0x2000
-    memory.store(TABLES + 8, 8, entry(level2, is_table=True))  # 1 GiB at 0x40000000
+    level2, level3 = tables + 0x1000, tables + 0x2000
+    memory.store(tables + 8, 8, entry(level2, is_table=True))  # 1 GiB at 0x40000000
     for block in range(0x4020_0000, WINDOW, 1 << BLOCK_SHIFT):
         memory.store(level2 + (block >> BLOCK_SHIFT & 511) * 8, 8, entry(block))
     of_window = level2 + (WINDOW >> BLOCK_SHIFT & 511) * 8
-    if shift == PAGE_SHIFT:
-        memory.store(of_window, 8, entry(level3, is_table=True))
-        memory.store(level3, 8, entry(OLD, level=3))
-        of_window = level3
-    else:
-        memory.store(of_window, 8, entry(OLD))
+    if shift == BLOCK_SHIFT:
+        memory.store(of_window, 8, entry(target))
+        return of_window
+    memory.store(of_window, 8, entry(level3, is_table=True))
+    memory.store(level3, 8, entry(target, level=3))
+    return level3
+
+
+def with_translation(program: str, shift: int, cpus: int = 1) -> Guest:
+    """With x0 = WINDOW, which is at OLD, and x1 = the address of its entry. OLD holds 1 every KiB, NEW 2."""
+    guest = Guest(program, cpus)
+    of_window = write_tables(guest, TABLES, OLD, shift)
     for offset in range(0, 1 << shift, 0x400):
-        memory.store(OLD + offset, 8, 1)
-        memory.store(NEW + offset, 8, 2)
-    for name, value in (("tcr_el1", 25 | 1 << 23), ("ttbr0_el1", TABLES), ("x0", WINDOW), ("x1", of_window)):
+        guest.system.memory.store(OLD + offset, 8, 1)
+        guest.system.memory.store(NEW + offset, 8, 2)
+    for name, value in (("tcr_el1", TCR), ("ttbr0_el1", TABLES), ("x0", WINDOW), ("x1", of_window)):
         guest.set(name, value)
     guest.set("sctlr_el1", guest.get("sctlr_el1") | 1)
     return guest
@@ -341,6 +348,33 @@ def test_tlbi_drops_all_of_an_entry(instruction: str, shift: int) -> None:
     guest.set("x3", WINDOW + (0x1000 if shift == BLOCK_SHIFT else 0) >> 12)
     guest.run()
     assert [guest.get(f"x{number}") for number in range(10, 16)] == [1, 1, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_each_cpu_has_its_own_translations(*, is_shared: bool) -> None:
+    """Two CPUs in turns, with tables of their own or the same, count how often they see what is theirs."""
+    count = "mov x9, #30000; back{0}: ldr x8, [x0]; cmp x8, x7; cinc x5, x5, eq; subs x9, x9, #1; b.ne back{0}"
+    wait = "mov x4, #0x40400000; wait: ldr x8, [x4]; cbz x8, wait"
+    guest = with_translation(
+        "mov x28, x0; mov x0, #3; movk x0, #0xc400, lsl #16; mov x3, #0; hvc #0; mov x0, x28; mov x7, #1; "
+        f"{count.format(1)}; {wait}; {count.format(2)}; ldr x6, [x4, #8]",
+        PAGE_SHIFT,
+        cpus=2,
+    )
+    other = TABLES if is_shared else TABLES + 0x1_0000
+    write_tables(guest, other, OLD if is_shared else NEW, PAGE_SHIFT)
+    start = (
+        f"mov x0, #{TCR & 0xFFFF}; movk x0, #{TCR >> 16}, lsl #16; msr tcr_el1, x0; movz x0, #{other >> 16}, lsl #16; "
+        "msr ttbr0_el1, x0; isb; mrs x0, sctlr_el1; orr x0, x0, #1; msr sctlr_el1, x0; isb; "
+        f"movz x0, #{WINDOW >> 16}, lsl #16; mov x5, #0; mov x7, #{1 if is_shared else 2}; "
+        f"{count.format(1)}; mov x4, #0x40400000; str x5, [x4, #8]; mov x8, #1; str x8, [x4]; end: wfi; b end"
+    )
+    guest.system.memory.write(CODE + 0x400, assemble(ARM64, start, CODE + 0x400))
+    guest.set("x1", 1)
+    guest.set("x2", CODE + 0x400)
+    guest.set("x5", 0)
+    guest.run()
+    assert (guest.get("x5"), guest.get("x6")) == (60_000, 30_000)
 
 
 # -- firmware ---------------------------------------------------------------------------------------------------------
