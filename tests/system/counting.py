@@ -21,6 +21,7 @@ from kinst.runtime.session import Session
 # address behind it; where the next (from, to) pair goes, and the end of that space.
 _START, _SIZE, _COUNTERS, _BEFORE, _BEHIND, _NEXT, _LIMIT = range(7)
 _PAIR: Final = 16
+_PART: Final = _PAIR << 20
 _X86_64: Final = bytes.fromhex(
     "4889f0"  # mov rax, rsi             ; callback(uc, address, size, state)
     "483b4120"  # cmp rax, [rcx + 32]
@@ -61,6 +62,7 @@ class Trace:
     def __init__(self, session: Session, windows: tuple[Window, ...], steps: int = 1 << 25) -> None:
         """Hook the session's engine; nothing may run before."""
         self._steps = _space(steps * _PAIR)
+        self._summed: tuple[NDArray[np.uint64], NDArray[np.int64]] | None = None
         self._kept: list[object] = []
         self._windows = [(window, _space(window.size * 4)) for window in windows]
         engine = session.system.engine
@@ -106,13 +108,36 @@ class Trace:
         return found
 
     def steps(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """(from, to) of the steps that did not go to the instruction behind, each once, and how often."""
-        end = self._state[_NEXT]
-        assert end < self._state[_LIMIT], "make room for more steps"
-        pairs = np.frombuffer(self._steps, np.uint64)[: (end - _address(self._steps)) // 8].reshape(-1, 2)
-        low = pairs & np.uint64(0xFFFF_FFFF)  # enough to tell a kernel's addresses apart, and sorted much faster
-        _, first, counts = np.unique(low[:, 0] << np.uint64(32) | low[:, 1], return_index=True, return_counts=True)
-        return pairs[first], counts
+        """(from, to) of the steps that did not go to the instruction behind, each once, and how often. After the run:
+        the millions of single steps are given up for that."""
+        if self._summed is None:
+            end = self._state[_NEXT] - _address(self._steps)
+            assert end < len(self._steps) - _PAIR, "make room for more steps"
+            self._summed = _sum(self._steps, end)
+            self._steps = _space(1)
+            self._state[_NEXT] = self._state[_LIMIT] = 0
+        return self._summed
+
+
+def _sum(steps: mmap.mmap, end: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """A part at a time, since sorting takes several times the memory."""
+    found = [_counted(np.frombuffer(steps[at : min(at + _PART, end)], np.uint64)) for at in range(0, end, _PART)]
+    pairs = np.concatenate([np.empty((0, 2), np.uint64), *(pairs for pairs, _ in found)])
+    each = np.concatenate([np.empty(0, np.int64), *(counts for _, counts in found)])
+    first, row = np.unique(_keys(pairs), return_index=True, return_inverse=True)[1:]
+    return pairs[first], np.bincount(row, each, len(first)).astype(np.int64)
+
+
+def _counted(values: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    pairs = values.reshape(-1, 2)
+    _, first, counts = np.unique(_keys(pairs), return_index=True, return_counts=True)
+    return pairs[first], counts
+
+
+def _keys(pairs: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The lower halves are enough to tell a kernel's addresses apart, and sorted much faster."""
+    low = pairs & np.uint64(0xFFFF_FFFF)
+    return low[:, 0] << np.uint64(32) | low[:, 1]
 
 
 def _space(size: int) -> mmap.mmap:

@@ -1,5 +1,6 @@
 """What the plain image does, counted independently; which functions to probe."""
 
+import mmap
 import random
 from collections import Counter
 from dataclasses import dataclass
@@ -50,7 +51,20 @@ def plain_run(case: Case, cpus: int = 1) -> Plain:
 
     done = run(case, cpus=cpus, prepare=watch)
     bias = done.session.loaded.bias
-    return Plain(done, traces[0], (bias, *_copies(done)))
+    found = Plain(done, traces[0], (bias, *_copies(done)))
+    give_back(done)
+    return found
+
+
+def give_back(done: Run) -> None:
+    """Pages of zeros that were only read take memory as others do: until they are given back, for runs are kept."""
+    for region in done.session.system.memory.regions:
+        is_empty = ~np.frombuffer(region.view, np.uint64).reshape(-1, mmap.PAGESIZE // 8).any(axis=1)
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], is_empty, [False])).astype(np.int8)))
+        buffer = region.view.obj
+        assert isinstance(buffer, mmap.mmap)
+        for first, end in edges.reshape(-1, 2).tolist():
+            buffer.madvise(mmap.MADV_REMOVE, first * mmap.PAGESIZE, (end - first) * mmap.PAGESIZE)
 
 
 def _copies(done: Run) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.address_space import TRAMPOLINE_FRAMES
-from tests.system.plain import Plain
+from tests.system.plain import Plain, give_back
 from tests.system.runs import Run
 
 # Registers beside those of the trap frame: what else a guest can see of the way here.
@@ -42,7 +42,10 @@ def differences(plain: Plain, patched: Run) -> list[str]:
         )
         if one != other
     ]
-    return [*found, *_registers(before, patched), *_memory(plain, patched)]
+    found += [*_registers(before, patched), *_memory(plain, patched)]
+    for run in (before, patched):
+        give_back(run)
+    return found
 
 
 def _registers(plain: Run, patched: Run) -> Iterator[str]:
