@@ -62,13 +62,13 @@ class ProgramText:
 class ProgramError(KinstError):
     """A program that does not compile, as dtrace(1) words it; the place with a caret follows."""
 
-    def __init__(self, program: ProgramText, error: DError, *, has_tags: bool) -> None:
+    def __init__(self, program: ProgramText, error: DError, *, has_tags: bool, hint: str = "") -> None:
         what = "failed to compile script" if program.is_script else "invalid probe specifier"
         caret = diagnostics.caret(error)
         message = (
             f"{what} {program.name}: {diagnostics.describe(error, has_tags=has_tags, has_lines=program.is_script)}"
         )
-        super().__init__("\n".join([message, *(f"    {line}" for line in caret.splitlines())]))
+        super().__init__("\n".join([message, *(f"    {line}" for line in caret.splitlines()), *hint.splitlines()]))
         self.tag = error.tag
 
 
@@ -127,9 +127,9 @@ class ProgramReader:
         self._has_sugar = self._has_sugar or len(expanded.items) != len(unit.items)
         return ParsedProgram(program, expanded)
 
-    def failed(self, program: ProgramText, error: DError) -> ProgramError:
-        """The error as the user reads it."""
-        return ProgramError(program, error, has_tags=self._options.is_on("errtags"))
+    def failed(self, program: ProgramText, error: DError, *, hint: str = "") -> ProgramError:
+        """The error as the user reads it; `hint` may be why."""
+        return ProgramError(program, error, has_tags=self._options.is_on("errtags"), hint=hint)
 
     def check_arguments(self, program: ProgramText) -> None:
         """Every macro argument must have been used by some program, unless -x argref."""

@@ -82,6 +82,7 @@ class TracedRun:
             self.surroundings.inlines,
         )
         host = self.surroundings.host
+        self._types = types
         self._checker = Checker(CheckContext(host.arch, types, self.matching, self.options))
         self._clock = request.clock
         self._records_time = records_time
@@ -101,7 +102,7 @@ class TracedRun:
         try:
             return self._checker.check(parsed.unit)
         except DError as error:
-            raise self._reader.failed(parsed.program, error) from error
+            raise self._reader.failed(parsed.program, error, hint=self._types.obstacle()) from error
 
     def enable(self) -> Iterator[tuple[ProgramText, int]]:
         """Compile the programs and enable their probes: each program and how many probes it matched."""

@@ -219,6 +219,11 @@ class ImageTypes(Protocol):
         """All symbols, without types."""
         ...
 
+    def obstacle(self) -> str:
+        """Why a struct, union or enumeration that was asked for may be unknown: what debug information lacks; empty if
+        all that was asked for was found, or nothing more could be known."""
+        ...
+
 
 class NoImageTypes:
     """No image, or one without names: nothing is found."""
@@ -238,3 +243,7 @@ class NoImageTypes:
     def symbols(self) -> Iterator[Symbol]:
         """None at all."""
         return iter(())
+
+    def obstacle(self) -> str:
+        """Nothing."""
+        return ""

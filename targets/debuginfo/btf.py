@@ -43,6 +43,7 @@ from kinst.targets.debuginfo.c_layout import (
     float_type,
 )
 from kinst.targets.debuginfo.debug_sections import ElfLike
+from kinst.targets.errors import ImageError
 from kinst.targets.sections import content
 
 _MAGIC: Final = 0xEB9F
@@ -128,8 +129,16 @@ class BtfTypes:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all names are its own: what is split from another refers to strings that it does not have."""
-        return self._strings[:1] == b"\0" and int(self._columns[0].max()) < len(self._strings)
+        """Whether all names are its own: what is split from another refers to strings that it does not have.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        if self._strings[:1] != b"\0":
+            return False
+        if int(self._columns[0].max()) >= len(self._strings):
+            raise ValueError("damaged: a type's name is beyond its strings")
+        return True
 
     # -- by name ------------------------------------------------------------------------------------------------------
 
@@ -372,12 +381,15 @@ _MAKERS: Final[dict[int, Callable[[BtfTypes, _Record, int], CType]]] = {
 
 
 def btf_types(elf: ElfLike, module: str, base: BtfTypes | None = None) -> BtfTypes | None:
-    """The BTF of a file; None if it has none, or one that is damaged, or split from one that is not given.
+    """The BTF of a file; None if it has none, or one that is split from one that is not given.
 
     Args:
         elf: a kernel, a module, or their debug file.
         module: the name of its types' module.
         base: the BTF of the kernel that a module belongs to.
+
+    Raises:
+        ImageError: it is damaged.
     """
     try:
         found = _section(elf, ".BTF", module)
@@ -385,8 +397,8 @@ def btf_types(elf: ElfLike, module: str, base: BtfTypes | None = None) -> BtfTyp
             return found
         distilled = _section(elf, ".BTF.base", module, elsewhere=_no_type if base is None else base.type_named)
         return _section(elf, ".BTF", module, distilled or base) if distilled or base else None
-    except ValueError:
-        return None
+    except ValueError as error:
+        raise ImageError(f"{elf.path}: .BTF: {error}") from None
 
 
 def _no_type(_name: str) -> CType | None:

@@ -8,6 +8,7 @@ from kinst.targets.debuginfo.btf import BtfTypes, btf_types
 from kinst.targets.debuginfo.debug_sections import DebugSections, ElfLike
 from kinst.targets.debuginfo.dwarf_types import DwarfTypes
 from kinst.targets.debuginfo.entry_search import DebugInfo
+from kinst.targets.errors import ImageError
 
 
 def _no_base() -> BtfTypes | None:
@@ -29,6 +30,7 @@ class FileTypes:
             base: the BTF of the kernel that it belongs to, if it is a module.
         """
         self.elf = elf
+        self.damage: ImageError | None = None  # of .BTF
         self._module = module
         self._base = base
         self._dwarf = DwarfTypes(DebugInfo(debug), module, self._compact_type)
@@ -36,7 +38,11 @@ class FileTypes:
     @cached_property
     def btf(self) -> BtfTypes | None:
         """Kernels have every type in it, so DWARF is not asked for one; of variables it has but few."""
-        return btf_types(self.elf, self._module, self._base())
+        try:
+            return btf_types(self.elf, self._module, self._base())
+        except ImageError as error:
+            self.damage = error
+            return None
 
     def type_named(self, name: str) -> CType | None:
         """See `ImageTypes`."""

@@ -1,6 +1,6 @@
 """An image -> what it tells about its types, enumerators, variables and functions, by name."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.dwarf_types import is_complete
 from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.file_types import FileTypes
+from kinst.targets.debuginfo.units import Units
 from kinst.targets.errors import ImageError
 from kinst.targets.image import Image
 from kinst.targets.symbols import (
@@ -32,6 +33,7 @@ from kinst.targets.symbols import (
 )
 
 _RANK: Final = {STB_GLOBAL: 0, STB_WEAK: 1, STB_LOCAL: 2}
+_KEYWORDS: Final = ("struct", "union", "enum")
 _KINDS: Final = (STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, STT_NOTYPE)
 
 
@@ -52,24 +54,32 @@ def image_types(
     Raises:
         ImageError: the debug file or a module cannot be read, or was not made for the image.
     """
-    debug = _debug(image, debug_file)
+    debug, why_none = _debug(image, debug_file)
     elf: ElfLike = image
     if debug_file is not None and not any(section.name == ".BTF" for section in image.sections):
         elf = open_elf(debug_file)
     kernel = FileTypes(elf, image.module, debug)
     others = {name: _module_types(name, path, kernel) for name, path in modules.items()}
     symbols = image.symbols if debug_file is None else image.symbols.joined(debug.symbols)
-    return _ImageTypes(image.module, symbols, kernel, others)
+    return _ImageTypes(image.module, symbols, kernel, others, lambda: why_none or _why_split(debug))
 
 
-def _debug(image: Image, debug_file: Path | None) -> DebugSections:
-    """What the user names must be right; without that an image may have no debug information."""
+def _debug(image: Image, debug_file: Path | None) -> tuple[DebugSections, str]:
+    """What the user names must be right; else an image may have no debug information, or none of use: then why."""
     if debug_file is not None:
-        return find_debug(image, debug_file)
+        return find_debug(image, debug_file), ""
     try:
-        return find_debug(image)
-    except ImageError:
-        return DebugSections(image)
+        return find_debug(image), ""
+    except ImageError as error:
+        return DebugSections(image), str(error)
+
+
+def _why_split(debug: DebugSections) -> str:
+    try:
+        Units(debug).check_split()
+    except ImageError as error:
+        return str(error)
+    return ""
 
 
 def _module_types(name: str, path: Path, kernel: FileTypes) -> FileTypes:
@@ -80,7 +90,15 @@ def _module_types(name: str, path: Path, kernel: FileTypes) -> FileTypes:
 class _ImageTypes:
     """See `kinst.targets.c_types.ImageTypes`."""
 
-    def __init__(self, module: str, symbols: Symbols, kernel: FileTypes, modules: Mapping[str, FileTypes]) -> None:
+    def __init__(
+        self,
+        module: str,
+        symbols: Symbols,
+        kernel: FileTypes,
+        modules: Mapping[str, FileTypes],
+        why_no_dwarf: Callable[[], str],
+    ) -> None:
+        self._why_no_dwarf = why_no_dwarf
         self._module = module
         self._table = symbols
         self._kernel = kernel
@@ -129,6 +147,14 @@ class _ImageTypes:
         columns = zip(table.names(rows), table.address[rows].tolist(), table.size[rows].tolist(), strict=True)
         for name, address, size in columns:
             yield Symbol(name, self._module, address, size)
+
+    def obstacle(self) -> str:
+        """Of the image's own files; its .BTF, which is asked first, before its DWARF."""
+        asked = (kind for (name, _), kind in self._types.items() if name.partition(" ")[0] in _KEYWORDS)
+        if all(kind is not None and is_complete(kind) for kind in asked) or self._kernel.btf is not None:
+            return ""
+        damage = self._kernel.damage
+        return str(damage) if damage is not None else self._why_no_dwarf()
 
     def _files_of(self, module: str) -> list[FileTypes]:
         if not module:

@@ -73,6 +73,9 @@ class Image:
     def symbols(self) -> Iterator[Symbol]:
         return iter(SYMBOLS.values())
 
+    def obstacle(self) -> str:
+        return ""
+
 
 class Probes:
     """BEGIN has no arguments, fbt two; mixed: matches probes of different arguments, zero: none."""

@@ -39,6 +39,9 @@ class Image:
     def symbols(self) -> Iterator[Symbol]:
         return iter(())
 
+    def obstacle(self) -> str:
+        return ""
+
 
 class Program:
     """A program of declarations."""

@@ -2,6 +2,7 @@
 
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -89,6 +90,7 @@ class File:
 
     data: NDArray[np.uint8]
     sections: tuple[ElfSection, ...]
+    path: Path = Path("memory.elf")
 
     @classmethod
     def of(cls, **contents: bytes) -> "ElfLike":

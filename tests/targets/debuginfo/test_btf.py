@@ -161,7 +161,22 @@ def test_an_image_with_btf_is_asked_for_nothing_else(tmp_path: Path) -> None:
 def test_what_is_no_btf_is_ignored(data: bytes, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no BTF"):
         BtfTypes(data, "kernel")
-    assert image_types(open_image(image_with(data + b"\0" * (not data), tmp_path / "kernel"))).type_named("int") is None
+    types = image_types(open_image(image_with(data + b"\0" * (not data), tmp_path / "kernel")))
+    assert types.type_named("int") is None
+    assert types.obstacle() == ""  # no struct was asked for
+    assert types.type_named("struct x") is None
+    assert types.obstacle() == f"{tmp_path / 'kernel'}: .BTF: no BTF: " + (
+        "shorter than its header" if len(data) < 24 else "wrong magic, or sections beyond its end"
+    )
+
+
+def test_types_that_are_damaged_are_told(tmp_path: Path) -> None:
+    section = Section()
+    section.struct("node", 24)
+    section.types = b"\xee" * len(section.types)
+    types = image_types(open_image(image_with(section.data, tmp_path / "kernel")))
+    assert types.type_named("struct node") is None
+    assert types.obstacle() == f"{tmp_path / 'kernel'}: .BTF: damaged: a type's name is beyond its strings"
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -177,6 +177,18 @@ def test_types_in_units_of_their_own_have_one_another_as_members(dialect: str, t
     assert (listed := types.symbol("list")) is not None and listed.type is not None and size_of(listed.type) == 24
 
 
+def test_why_structs_are_unknown(tmp_path: Path, types: ImageTypes) -> None:
+    source = {"main.c": "struct node { int a; } node; void start(void) { for (;;); }"}
+    for options, why in (
+        (["-g0"], "no debug information"),
+        (["-gdwarf-5", "-gsplit-dwarf"], "split DWARF is not supported"),
+    ):
+        none = image_types(compiled(tmp_path, "amd64", source, *options))
+        assert none.type_named("struct node") is None and why in none.obstacle()
+    assert types.type_named("struct node") is not None and types.type_named("struct nosuch") is None
+    assert types.obstacle() == ""  # it has debug information, which knows no such struct
+
+
 @pytest.mark.parametrize("dialect", ["-gdwarf-4", "-gdwarf-5"])
 def test_alignment_is_the_compilers(tmp_path: Path, dialect: str) -> None:
     image = build(tmp_path, "amd64", dialect)
