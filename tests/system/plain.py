@@ -4,12 +4,13 @@ import mmap
 import random
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
+from kinst.runtime.memory import Region
 from kinst.runtime.session import Session
 from kinst.targets.manifest import Manifest
 from kinst.targets.probe import parse_probe_names
@@ -52,19 +53,19 @@ def plain_run(case: Case, cpus: int = 1) -> Plain:
     done = run(case, cpus=cpus, prepare=watch)
     bias = done.session.loaded.bias
     found = Plain(done, traces[0], (bias, *_copies(done)))
-    give_back(done)
+    for region in done.session.system.memory.regions:
+        give_back(region)
     return found
 
 
-def give_back(done: Run) -> None:
+def give_back(region: Region) -> None:
     """Pages of zeros that were only read take memory as others do: until they are given back, for runs are kept."""
-    for region in done.session.system.memory.regions:
-        is_empty = ~np.frombuffer(region.view, np.uint64).reshape(-1, mmap.PAGESIZE // 8).any(axis=1)
-        edges = np.flatnonzero(np.diff(np.concatenate(([False], is_empty, [False])).astype(np.int8)))
-        buffer = region.view.obj
-        assert isinstance(buffer, mmap.mmap)
-        for first, end in edges.reshape(-1, 2).tolist():
-            buffer.madvise(mmap.MADV_REMOVE, first * mmap.PAGESIZE, (end - first) * mmap.PAGESIZE)
+    is_empty = ~np.frombuffer(region.view, np.uint64).reshape(-1, mmap.PAGESIZE // 8).any(axis=1)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], is_empty, [False])).astype(np.int8)))
+    buffer = region.view.obj
+    assert isinstance(buffer, mmap.mmap)
+    for first, end in edges.reshape(-1, 2).tolist():
+        buffer.madvise(mmap.MADV_REMOVE, first * mmap.PAGESIZE, (end - first) * mmap.PAGESIZE)
 
 
 def _copies(done: Run) -> tuple[int, ...]:
@@ -84,7 +85,7 @@ def _copies(done: Run) -> tuple[int, ...]:
     return tuple(distance for distance, count in found.items() if count > 2)
 
 
-@cache
+@lru_cache(maxsize=2)  # those of all instructions are large
 def manifest_of(case: Case, description: str) -> Manifest:
     """What rewriting the image for a probe description comes to."""
     _, plan = plan_probes(open_source(Source(case.path)), list(parse_probe_names(description)))
