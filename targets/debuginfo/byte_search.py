@@ -37,7 +37,7 @@ def places_of(data: memoryview, patterns: Sequence[bytes]) -> list[int]:
     found: list[int] = []
     longest = max((len(pattern) for pattern in patterns), default=0)
     chosen = [(pattern, *_rarest(pattern)) for pattern in patterns]
-    give_back = _Mapping(data)
+    give_back = Mapped(data)
     for start in range(0, len(data) if patterns else 0, _PIECE):
         piece = bytes(data[start : start + _PIECE + longest - 1])
         shifted = piece[1:]
@@ -66,7 +66,7 @@ def places_of_words(data: memoryview, words: Sequence[int]) -> list[int]:
     low = np.zeros(1 << 16, np.bool_)
     low[exact & np.uint32(0xFFFF)] = True
     found: list[NDArray[np.int64]] = []
-    give_back = _Mapping(data)
+    give_back = Mapped(data)
     for start in range(0, len(data), _PIECE):
         piece = bytes(data[start : start + _PIECE + 3])
         give_back.pages(start)
@@ -86,7 +86,7 @@ def places_of_strings(data: memoryview, texts: Collection[bytes]) -> list[int]:
     long, found = {text for text in texts if len(text) >= _TAIL}, list[int]()
     tails = np.array(sorted({int.from_bytes(text[-_TAIL:], "little") for text in long}), np.uint32)
     overlap = max(map(len, texts))
-    give_back = _Mapping(data)
+    give_back = Mapped(data)
     for start in range(0, len(data), _PIECE):
         before = min(overlap, start)  # a text that ends in this piece may begin in the one before
         piece = bytes(data[start - before : start + _PIECE])
@@ -100,10 +100,11 @@ def places_of_strings(data: memoryview, texts: Collection[bytes]) -> list[int]:
     return sorted({*found, *places_of(data, [text + b"\0" for text in texts if len(text) < _TAIL])})
 
 
-class _Mapping:
+class Mapped:
     """The mapped file that bytes are in, if they are."""
 
     def __init__(self, data: memoryview) -> None:
+        """`data`: a part of the file."""
         base: object = data
         while isinstance(base, memoryview | np.ndarray):
             base = base.obj if isinstance(base, memoryview) else base.base
@@ -114,9 +115,13 @@ class _Mapping:
 
     def pages(self, start: int) -> None:
         """Gives back the pages of the piece that starts at an offset; they are read again when they are asked for."""
+        self.stretch(start, start + _PIECE)
+
+    def stretch(self, start: int, end: int) -> None:
+        """The same for all from one offset up to another."""
         if self._file is not None:
             first = (self._start + start) // mmap.PAGESIZE * mmap.PAGESIZE
-            self._file.madvise(mmap.MADV_DONTNEED, first, min(_PIECE, len(self._file) - first))
+            self._file.madvise(mmap.MADV_DONTNEED, first, min(self._start + end, len(self._file)) - first)
 
 
 def _address(data: memoryview | mmap.mmap) -> int:

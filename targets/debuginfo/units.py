@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.debuginfo.abbreviations import Abbreviations, At, Declaration, Plans, key_of
+from kinst.targets.debuginfo.byte_search import Mapped
 from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.forms import (
     ADDRESS_INDEXES,
@@ -28,6 +29,7 @@ _SKELETON, _SPLIT_COMPILE, _SPLIT_TYPE, _TYPE = 4, 5, 6, 2  # DW_UT_
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 _LONG: Final = 0xFFFFFFFF  # a length that says: 64-bit DWARF, the length follows
 _LONG_HEADER: Final = 24
+_STRETCH: Final = 1 << 24
 _MASK64: Final = (1 << 64) - 1
 
 
@@ -143,8 +145,12 @@ class Units:
         return dict(zip(starts, [*starts[1:], len(self.sections.get("abbrev"))], strict=True))
 
     def _headers(self) -> list[Unit]:
-        found, at = list[Unit](), 0
+        """The system brings neighbours of each page that is read: together they would be most of the section."""
+        found, at, kept, mapped = list[Unit](), 0, 0, Mapped(self.info)
         while at < len(self.info):
+            if at - kept > _STRETCH:
+                mapped.stretch(kept, at)
+                kept = at
             try:
                 found.append(_header(self.info, at))
             except (*DAMAGE, ImageError) as error:
@@ -153,6 +159,7 @@ class Units:
                 at = _following(self.info, at)
             else:
                 at = found[-1].end
+        mapped.stretch(kept, len(self.info))
         return found
 
 
