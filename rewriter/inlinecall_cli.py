@@ -53,7 +53,7 @@ def inlinecall(function: str, image: Path, *, debug_file: Path | None, as_json: 
 
 
 def _untold(count: int) -> list[str]:
-    return [f"{counted(count, 'more damaged unit')}"] if count > 0 else []
+    return [counted(count, "more damaged unit")] if count > 0 else []
 
 
 def _found(function: str, path: Path, debug_file: Path | None, *, use_cache: bool) -> tuple[Values, tuple[str, ...]]:

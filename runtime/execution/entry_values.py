@@ -87,6 +87,13 @@ class EntryValues:
         tail = TailFrame(self, activation, call, last.function, depth + 1)
         return self._value(last.function, last.site, last.site.place, wanted, tail)
 
+    def frame_address(self, activation: Activation) -> int:
+        """As call frame information has it. Raises Fault."""
+        address = self.frames.frame_address(activation)
+        if address is None:
+            raise optimised_out(LOST_ENTRY)
+        return address
+
     @property
     def sites(self) -> CallSites:
         """The calls of the image. Raises KinstError."""
@@ -187,10 +194,7 @@ class CallerFrame:
 
     def frame_address(self) -> int:
         """As call frame information has it."""
-        address = self._values.frames.frame_address(self._activation)
-        if address is None:
-            raise optimised_out(LOST_ENTRY)
-        return address
+        return self._values.frame_address(self._activation)
 
     def entered(self, wanted: Entered) -> int:
         """As its own caller has it."""
@@ -218,10 +222,7 @@ class TailFrame(CallerFrame):
 
     def frame_address(self) -> int:
         """The successor's."""
-        address = self._values.frames.frame_address(self._successor)
-        if address is None:
-            raise optimised_out(LOST_ENTRY)
-        return address
+        return self._values.frame_address(self._successor)
 
     def entered(self, wanted: Entered) -> int:
         """As the caller of both has it."""

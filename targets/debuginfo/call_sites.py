@@ -146,7 +146,7 @@ class CallSites:
             )
         return found
 
-    def _of_unit(self, unit: Unit) -> list[tuple[int, int, CallingFunction]]:
+    def _of_unit(self, unit: Unit) -> list[Row]:
         found = self._functions.get(unit.offset)
         if found is None:
             found = self._functions[unit.offset] = self._read(unit, top_level)

@@ -1,7 +1,6 @@
 """An address -> the units of .debug_info whose code holds it: by .debug_aranges, else by what the units say themselves
 (DWARF 5, 6.1.2)."""
 
-import struct
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -11,10 +10,9 @@ from numpy.typing import NDArray
 
 from kinst.targets.debuginfo.forms import DAMAGE
 from kinst.targets.debuginfo.ranges import ranges_of
-from kinst.targets.debuginfo.units import Unit, Units
+from kinst.targets.debuginfo.units import Unit, Units, length_at
 from kinst.targets.errors import ImageError
 
-_LONG: Final = 0xFFFFFFFF
 _U64: Final = np.uint64
 
 Row = tuple[int, int, int]  # low, high, offset of the unit
@@ -56,7 +54,7 @@ class UnitAddresses:
             while at < len(data):
                 table, at = _set(data, at)
                 rows.append(table)
-        except DAMAGE:
+        except (*DAMAGE, ImageError):
             pass  # of a damaged section the part before is good
         return (
             _Table(*(np.concatenate([np.zeros(0, _U64), *column]) for column in zip(*rows, strict=True)))
@@ -87,15 +85,11 @@ def _table(rows: list[Row]) -> _Table:
 def _set(data: memoryview, at: int) -> tuple[_Table, int]:
     """length (4; or 0xffffffff and 8) | version 2 (2) | unit (4/8) | address size (1) | segment size (1) | padding to a
     multiple of two addresses | (address, size)*, ended by two zeros"""
-    (length,) = struct.unpack_from("<I", data, at)
-    start, wide = at + 4, 4
-    if length == _LONG:
-        (length,) = struct.unpack_from("<Q", data, start)
-        start, wide = at + 12, 8
+    start, length, wide = length_at(data, at)
     end = start + length
     unit = int.from_bytes(data[start + 2 : start + 2 + wide], "little")
     size = data[start + 2 + wide]
-    if size not in (4, 8) or data[start + 3 + wide] or end > len(data):
+    if size not in (4, 8) or data[start + 3 + wide]:
         raise ValueError("no set of addresses that can be read")
     first = at + -(-(start + 4 + wide - at) // (2 * size)) * 2 * size
     words = (

@@ -166,14 +166,18 @@ class Units:
 def _following(info: memoryview, at: int) -> int:
     """Where the unit behind one begins whose header is damaged, if its length is not; else the end of the section."""
     try:
-        start, length, _ = _length(info, at)
+        start, length, _ = length_at(info, at)
     except (*DAMAGE, ImageError):
         return len(info)
     return start + length
 
 
-def _length(info: memoryview, at: int) -> tuple[int, int, int]:
-    """Where what the length counts begins, the length, and the size of offsets."""
+def length_at(info: memoryview, at: int) -> tuple[int, int, int]:
+    """Where what a length counts begins, the length, and the size of offsets.
+
+    Raises:
+        ImageError: it is reserved, or goes beyond the section.
+    """
     (length,) = _U32.unpack_from(info, at)
     start, wide = at + 4, 4
     if length == _LONG:
@@ -192,7 +196,7 @@ def _header(info: memoryview, at: int) -> Unit:
     DWARF 2 to 4: abbreviations (4/8) | address size (1)
     DWARF 5: unit type (1) | address size (1) | abbreviations (4/8) | by type: signature (8), offset of the type (4/8)
     """
-    start, length, wide = _length(info, at)
+    start, length, wide = length_at(info, at)
     version, kind, address = *struct.unpack_from("<H", info, start), 1, 0
     if not 2 <= version <= 5:
         raise ImageError(f"DWARF version {version} is not known; 2 to 5 are read")
