@@ -13,11 +13,11 @@ from typing import Any, ParamSpec
 import click
 import numpy as np
 
-from kinst.rewriter.command import reported
+from kinst.rewriter.command import METHOD_HELP, SETTINGS, VERSION, check_files, reported
 from kinst.rewriter.diff import compare
 from kinst.rewriter.diff_report import json_lines, text_lines
 from kinst.rewriter.listing import disassembly_lines, inlined_copies, instruction_rows, probe_lines, probe_values
-from kinst.rewriter.outcome_report import lost_lines, outcome_lines, plan_line, plan_value
+from kinst.rewriter.outcome_report import lost_lines, outcome_lines, plan_line, plan_value, summary_lines
 from kinst.rewriter.plan import make_plan
 from kinst.rewriter.progress import bars
 from kinst.rewriter.resolve import Resolution, resolve
@@ -27,8 +27,8 @@ from kinst.rewriter.static_sites import SDT, provider_names, static_records
 from kinst.rewriter.write import write_image
 from kinst.targets.errors import ManifestError, ProbeError, UsageError
 from kinst.targets.image import Image, open_image
-from kinst.targets.manifest import find_manifest
-from kinst.targets.probe import ProbeName, parse_probe_names
+from kinst.targets.manifest import Method, find_manifest
+from kinst.targets.probe import ProbeName, checked_module, parse_probe_names
 
 _FILE = click.Path(path_type=Path)
 _LINES = 1 << 14  # written at a time
@@ -50,12 +50,13 @@ def _command(run: Callable[P, int]) -> Callable[P, None]:
 
 def _source_options(command: Callable[P, None]) -> Callable[P, None]:
     options = (
-        click.option("--symbols", type=_FILE, metavar="FILE", help="Names from a System.map or the output of nm."),
+        click.option("--symbols", type=_FILE, metavar="FILE", help="Names from a System.map, nm's output or ELF."),
         click.option("--debug-file", type=_FILE, metavar="FILE", help="Names from a separate debug file."),
         click.option(
-            "--module", metavar="NAME[=FILE]", help="Call the image NAME in probe names; else the name of its file."
+            "--name", "--module", "module", metavar="NAME", help="Call IMAGE NAME in probe names; else as its file."
         ),
         click.option("--include-excluded", is_flag=True, help="Probe functions that DTrace's rules exclude as well."),
+        click.option("--quiet", "-q", is_flag=True, help="Do not say what was refused."),
     )
     for option in reversed(options):
         command = option(command)
@@ -66,8 +67,8 @@ _REWRITE_EPILOG = """\b
 Examples:
   kinst-rewrite fw_jump.elf --probe fbt:::entry -o p.elf
       the entry of every function
-  kinst-rewrite vmlinux --probe kinst::vm_fault: --probe kinst::schedule:0x1c
-      every instruction of one function, and one of another
+  kinst-rewrite vmlinux --probe kinst::vfs_read: --probe 'fbt::vfs_*:return'
+      every instruction of one function, and the returns of several
   kinst-rewrite u-boot.elf --probe 'kinst::0x80000010:' --trampoline-base 0x90000000
       an instruction that has no name; trampolines where the board has RAM
   kinst-rewrite vmlinux --probe kinst::get_current:entry
@@ -77,7 +78,8 @@ Examples:
 """
 
 
-@click.command(epilog=_REWRITE_EPILOG, context_settings={"max_content_width": 110})
+@click.command(epilog=_REWRITE_EPILOG, context_settings=SETTINGS)
+@click.version_option(**VERSION)
 @click.argument("image", type=_FILE)
 @click.option(
     "--probe", "-p", "probes", multiple=True, metavar="SPEC", help="provider:module:function:name; repeatable."
@@ -86,9 +88,7 @@ Examples:
 @_source_options
 @click.option("--trampoline-base", metavar="ADDR", help="Link address of the trampolines, a multiple of 4096.")
 @click.option("--trampoline-symbols", is_flag=True, help="Add symbols kinst$FUNCTION+OFFSET for objdump and gdb.")
-@click.option(
-    "--method", type=click.Choice(["trap"]), default="trap", show_default=True, help="How a probe is reached."
-)
+@click.option("--method", type=click.Choice([method.value for method in Method]), help=METHOD_HELP)
 @click.option("--strict", is_flag=True, help="Any refused instruction is an error.")
 @click.option("--dry-run", "-n", is_flag=True, help="Say what would be done, with every refusal; write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON on stdout.")
@@ -100,6 +100,7 @@ def rewrite(image: Path, output: Path | None, *, is_restore: bool, **options: An
     The result is the original byte for byte, but for the probed instructions, one program header, and what is appended:
     trampolines and a manifest, which kinst-run reads. A patched IMAGE gets the new probes beside those it has.
     """
+    check_files(image, options["symbols"], options["debug_file"])
     if is_restore:
         return _restore(image, output, options["probes"])
     return _rewrite(image, output, **options)
@@ -127,14 +128,14 @@ def _rewrite(
     probes: tuple[str, ...],
     trampoline_base: str | None,
     trampoline_symbols: bool,
-    method: str,
+    method: str | None,
     strict: bool,
     dry_run: bool,
     as_json: bool,
     include_excluded: bool,
+    quiet: bool,
     **source: Any,
 ) -> int:
-    del method  # there is one
     if not probes:
         raise UsageError("no --probe: what shall be probed?")
     base = _address(trampoline_base)
@@ -145,9 +146,20 @@ def _rewrite(
     resolution = resolve(
         opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress
     )
-    _report(resolution, strict=strict, as_json=as_json, dry_run=dry_run)
-    plan = make_plan(resolution, trampoline_base=base, earlier=opened.manifest, progress=progress)
-    _report_lost(list(lost_lines(resolution, plan)), strict=strict)
+    _check(resolution, strict=strict)
+    plan = make_plan(
+        resolution,
+        trampoline_base=base,
+        earlier=opened.manifest,
+        method=None if method is None else Method(method),
+        progress=progress,
+    )
+    if strict and len(plan.lost):
+        raise ProbeError("\n".join(lost_lines(resolution, plan)))
+    if not as_json and not quiet:
+        _tell(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
+    if not as_json and dry_run:
+        _write(outcome_lines(resolution, plan))
     if not dry_run:
         write_image(plan, target, trampoline_symbols=trampoline_symbols, progress=progress)
     if as_json:
@@ -157,8 +169,8 @@ def _rewrite(
     return 0
 
 
-def _report(resolution: Resolution, *, strict: bool, as_json: bool, dry_run: bool) -> None:
-    """Refusals on stderr, in full for a dry run; ProbeError if a name came to nothing or --strict forbids refusals."""
+def _check(resolution: Resolution, *, strict: bool) -> None:
+    """ProbeError if a name came to nothing or --strict forbids refusals."""
     errors = [str(outcome.error) for outcome in resolution.outcomes if outcome.error is not None]
     notes = [outcome.note() for outcome in resolution.outcomes if outcome.error is None and outcome.note()]
     if errors or (strict and notes):
@@ -166,17 +178,9 @@ def _report(resolution: Resolution, *, strict: bool, as_json: bool, dry_run: boo
         failure = ProbeError("\n".join([*errors, *(notes if strict else [])]))
         failure.exit_code = code
         raise failure
-    if not as_json:
-        name = click.get_current_context().info_name
-        for text in filter(None, (outcome.told() for outcome in resolution.outcomes)):
-            click.echo(f"{name}: {text}", err=True)
-        if dry_run:
-            _write(outcome_lines(resolution))
 
 
-def _report_lost(lines: list[str], *, strict: bool) -> None:
-    if lines and strict:
-        raise ProbeError("\n".join(lines))
+def _tell(lines: Iterable[str]) -> None:
     for line in lines:
         click.echo(f"{click.get_current_context().info_name}: {line}", err=True)
 
@@ -184,12 +188,15 @@ def _report_lost(lines: list[str], *, strict: bool) -> None:
 _LIST_EPILOG = """\b
 Examples:
   kinst-list fw_jump.elf                       every fbt probe
-  kinst-list vmlinux 'kinst::vm_fault:'        every instruction of a function that can be probed
-  kinst-list vmlinux vm_fault: --disassemble   the same with the instructions, and why some cannot
+  kinst-list vmlinux 'kinst::vfs_read:'        every instruction of a function that can be probed
+  kinst-list vmlinux vfs_read: --disassemble   the same with the instructions, and why some cannot
+  kinst-list stripped.elf --symbols System.map fbt::vfs_read:
+                                               by names from a file
 """
 
 
-@click.command("list", epilog=_LIST_EPILOG, context_settings={"max_content_width": 110})
+@click.command("list", epilog=_LIST_EPILOG, context_settings=SETTINGS)
+@click.version_option(**VERSION)
 @click.argument("image", type=_FILE)
 @click.argument("specs", nargs=-1, metavar="[SPEC]...")
 @_source_options
@@ -197,12 +204,20 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @_command
 def list_probes(
-    image: Path, specs: tuple[str, ...], *, disassemble: bool, as_json: bool, include_excluded: bool, **source: Any
+    image: Path,
+    specs: tuple[str, ...],
+    *,
+    disassemble: bool,
+    as_json: bool,
+    include_excluded: bool,
+    quiet: bool,
+    **source: Any,
 ) -> int:
-    """List the probes of an IMAGE, as dtrace -l does, with the ids that a rewriting with these SPECs gives them.
+    """List the probes of an IMAGE, as dtrace -l does, with the ids that they have in every command.
 
     Without a SPEC: the probes that a patched image has, and all fbt and static probes of another.
     """
+    check_files(image, source["symbols"], source["debug_file"])
     progress = bars(sys.stderr)
     opened = open_source(_source(image, **source), progress=progress)
     if opened.manifest is not None and not specs:
@@ -215,8 +230,10 @@ def list_probes(
     if disassemble:
         _write(_json_disassembly(resolution) if as_json else disassembly_lines(resolution, _functions(resolution)))
     else:
-        _report(resolution, strict=False, as_json=False, dry_run=False)
-        manifest, rows = listed_probes(opened, resolution, progress)
+        _check(resolution, strict=False)
+        manifest, rows, lost = listed_probes(opened, resolution, progress)
+        if not quiet:
+            _tell(summary_lines(resolution, lost, len(manifest.sites)))
         copies = inlined_copies(resolution)
         _write(_json_array(probe_values(manifest, rows, copies)) if as_json else probe_lines(manifest, rows, copies))
     return 0
@@ -260,7 +277,8 @@ Exit code: 0 if every difference is explained, 1 if one is not, 2 for a wrong co
 """
 
 
-@click.command(epilog=_DIFF_EPILOG, context_settings={"max_content_width": 110})
+@click.command(epilog=_DIFF_EPILOG, context_settings=SETTINGS)
+@click.version_option(**VERSION)
 @click.argument("original", type=_FILE)
 @click.argument("patched", type=_FILE)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -271,6 +289,7 @@ def diff(original: Path, patched: Path, *, form: str, verbose: bool) -> int:
 
     Each trampoline is derived again from the original's bytes and compared: the manifest is not trusted.
     """
+    check_files(original, patched)
     found = compare(open_image(original), open_image(patched), progress=bars(sys.stderr))
     if form == "json":
         _write(json_lines(found, verbose=verbose))
@@ -311,7 +330,7 @@ def _source(path: Path, *, symbols: Path | None, debug_file: Path | None, module
     name, equals, file = (module or "").partition("=")
     if equals and not (Path(file).exists() and path.exists() and Path(file).samefile(path)):
         raise UsageError(f"--module {module}: {file} is not the image {path}")
-    return Source(path, name or None, symbols, debug_file)
+    return Source(path, checked_module(name) if module is not None else None, symbols, debug_file)
 
 
 def _default_output(path: Path) -> Path:

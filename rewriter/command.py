@@ -1,16 +1,33 @@
 """What every command does about errors: one line each on stderr and an exit code, never a traceback."""
 
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from kinst.targets.errors import KinstError
+from kinst.targets.errors import ImageError, KinstError
 
+METHOD_HELP: Final = (
+    "How probed instructions are carried out: in trampolines but for those that must be emulated (auto); or emulated "
+    "wherever that can be, on amd64 also what functions begin and end with, at up to twice the cost (emulate). "
+    "Default: auto, or what IMAGE was patched with."
+)
 _WITH_TRACEBACK: Final = "KINST_TRACEBACK"
+
+
+SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}  # click's
+VERSION: Final[dict[str, Any]] = {"package_name": "kinst-rewrite", "message": "%(prog)s %(version)s"}
+
+
+def check_files(*paths: Path | None) -> None:
+    """ImageError for the first file that does not exist: said before anything else that is wrong."""
+    for path in paths:
+        if path is not None and not path.exists():
+            raise ImageError(f"{path}: cannot be read: {os.strerror(errno.ENOENT)}")
 
 
 @contextmanager

@@ -14,7 +14,8 @@ _BATCH = 1 << 26  # as in `program`
 
 
 def site_instructions(image: Image, dissector: Dissector, manifest: Manifest) -> Instructions:
-    """One row a site; `function` is a row of the manifest. A site that is no instruction has size 0."""
+    """One row a site; `function` is a row of the manifest. A site that is no instruction has size 0. What is deferred
+    is so because the manifest says it: nothing was patched there."""
     sites = manifest.sites
     found = Instructions(
         address=sites["address"].copy(),
@@ -26,6 +27,8 @@ def site_instructions(image: Image, dissector: Dissector, manifest: Manifest) ->
         for rows in _passes(manifest, region):
             for batch in _batches(manifest, region, rows):
                 _fill(found, manifest, batch, _dissect(image, dissector, manifest, region, batch))
+    for name in ("verdict", "flow"):
+        getattr(found, name)[manifest.is_deferred] = sites[name][manifest.is_deferred]
     return found
 
 
@@ -36,10 +39,14 @@ def _passes(manifest: Manifest, region: CodeRegion) -> Iterator[NDArray[np.intp]
     """
     functions = manifest.functions
     inside = np.flatnonzero(functions["address"] - np.uint64(region.address) < np.uint64(region.size))
-    order = inside[np.lexsort((functions["size"][inside], functions["address"][inside]))]
+    return (inside[rows] for rows in disjoint(functions["address"][inside], functions["size"][inside]))
+
+
+def disjoint(address: NDArray[np.uint64], size: NDArray[np.uint64]) -> Iterator[NDArray[np.intp]]:
+    """Rows of ranges in address order, in as many sets as it takes that none overlaps another of its set."""
+    order = np.lexsort((size, address))
     while len(order):
-        ends = (functions["address"][order] + functions["size"][order]).tolist()
-        starts = functions["address"][order].tolist()
+        starts, ends = address[order].tolist(), (address[order] + size[order]).tolist()
         taken, end = np.zeros(len(order), np.bool_), 0
         for index, start in enumerate(starts):
             if start >= end:

@@ -131,20 +131,29 @@ def _segment(row: bytes) -> str:
 
 
 def _sites_text(diff: Diff, manifest: Manifest) -> str:
-    changed = int(patched_sizes(manifest.sites["size"], diff.original.facts).sum())
-    functions = len(np.unique(manifest.sites["function"]))
+    patched = manifest.patched
+    changed = int(patched_sizes(patched["size"], diff.original.facts).sum())
+    functions = len(np.unique(patched["function"]))
     return (
-        f"{counted(len(manifest.sites), 'instruction')} of {counted(functions, 'function')}, "
-        f"{counted(changed, 'byte')}, each a breakpoint now"
+        f"{counted(len(patched), 'instruction')} of {counted(functions, 'function')}, "
+        f"{counted(changed, 'byte')}, each a breakpoint now{_deferred_text(len(manifest.sites) - len(patched))}"
     )
+
+
+def _deferred_text(count: int) -> str:
+    if not count:
+        return ""
+    return f"; {counted(count, 'deferred site')}, where the guest writes: the file has the original's bytes"
 
 
 def _piece_text(piece: Piece, manifest: Manifest) -> str:
     if piece.what == "trampolines":
         copied = int((manifest.sites["verdict"] == Verdict.COPY).sum())
+        deferred = int(manifest.is_deferred.sum())
+        room = f", {deferred:,} left empty for what the guest writes" if deferred else ""
         return (
             f": {counted(copied, 'displaced instruction')}, derived again from the original and compared; "
-            f"{len(manifest.sites) - copied:,} emulated"
+            f"{len(manifest.sites) - copied - deferred:,} emulated{room}"
         )
     if piece.what == "manifest":
         return f": {counted(len(manifest.sites), 'site')}, {counted(len(manifest.probes), 'probe')}"
@@ -160,7 +169,7 @@ def sites(diff: Diff) -> Iterator[dict[str, Any]]:
         site = manifest.sites[row]
         address, slot = int(site["address"]), int(site["trampoline"])
         before = bytes(site["original"])[: int(site["size"])]
-        after = facts.breakpoints[len(before)]
+        after = before if site["verdict"] == Verdict.DEFER else facts.breakpoints[len(before)]
         yield {
             "address": address,
             "site": places.site(row),
@@ -188,6 +197,8 @@ def _trampoline_text(diff: Diff, site: NDArray[np.void]) -> str:
 
 
 def _site_text(site: dict[str, Any]) -> str:
+    if site["verdict"] == Verdict.DEFER.name:
+        return f"{site['address']:#x} {site['site']}: {site['before']} {site['instruction']}; deferred, untouched"
     how = f"trampoline {site['trampoline']:#x}: {site['trampoline_code']}" if site["trampoline_code"] else "emulated"
     return (
         f"{site['address']:#x} {site['site']}: {site['before']} {site['instruction']} -> {site['after']} "

@@ -1,5 +1,6 @@
 """An image, and perhaps its debug file -> what debug information says of inlined functions, for `inline_probes`."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.inline_search import InlineSearch, Matching
 from kinst.targets.debuginfo.inlined import InlineFunction
 from kinst.targets.image import Image
+from kinst.targets.inlined_names import InlinedName
 
 
 class DebugInlines:
@@ -22,6 +24,7 @@ class DebugInlines:
         *,
         with_parameters: bool = False,
         types: ImageTypes | None = None,
+        remembered: Sequence[InlinedName] = (),
     ) -> None:
         """Nothing is read until a name is asked for.
 
@@ -30,11 +33,13 @@ class DebugInlines:
             debug_file: where its debug information is, if the user says so.
             with_parameters: whether it shall be told where arguments are, too.
             types: those that arguments shall have; else the image's.
+            remembered: names that the image was patched with.
         """
         self._image = image
         self._debug_file = debug_file
         self._with_parameters = with_parameters
         self._types = types
+        self.remembered = remembered
         self._found: dict[str, tuple[InlineFunction, ...]] = {}
 
     def find(self, name: str) -> tuple[InlineFunction, ...]:

@@ -26,6 +26,7 @@ from kinst.targets.debuginfo.inline_search import Matching
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, Range
 from kinst.targets.errors import KinstError, ProbeError
 from kinst.targets.functions import Functions
+from kinst.targets.inlined_names import InlinedName
 from kinst.targets.instruction import Flow, Reason, Verdict
 from kinst.targets.manifest import ProbeKind
 from kinst.targets.probe import ProbeName, is_glob
@@ -50,6 +51,11 @@ class Inlines(Protocol):
         """Names of inline functions that match a glob."""
         ...
 
+    @property
+    def remembered(self) -> Sequence[InlinedName]:
+        """Names that the image was patched with, for which no debug information is needed."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class InlineSite:
@@ -61,6 +67,7 @@ class InlineSite:
     function: str  # the inlined one
     copies: tuple[InlinedCopy, ...]
     staying: tuple[Range, ...] = ()
+    knows_arguments: bool = True  # whether debug information says what the copies' parameters are
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +124,10 @@ class Inlined:
         """Functions that must be decoded."""
         lows = [low for _, copy in self.copies for low in (copy.entry, *(low for low, _ in copy.ranges))]
         return np.unique(_rows_at(functions, lows))
+
+    def expansion(self, code: Decoded, name: ProbeName) -> Expansion:
+        """The sites of a name. `code` holds the functions that `rows` named."""
+        return expansion(code, name, self)
 
 
 def is_inline(name: ProbeName) -> bool:
@@ -175,16 +186,19 @@ def _why_nothing(
 
 
 def only_inlined(name: ProbeName, inlines: Inlines) -> KinstError | None:
-    """Why kinst::f: is an error where f exists, but not as a function."""
+    """Why kinst::f: or fbt::f:entry is an error where f exists, but not as a function."""
+    if not name.matches_provider("kinst") and not name.matches_provider("fbt"):
+        return None
     try:
-        found = bool(inlines.find(name.function)) if name.provider == "kinst" else False
+        found = bool(inlines.find(name.function))
     except KinstError:
         return None
     if not found:
         return None
+    why = "its copies have no offsets of their own" if name.provider == "kinst" else "it has no code of its own"
     return ProbeError(
-        f"{name}: {name.function} is inlined: its copies have no offsets of their own; "
-        f"kinst::{name.function}:entry and kinst::{name.function}:return are where they are entered and left"
+        f"{name}: {name.function} is inlined: {why}; "
+        f"kinst::{name.function}:entry and kinst::{name.function}:return are where its copies are entered and left"
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kinst.rewriter.command import reported
+from kinst.rewriter.command import SETTINGS, VERSION, check_files, reported
 from kinst.rewriter.inlinecall import inlinecall_lines, inlinecall_values
 from kinst.rewriter.inlinecall_cache import KeptAnswers, Values
 from kinst.rewriter.wording import counted
@@ -19,7 +19,7 @@ from kinst.targets.errors import ImageError, ProbeError
 _TOLD = 8  # damaged units that are named
 _EPILOG = """\b
 Examples:
-  kinst-inlinecall critical_enter kernel.debug
+  kinst-inlinecall get_current vmlinux
       where it was inlined: [first address - address behind the last]  where the call stands  function around it
   kinst-inlinecall get_current vmlinux --json
       the same as JSON, with the address at which each copy is entered
@@ -28,7 +28,8 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG, context_settings={"max_content_width": 110})
+@click.command(epilog=_EPILOG, context_settings=SETTINGS)
+@click.version_option(**VERSION)
 @click.argument("function")
 @click.argument("image", type=click.Path(path_type=Path))
 @click.option("--debug-file", type=click.Path(path_type=Path), metavar="FILE", help="The debug information of IMAGE.")
@@ -40,6 +41,7 @@ def inlinecall(function: str, image: Path, *, debug_file: Path | None, as_json: 
     These are the places that kinst::FUNCTION:entry and kinst::FUNCTION:return probe.
     """
     with reported("kinst-inlinecall"):
+        check_files(image, debug_file)
         values, damage = _found(function, image, debug_file, use_cache=not no_cache)
         if as_json:
             click.echo(json.dumps(values, indent=2))

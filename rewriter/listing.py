@@ -1,6 +1,7 @@
 """Probes and instructions of an image -> the lines of `kinst-list`, in the columns of ``dtrace -l``, or JSON values."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,46 +13,80 @@ from kinst.rewriter.resolve import Resolution
 from kinst.rewriter.sites import Decoded
 from kinst.targets.image import Image
 from kinst.targets.instruction import Reason, Verdict
-from kinst.targets.manifest import FIRST_PROBE_ID, PROBE_FORM, Manifest, ProbeKind
+from kinst.targets.manifest import PROBE_FORM, Manifest, ProbeKind
 
 _ROW: Final = "%5s %10s %17s %33s %s"
 HEADER: Final = _ROW % ("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
 
 
-def probe_rows(manifest: Manifest, rows: NDArray[np.intp] | None = None) -> Iterator[tuple[int, str, str, str, str]]:
-    """(id, provider, module, function, name) of the probes in some rows, or of all."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A probe as it is listed; `row` is that of the manifest."""
+
+    row: int
+    fields: tuple[int, str, str, str, str]  # id, provider, module, function, name
+
+    @property
+    def text(self) -> str:
+        """As ``dtrace -l`` prints it."""
+        return _ROW % self.fields
+
+
+def probe_rows(manifest: Manifest, rows: NDArray[np.intp] | None = None) -> Iterator[Row]:
+    """The probes in some rows, or all, by identifier."""
     names = [manifest.function_name(row) for row in range(len(manifest.functions))]
     numbers = np.arange(len(manifest.probes)) if rows is None else rows
+    identifiers = manifest.identifiers[numbers]
+    order = np.argsort(identifiers, kind="stable")
+    numbers, identifiers = numbers[order], identifiers[order]
     chosen = manifest.probes[numbers]
-    columns = (numbers.tolist(), chosen["kind"].tolist(), chosen["function"].tolist(), chosen["offset"].tolist())
-    for number, kind, function, offset in zip(*columns, strict=True):
+    columns = (chosen["kind"].tolist(), chosen["function"].tolist(), chosen["offset"].tolist())
+    for number, identifier, kind, function, offset in zip(
+        numbers.tolist(), identifiers.tolist(), *columns, strict=True
+    ):
         if kind == ProbeKind.SDT:
-            yield FIRST_PROBE_ID + number, *manifest.probe_fields(number)
+            yield Row(number, (identifier, *manifest.probe_fields(number)))
             continue
         provider, name = PROBE_FORM[kind]
-        yield FIRST_PROBE_ID + number, provider, manifest.module, names[function], name or str(offset)
+        yield Row(number, (identifier, provider, manifest.module, names[function], name or str(offset)))
 
 
 def probe_lines(
     manifest: Manifest, rows: NDArray[np.intp] | None = None, copies: Mapping[int, InlineSite] | None = None
 ) -> Iterator[str]:
     """As ``dtrace -l`` prints them; behind those in inlined copies (`inlined_copies`) what was inlined, and where the
-    call stands."""
+    call stands; behind those where the guest writes by itself that they are deferred."""
     yield HEADER
+    sites, deferred = _site_counts(manifest)
     for row, site in _with_copies(manifest, rows, copies or {}):
-        yield _ROW % row if site is None else f"{_ROW % row:<80} {_copy_text(site)}"
+        notes = [] if site is None else [_copy_text(site)]
+        if deferred[row.row]:
+            is_all = deferred[row.row] == sites[row.row]
+            notes.append("deferred" if is_all else f"deferred at {deferred[row.row]} of {sites[row.row]} sites")
+        yield f"{row.text:<80} {', '.join(notes)}" if notes else row.text
 
 
 def probe_values(
     manifest: Manifest, rows: NDArray[np.intp] | None = None, copies: Mapping[int, InlineSite] | None = None
 ) -> Iterator[dict[str, Any]]:
     """The same for `json.dumps`."""
+    sites, deferred = _site_counts(manifest)
     for row, site in _with_copies(manifest, rows, copies or {}):
-        value: dict[str, Any] = dict(zip(("id", "provider", "module", "function", "name"), row, strict=True))
+        value: dict[str, Any] = dict(zip(("id", "provider", "module", "function", "name"), row.fields, strict=True))
+        if deferred[row.row]:
+            value["deferred"] = {"sites": deferred[row.row], "of": sites[row.row]}
         if site is not None:
             calls = [{"file": copy.call.file, "line": copy.call.line} for copy in site.copies]
             value["inlined"] = {"function": site.function, "calls": calls}
         yield value
+
+
+def _site_counts(manifest: Manifest) -> tuple[list[int], list[int]]:
+    """How many sites each probe has, and how many of them are deferred."""
+    probe, site = manifest.enablings["probe"], manifest.enablings["site"]
+    count = len(manifest.probes)
+    deferred = probe[manifest.is_deferred[site]]
+    return np.bincount(probe, minlength=count).tolist(), np.bincount(deferred, minlength=count).tolist()
 
 
 def inlined_copies(resolution: Resolution) -> dict[int, InlineSite]:
@@ -62,9 +97,9 @@ def inlined_copies(resolution: Resolution) -> dict[int, InlineSite]:
 
 def _with_copies(
     manifest: Manifest, rows: NDArray[np.intp] | None, copies: Mapping[int, InlineSite]
-) -> Iterator[tuple[tuple[int, str, str, str, str], InlineSite | None]]:
+) -> Iterator[tuple[Row, InlineSite | None]]:
     for row in probe_rows(manifest, rows):
-        kind, function, offset = manifest.probes[row[0] - FIRST_PROBE_ID].tolist() if copies else (None, 0, 0)
+        kind, function, offset = manifest.probes[row.row].tolist() if copies else (None, 0, 0)
         is_kinst = kind == ProbeKind.KINST
         yield row, copies.get(int(manifest.functions["address"][function]) + offset) if is_kinst else None
 
@@ -120,11 +155,11 @@ def disassembly_lines(resolution: Resolution, functions: Sequence[int]) -> Itera
         address, size = int(code.functions.address[function]), int(code.functions.size[function])
         yield f"{code.functions.names[function]}: {address:#x}, {size} bytes"
         for row in instruction_rows(image, code, function):
-            how = f"refused: {row['why']}" if row["reason"] else _HOW[row["verdict"]]
+            how = f"{_HOW[row['verdict']]}: {row['why']}" if row["reason"] else _HOW[row["verdict"]]
             kind = "" if row["kind"] == "OTHER" else f" ({row['kind'].lower().replace('_', ' ')})"
             text = row["text"].replace("\t", " ")
             yield f"{row['offset']:8} {row['address']:#18x}  {row['bytes']:16} {text:40} {how}{kind}"
         yield ""
 
 
-_HOW: Final = {"copy": "trampoline", "emulate": "emulated"}
+_HOW: Final = {"copy": "trampoline", "emulate": "emulated", "refuse": "refused", "defer": "deferred"}

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.errors import ProbeError
-from kinst.targets.manifest import ENABLING, FUNCTION, PROBE, SITE, Manifest, ProbeKind
+from kinst.targets.inlined_names import joined
+from kinst.targets.manifest import ENABLING, FUNCTION, NOT_NUMBERED, PROBE, SITE, Manifest, ProbeKind
 from kinst.targets.static_probes import StaticProbe
 
 
 def merge(earlier: Manifest, fresh: Manifest) -> Manifest:
-    """Sites and probes of both. Probes of `earlier` keep their ids; the others follow in their order.
+    """Sites and probes of both, not numbered yet; those of `earlier` come first.
 
     Raises:
         ProbeError: a fresh site begins inside an instruction that was patched earlier (other symbols, other bounds).
@@ -33,7 +34,7 @@ def merge(earlier: Manifest, fresh: Manifest) -> Manifest:
     options = tuple(dict.fromkeys((*earlier.options, *fresh.options)))
     return replace(
         fresh, options=options, sites=sites, probes=probes, enablings=enablings, functions=functions, names=names,
-        static=static,
+        static=static, numbers=NOT_NUMBERED, static_numbers=(), inlined=joined(earlier.inlined, fresh.inlined),
     )  # fmt: skip
 
 
@@ -95,7 +96,7 @@ def _merge_probes(earlier: NDArray[np.void], fresh: NDArray[np.void]) -> tuple[N
 
 
 def probe_keys(probes: NDArray[np.void]) -> NDArray[np.uint64]:
-    """One number a probe, ascending by function, kind and offset: the order in which ids are given."""
+    """One number a probe, ascending by function, kind and offset: the order of a manifest's probes."""
     function = probes["function"].astype(np.uint64) << np.uint64(34)
     result: NDArray[np.uint64] = function | probes["kind"].astype(np.uint64) << np.uint64(32) | probes["offset"]
     return result

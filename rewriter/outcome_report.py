@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from kinst.rewriter.inline_probes import Expansion, InlineSite
 from kinst.rewriter.plan import Plan
-from kinst.rewriter.refusals import Refusals
+from kinst.rewriter.refusals import Refusals, summary
 from kinst.rewriter.resolve import Outcome, Resolution
 from kinst.rewriter.wording import counted
 from kinst.targets.functions import Functions
@@ -19,8 +19,11 @@ def plan_line(plan: Plan, target: Path, *, is_written: bool) -> str:
     """One line: what the patched image has."""
     manifest, place = plan.manifest, plan.placement
     verb = "" if is_written else "would have "
+    count = int(manifest.is_deferred.sum())
+    deferred = f" ({count:,} deferred: the guest writes there)" if count else ""
+    sites = f"{counted(len(manifest.sites), 'site')}{deferred}"
     return (
-        f"{target}: {verb}{counted(len(manifest.probes), 'probe')} at {counted(len(manifest.sites), 'site')} of "
+        f"{target}: {verb}{counted(len(manifest.probes), 'probe')} at {sites} of "
         f"{counted(len(manifest.functions), 'function')}; trampolines at {place.address:#x}, {place.size:,} bytes"
     )
 
@@ -32,7 +35,15 @@ def lost_lines(resolution: Resolution, plan: Plan) -> Iterator[str]:
         yield f"{address:#x} {place} is refused: {plan.lost.text(row)}"
 
 
-def outcome_lines(resolution: Resolution) -> Iterator[str]:
+def summary_lines(resolution: Resolution, lost: Refusals, kept: int) -> Iterator[str]:
+    """What every command says of refusals: a line for each name of which something was, with counts by reason, and one
+    for the sites that the place of the trampolines costs: `lost`, beside those that were `kept`."""
+    yield from filter(None, (outcome.told() for outcome in resolution.outcomes if outcome.error is None))
+    if len(lost):
+        yield f"trampolines: {summary(lost, kept + len(lost))}"
+
+
+def outcome_lines(resolution: Resolution, plan: Plan) -> Iterator[str]:
     """What a dry run shows: each name, each refusal of it, and what else can be probed there."""
     functions = resolution.program.functions
     for outcome in resolution.outcomes:
@@ -44,6 +55,7 @@ def outcome_lines(resolution: Resolution) -> Iterator[str]:
             place, address = _place(functions, outcome.refusals, row)
             near = resolution.code.around(address) if outcome.name.name in _ONE_PLACE else ""
             yield f"  {address:#x} {place}: {outcome.refusals.text(row)}{near}"
+    yield from lost_lines(resolution, plan)
 
 
 def plan_value(resolution: Resolution, plan: Plan, target: Path | None) -> dict[str, Any]:
@@ -56,6 +68,7 @@ def plan_value(resolution: Resolution, plan: Plan, target: Path | None) -> dict[
         "module": manifest.module,
         "probes": len(manifest.probes),
         "sites": len(manifest.sites),
+        "deferred": int(manifest.is_deferred.sum()),
         "functions": len(manifest.functions),
         "trampolines": {"address": place.address, "load_address": place.load_address, "size": place.size},
         "lost": [_refusal_value(resolution.program.functions, plan.lost, row) for row in range(len(plan.lost))],

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.derive import site_instructions
 from kinst.rewriter.merge import merge
+from kinst.rewriter.numbering import numbered
 from kinst.rewriter.program import Program
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import Refusals, summary
+from kinst.rewriter.remembered import memory_of
 from kinst.rewriter.resolve import Resolution
 from kinst.rewriter.slots import Placement, allot, bytes_needed, place
 from kinst.rewriter.static_sites import used_static
@@ -22,7 +24,7 @@ from kinst.targets.elf_header import FileKind
 from kinst.targets.errors import ImageError, PlacementError, ProbeError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Instructions, Reason, Verdict
-from kinst.targets.manifest import ENABLING, FUNCTION, PROBE, SITE, Manifest, ProbeKind
+from kinst.targets.manifest import ENABLING, FUNCTION, PROBE, SITE, Manifest, Method, ProbeKind
 
 _BATCH: Final = 1 << 18  # sites handled at a time: temporaries stay small
 
@@ -47,6 +49,7 @@ def make_plan(
     *,
     trampoline_base: int | None = None,
     earlier: Manifest | None = None,
+    method: Method | None = None,
     progress: Progress = silent,
 ) -> Plan:
     """Decide the patches, the trampolines and the manifest.
@@ -55,6 +58,8 @@ def make_plan(
         resolution: of the probe names, none of them with an error.
         trampoline_base: where the user wants the trampolines.
         earlier: the manifest of the patched image that this rewriting adds to.
+        method: how displaced instructions are carried out, those of `earlier`, too; None: as before, or AUTO. The
+            runtime acts on it: there are trampolines all the same.
         progress: told while trampolines are made.
 
     Raises:
@@ -66,7 +71,7 @@ def make_plan(
     manifest, rows = manifest_of(resolution)
     sites = resolution.code.instructions.take(rows)
     if earlier is not None:
-        manifest = merge(earlier, manifest)
+        manifest = numbered(merge(earlier, manifest), resolution.numbering)
         sites = site_instructions(program.image, program.dissector, manifest)
     facts = program.image.facts
     size = bytes_needed(len(sites), facts.slot_size)
@@ -80,7 +85,9 @@ def make_plan(
     if len(lost):
         _check_reach(lost, len(sites), trampoline_base)
         manifest = without_sites(manifest, reason != 0)
-    manifest = replace(manifest, trampolines=(placement.address, placement.size))
+    kept = Method.AUTO.value if earlier is None else earlier.method
+    chosen = kept if method is None else method.value
+    manifest = replace(manifest, method=chosen, trampolines=(placement.address, placement.size))
     return Plan(program.image, manifest, placement, trampolines, lost)
 
 
@@ -153,15 +160,17 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
     probes, probe = _number(function << np.uint64(34) | kind << np.uint64(32) | offset)
     enablings = np.zeros(len(at), ENABLING)
     enablings["site"], enablings["probe"] = np.cumsum(fresh) - 1, probe
+    expansions = (outcome.expansion for outcome in resolution.outcomes)
     table, strings = _functions(resolution, [numbers[row] for row in order.tolist()], rows[order])
     sites = at[fresh]
     manifest = Manifest(
-        tool_version(), "", len(program.image.data), program.image.facts.name, program.image.module, "trap",
+        tool_version(), "", len(program.image.data), program.image.facts.name, program.image.module, Method.AUTO.value,
         tuple(str(outcome.name) for outcome in resolution.outcomes), (0, 0), (),
         _site_records(resolution, sites, function[fresh]), probes, enablings, table, strings,
-        static,
+        static, symbols=program.given.records(), strings=program.given.strings,
+        inlined=tuple(memory_of(one, program.functions, names) for one in expansions if one is not None),
     )  # fmt: skip
-    return manifest, sites
+    return numbered(manifest, resolution.numbering), sites
 
 
 def _pairs(resolution: Resolution) -> NDArray[np.uint64]:

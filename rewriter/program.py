@@ -1,7 +1,7 @@
 """An image with everything that planning asks of it: functions, a dissector, and the bytes nobody may patch."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 import numpy as np
@@ -13,11 +13,11 @@ from kinst.rewriter.exclusions import excluded_rows
 from kinst.rewriter.progress import Progress, silent
 from kinst.targets.functions import Functions, find_functions
 from kinst.targets.image import CodeRegion, Image
-from kinst.targets.instruction import Instructions, Reason
+from kinst.targets.instruction import DEFERRED, Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
 from kinst.targets.named_functions import data_in_code
 from kinst.targets.patched_at_boot import boot_patched_ranges
-from kinst.targets.symbols import Symbols
+from kinst.targets.symbols import Symbols, no_symbols
 
 # Bytes of code decoded at a time: temporaries stay bounded. As large as a kernel's text, since the dissector refuses
 # data that code loads only where it sees both.
@@ -27,7 +27,7 @@ _BATCH: Final = 1 << 26
 @dataclass(frozen=True, slots=True)
 class Program:
     """An unpatched image and what its code is. Ranges are (n, 2) address and size, in address order; those that are
-    patched at boot have a third column, the Reason to refuse them for."""
+    patched at boot have a third column, the Reason to defer or refuse them for."""
 
     image: Image
     functions: Functions
@@ -35,25 +35,31 @@ class Program:
     patched_at_boot: NDArray[np.uint64]
     relocated: NDArray[np.uint64]
     data: NDArray[np.uint64]  # inside code regions, as symbols tell
+    given: Symbols  # names from elsewhere, which the image has besides its own
 
 
-def open_program(image: Image, *, symbols: Symbols | None = None) -> Program:
+def open_program(image: Image, *, given: Symbols | None = None) -> Program:
     """Name the code of an image.
 
     Args:
         image: as it was built: never a patched one, whose breakpoints would be taken for code.
-        symbols: names from elsewhere (System.map, a debug file), which win over the image's own.
+        given: names from elsewhere (System.map, a debug file); the program's image has them, too.
     """
-    machine = dissector(image.facts)
-    functions = find_functions(image, symbols=symbols, sweep=machine.dissect)
-    data = data_in_code(image, symbols)
-    return Program(image, functions, machine, boot_patched_ranges(image), image.relocated, data)
+    machine, given = dissector(image.facts), given or no_symbols()
+    image = with_names(image, given)
+    functions = find_functions(image, sweep=machine.dissect)
+    return Program(image, functions, machine, boot_patched_ranges(image), image.relocated, data_in_code(image), given)
+
+
+def with_names(image: Image, given: Symbols) -> Image:
+    """The image with more symbols than its file has."""
+    return replace(image, symbols=image.symbols.joined(given)) if len(given) else image
 
 
 def instructions_of(program: Program, rows: NDArray[np.intp], progress: Progress = silent) -> Instructions:
     """Every instruction of some functions, in address order; `function` is a row of `program.functions`.
 
-    Data among the code, and what the image or its kernel writes over by itself, is refused.
+    Data among the code, and what the image writes over by itself, is refused; what its kernel does is deferred.
     """
     parts = []
     sizes = program.functions.size[rows]
@@ -103,8 +109,13 @@ def _joined(parts: list[Instructions]) -> Instructions:
 
 def _refuse_written(program: Program, found: Instructions) -> Instructions:
     patched = program.patched_at_boot
-    at = _overlapped(found, patched)
-    found = found.refuse(at >= 0, patched[at, 2].astype(np.uint8) if len(patched) else Reason.PATCHED_AT_BOOT)
+    if len(patched):
+        at = _overlapped(found, patched)
+        reason = patched[at, 2].astype(np.uint8)
+        is_deferred = np.isin(reason, DEFERRED)
+        # A jump to a thunk that returns is how these functions return, not a tail call.
+        found.flow[(at >= 0) & (reason == Reason.RETURN_THUNK) & (found.flow == Flow.JUMP)] = Flow.RETURN
+        found = found.defer((at >= 0) & is_deferred, reason).refuse((at >= 0) & ~is_deferred, reason)
     found = found.refuse(overlapping(found, program.relocated), Reason.RELOCATED)
     return found.refuse(overlapping(found, program.data), Reason.DATA)
 

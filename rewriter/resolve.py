@@ -14,15 +14,16 @@ from kinst.rewriter.inline_probes import (
     Expansion,
     Inlined,
     Inlines,
-    expansion,
     fbt_kind,
     inlined,
     is_inline,
     only_inlined,
 )
+from kinst.rewriter.numbering import Numbering, numbering
 from kinst.rewriter.program import Program, instructions_of, refuse_excluded
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import Refusals, join_refusals, no_refusals, summary
+from kinst.rewriter.remembered import Remembered, remembered
 from kinst.rewriter.select import Names, Selection
 from kinst.rewriter.sites import Decoded, Rows, Sites, decoded, entry_sites, kinst_sites, kinst_sites_at, return_sites
 from kinst.rewriter.static_sites import SDT, matching_static, static_functions, static_records, static_sites
@@ -88,6 +89,7 @@ class Resolution:
     code: Decoded
     names: Names
     outcomes: tuple[Outcome, ...]
+    numbering: Numbering
     static: tuple[StaticProbe, ...] = ()  # all that the image has
 
     @property
@@ -106,7 +108,7 @@ class _Wanted:
     selection: Selection
     static: Rows
     error: KinstError | None = None
-    inlined: Inlined | None = None
+    inlined: Inlined | Remembered | None = None
 
 
 def resolve(
@@ -127,10 +129,9 @@ def resolve(
         progress: told while code is decoded.
     """
     inlines = inlines or DebugInlines(program.image)
-    records = static_records(program.image)
-    addresses = [name.address for name in names if name.address is not None]
-    program = with_functions_at(program, [*addresses, *records.addresses])
-    static = records.probes(program.functions)
+    program, static = with_static(program)
+    numbers = numbering(program.functions, program.image.code_regions, static)
+    program = with_functions_at(program, [name.address for name in names if name.address is not None])
     known = Names(program.functions)
     wanted = [_take_apart(program, known, name, static, inlines) for name in names]
     chosen = [_rows(program, static, one) for one in wanted]
@@ -139,7 +140,21 @@ def resolve(
     if not include_excluded:
         found = refuse_excluded(program, found)
     code = decoded(program.functions, found)
-    return Resolution(program, code, known, tuple(_outcome(program, code, one, static) for one in wanted), static)
+    outcomes = tuple(_outcome(program, code, one, static) for one in wanted)
+    return Resolution(program, code, known, outcomes, numbers, static)
+
+
+def with_static(program: Program) -> tuple[Program, tuple[StaticProbe, ...]]:
+    """The program with a function around each static probe of the image, and those probes."""
+    records = static_records(program.image)
+    program = with_functions_at(program, records.addresses)
+    return program, records.probes(program.functions)
+
+
+def numbering_of(program: Program) -> Numbering:
+    """The identifiers of all probes that a program can have."""
+    program, static = with_static(program)
+    return numbering(program.functions, program.image.code_regions, static)
 
 
 def _rows(program: Program, static: tuple[StaticProbe, ...], wanted: _Wanted) -> Rows:
@@ -154,7 +169,7 @@ def _take_apart(
     try:
         if is_inline(name):
             return _inlined(program, known, name, inlines)
-        chosen = matching_static(static, name, (program.image.module, "kernel"))
+        chosen = matching_static(static, name, program.image.module)
         if not len(chosen):
             _check_module(program, name)
         kinds = _kinds(name, static, chosen) if _is_module(program, name) else (ProbeKind.SDT,)
@@ -169,9 +184,20 @@ def _take_apart(
 
 def _inlined(program: Program, known: Names, name: ProbeName, inlines: Inlines) -> _Wanted:
     _check_module(program, name)
-    found = inlined(program, known, name, inlines)
+    found = _looked_up(program, known, name, inlines)
     kinds = (fbt_kind(name),) if len(found.fbt) else ()
     return _Wanted(name, kinds, None, found.fbt, _NONE, inlined=found)
+
+
+def _looked_up(program: Program, known: Names, name: ProbeName, inlines: Inlines) -> Inlined | Remembered:
+    """As debug information has it; without that as an earlier rewriting found it."""
+    try:
+        return inlined(program, known, name, inlines)
+    except ProbeError:
+        found = remembered(inlines.remembered, name, program.functions, known)
+        if found is None:
+            raise
+        return found
 
 
 def _check_module(program: Program, name: ProbeName) -> None:
@@ -181,7 +207,7 @@ def _check_module(program: Program, name: ProbeName) -> None:
 
 
 def _is_module(program: Program, name: ProbeName) -> bool:
-    return any(name.matches_module(one) for one in (program.image.module, "kernel"))
+    return name.matches_image(program.image.module)
 
 
 def _kinds(name: ProbeName, static: tuple[StaticProbe, ...], chosen: Rows) -> tuple[ProbeKind, ...]:
@@ -277,7 +303,7 @@ def _outcome(program: Program, code: Decoded, wanted: _Wanted, static: tuple[Sta
     if wanted.error is not None:
         return Outcome(wanted.name, rows, none, no_refusals(), wanted.error)
     parts, refusals = [none], [no_refusals()]
-    expanded = None if wanted.inlined is None else expansion(code, wanted.name, wanted.inlined)
+    expanded = None if wanted.inlined is None else wanted.inlined.expansion(code, wanted.name)
     if expanded is not None:
         parts.append(_chosen(code, expanded))
         refusals.append(expanded.refusals)

@@ -46,8 +46,9 @@ def write_original(image: Image, manifest: Manifest, file: BufferedRandom, progr
     if manifest.original_size > len(image.data):
         raise ManifestError(f"{image.path}: truncated: the original had {manifest.original_size} bytes")
     copy(image.data[: manifest.original_size], file, progress)
-    for offset, code, at, rows in touched_code(image, manifest.sites["address"]):
-        put_originals(code, at, manifest.sites[rows], image.facts)
+    sites = manifest.patched
+    for offset, code, at, rows in touched_code(image, sites["address"]):
+        put_originals(code, at, sites[rows], image.facts)
         write_at(file, offset, code.data)
     for offset, data in manifest.restore:
         write_at(file, offset, data)

@@ -8,17 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.inline_lookup import DebugInlines
+from kinst.rewriter.numbering import numbered
 from kinst.rewriter.plan import Plan, make_plan, manifest_of
 from kinst.rewriter.program import Program, open_program
 from kinst.rewriter.progress import Progress, silent
-from kinst.rewriter.resolve import Resolution, resolve
+from kinst.rewriter.refusals import Refusals, no_refusals
+from kinst.rewriter.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.restore import open_original
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf_header import FileKind
-from kinst.targets.image import Image, open_debug_symbols
-from kinst.targets.manifest import Manifest
+from kinst.targets.image import Image, is_elf, open_debug_symbols
+from kinst.targets.manifest import Manifest, Method
 from kinst.targets.probe import ProbeName
-from kinst.targets.symbols import Symbols, read_symbol_file
+from kinst.targets.symbols import Symbols, no_symbols, read_symbol_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Source:
 
     path: Path
     module: str | None = None
-    symbols: Path | None = None  # System.map or the output of nm
+    symbols: Path | None = None  # System.map, the output of nm, or an ELF file
     debug_file: Path | None = None
 
 
@@ -41,7 +43,10 @@ class Opened:
 
     def inlines(self, *, with_parameters: bool = False, types: ImageTypes | None = None) -> DebugInlines:
         """What debug information says of inlined functions, in the image or in the debug file that the user named."""
-        return DebugInlines(self.program.image, self.debug_file, with_parameters=with_parameters, types=types)
+        remembered = () if self.manifest is None else self.manifest.inlined
+        return DebugInlines(
+            self.program.image, self.debug_file, with_parameters=with_parameters, types=types, remembered=remembered
+        )
 
 
 def open_source(source: Source, *, progress: Progress = silent) -> Opened:
@@ -51,34 +56,44 @@ def open_source(source: Source, *, progress: Progress = silent) -> Opened:
         ImageError, ManifestError: it cannot be used.
     """
     image, manifest = open_original(source.path, source.module, progress)
-    return Opened(open_program(image, symbols=_symbols(image, source)), manifest, source.debug_file)
+    program = open_program(image, given=_given(image, source, manifest))
+    if manifest is not None and not manifest.is_numbered:
+        manifest = numbered(manifest, numbering_of(program))
+    return Opened(program, manifest, source.debug_file)
 
 
-def _symbols(image: Image, source: Source) -> Symbols:
-    symbols = image.symbols
+def _given(image: Image, source: Source, manifest: Manifest | None) -> Symbols:
+    """Names that a patched image brings along, then those of the debug file and of the symbol file."""
+    found = no_symbols() if manifest is None else manifest.given
     if source.debug_file is not None:
-        symbols = symbols.joined(open_debug_symbols(source.debug_file, image))
+        found = found.joined(open_debug_symbols(source.debug_file, image).beside(image.symbols.joined(found)))
     if source.symbols is not None:
-        symbols = symbols.joined(read_symbol_file(source.symbols, regions=image.code_regions))
-    return symbols
+        found = found.joined(_symbol_file(source.symbols, image).beside(image.symbols.joined(found)))
+    return found
+
+
+def _symbol_file(path: Path, image: Image) -> Symbols:
+    """Of a System.map, the output of nm, or an ELF file that has symbols."""
+    return open_debug_symbols(path, image) if is_elf(path) else read_symbol_file(path, regions=image.code_regions)
 
 
 def listed_probes(
     opened: Opened, resolution: Resolution, progress: Progress = silent
-) -> tuple[Manifest, NDArray[np.intp]]:
-    """A manifest and the rows of those of its probes that the names stand for, with ids as a rewriting would give them.
+) -> tuple[Manifest, NDArray[np.intp], Refusals]:
+    """A manifest, the rows of those of its probes that the names stand for, and the sites that have no trampoline.
 
     A module that is not linked cannot be patched; its probes are numbered all the same.
     """
     fresh, _ = manifest_of(resolution)
     if resolution.program.image.kind is FileKind.REL:
-        return fresh, np.arange(len(fresh.probes))
-    planned = make_plan(resolution, earlier=opened.manifest, progress=progress).manifest
+        return fresh, np.arange(len(fresh.probes)), no_refusals()
+    plan = make_plan(resolution, earlier=opened.manifest, progress=progress)
+    planned = plan.manifest
     if opened.manifest is None:
-        return planned, np.arange(len(planned.probes))
+        return planned, np.arange(len(planned.probes)), plan.lost
     wanted = {fresh.probe_name(row) for row in range(len(fresh.probes))}
     rows = [row for row in range(len(planned.probes)) if planned.probe_name(row) in wanted]
-    return planned, np.array(rows, np.intp)
+    return planned, np.array(rows, np.intp), plan.lost
 
 
 def plan_probes(
@@ -87,6 +102,7 @@ def plan_probes(
     *,
     trampoline_base: int | None = None,
     include_excluded: bool = False,
+    method: Method | None = None,
     progress: Progress = silent,
 ) -> tuple[Resolution, Plan]:
     """Resolve probe names and plan the rewriting.
@@ -100,5 +116,7 @@ def plan_probes(
     for outcome in resolution.outcomes:
         if outcome.error is not None:
             raise outcome.error
-    plan = make_plan(resolution, trampoline_base=trampoline_base, earlier=opened.manifest, progress=progress)
+    plan = make_plan(
+        resolution, trampoline_base=trampoline_base, earlier=opened.manifest, method=method, progress=progress
+    )
     return resolution, plan

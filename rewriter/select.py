@@ -13,7 +13,7 @@ from kinst.targets.functions import Functions
 
 Match = Callable[[str], bool]
 
-_CLONE: Final = re.compile(r"(\.(cold|part|isra|constprop|localalias|lto_priv|llvm)(\.\d+)*)+$")
+_COLD: Final = re.compile(r"\.cold(\.\d+)*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,7 @@ class Names:
 
 
 def base_names(names: Sequence[str]) -> NDArray[np.int64]:
-    """A number for each function; `f`, `f.cold`, `f.part.0` and `f.isra.1` share one: they were one function."""
+    """A number for each function; `f` and `f.cold` share one: control goes to and fro between them. `f.part.0` is one
+    that `f` calls, or jumps to as its last act."""
     numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(_CLONE.sub("", name), len(numbers)) for name in names], np.int64)
+    return np.array([numbers.setdefault(_COLD.sub("", name), len(numbers)) for name in names], np.int64)

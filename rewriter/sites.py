@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.refusals import Refusals
 from kinst.rewriter.select import base_names
 from kinst.targets.functions import Functions
-from kinst.targets.instruction import PATCHED, Flow, Instructions, Reason, Verdict
+from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 
 Rows = NDArray[np.intp]
 
@@ -86,30 +86,45 @@ def kinst_sites_at(code: Decoded, rows: Rows, offset: int) -> Sites:
 def entry_sites(code: Decoded, rows: Rows) -> Sites:
     """The first instruction of each function that can be probed.
 
-    Only landing pads and what the kernel itself patches at boot (calls of the function tracer, and the nops in their
-    place) are stepped over: control always passes through them, so the probe still fires once a call.
+    Only landing pads and the room for calls of the kernel's function tracer are stepped over: control always passes
+    through them, so the probe still fires once a call. Where nothing behind the room can be probed, or the function
+    comes back to it in a loop, the room is.
     """
     first, last = code.first[rows], code.last[rows]
     position = np.flatnonzero(first < last)
     at = first[position]
+    room = np.full(len(at), -1)
     moving = np.ones(len(at), np.bool_)
     while moving.any():
         moving &= _stepped_over(code.instructions, at) & (at + 1 < last[position])
+        room = np.where(moving & (room < 0) & (code.instructions.verdict[at] == Verdict.DEFER), at, room)
         at += moving
-    verdict = code.instructions.verdict[at]
-    good = verdict != Verdict.REFUSE
-    refused = at[~good]
-    inner = code.instructions.reason[refused]
+    is_loop = (at > first[position]) & np.isin(code.instructions.address[at], _branched_to(code, rows))
+    is_refused = (code.instructions.verdict[at] == Verdict.REFUSE) | is_loop
+    is_unsure = is_refused | (code.instructions.verdict[at] == Verdict.DEFER)  # paravirt calls become sti, for example
+    at, is_refused = np.where(is_unsure & (room >= 0), room, at), is_refused & (room < 0)
+    good = ~is_refused
+    refused = at[is_refused]
+    inner = np.where(is_loop[is_refused], np.uint8(Reason.LOOP_HEAD), code.instructions.reason[refused])
     excluded = inner == Reason.EXCLUDED_FUNCTION
     reason = np.where(excluded, inner, np.uint8(Reason.NO_PROLOGUE))
     refusals = _refusals(code.instructions, refused, reason, np.where(excluded, np.uint8(0), inner))
     return Sites(at[good], position[good], refusals)
 
 
+def _branched_to(code: Decoded, rows: Rows) -> NDArray[np.uint64]:
+    """Where direct branches of functions go within them."""
+    found, position = code.of(rows)
+    target, flow = code.instructions.target[found], code.instructions.flow[found]
+    within = target - code.functions.address[rows][position] < code.functions.size[rows][position]
+    result: NDArray[np.uint64] = target[((flow == Flow.JUMP) | (flow == Flow.BRANCH)) & within]
+    return result
+
+
 def _stepped_over(found: Instructions, at: NDArray[np.int64]) -> NDArray[np.bool_]:
     reason, flow = found.reason[at], found.flow[at]
     passes = (flow == Flow.NEXT) | (flow == Flow.CALL)
-    result: NDArray[np.bool_] = (reason == Reason.LANDING_PAD) | (np.isin(reason, PATCHED) & passes)
+    result: NDArray[np.bool_] = (reason == Reason.LANDING_PAD) | ((reason == Reason.TRACER_CALL) & passes)
     return result
 
 
@@ -129,14 +144,19 @@ def return_sites(code: Decoded, rows: Rows) -> Sites:
 
 
 def _leaves(code: Decoded, at: Rows) -> NDArray[np.bool_]:
-    """Direct jumps out of their function, but for those between the parts into which the compiler split one."""
+    """Direct jumps out of their function, but for those between the parts into which the compiler split one.
+
+    Where an alternative jumps to code that no function holds, that is its function's own, out of line: static_cpu_has()
+    of Linux tests there and jumps back.
+    """
     functions = code.functions
     own, target = code.instructions.function[at], code.instructions.target[at]
     outside = target - functions.address[own] >= functions.size[own]
     other = np.searchsorted(functions.address, target, "right") - 1
     inside_other = (other >= 0) & (target - functions.address[other] < functions.size[other])
     base = base_names(functions.names)
-    result: NDArray[np.bool_] = outside & ~(inside_other & (base[own] == base[other]))
+    is_detour = ~inside_other & (code.instructions.reason[at] == Reason.PATCHED_AT_BOOT)
+    result: NDArray[np.bool_] = outside & ~is_detour & ~(inside_other & (base[own] == base[other]))
     return result
 
 

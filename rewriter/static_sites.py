@@ -95,10 +95,10 @@ def _noted(
     return StaticProbe(provider, module, function, name, tuple(places.values()), tuple(semaphores), declared)
 
 
-def matching_static(probes: Sequence[StaticProbe], name: ProbeName, modules: Sequence[str]) -> Rows:
+def matching_static(probes: Sequence[StaticProbe], name: ProbeName, module: str) -> Rows:
     """Rows of the probes that a name stands for. Provider `sdt` stands for all static probes, whatever provider each of
-    them names; `modules` are the names of the image's own."""
-    address, is_image = name.address, any(map(name.matches_module, modules))
+    them names; `module` is the image's own."""
+    address, is_image = name.address, name.matches_image(module)
     is_provider = matcher("" if name.provider == SDT else name.provider)
     is_function, is_name = matcher(name.function), matcher(name.name)
     rows = [

@@ -48,7 +48,7 @@ def write_image(plan: Plan, out: Path, *, trampoline_symbols: bool = False, prog
 
 def patched_code(plan: Plan) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """(file offset, bytes) of every stretch of code that has sites, with the breakpoints in place."""
-    sites = plan.manifest.sites
+    sites = plan.manifest.patched
     for offset, code, at, rows in touched_code(plan.image, sites["address"]):
         put_breakpoints(code, at, sites["size"][rows], plan.image.facts)
         yield offset, code

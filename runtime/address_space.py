@@ -6,7 +6,10 @@ addresses go to the guest's own memory, so trampolines may lie where the guest h
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Protocol
 
+from kinst.runtime.bus import Bus
 from kinst.runtime.memory import PhysicalMemory
 from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, StorePhysical, Translation, Walker
 from kinst.runtime.qiling_machine import QilingMachine
@@ -20,6 +23,35 @@ _EXECUTE, _READ, _WRITE = int(Permission.EXECUTE), int(Permission.READ), int(Per
 _READ_WRITE, _ALL = _READ | _WRITE, int(Permission.ALL)
 _PAGE_SHIFT = 12
 NothingThere = Callable[[int, Access], PageFault | None]
+
+
+class Stage(Enum):
+    """How far the guest has come with its memory."""
+
+    LOADED = "loaded"  # it has not run yet
+    PHYSICAL = "physical"  # it does not translate, or by tables that what started it made
+    TRANSLATED = "translated"  # only what its own tables map is memory
+
+
+class CodeWatcher(Protocol):
+    """Who decides what is executed in some pages (`kinst.runtime.deferred`)."""
+
+    @property
+    def pages(self) -> frozenset[int]:
+        """Numbers of physical pages: fetches from them go elsewhere, loads and stores do not."""
+        ...
+
+    def frame(self, number: int, address: int) -> int:
+        """The number of the physical page to execute instead, for a fetch at a virtual address."""
+        ...
+
+    def written(self, number: int) -> None:
+        """The guest is about to store to a page."""
+        ...
+
+    def real(self, physical: int) -> int:
+        """The address in a watched page for one in the page that is executed instead; any other as it is."""
+        ...
 
 
 class _TracerRegisters:
@@ -47,12 +79,17 @@ class AddressSpace:
         self._to_access = tuple(engine.translator(access) for access in Access)
         self._to_read, self._to_write = self._to_access[Access.READ], self._to_access[Access.WRITE]
         self._load, self._store = memory.load, memory.store
+        self.bus = Bus()  # the devices; nothing answers until the machine has some
         self._overlay: dict[int, int] = {}  # virtual page -> physical page
         self._aliases: Sequence[tuple[int, int, int]] = ()
         self._written: set[int] = set()
         self._tracer_registers = _TracerRegisters(self._registers, walker.tracer_bits)
+        self._has_started = False
+        self._first_tables: int | None = None
         self._is_observing = False
         self._observed: int | None = None
+        self._watcher: CodeWatcher | None = None
+        self._watched: frozenset[int] = frozenset()
         self.device_pages: set[int] = set()
         self.has_only_aliases = False  # `--call`: the guest has no MMU and nothing else
         self.nothing_there: NothingThere = lambda _address, _access: None
@@ -66,13 +103,34 @@ class AddressSpace:
         """What the running CPU's translations depend on; empty: nobody can tell."""
         return tuple(self._registers.get(name) for name in self._walker.regime)
 
+    def start(self) -> None:
+        """The first CPU's registers are set: it is about to run."""
+        self._has_started, self._first_tables = True, self._walker.tables(self._registers)
+
+    def stage(self) -> Stage:
+        """How the running CPU's translations are to be understood."""
+        if not self._has_started:
+            return Stage.LOADED
+        tables = self._walker.tables(self._registers)
+        return Stage.PHYSICAL if tables is None or tables == self._first_tables else Stage.TRANSLATED
+
     def overlay(self, address: int, code: bytes) -> None:
         """Make trampolines reachable at a virtual address, whatever the guest maps there."""
         size = -(-len(code) // 4096) * 4096
-        self._memory.add_ram(TRAMPOLINE_FRAMES, size)
-        self._memory.write(TRAMPOLINE_FRAMES, code)
+        frames = TRAMPOLINE_FRAMES + (len(self._overlay) << 12)
+        self._memory.add_ram(frames, size)
+        self._memory.write(frames, code)
         for page in range(size >> 12):
-            self._overlay[(address >> 12) + page] = (TRAMPOLINE_FRAMES >> 12) + page
+            self._overlay[(address >> 12) + page] = (frames >> 12) + page
+        self._engine.flush_tlb()
+
+    def fill_overlay(self, address: int, code: bytes) -> None:
+        """Write a trampoline that was never executed, on one page, into what `overlay` put there."""
+        self._memory.write(self._overlay[address >> 12] << 12 | address & 0xFFF, code)
+
+    def watch(self, watcher: CodeWatcher) -> None:
+        """Let `watcher` decide what is executed in its pages."""
+        self._watcher, self._watched = watcher, watcher.pages
         self._engine.flush_tlb()
 
     def alias(self, ranges: Sequence[tuple[int, int, int]]) -> None:
@@ -120,7 +178,10 @@ class AddressSpace:
         return self._walker.translate(registers, self._load_entry, store, address, access)
 
     def _load_entry(self, physical: int) -> int:
-        return self._memory.load(physical, 8)
+        try:
+            return self._memory.load(physical, 8)
+        except MachineError:
+            raise MachineError(f"no RAM at {physical:#x}, where the guest has a translation table") from None
 
     def _store_entry(self, physical: int, value: int) -> None:
         self._memory.store(physical, 8, value)
@@ -131,6 +192,8 @@ class AddressSpace:
         unnoticed: it is dropped from the TLB."""
         physical, permissions = translation.physical, int(translation.permissions)
         page = physical >> 12
+        if page in self._watched:
+            return self._grant_watched(address, physical, permissions, access)
         if self._memory.find(physical) is None:
             return self._grant_device(address, physical, access)
         if page in self._memory.code_pages:
@@ -143,6 +206,16 @@ class AddressSpace:
         if permissions & _WRITE:
             self._written.add(page)
         return physical, permissions & _READ_WRITE
+
+    def _grant_watched(self, address: int, physical: int, permissions: int, access: Access) -> tuple[int, int]:
+        """Fetches, loads and stores each by themselves: the watcher must hear of the first store."""
+        assert self._watcher is not None
+        if access is Access.FETCH:
+            return self._watcher.frame(physical >> 12, address) << 12 | physical & 0xFFF, _EXECUTE
+        if access is Access.WRITE:
+            self._watcher.written(physical >> 12)
+            return physical, permissions & _READ_WRITE
+        return physical, permissions & _READ
 
     def _grant_device(self, address: int, physical: int, access: Access) -> tuple[int, int] | None:
         if physical >> 12 in self.device_pages and access is not Access.FETCH:
@@ -160,7 +233,17 @@ class AddressSpace:
         physical = self._to_read(address)
         if physical is None:
             raise self.exact_fault(address, Access.READ)
-        return self._load(physical, size)
+        try:
+            return self._load(physical, size)
+        except MachineError:
+            if not self._is_on_bus(physical):
+                raise
+            parts = [(at, self.bus.read(physical + at, min(size, 8))) for at in range(0, size, 8)]
+            return sum(part << 8 * at for at, part in parts)
+
+    def _is_on_bus(self, physical: int) -> bool:
+        """Whether devices answer, or nobody (`OPEN_BUS`), as they do the guest's own instructions."""
+        return physical >> 12 in self.device_pages or physical >= OPEN_BUS
 
     def observe(self, address: int) -> int | None:
         """The physical address that the tracer reads at `address`; None where nothing is mapped. The guest cannot tell:
@@ -199,13 +282,24 @@ class AddressSpace:
         physical = self._to_write(address)
         if physical is None:
             raise self.exact_fault(address, Access.WRITE)
-        self._store(physical, size, value)
+        try:
+            self._store(physical, size, value)
+        except MachineError:
+            if not self._is_on_bus(physical):
+                raise
+            for at in range(0, size, 8):
+                self.bus.write(physical + at, min(size, 8), value >> 8 * at & (1 << 8 * min(size, 8)) - 1)
 
     def fetch(self, address: int, size: int) -> bytes:
         """Read instruction bytes as the running CPU would."""
         first = min(size, 4096 - (address & 4095))
-        head = self._memory.read(self.physical(address, Access.FETCH), first)
+        head = self._memory.read(self.real_physical(address), first)
         return head if first == size else head + self.fetch(address + first, size - first)
+
+    def real_physical(self, address: int) -> int:
+        """The physical address that the guest executes, whatever is executed there instead; raises PageFault."""
+        physical = self.physical(address, Access.FETCH)
+        return physical if self._watcher is None else self._watcher.real(physical)
 
     def physical(self, address: int, access: Access) -> int:
         """The physical address for an access by the running CPU; raises PageFault."""

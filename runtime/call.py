@@ -30,7 +30,7 @@ _ARENA: Final = 1 << 42
 _TEXTS: Final = 1 << 43
 _TEXT_SIZE: Final = 1 << 16
 _STACK_SIZE: Final = 1 << 20
-_STACK_TOP = _RETURN = _TEXTS + _TEXT_SIZE + _STACK_SIZE
+_STACK_TOP = CALL_RETURNS_TO = _TEXTS + _TEXT_SIZE + _STACK_SIZE
 _STACK_ALIGNMENT: Final = 16  # all three ABIs, at the call
 
 _CALL: Final = re.compile(r"\s*([A-Za-z_.$][\w.$]*|0[xX][0-9a-fA-F]+)\s*\((.*)\)\s*", re.DOTALL)
@@ -172,14 +172,15 @@ class FunctionCall:
             memory.store(stack + 8 * number, 8, word)
         if arch.link_register is None:
             stack -= 8
-            memory.store(stack, 8, _RETURN)
+            memory.store(stack, 8, CALL_RETURNS_TO)
         else:
-            registers.set(arch.registers[arch.link_register], _RETURN)
+            registers.set(arch.registers[arch.link_register], CALL_RETURNS_TO)
         registers.set(arch.registers[arch.stack_pointer], stack)
 
     def _deal_with(self, event: Event | PageFault, pc: int) -> None:
         if isinstance(event, PageFault):
-            if event.address == _RETURN:
+            if event.address == CALL_RETURNS_TO:
+                self._system.engine.look_at(event.address)
                 self._system.finish(End.RETURNED)
                 return
             what = f"{event.access.name.lower()} of {event.address:#x}"

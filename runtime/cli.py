@@ -2,7 +2,8 @@
 
 import re
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, BinaryIO, Final
 
 import click
 
-from kinst.rewriter.command import reported
+from kinst.rewriter.command import METHOD_HELP, check_files, reported
 from kinst.runtime.dlang.language import VERSION
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.listing import table
@@ -19,6 +20,8 @@ from kinst.runtime.session import Wanted
 from kinst.runtime.system import ClockKind, Configuration
 from kinst.runtime.tracing import Request, Streams, TracedRun, everything, sugared
 from kinst.targets.errors import KinstError, UsageError
+from kinst.targets.manifest import Method
+from kinst.targets.probe import checked_module
 
 _NAME: Final = "kinst-run"
 _SIZES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -26,6 +29,7 @@ _UNITS: Final = {
     "": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "m": 60.0, "min": 60.0,
     "h": 3600.0,
 }  # fmt: skip
+_OF_IMAGES: Final = ("machine", "memory", "append", "until", "call", "debug_file", "modules")  # options
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 _PROGRAMS: Final = {
     Origin.SCRIPT: ("FILE", "Run the D program in FILE; - is standard input. Words behind IMAGE are its $1, $2, ..."),
@@ -102,7 +106,7 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
     "-d", "is_dump", is_flag=True, help="Print the programs as they are after if, else and inline probes are expanded."
 )
 @click.option("-v", "is_verbose", is_flag=True, help="Report the stability and arguments of the programs' probes.")
-@click.option("-V", "is_version", is_flag=True, help="Print the versions of the tool and of D.")
+@click.option("-V", "--version", "is_version", is_flag=True, help="Print the versions of the tool and of D.")
 @click.option(
     "-o", "output", type=_FILE, metavar="FILE", help="Append the output to FILE instead of writing it to stdout."
 )
@@ -115,6 +119,8 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
     help="dtrace's output, or one JSON document.",
 )
 @click.option("--debug-file", type=_FILE, metavar="FILE", help="Debug information and symbols of IMAGE, apart from it.")
+@click.option("--symbols", type=_FILE, metavar="FILE", help="Names for IMAGE's code: System.map, output of nm, or ELF.")
+@click.option("--name", metavar="NAME", help="Call IMAGE NAME in probe descriptions; else the name of its file.")
 @click.option(
     "--module", "modules", metavar="NAME=FILE", multiple=True, help="Types of a kernel module, in D also as NAME`type."
 )
@@ -122,6 +128,7 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
 @click.option(
     "--call", metavar="'f(1, \"text\")'", help="Call one function instead of booting, and print what it returns."
 )
+@click.option("--method", type=click.Choice([method.value for method in Method]), help=METHOD_HELP)
 @click.option("--cpus", type=int, default=1, show_default=True, help="Number of CPUs.")
 @click.option("--memory", metavar="SIZE", help="RAM, e.g. 256m; default: what the machine has.")
 @click.option(
@@ -132,7 +139,14 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
     help="Time of the machine: the host's, or 10 ns for each instruction executed, the same in every run.",
 )
 @click.option("--append", metavar="TEXT", help="Command line for the kernel; default: the machine's own.")
+@click.option(
+    "--kaslr-seed",
+    type=click.IntRange(0, (1 << 64) - 1),
+    metavar="N",
+    help="Let a Linux kernel run at a random offset that follows from this number; default: where it was linked.",
+)
 @click.option("--timeout", metavar="T", help="End after so much of the machine's time, e.g. 10 (seconds), 500ms, 2m.")
+@click.option("--wall-timeout", metavar="T", help="End after so much of the host's time since the guest was started.")
 @click.option("--until", metavar="REGEX", help="End after a line of the console that matches.")
 @click.option("--console", type=_FILE, metavar="FILE", help="Write the guest's console there instead of to stdout.")
 @click.pass_context
@@ -155,13 +169,26 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
         if given["is_version"]:
             click.echo(f"{_NAME} {version('kinst-rewrite')}, D {VERSION}")
             return
+        image, arguments = _image_and_arguments(words, given)
+        check_files(image, given["debug_file"])
         options = _options(ctx.meta[_NAME], given)
         programs = _programs(ctx.meta[_NAME], given)
-        image, arguments = _image_and_arguments(words, programs)
-        timeout = _seconds(given["timeout"])
-        wanted = None if image is None else _wanted(image, given, timeout)
-        request = Request(wanted, ClockKind(given["clock"]), tuple(programs), arguments, options, timeout)
-        _run(request, given)
+        timeouts = _seconds(given, "timeout"), _seconds(given, "wall-timeout")
+        wanted = None if image is None else _wanted(image, given, *timeouts)
+        request = Request(wanted, ClockKind(given["clock"]), tuple(programs), arguments, options, *timeouts)
+        with _told_of_arguments(image, arguments):
+            _run(request, given)
+
+
+@contextmanager
+def _told_of_arguments(image: Path | None, arguments: tuple[str, ...]) -> Iterator[None]:
+    """A program that fails without an image may have been meant for a file that is not there."""
+    try:
+        yield
+    except KinstError as error:
+        if image is None and arguments and not Path(arguments[0]).exists():
+            error.args = (f"{error}\n    {arguments[0]}: there is no such file: it was taken for $1",)
+        raise
 
 
 def _run(request: Request, given: dict[str, Any]) -> None:
@@ -179,6 +206,7 @@ def _run(request: Request, given: dict[str, Any]) -> None:
             click.echo(f"{_NAME}: {program.title} matched {count} probe{'' if count == 1 else 's'}", err=True)
         if given["is_verbose"]:
             click.echo(traced.report(program))
+    _tell_refusals(traced, given)
     if not given["is_check"]:
         _trace(traced, given)
 
@@ -193,8 +221,17 @@ def _list(traced: TracedRun, given: dict[str, Any]) -> None:
     )
     sys.stdout.writelines(rows)
     has_programs = any(given[_parameter(origin)] for origin in _PROGRAMS)
-    for fields in traced.unmatched() if has_programs else ():
-        click.echo(f"{_NAME}: failed to match {fields}: No probe matches description", err=True)
+    for fields, why in traced.unmatched() if has_programs else ():
+        click.echo(f"{_NAME}: failed to match {fields}: No probe matches description{why and ': '}{why}", err=True)
+    _tell_refusals(traced, given)
+
+
+def _tell_refusals(traced: TracedRun, given: dict[str, Any]) -> None:
+    """As the other commands do. -Z: what a description lacks does not matter; -l sets that option by itself."""
+    permits_nothing = given["d_zdefs"] if given["is_list"] else traced.options.is_on("zdefs")
+    if not traced.options.is_on("quiet") and not permits_nothing:
+        for line in traced.refusals:
+            click.echo(f"{_NAME}: {line}", err=True)
 
 
 def _trace(traced: TracedRun, given: dict[str, Any]) -> None:
@@ -206,6 +243,9 @@ def _trace(traced: TracedRun, given: dict[str, Any]) -> None:
         if given["console"] is not None:
             console = files.enter_context(given["console"].open("wb"))
         status = traced.run(Streams(output, sys.stderr, console, is_json=given["form"] == "json"))
+    if traced.ending is not None and (given["is_verbose"] or not traced.options.is_on("quiet")):
+        for line in traced.ending.lines(is_verbose=given["is_verbose"]):
+            click.echo(f"{_NAME}: {line}", err=True)
     if status:
         sys.exit(status)
 
@@ -269,25 +309,35 @@ def _programs(order: list[str], given: dict[str, Any]) -> list[ProgramText]:
     return programs
 
 
-def _image_and_arguments(words: tuple[str, ...], programs: list[ProgramText]) -> tuple[Path | None, tuple[str, ...]]:
-    """The first word is the image, `-` for none; where there is a program, a word that is no file is its argument."""
+def _image_and_arguments(words: tuple[str, ...], given: dict[str, Any]) -> tuple[Path | None, tuple[str, ...]]:
+    """The first word is the image, `-` for none. Where there is a program and nothing that only an image needs, a word
+    that is no file is the program's argument, unless it reads like an image's path."""
     if not words or words[0] == "-":
         return None, words[1:]
     path = Path(words[0])
-    if path.exists() or not programs:
+    has_program = any(given[_parameter(origin)] for origin in _PROGRAMS)
+    needs_image = any(given[name] not in (None, ()) for name in _OF_IMAGES) or given["is_list"]
+    if path.exists() or not has_program or needs_image or path.suffix == ".elf" or "/" in words[0]:
         return path, words[1:]
     return None, words
 
 
-def _wanted(image: Path, given: dict[str, Any], timeout: float | None) -> Wanted:
+def _wanted(image: Path, given: dict[str, Any], timeout: float | None, wall_timeout: float | None) -> Wanted:
     return Wanted(
         image=image,
         machine=given["machine"],
-        configuration=Configuration(given["cpus"], _size(given["memory"]), ClockKind(given["clock"]), given["append"]),
+        configuration=Configuration(
+            given["cpus"], _size(given["memory"]), ClockKind(given["clock"]), given["append"], given["kaslr_seed"]
+        ),
         timeout=timeout,
+        wall_timeout=wall_timeout,
+        tells_more=given["is_verbose"],
         until=given["until"],
+        method=None if given["method"] is None else Method(given["method"]),
         call=given["call"],
         debug_file=given["debug_file"],
+        symbols=given["symbols"],
+        name=None if given["name"] is None else checked_module(given["name"]),
         modules=tuple(_module(text) for text in given["modules"]),
     )
 
@@ -308,10 +358,11 @@ def _size(text: str | None) -> int | None:
     return int(found[1], 0) * _SIZES[found[2].lower()]
 
 
-def _seconds(text: str | None) -> float | None:
+def _seconds(given: dict[str, Any], option: str) -> float | None:
+    text = given[option.replace("-", "_")]
     if text is None:
         return None
     found = re.fullmatch(r"(\d+(?:\.\d*)?)([a-z]*)", text)
     if found is None or found[2] not in _UNITS:
-        raise UsageError(f"--timeout {text}: a number of seconds, or with a unit: us, ms, s, m, h")
+        raise UsageError(f"--{option} {text}: a number of seconds, or with a unit: us, ms, s, m, h")
     return float(found[1]) * _UNITS[found[2]]

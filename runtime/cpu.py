@@ -24,6 +24,7 @@ class VirtualCpu:
     lines: int = 0
     is_on: bool = False
     is_waiting: bool = False
+    was_started: bool = False  # at any time
     have_lines_changed: bool = False
     fired: list[tuple[int, int, int]] = field(default_factory=list)
 
@@ -57,7 +58,7 @@ class VirtualCpu:
 
     def power_on(self) -> None:
         """Run from the PC that was set."""
-        self.is_on = True
+        self.is_on = self.was_started = True
         self.is_waiting = False
 
     def power_off(self) -> None:

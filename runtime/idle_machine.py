@@ -41,9 +41,10 @@ class IdleMachine:
         if self._end is None:
             self._end = end
 
-    def run(self, timeout: int | None = None) -> End:
+    def run(self, timeout: int | None = None, wall_timeout: int | None = None) -> End:
         """Wait for deadlines; ends by itself when nothing can happen any more."""
         limit = None if timeout is None else self.now() + timeout
+        wall_limit = None if wall_timeout is None else time.monotonic_ns() + wall_timeout
         while self._end is None:
             self._advance()
             self.after_turn()
@@ -52,6 +53,8 @@ class IdleMachine:
                 break
             if limit is not None and self.now() >= limit:
                 return End.TIMEOUT
+            if wall_limit is not None and time.monotonic_ns() >= wall_limit:
+                return End.WALL_TIMEOUT
             if not deadlines:
                 return End.NOTHING_LEFT
             self._wait(min(deadlines) if limit is None else min(limit, *deadlines))

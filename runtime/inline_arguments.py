@@ -19,6 +19,7 @@ from kinst.targets.debuginfo.inlined import InlinedCopy, InlinedParameter, Locat
 from kinst.targets.errors import KinstError
 
 _WORD = 8
+NOT_KEPT = "arguments of inlined copies are known only with debug information (--debug-file)"
 Value = Callable[[Firing], int]
 
 
@@ -31,6 +32,8 @@ class InlineArguments:
 
     def at(self, site: InlineSite) -> Argument:
         """arg0, arg1, ... where a copy is entered or left."""
+        if not site.knows_arguments:
+            return _unknown
         copy = _asked(site)
         parameters = copy.parameters
         values: list[Value | None] = [None] * len(parameters)
@@ -65,6 +68,10 @@ class InlineArguments:
         if not is_signed:
             return lambda firing: expression.value(FiringFrame(machine, firing), size)
         return lambda firing: _of_type(expression.value(FiringFrame(machine, firing), size), size, is_signed=True)
+
+
+def _unknown(_firing: Firing, _index: int) -> int:
+    raise Fault(FaultKind.ILLOP, 0, NOT_KEPT)
 
 
 def _asked(site: InlineSite) -> InlinedCopy:

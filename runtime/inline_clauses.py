@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.inline_probes import Expansion, InlineSite, fbt_kind
-from kinst.runtime.inline_arguments import InlineArguments, known_types, parameter_types
+from kinst.runtime.inline_arguments import NOT_KEPT, InlineArguments, known_types, parameter_types
 from kinst.runtime.providers.provider import Action
 from kinst.runtime.sites import SiteTable
 from kinst.runtime.trap import Enabling, Firing
@@ -56,7 +56,7 @@ class InlineClauses:
     def probes(self, description: str) -> NDArray[np.intp]:
         """Identifiers of its probes, ascending."""
         rows = [*self._copies(description), *self._own_rows(description)]
-        return np.array(sorted(set(rows)), np.intp) + self._first
+        return np.unique(self._identifiers[np.array(rows, np.intp)]).astype(np.intp)
 
     def concrete(self, description: str) -> list[str]:
         """The probes by name: copies in the order of the debug information, then fbt's, as dtrace -d shows them."""
@@ -71,7 +71,7 @@ class InlineClauses:
         are_equal: Callable[[CType, CType], bool],
     ) -> tuple[tuple[CType, ...] | None, bool]:
         """The types of args[], and whether the probes differ; `of_probe` tells those of fbt's."""
-        own = [of_probe(self._first + row) for row in self._own_rows(description)]
+        own = [of_probe(int(self._identifiers[row])) for row in self._own_rows(description)]
         sites = list(self._copies(description).values())
         kinds = parameter_types(sites, are_equal)
         if not sites:
@@ -83,11 +83,16 @@ class InlineClauses:
                 return None, True
         return kinds, False
 
+    def obstacle(self, description: str) -> str:
+        """Why nothing is known of the copies' arguments; empty if something is."""
+        sites = self._expansions[description].sites
+        return "" if all(site.knows_arguments for site in sites) else NOT_KEPT
+
     @cached_property
     def argument_types(self) -> Mapping[int, tuple[CType, ...]]:
         """The types of args[] by identifier, of all probes in copies."""
         return {
-            self._first + row: known_types(site.copies[0].parameters)
+            int(self._identifiers[row]): known_types(site.copies[0].parameters)
             for description in self._expansions
             for row, site in self._copies(description).items()
         }
@@ -97,7 +102,7 @@ class InlineClauses:
         if description not in self._expansions:
             return run
         arguments = self._arguments
-        sites = {self._first + row: site for row, site in self._copies(description).items()}
+        sites = {int(self._identifiers[row]): site for row, site in self._copies(description).items()}
         known: dict[int, tuple[Enabling, Leaves | None]] = {}
 
         def run_in_copy(firing: Firing) -> None:
@@ -130,8 +135,8 @@ class InlineClauses:
         return self._sites
 
     @property
-    def _first(self) -> int:
-        return self._patched.first_identifier or 0
+    def _identifiers(self) -> NDArray[np.int64]:
+        return self._patched.identifiers
 
     def _copies(self, description: str) -> dict[int, InlineSite]:
         """Rows of the probes in copies, in the order of the debug information; those that got no trampoline lack."""

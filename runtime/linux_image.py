@@ -27,6 +27,11 @@ def text_offset(image: "Image", first: "Segment") -> int | None:
     return offset or _ALIGNMENT  # 0 (arm64): any 2 MiB boundary will do; the first of RAM is the boot loader's
 
 
+def is_where_it_wants(address: int, offset: int) -> bool:
+    """Whether a kernel's first byte may be at `address`, `offset` being its `text_offset`."""
+    return (address - offset) % _ALIGNMENT == 0
+
+
 def has_boot_header(start: bytes, arch: str) -> bool:
     """Whether a kernel begins with `start`."""
     return start[56:60] == _MAGICS.get(arch)

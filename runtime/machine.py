@@ -48,6 +48,11 @@ class Cpu(Protocol):
         ...
 
     @property
+    def is_on(self) -> bool:
+        """Whether it runs or waits."""
+        ...
+
+    @property
     def registers(self) -> Registers:
         """By name. Of a CPU that does not run, only general registers and the PC may be used."""
         ...
@@ -113,6 +118,11 @@ class Machine(Protocol):
     @property
     def command_line(self) -> str | None:
         """What `--append` says, for kernels that are given a command line; None: the board's default."""
+        ...
+
+    @property
+    def kaslr_seed(self) -> int | None:
+        """What `--kaslr-seed` says: where a kernel that asks for one is to go; None: where it was linked."""
         ...
 
     @property

@@ -1,7 +1,7 @@
 """Probe descriptions of a program -> probes of the session's providers, for the checker and for enabling."""
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,17 +27,20 @@ class Matching:
         self,
         providers: Providers,
         options: Options,
-        reasons: Mapping[str, str],
+        why: Callable[[str], str],
         resolve: Callable[[str | CType], CType | None],
         inlines: InlineClauses | None = None,
+        others: Sequence[str] = (),
     ) -> None:
-        """`reasons`: why a description patches nothing, by its four fields; `resolve` finds a C type by its text;
-        `inlines` knows the descriptions that mean inlined copies."""
+        """`why` a description, by its four fields or as an identifier, patches nothing; `resolve` finds a C type by its
+        text; `inlines` knows the descriptions that mean inlined copies; `others` are providers that the image may have
+        and that have no probes in this run."""
         self._providers = providers
         self._options = options
-        self._reasons = reasons
+        self._why = why
         self._resolve = resolve
         self._inlines = inlines
+        self._others = others
         self._found: dict[str, tuple[str, NDArray[np.intp]]] = {}
 
     def match(self, description: str) -> MatchedProbes:
@@ -50,7 +53,8 @@ class Matching:
             arguments, is_mixed = self._arguments(identifiers)
         else:
             arguments, is_mixed = inlines.types(fields, self._types_of, _are_same)
-        return MatchedProbes(fields, len(identifiers), arguments, is_mixed)
+        obstacle = "" if inlines is None else inlines.obstacle(fields)
+        return MatchedProbes(fields, len(identifiers), arguments, is_mixed, obstacle)
 
     def probes(self, description: str) -> tuple[str, NDArray[np.intp]]:
         """The description with all four fields, and identifiers of its probes."""
@@ -85,15 +89,23 @@ class Matching:
 
     def _look_up(self, description: str) -> tuple[str, NDArray[np.intp]]:
         if description.isdigit():
-            probe = self._providers.probe(int(description))
-            if probe is None:
-                raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": Unknown probe identifier')
-            return str(probe), np.array([int(description)], np.intp)
+            return self._identified(description)
         name = self._parsed(description)
         if name is None:
             return _four_fields(description), np.zeros(0, np.intp)
         inlines = self._inlined(str(name))
         return str(name), self._providers.match(name) if inlines is None else inlines.probes(str(name))
+
+    def _identified(self, description: str) -> tuple[str, NDArray[np.intp]]:
+        probe = self._providers.probe(int(description))
+        if probe is None:
+            reason = self._why(description)
+            why = f"Unknown probe identifier{reason and ': '}{reason}"
+        elif not self._providers.is_settled(probe.identifier):
+            why = f"{probe} is made when it is asked for, and its identifier may be another's next time: name the probe"
+        else:
+            return str(probe), np.array([probe.identifier], np.intp)
+        raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": {why}')
 
     def _parsed(self, description: str) -> ProbeName | None:
         """None where the provider is unknown, which is no error of its own."""
@@ -108,13 +120,19 @@ class Matching:
             raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": {why}') from error
 
     def _nothing(self, description: str, fields: str) -> str:
-        provider, name = fields.split(":")[0], fields.split(":")[-1]
-        reason = self._reasons.get(fields) or refusal(name)
-        if not reason and not any(matcher(provider)(one) for one in self._providers.names):
-            near = difflib.get_close_matches(provider, self._providers.names, 1)
-            known = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(self._providers.names))}"
-            reason = f"no provider '{provider}': {known}"
+        reason = self.reason(fields)
         return f"probe description {fields or description} does not match any probes{reason and ': '}{reason}"
+
+    def reason(self, fields: str) -> str:
+        """Why a description matches nothing; empty if nobody knows."""
+        provider, name = fields.split(":")[0], fields.split(":")[-1]
+        reason = self._why(fields) or refusal(name)
+        names = {*self._providers.names, *self._others}
+        if not reason and not any(map(matcher(provider), names)):
+            near = difflib.get_close_matches(provider, sorted(names), 1)
+            known = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names))}"
+            reason = f"no provider '{provider}': {known}"
+        return reason
 
     def _arguments(self, identifiers: NDArray[np.intp]) -> tuple[tuple[CType, ...] | None, bool]:
         """The argument types that all these probes have."""

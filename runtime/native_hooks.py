@@ -1,4 +1,5 @@
-"""Hooks at every instruction or block, as a few bytes of host machine code: counting, and stopping on request.
+"""Hooks at every instruction or block, as a few bytes of host machine code: counting, stopping on request, and looking
+at blocks that begin or end at marked addresses.
 
 A Python callback there costs half a microsecond, these 1 to 3 ns. Stopping from anywhere else is not safe: Unicorn
 2.1.4 leaves the PC of a block behind that was entered by a chained jump when `uc_emu_stop` is called by another thread
@@ -13,25 +14,51 @@ import ctypes
 import mmap
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 # The callback's arguments are uc, address, size, state. `state` holds the hook's own word, the start and size of the
 # trampolines, the address of uc_emu_stop, and whether the hook called it. To count: the offset bits in a slot. For
 # interrupts that are masked: whether the first block is still to come, uc_reg_read, the register that holds the mask
-# and a place for its value, the mask's bits and those of them that mean "not masked" when they are 0.
+# and a place for its value, the mask's bits and those of them that mean "not masked" when they are 0. To look at
+# blocks: a byte for each address that may be marked, whether the next block is looked at in any case, and what looks.
 _WORD, _START, _SIZE, _STOP, _HAS_STOPPED, _IS_FIRST, _READ, _REGISTER, _VALUE, _MASK, _UNMASKING = range(11)
+_MARKS, _LOOKS_AT_NEXT, _LOOK = range(11, 14)
 _SLOT_MASK: Final = 5
+# The word of blocks has two halves, so that one comparison is enough where there is nothing to do.
+_STOPPING, _MARKED = range(2)
 _NOW, _WHEN_UNMASKED = 1, 2
 _X86_64_STOP: Final = bytes.fromhex(
     "48833900"  # cmp qword [rcx], 0
-    "7452"  # je done
+    "0f8496000000"  # je done
     "4889f0"  # mov rax, rsi
     "482b4108"  # sub rax, [rcx + 8]
     "483b4110"  # cmp rax, [rcx + 16]
-    "7245"  # jb done
-    "48833901"  # cmp qword [rcx], 1
-    "7434"  # je stop
+    "0f8285000000"  # jb done
+    "83790400"  # cmp dword [rcx + 4], 0
+    "7437"  # je stopping
+    "488b4158"  # mov rax, [rcx + 88]
+    "4189f0"  # mov r8d, esi
+    "4181e0ffff0f00"  # and r8d, 0xfffff
+    "42803c0000"  # cmp byte [rax + r8], 0
+    "7519"  # jne watched
+    "448d0416"  # lea r8d, [rsi + rdx]
+    "4181e0ffff0f00"  # and r8d, 0xfffff
+    "42803c0000"  # cmp byte [rax + r8], 0
+    "7507"  # jne watched
+    "4883796000"  # cmp qword [rcx + 96], 0
+    "7409"  # je stopping
+    "51"  # watched: push rcx
+    "57"  # push rdi
+    "56"  # push rsi
+    "ff5168"  # call [rcx + 104]
+    "5e"  # pop rsi
+    "5f"  # pop rdi
+    "59"  # pop rcx
+    "8b01"  # stopping: mov eax, [rcx]
+    "83f801"  # cmp eax, 1
+    "7436"  # je stop
+    "723f"  # jb done
     "4883792800"  # cmp qword [rcx + 40], 0
     "7409"  # je look
     "48c7412800000000"  # mov qword [rcx + 40], 0
@@ -75,12 +102,32 @@ def _words(*words: int) -> bytes:
 
 _AARCH64_STOP: Final = _words(
     0xF9400065,  # ldr x5, [x3]
-    0xB40003A5,  # cbz x5, done
+    0xB4000625,  # cbz x5, done
     0xA9409C66,  # ldp x6, x7, [x3, #8]
     0xCB060026,  # sub x6, x1, x6
     0xEB0700DF,  # cmp x6, x7
-    0x54000323,  # b.lo done
-    0xF10004BF,  # cmp x5, #1
+    0x540005A3,  # b.lo done
+    0xD360FCA6,  # lsr x6, x5, #32
+    0xB4000226,  # cbz x6, stopping
+    0xF9402C66,  # ldr x6, [x3, #88]
+    0x92404C27,  # and x7, x1, #0xfffff
+    0x386768C7,  # ldrb w7, [x6, x7]
+    0x350000E7,  # cbnz w7, watched
+    0x0B020027,  # add w7, w1, w2
+    0x92404CE7,  # and x7, x7, #0xfffff
+    0x386768C7,  # ldrb w7, [x6, x7]
+    0x35000067,  # cbnz w7, watched
+    0xF9403067,  # ldr x7, [x3, #96]
+    0xB40000E7,  # cbz x7, stopping
+    0xA9BE7BFD,  # watched: stp x29, x30, [sp, #-32]!
+    0xA9010FE0,  # stp x0, x3, [sp, #16]
+    0xF9403466,  # ldr x6, [x3, #104]
+    0xD63F00C0,  # blr x6
+    0xA9410FE0,  # ldp x0, x3, [sp, #16]
+    0xA8C27BFD,  # ldp x29, x30, [sp], #32
+    0xB9400065,  # stopping: ldr w5, [x3]
+    0x34000325,  # cbz w5, done
+    0x710004BF,  # cmp w5, #1
     0x54000260,  # b.eq stop
     0xF9401465,  # ldr x5, [x3, #40]
     0xB4000065,  # cbz x5, look
@@ -125,6 +172,8 @@ _AARCH64_COUNT: Final = _words(
     0xD61F00A0,  # br x5
 )
 _UNLIMITED: Final = 1 << 62
+_MARKS_SIZE: Final = 1 << 20  # addresses that differ by a multiple of it share a mark
+_MOST_MARKS: Final = 255  # of what shares one; then it stays
 _HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 _READ_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 _STOP_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
@@ -152,7 +201,7 @@ class _NativeHook:
 
     def __init__(self, stop: int) -> None:
         """`stop` is the address of uc_emu_stop."""
-        self._state = (ctypes.c_uint64 * 11)(0, 0, 0, stop)
+        self._state = (ctypes.c_uint64 * 14)(0, 0, 0, stop)
         self._kept: object = None
 
     def set_trampolines(self, address: int, size: int) -> None:
@@ -175,11 +224,12 @@ class _NativeHook:
         self._kept = code
         return code.address, state
 
-    def _in_python(self, uc: int, address: int, _size: int, _data: int) -> None:
+    def _in_python(self, uc: int, address: int, size: int, _data: int) -> None:
         """What the machine code does, for hosts that we have none for."""
         offset = address - self._state[_START]
         if 0 <= offset < self._state[_SIZE] and not self._looks_at(offset):
             return
+        self._before(address, size)
         if self._is_over(uc):
             self._state[_HAS_STOPPED] = 1
             _STOP_FUNCTION(self._state[_STOP])(uc)
@@ -188,22 +238,32 @@ class _NativeHook:
         """Whether an instruction at an offset in the trampolines is the hook's business."""
         return False
 
+    def _before(self, address: int, size: int) -> None:
+        """What else is done at an instruction or block."""
+
     def _is_over(self, uc: int) -> bool:
         raise NotImplementedError
 
 
-class StopFlag(_NativeHook):
-    """For every block: end the run if somebody asked for it. `request` may be called from any thread at any time."""
+class BlockHook(_NativeHook):
+    """For every block: look at it if it is marked, and end the run if somebody asked for it. `request` may be called
+    from any thread at any time."""
 
     host_code = {"x86_64": _X86_64_STOP, "aarch64": _AARCH64_STOP}  # noqa: RUF012
 
+    def __init__(self, stop: int, fail: Callable[[BaseException], None]) -> None:
+        """`stop` is the address of uc_emu_stop; `fail` gets what is raised by those who look."""
+        super().__init__(stop)
+        self._word = (ctypes.c_uint32 * 2).from_buffer(self._state)
+        self.marks = BlockMarks(self._state, self._word, fail)
+
     def request(self) -> None:
         """End the run at the next block."""
-        self._state[_WORD] = _NOW
+        self._word[_STOPPING] = _NOW
 
     def clear(self) -> None:
         """The run ended."""
-        self._state[_WORD] = self._state[_HAS_STOPPED] = 0
+        self._word[_STOPPING] = self._state[_HAS_STOPPED] = 0
 
     def watch(self, read: int, register: int, mask: int, inverted: int) -> None:
         """Where the guest masks interrupts: address of uc_reg_read, Unicorn's register, and its bits that mask, all of
@@ -214,18 +274,91 @@ class StopFlag(_NativeHook):
     def request_when_unmasked(self) -> None:
         """End the run at a block other than its first before which interrupts are not masked."""
         self._state[_IS_FIRST] = 1
-        self._state[_WORD] = _WHEN_UNMASKED
+        self._word[_STOPPING] = _WHEN_UNMASKED
+
+    def _before(self, address: int, size: int) -> None:
+        if self.marks.concern(address, size):
+            self.marks.look(address, size)
 
     def _is_over(self, uc: int) -> bool:
-        state = self._state
-        if state[_WORD] != _WHEN_UNMASKED:
-            return state[_WORD] == _NOW
+        state, wanted = self._state, self._word[_STOPPING]
+        if wanted != _WHEN_UNMASKED:
+            return wanted == _NOW
         if state[_IS_FIRST]:
             state[_IS_FIRST] = 0
             return False
         value = ctypes.addressof(state) + 8 * _VALUE
         _READ_FUNCTION(state[_READ])(uc, state[_REGISTER], value)
         return bool((state[_VALUE] ^ state[_UNMASKING]) & state[_MASK])
+
+
+class BlockMarks:
+    """Addresses at which blocks that begin or end there are looked at, before they run; now and then one more is, that
+    shares a mark. While there are none, blocks cost what they did."""
+
+    def __init__(
+        self,
+        state: "ctypes.Array[ctypes.c_uint64]",
+        word: "ctypes.Array[ctypes.c_uint32]",
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        """`state` and `word` are the hook's."""
+        self._state = state
+        self._word = word
+        self._fail = fail
+        self.looks: list[Callable[[int, int], None]] = []  # called with the address and size of a block
+        self._callback = _HOOK(lambda _uc, address, size, _data: self.look(address, size))
+        memory = mmap.mmap(-1, _MARKS_SIZE)
+        self._table = memoryview(memory)
+        self._count = 0
+        state[_MARKS] = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        state[_LOOK] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+
+    def look(self, address: int, size: int) -> None:
+        """A block is about to run."""
+        try:
+            for look in self.looks:
+                look(address, size)
+        except BaseException as error:  # nobody above could catch it: ctypes prints it and goes on
+            self._fail(error)
+
+    def mark(self, address: int) -> None:
+        """Once more."""
+        slot = address & _MARKS_SIZE - 1
+        count = self._table[slot]
+        if count < _MOST_MARKS:
+            self._table[slot] = count + 1
+        self._count += 1
+        self._word[_MARKED] = 1
+
+    def unmark(self, address: int) -> None:
+        """Once less."""
+        slot = address & _MARKS_SIZE - 1
+        count = self._table[slot]
+        if count < _MOST_MARKS:
+            self._table[slot] = count - 1
+        self._count -= 1
+        if not self._count:
+            self._word[_MARKED] = 0
+
+    def has(self, address: int) -> bool:
+        """Whether an address is marked, or shares a mark."""
+        return self._table[address & _MARKS_SIZE - 1] != 0
+
+    @property
+    def looks_at_next(self) -> bool:
+        """Whether the next block is looked at in any case; only while there is a mark."""
+        return self._state[_LOOKS_AT_NEXT] != 0
+
+    @looks_at_next.setter
+    def looks_at_next(self, wanted: bool) -> None:
+        self._state[_LOOKS_AT_NEXT] = wanted
+
+    def concern(self, address: int, size: int) -> bool:
+        """Whether a block is looked at, as the machine code has it."""
+        if not self._word[_MARKED]:
+            return False
+        return self.has(address) or self.has(address + size) or self.looks_at_next
 
 
 class InstructionCounter(_NativeHook):

@@ -21,9 +21,10 @@ from qiling.const import QL_ARCH, QL_OS, QL_VERBOSE
 from unicorn.unicorn_py3.unicorn import uclib
 
 from kinst.runtime import amd64_words
+from kinst.runtime.block_watch import BlockWatch
 from kinst.runtime.cpu_states import CpuStates
 from kinst.runtime.engine import Stop, TlbFill, Window
-from kinst.runtime.native_hooks import InstructionCounter, StopFlag
+from kinst.runtime.native_hooks import BlockHook, BlockMarks, InstructionCounter
 from kinst.runtime.paging.walker import Access
 from kinst.runtime.register_file import RegisterFile
 from kinst.runtime.register_frame import RegisterFrame
@@ -154,7 +155,7 @@ class QilingMachine:
         self._kept: list[Any] = []  # callbacks and buffers that Unicorn points to
         self._raised: BaseException | None = None
         self._fault: tuple[int, Access] | None = None
-        self._stop_flag = StopFlag(self._stop_function())
+        self._block_hook = BlockHook(self._stop_function(), self.fail)
         self._fault_offset: int | None = None
         self._translated = ctypes.c_uint64()
         self._virtual = ctypes.c_uint64()
@@ -184,7 +185,7 @@ class QilingMachine:
         self._qiling.uc.ctl_set_tlb_mode(const.UC_TLB_VIRTUAL)
         self._tlb_fill: TlbFill = lambda _address, _access: None
         self._hook(const.UC_HOOK_TLB_FILL, _TLB_FILL(self._on_tlb_fill))
-        self._hook_natively(const.UC_HOOK_BLOCK, *self._stop_flag.callback())
+        self._hook_natively(const.UC_HOOK_BLOCK, *self._block_hook.callback())
         target = self._target
         self.states = CpuStates(
             self._library, self._handle, self._register_number, target.hidden, target.words, target.landmarks
@@ -368,6 +369,10 @@ class QilingMachine:
         self._hook_natively(const.UC_HOOK_CODE, *self.counter.callback())
         return self.counter
 
+    def watch_blocks(self, notify: Callable[[int], None]) -> BlockWatch:
+        """Call `notify` at the start of blocks at the addresses that are given to what is returned."""
+        return BlockWatch(self._block_hook.marks, notify)
+
     def _stop_function(self) -> int:
         return ctypes.cast(self._library.uc_emu_stop, ctypes.c_void_p).value or 0
 
@@ -382,15 +387,25 @@ class QilingMachine:
     def watch_interrupt_mask(self, register: str, mask: int, inverted: int) -> None:
         """Where the guest masks interrupts: bits of a register that mask when all are 1, those in `inverted` 0."""
         read = ctypes.cast(self._library.uc_reg_read, ctypes.c_void_p).value or 0
-        self._stop_flag.watch(read, self._register_number(register), mask, inverted)
+        self._block_hook.watch(read, self._register_number(register), mask, inverted)
+
+    def look_at_blocks(self, look: Callable[[int, int], None]) -> BlockMarks:
+        """Call `look` with the address and size of blocks that begin or end at marked addresses, before they run; their
+        address is the PC. Guest memory and translated code are as without."""
+        self._block_hook.marks.looks.append(look)
+        return self._block_hook.marks
+
+    def look_at(self, address: int) -> None:
+        """The CPU has come to an address where no code is: those who look at blocks are told."""
+        self._block_hook.marks.look(address, 0)
 
     def stop_when_unmasked(self) -> None:
         """End the next run at a block before which interrupts are not masked, except its first."""
-        self._stop_flag.request_when_unmasked()
+        self._block_hook.request_when_unmasked()
 
     def set_trampolines(self, address: int, size: int, slot_size: int) -> None:
         """Do not end a run in [address, address + size), and count only the first instruction of a slot there."""
-        self._stop_flag.set_trampolines(address, size)
+        self._block_hook.set_trampolines(address, size)
         if self.counter is not None:
             self.counter.set_trampolines(address, size)
             self.counter.set_slot_size(slot_size)
@@ -401,7 +416,7 @@ class QilingMachine:
         status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
         # At the end, not at the start: a clock may ask to stop a short run before it has begun.
         reason = self._stop_reason(status)
-        self._stop_flag.clear()
+        self._block_hook.clear()
         if self._raised is not None:
             error, self._raised = self._raised, None
             raise error
@@ -410,7 +425,7 @@ class QilingMachine:
     def _stop_reason(self, status: int) -> Stop:
         if status == const.UC_ERR_OK:
             is_spent = self.counter is not None and self.counter.has_stopped
-            return Stop.REQUESTED if self._stop_flag.has_stopped or is_spent else Stop.HALTED
+            return Stop.REQUESTED if self._block_hook.has_stopped or is_spent else Stop.HALTED
         if status == const.UC_ERR_INSN_INVALID:
             return Stop.UNDEFINED
         if self._fault is not None:
@@ -420,7 +435,7 @@ class QilingMachine:
 
     def stop(self) -> None:
         """End the run at the next block of code; from callbacks and from other threads."""
-        self._stop_flag.request()
+        self._block_hook.request()
 
     def pc(self) -> int:
         """The running CPU's PC."""

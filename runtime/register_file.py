@@ -68,6 +68,7 @@ MODEL_SPECIFIC: Final[Mapping[str, int]] = {
     "cstar": 0xC0000083,
     "sfmask": 0xC0000084,
     "kernel_gs_base": 0xC0000102,
+    "tsc_aux": 0xC0000103,
 }
 # amd64 descriptor-table registers: "gdtr.base", "tr.selector": offset and size in struct uc_x86_mmr.
 _DESCRIPTOR_FIELDS: Final = {"selector": (0, 2), "base": (8, 8), "limit": (16, 4), "flags": (20, 4)}

@@ -6,42 +6,49 @@ that relocations change. If they agree with one, the code there is a copy, and a
 distance.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime.address_space import AddressSpace
 from kinst.runtime.exceptions.exception_model import ExceptionModel
 from kinst.runtime.loader import Loaded
+from kinst.runtime.moved_trampolines import MovedTrampolines
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.sites import SiteTable
-from kinst.runtime.trap import Hit, TrapPath
-from kinst.targets.arch.facts import ArchFacts
+from kinst.runtime.trap import Hit, Site, TrapPath
 from kinst.targets.elf_header import PT_LOAD
 from kinst.targets.errors import MachineError
 from kinst.targets.image import Image
+from kinst.targets.manifest import Method
 from kinst.targets.sections import Segment
 
 _REACHES: Final = (32, 1 << 8, 1 << 11, 1 << 14, 1 << 17)  # bytes on either side that must agree
 _FIRST_LOOK: Final = 24
 _PAGE: Final = 4096
-Fetch = Callable[[int, int], bytes]
 
 
 class RelocatedCopies:
     """Part of the trap path's chain: knows every site, at its own address and in copies."""
 
     def __init__(
-        self, sites: SiteTable, loaded: Loaded, trap: TrapPath, arch: ArchFacts, model: ExceptionModel, fetch: Fetch
+        self,
+        sites: SiteTable,
+        loaded: Loaded,
+        trap: TrapPath,
+        trampolines: MovedTrampolines | None,
+        model: ExceptionModel,
+        space: AddressSpace,
     ) -> None:
-        """`fetch` reads instruction bytes as they are, armed."""
+        """`trampolines` are for machines whose own do not serve copies."""
         self._sites = sites
         self._loaded = loaded
         self._trap = trap
-        self._fetch = fetch
-        self._has_return_breakpoint = arch.link_register is not None
+        self._trampolines = trampolines
+        self._space, self._fetch = space, space.fetch  # instruction bytes are read as they are, armed
         self._breakpoints = sorted(set(model.armed.values()), key=len)
         self._distances: list[int] = [loaded.bias]
         self._texts: list[_Text] = []
@@ -74,11 +81,28 @@ class RelocatedCopies:
         row = self._sites.row_at(pc - distance)
         if row is None or not self._sites.is_armed[row]:
             return None
-        site = self._sites.site(row)
-        if distance != self._loaded.bias and site.emulation is None and not self._has_return_breakpoint:
-            raise MachineError(f"the image moved its text: the trampoline of {site.address:#x} jumps to the original")
+        is_moved = distance != (self._loaded.bias if self._trampolines is None else 0)
+        site = self._moved(row, pc, distance) if is_moved else self._sites.site(row)
         self._trap.add(site, pc)
         return self._trap.hits[pc]
+
+    def _moved(self, row: int, pc: int, distance: int) -> Site:
+        record = self._sites.manifest.sites[row]
+        kind, size = int(record["kind"]), int(record["size"])
+        instruction = self._sites.pristine(pc - distance, self._fetch(pc, size))
+        site = self._sites.site(row, instruction)
+        if site.emulation is not None or self._trampolines is None:
+            return site
+        slot = self._trampolines.slot(kind, instruction, pc)
+        if slot is not None:
+            return replace(site, trampoline=slot)
+        site = self._sites.site(row, instruction, Method.EMULATE)
+        if site.emulation is None:
+            raise MachineError(
+                f"the image moved its text: {instruction.hex()} at {pc:#x} can have no trampoline there: its operand "
+                "is out of reach, or there is no room below those of the file (--trampoline-base moves them)"
+            )
+        return site
 
     def _find(self, pc: int) -> int | None:
         """How far the code at `pc` is from where it was linked."""
@@ -86,7 +110,8 @@ class RelocatedCopies:
             return None  # the guest's own
         if pc in self._unknown:
             return None
-        link = self._link_address(pc)
+        link = self._aliased(pc)
+        link = self._link_address(pc) if link is None else link
         if link is None or self._sites.row_at(link) is None:
             self._unknown.add(pc)
             return None
@@ -98,12 +123,23 @@ class RelocatedCopies:
         except PageFault:
             return False
 
+    def _aliased(self, pc: int) -> int | None:
+        """The link address, if `pc` is another name for memory that the image was loaded to: a kernel that runs by
+        physical addresses, or that maps itself elsewhere."""
+        physical = self._space.real_physical(pc)
+        for virtual, loaded, size in self._loaded.segments:
+            if loaded <= physical < loaded + size:
+                link = physical - loaded + virtual - self._loaded.bias
+                row = self._sites.row_at(link)
+                return link if row is not None and self._sites.is_armed[row] else None
+        return None
+
     def _link_address(self, pc: int) -> int | None:
         """The only site that the code around `pc` can be a copy of. Images move by whole pages, nearly always."""
         addresses = self._sites.manifest.sites["address"][self._sites.is_armed]
         in_page = np.uint64(pc % _PAGE)
         for candidates in (addresses[addresses % np.uint64(_PAGE) == in_page], addresses):
-            found = self._narrowed(pc, candidates)
+            found = self._narrowed(pc, candidates) if len(candidates) else None
             if found is not None:
                 return found
         return None
@@ -146,7 +182,7 @@ class RelocatedCopies:
     def _loaded_texts(self) -> list["_Text"]:
         """The segments that hold sites, as they were loaded and armed."""
         if not self._texts:
-            image, addresses = self._loaded.image, self._sites.manifest.sites["address"]
+            image, addresses = self._loaded.image, self._sites.manifest.patched["address"]
             for segment in image.segments:
                 inside = addresses - np.uint64(segment.address) < np.uint64(segment.file_size)
                 if segment.kind == PT_LOAD and inside.any():

@@ -5,23 +5,31 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from kinst.rewriter.inline_lookup import DebugInlines
 from kinst.rewriter.inline_probes import Expansion
+from kinst.rewriter.numbering import numbered
+from kinst.rewriter.outcome_report import summary_lines
 from kinst.rewriter.plan import Plan, make_plan
-from kinst.rewriter.resolve import Resolution, resolve
+from kinst.rewriter.program import with_names
+from kinst.rewriter.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.rewriting import Opened, Source, open_source, plan_probes
 from kinst.runtime.arch.registry import emulator
 from kinst.runtime.boards.registry import new_board
-from kinst.runtime.call import FunctionCall, find_function, load_for_call, parse_call
+from kinst.runtime.call import CALL_RETURNS_TO, FunctionCall, find_function, load_for_call, parse_call
+from kinst.runtime.deferred import DeferredSites
 from kinst.runtime.execution.locations import Machine
 from kinst.runtime.execution.symbols import original_addresses
+from kinst.runtime.execution.unwind_registry import stack_effects
 from kinst.runtime.inline_arguments import InlineArguments
 from kinst.runtime.inline_clauses import InlineClauses, OwnCode
 from kinst.runtime.loader import load_image
+from kinst.runtime.mode_check import ModeCheck
+from kinst.runtime.moved_trampolines import moved_trampolines
+from kinst.runtime.pending_returns import PendingReturns
 from kinst.runtime.providers import dtrace
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.fbt import fbt_provider
@@ -30,6 +38,7 @@ from kinst.runtime.providers.kinst import kinst_provider
 from kinst.runtime.providers.provider import Providers, installed_providers
 from kinst.runtime.providers.sdt import sdt_providers
 from kinst.runtime.relocated import RelocatedCopies
+from kinst.runtime.return_addresses import ReturnAddresses, named, reader, rules
 from kinst.runtime.sites import Patched, SiteTable, trampoline_code
 from kinst.runtime.system import Configuration, End, System
 from kinst.runtime.trap import Enabling, Firing
@@ -38,7 +47,7 @@ from kinst.targets.debuginfo.call_sites import CallSites
 from kinst.targets.errors import ProbeError, UsageError
 from kinst.targets.image import Image, open_image
 from kinst.targets.machines.registry import default_machine, machine_facts
-from kinst.targets.manifest import Manifest, find_manifest
+from kinst.targets.manifest import Manifest, Method, find_manifest
 from kinst.targets.probe import ProbeName, parse_probe_names
 
 _LINE_REST: Final = 20_000_000  # ns that a line which matched --until gets to be completed
@@ -78,10 +87,20 @@ class Wanted:
     descriptions: tuple[str, ...] = ()  # what to enable; empty: all probes of a patched image
     names: tuple[ProbeName, ...] | None = None  # instead: what a D program may enable; what matches nothing is no error
     timeout: float | None = None  # seconds of the machine's time
+    wall_timeout: float | None = None  # seconds of the host's time
+    tells_more: bool = False  # -v: what is told of a run that is over, too
     until: str | None = None  # regular expression on the console
+    method: Method | None = None  # how probed instructions are carried out; None: as a patched image says, else AUTO
     call: str | None = None  # a function call instead of booting
     debug_file: Path | None = None  # debug information and symbols of the image, if not in it or found by themselves
+    symbols: Path | None = None  # names for its code: System.map, the output of nm, an ELF file
+    name: str | None = None  # its module, if not the file's name
     modules: tuple[tuple[str, Path], ...] = ()  # kernel modules whose types programs may name
+
+    @property
+    def source(self) -> Source:
+        """The image and where names for it come from."""
+        return Source(self.image, self.name, self.symbols, self.debug_file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,25 +132,35 @@ class Session:
         self.expansions: dict[str, Expansion] = {}  # of names that mean inlined copies
         self.own_code: dict[str, tuple[OwnCode, ...]] = {}  # the functions that they mean besides
         self.reasons: dict[str, str] = {}  # why a name of `Wanted.names` matches nothing
+        self.refusals: tuple[str, ...] = ()  # what was refused of the others: a line each
         image, manifest, plan = self._open(wanted, opened)
         facts = machine_facts(wanted.machine or default_machine(image.facts.name))
         if facts.arch != image.facts.name:
             raise UsageError(f"{wanted.image}: is for {image.facts.name}, and {facts.name} is not")
+        if wanted.call is not None and wanted.configuration.cpus > 1:
+            raise UsageError("--call runs a function on one CPU: --cpus is for an image that boots")
         self.system = System(facts, new_board(facts.name), wanted.configuration)
         skip = manifest.trampolines[0] if manifest is not None and plan is None else None
         self._call = None if wanted.call is None else parse_call(wanted.call)
         if self._call is None:
-            self.loaded = load_image(image, facts, self.system.memory, skip=skip)
+            seed = wanted.configuration.kaslr_seed
+            self.loaded = load_image(image, facts, self.system.memory, skip=skip, kaslr_seed=seed)
         else:
             self.loaded = load_for_call(image, self.system, skip=skip)
         self.dtrace = DtraceProvider()
         self.providers = Providers([self.dtrace])
         self._sites: SiteTable | None = None
+        self.pending_returns: PendingReturns | None = None
+        self._deferred: DeferredSites | None = None
         self.original_address: Callable[[int], int] = lambda address: address  # undoes what the image did to itself
         if manifest is not None:
+            manifest = manifest if manifest.is_numbered else numbered(manifest, numbering_of(self.opened.program))
+            if wanted.method is not None:
+                manifest = replace(manifest, method=wanted.method.value)
             trampolines = trampoline_code(self.loaded, manifest) if plan is None else plan.trampolines.tobytes()
             self._add_sites(Patched(manifest, self.loaded, trampolines))
         self.result: int | None = None  # of `--call`
+        self.warn: Callable[[str], None] = lambda _line: None  # at once, on stderr
         self._descriptions = wanted.descriptions or (manifest.options if manifest is not None else ())
 
     def _add_sites(self, patched: Patched) -> None:
@@ -142,11 +171,38 @@ class Session:
         self.providers.register(fbt_provider(sites, system.arch, self._types.function))
         for provider in sdt_providers(sites, system.arch, self._find):
             self.providers.register(provider)
+        self.providers.skip_to(patched.manifest.next_identifier)
         sites.map_trampolines(system.space, system.trap, system.engine)
-        copies = RelocatedCopies(sites, self.loaded, system.trap, system.arch, system.exceptions, system.space.fetch)
+        trampolines = moved_trampolines(system, self.loaded, patched.manifest.trampolines[0])
+        copies = RelocatedCopies(sites, self.loaded, system.trap, trampolines, system.exceptions, system.space)
         system.pristine = copies.pristine
         self.original_address = original_addresses(self.loaded.image, lambda: copies.distances)
-        system.trap.chain.append(copies.claim)
+        check = ModeCheck(copies.claim, copies.pristine, system, lambda line: self.warn(line))
+        system.trap.chain.append(check.claim)
+        self.pending_returns = self._pending_returns(copies)
+        sites.returning = self.pending_returns.waiting
+        if sites.manifest.is_deferred.any():
+            self._deferred = DeferredSites(sites, self.loaded, system, trampolines)
+            system.trap.chain.append(self._deferred.claim)
+
+    def _pending_returns(self, copies: RelocatedCopies) -> PendingReturns:
+        system = self.system
+        arch, effects = system.arch, stack_effects(system.arch.name)
+        symbols = named(self.loaded.image, self._link_address)
+        returns = ReturnAddresses(
+            arch,
+            effects,
+            system.exceptions.armed,
+            reader(system, copies.pristine),
+            lambda address: address == CALL_RETURNS_TO or symbols(address),
+            rules(arch, effects, lambda: self.opened.program, self._link_address),
+        )
+        pending = PendingReturns(arch, system.trap.firing, system.engine.frame.read, returns)
+        pending.marks = system.engine.look_at_blocks(pending.look)
+        return pending
+
+    def _link_address(self, address: int) -> int:
+        return self.original_address(address) - self.loaded.bias
 
     def enable(self, action: Callable[[Firing], None]) -> Iterator[Matched]:
         """Enable the probes of every description; one `Matched` each, in order.
@@ -166,6 +222,8 @@ class Session:
         """Write the breakpoints of enabled probes into memory; the others' bytes are the original ones."""
         if self._sites is not None:
             self._sites.arm(self.system.memory, self.system.trap)
+        if self._deferred is not None:
+            self._deferred.refresh()
 
     def run(self, consumer: Consumer, *, with_header: bool = True) -> End:
         """Start the board and run until the end. Ctrl-C is an end like others: nothing is lost.
@@ -198,10 +256,11 @@ class Session:
         call = None
         if self._call is None:
             system.board.start(system, self.loaded)
+            system.space.start()
         else:
             address = find_function(self.loaded.image, self._call.function, self._discovered)
             call = FunctionCall(system, self.loaded, self._call, address)
-        end = system.run(None if self.wanted.timeout is None else int(self.wanted.timeout * 1e9))
+        end = system.run(nanoseconds(self.wanted.timeout), nanoseconds(self.wanted.wall_timeout))
         if call is not None and end is End.RETURNED:
             self.result = call.result
         return end
@@ -222,7 +281,7 @@ class Session:
     def opened(self) -> Opened:
         """The image taken apart; read when it is asked for, if nobody needed it before."""
         if self._opened is None:
-            self._opened = open_source(Source(self.wanted.image))
+            self._opened = open_source(self.wanted.source)
         return self._opened
 
     def _find(self, symbol: str) -> int | None:
@@ -246,8 +305,7 @@ class Session:
         plan = self._planned(opened, (*wanted.names, *planted))
         if plan is not None:
             return plan.image, plan.manifest, plan
-        image = open_image(wanted.image)
-        return image, find_manifest(image), None
+        return _as_it_is(wanted)
 
     def _planned(self, opened: Opened, names: Sequence[ProbeName]) -> Plan | None:
         """Plan what can be patched for a program; None if that is nothing."""
@@ -258,13 +316,14 @@ class Session:
         for outcome in resolution.outcomes:
             if outcome.error is not None:
                 self.reasons[str(outcome.name)] = str(outcome.error).removeprefix(f"{outcome.name}: ")
-        useful = [outcome.name for outcome in resolution.outcomes if outcome.error is None]
+        useful = tuple(outcome for outcome in resolution.outcomes if outcome.error is None)
         if not useful:
             return None
-        if len(useful) < len(names):
-            resolution = resolve(opened.program, useful, inlines=inlines)
+        resolution = replace(resolution, outcomes=useful)
         self._expand(resolution)
-        return make_plan(resolution, earlier=opened.manifest)
+        plan = make_plan(resolution, earlier=opened.manifest)
+        self.refusals = tuple(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
+        return plan
 
     def _expand(self, resolution: Resolution) -> None:
         functions = resolution.program.functions
@@ -296,15 +355,28 @@ def _open_for_descriptions(wanted: Wanted) -> tuple[Image, Manifest | None, Plan
         if not _is_without_site(name)
     ]
     if site_names:
-        _, plan = plan_probes(open_source(Source(wanted.image)), site_names)
+        _, plan = plan_probes(open_source(wanted.source), site_names)
         return plan.image, plan.manifest, plan
-    image = open_image(wanted.image)
-    return image, find_manifest(image), None
+    return _as_it_is(wanted)
+
+
+def _as_it_is(wanted: Wanted) -> tuple[Image, Manifest | None, None]:
+    """The image of the file, with the module and the names that it was patched with."""
+    image = open_image(wanted.image, module=wanted.name)
+    manifest = find_manifest(image)
+    if manifest is not None:
+        image = replace(with_names(image, manifest.given), module=wanted.name or manifest.module)
+    return image, manifest, None
 
 
 def _is_without_site(name: ProbeName) -> bool:
     """A probe of a provider that patches nothing."""
     return len(DtraceProvider().match(name)) > 0
+
+
+def nanoseconds(seconds: float | None) -> int | None:
+    """The same time in whole nanoseconds."""
+    return None if seconds is None else int(seconds * 1e9)
 
 
 def _compiled(expression: str | None) -> re.Pattern[bytes] | None:

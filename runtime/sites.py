@@ -3,7 +3,7 @@
 Sites stay columns: a kernel may have millions. A site becomes an object when it is hit for the first time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from kinst.runtime.trap import RETURN_BREAKPOINT, Enabling, Firing, Site, TrapPa
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
 from kinst.targets.instruction import Flow, Verdict
-from kinst.targets.manifest import Manifest, ProbeKind
+from kinst.targets.manifest import Manifest, Method, ProbeKind
 from kinst.targets.static_probes import StaticProbe
 
 Action = Callable[[Firing], None]
@@ -30,6 +30,7 @@ ArgumentAt = Callable[[int, int], Argument]  # (row of the probe, link address o
 # A return site of these kinds is one only if control leaves the function: a conditional branch or a computed jump out
 # of it is a tail call, inside it a loop or a switch.
 _CONDITIONAL = (Flow.BRANCH, Flow.INDIRECT_JUMP)
+_LONGEST = 16  # bytes of a site
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +51,25 @@ class SiteTable:
         self._patched = patched
         self.arch = arch
         self._emulator = emulator
-        self._armed_bytes = model.armed
+        self.armed_bytes = model.armed
         self._addresses: NDArray[np.uint64] = np.ascontiguousarray(self.manifest.sites["address"])
         self._first_enabling = np.searchsorted(self.manifest.enablings["site"], np.arange(len(self._addresses) + 1))
         self._actions: list[Action] = [lambda _firing: None]
         self._action_of = np.zeros(len(self.manifest.probes), np.uint32)  # index in `_actions`; 0: disabled
         self._planted: dict[int, tuple[Action, ...]] = {}  # row of a probe -> providers that are called there as well
         self.arguments: dict[int, ArgumentAt] = {}  # by ProbeKind
-        self.first_identifier: int | None = None  # of row 0, once a provider has registered
-        self.is_armed = np.ones(len(self._addresses), np.bool_)  # as the file has them
+        self.returning: Callable[[Sequence[Enabling], int], Enabling]  # what to do at a tail call instead
+        self.identifiers = self.manifest.identifiers  # of the probes, by row
+        self._order = np.argsort(self.identifiers, kind="stable")
+        self._is_patched = ~self.manifest.is_deferred
+        self.is_wanted = np.ones(len(self._addresses), np.bool_)  # sites of which a probe is enabled
+        self.is_armed = self._is_patched.copy()  # sites at which memory has a breakpoint: at first as the file has them
         self._marks = StaticMarks(patched.loaded)
         self.is_stale = True  # what is enabled is not yet what memory is armed with
 
-    def identifiers(self, reserve: Callable[[int], int]) -> int:
-        """The identifier of row 0. The first provider of these sites reserves one for every row of the manifest, so
-        that they ascend as `kinst-list` shows them, whichever provider they belong to."""
-        if self.first_identifier is None:
-            self.first_identifier = reserve(len(self.manifest.probes))
-        return self.first_identifier
+    def rows_of(self, identifiers: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The rows of probes that are here."""
+        return self._order[np.searchsorted(self.identifiers, identifiers, sorter=self._order)]
 
     # -- enabling -----------------------------------------------------------------------------------------------------
 
@@ -106,11 +108,10 @@ class SiteTable:
         """Write breakpoints where a probe is enabled and the original bytes everywhere else. May be done while the
         guest runs, between two instructions of it."""
         enablings = self.manifest.enablings
-        self.is_armed = np.zeros(len(self._addresses), np.bool_)
-        self.is_armed[enablings["site"][self._active()[enablings["probe"]]]] = True
-        sizes = self.manifest.sites["size"]
-        for size in np.unique(sizes).tolist():
-            rows = np.flatnonzero(sizes == size)
+        self.is_wanted = np.zeros(len(self._addresses), np.bool_)
+        self.is_wanted[enablings["site"][self._active()[enablings["probe"]]]] = True
+        self.is_armed = self.is_wanted & self._is_patched
+        for size, rows in self._by_size():
             addresses = self._addresses[rows] + np.uint64(self._patched.loaded.bias)
             content = self._content(rows, size)
             for virtual, physical, length in self._patched.loaded.segments:
@@ -128,37 +129,45 @@ class SiteTable:
         """Identifiers and static probes that are enabled."""
         probes = self.manifest.probes
         rows = np.flatnonzero((self._action_of != 0) & (probes["kind"] == ProbeKind.SDT))
-        first = self.first_identifier or 0
-        return [(first + row, self.manifest.static[int(probes["offset"][row])]) for row in rows.tolist()]
+        return [(int(self.identifiers[row]), self.manifest.static[int(probes["offset"][row])]) for row in rows.tolist()]
 
     def show_armed(self, address: int, text: NDArray[np.uint8]) -> None:
         """Put into a copy of the image's bytes from a link address what memory was armed with."""
+        for size, rows in self._by_size():
+            _scatter(text, address, self._addresses[rows], self._content(rows, size))
+
+    def _by_size(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
+        """The rows of the sites at which the file was patched, by the size of their instructions."""
         sizes = self.manifest.sites["size"]
         for size in np.unique(sizes).tolist():
-            rows = np.flatnonzero(sizes == size)
-            _scatter(text, address, self._addresses[rows], self._content(rows, size))
+            yield size, np.flatnonzero((sizes == size) & self._is_patched)
 
     def _content(self, rows: NDArray[np.intp], size: int) -> NDArray[np.uint8]:
         """(n, width) bytes that belong at sites of one size; amd64's are one byte wide."""
-        armed = np.frombuffer(self._armed_bytes[size], np.uint8)
+        armed = np.frombuffer(self.armed_bytes[size], np.uint8)
         content = self.manifest.sites["original"][rows].view(np.uint8).reshape(-1, 16)[:, : len(armed)].copy()
         content[self.is_armed[rows]] = armed
         return content
 
     def map_trampolines(self, space: AddressSpace, trap: TrapPath, engine: QilingMachine) -> None:
-        """Make the trampolines reachable, their return breakpoints as Unicorn traps them cheapest."""
+        """Make the trampolines reachable, their return breakpoints as Unicorn traps them cheapest. Those that jump back
+        to link addresses are of no use where the image was moved."""
         address, size = self.manifest.trampolines
-        if not size:
+        if not size or (self.arch.link_register is None and self._patched.loaded.bias):
             return
-        code = np.frombuffer(self._patched.trampolines, np.uint8).copy()
-        if self.arch.link_register is not None:
-            end = RETURN_BREAKPOINT + len(self._armed_bytes[4])
-            slots = code.reshape(-1, self.arch.slot_size)
-            slots[:, RETURN_BREAKPOINT:end] = np.frombuffer(self._armed_bytes[4], np.uint8)
+        code = self.slot_bytes(np.frombuffer(self._patched.trampolines, np.uint8).reshape(-1, self.arch.slot_size))
         start = address + self._patched.loaded.bias
         space.overlay(start, code.tobytes())
         trap.trampolines = range(start, start + size)
         engine.set_trampolines(start, size, self.arch.slot_size)
+
+    def slot_bytes(self, slots: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """(n, slot_size) bytes of trampolines as the file has them -> as they are executed."""
+        slots = slots.copy()
+        if self.arch.link_register is not None:
+            end = RETURN_BREAKPOINT + len(self.armed_bytes[4])
+            slots[:, RETURN_BREAKPOINT:end] = np.frombuffer(self.armed_bytes[4], np.uint8)
+        return slots
 
     # -- hits ---------------------------------------------------------------------------------------------------------
 
@@ -169,21 +178,51 @@ class SiteTable:
         row = int(np.searchsorted(self._addresses, np.uint64(address)))
         return row if row < len(self._addresses) and int(self._addresses[row]) == address else None
 
-    def site(self, row: int) -> Site:
-        """One site with its enabled probes."""
-        record = self.manifest.sites[row]
+    def site(
+        self,
+        row: int,
+        moved: bytes | None = None,
+        method: str | None = None,
+        *,
+        record: np.void | None = None,
+        target: int | None = None,
+    ) -> Site:
+        """One site with its enabled probes.
+
+        Args:
+            row: of the site.
+            moved: its instruction where the guest moved it, which relocations may have changed.
+            method: another `Method` than the manifest's.
+            record: what the guest wrote there (SITE), if the site is deferred.
+            target: the link address that this jumps to.
+        """
+        if record is None:
+            record = self.manifest.sites[row]
         bias = self._patched.loaded.bias
         size = int(record["size"])
         emulation = None
-        if record["verdict"] == Verdict.EMULATE:
-            emulation = self._emulator.emulation(int(record["kind"]), record["original"].tobytes()[:size])
+        is_asked_for = (method or self.manifest.method) == Method.EMULATE and record["kind"] in self.arch.emulable
+        if record["verdict"] == Verdict.EMULATE or is_asked_for:
+            instruction = record["original"].tobytes()[:size] if moved is None else moved
+            emulation = self._emulator.emulation(int(record["kind"]), instruction)
         rows = self.manifest.enablings["probe"][slice(*self._first_enabling[row : row + 2].tolist())]
         is_static = self.manifest.probes["kind"][rows] == ProbeKind.SDT
-        enablings = [one for number in rows[~is_static].tolist() for one in self._enablings(record, number)]
+        plain = [row for row in rows[~is_static].tolist() if target is None or self._stands_for(row, record, target)]
+        enablings = [one for row in plain for one in self._enablings(record, row)]
         fired, instead = self._static(record, rows[is_static].tolist())
         enablings += fired
         address, trampoline = int(record["address"]) + bias, int(record["trampoline"]) + bias
         return Site(address, size, trampoline, instead or emulation, tuple(enablings))
+
+    def _stands_for(self, row: int, record: np.void, target: int) -> bool:
+        """Whether what the guest wrote at a site is what the probe stands for: a return may have become a nop."""
+        probe, flow = self.manifest.probes[row], record["flow"]
+        if probe["kind"] != ProbeKind.FBT_RETURN or flow == Flow.RETURN:
+            return True
+        function = self.manifest.functions[probe["function"]]
+        if flow in (Flow.JUMP, Flow.BRANCH) and 0 <= target - int(function["address"]) < int(function["size"]):
+            return False
+        return flow == Flow.JUMP or (flow in _CONDITIONAL and record["verdict"] == Verdict.EMULATE)
 
     def _static(self, record: np.void, rows: list[int]) -> tuple[tuple[Enabling, ...], Emulation | None]:
         """What the static probes do at a site."""
@@ -199,7 +238,7 @@ class SiteTable:
         """What happens at a site for one of its probes: what the probe does, and what providers want there."""
         actions = [(0, called) for called in self._planted.get(row, ())]
         if self._action_of[row]:
-            actions.insert(0, ((self.first_identifier or 0) + row, self._actions[self._action_of[row]]))
+            actions.insert(0, (int(self.identifiers[row]), self._actions[self._action_of[row]]))
         if not actions:
             return []
         probe = self.manifest.probes[row]
@@ -209,25 +248,38 @@ class SiteTable:
         is_conditional = probe["kind"] == ProbeKind.FBT_RETURN and record["flow"] in _CONDITIONAL
         leaving = (start + bias, start + size + bias) if is_conditional else None
         argument = self.arguments[int(probe["kind"])](row, address)
-        return [Enabling(identifier, action, argument, address - start, leaving) for identifier, action in actions]
+        found = [Enabling(identifier, action, argument, address - start, leaving) for identifier, action in actions]
+        is_tail_call = probe["kind"] == ProbeKind.FBT_RETURN and record["flow"] != Flow.RETURN
+        return [self.returning(found, size)] if is_tail_call else found
 
     def pristine(self, address: int, content: bytes) -> bytes:
         """Bytes read at a link address, with the original ones where sites are armed."""
-        if address < 16 or address >> 64:
+        if not content or address < _LONGEST or address >> 64 or not len(self._between(address, len(content))):
             return content
-        first = int(np.searchsorted(self._addresses, np.uint64(address - 16)))
-        last = int(np.searchsorted(self._addresses, np.uint64(address + len(content))))
-        restored = bytearray(content)
-        for row in range(first, last):
-            record = self.manifest.sites[row]
-            armed = self._armed_bytes[int(record["size"])]
-            start = int(record["address"]) - address
-            seen = slice(max(0, start), max(0, start + len(armed)))
-            inside = slice(seen.start - start, seen.start - start + len(content[seen]))
-            # The guest may have put something else there since.
-            if self.is_armed[row] and content[seen] == armed[inside]:
-                restored[seen] = record["original"].tobytes()[inside]
-        return bytes(restored)
+        text = np.frombuffer(content, np.uint8).copy()
+        self.show_pristine(address, text)
+        return text.tobytes()
+
+    def show_pristine(self, address: int, text: NDArray[np.uint8]) -> None:
+        """Put the original bytes into a copy of memory from a link address on, where sites are armed and the guest has
+        not put something else there since."""
+        rows = self._between(address, len(text))
+        rows = rows[self.is_armed[rows]]
+        sizes = self.manifest.sites["size"][rows]
+        for size in np.unique(sizes).tolist():
+            armed = np.frombuffer(self.armed_bytes[size], np.uint8)
+            some = rows[sizes == size]
+            places = (self._addresses[some] - np.uint64(address)).view(np.int64)[:, None] + np.arange(len(armed))
+            inside = (places >= 0) & (places < len(text))
+            seen = np.where(inside, text[np.where(inside, places, 0)], armed)
+            inside &= (seen == armed).all(axis=1)[:, None]
+            original = self.manifest.sites["original"][some].view(np.uint8).reshape(-1, 16)[:, : len(armed)]
+            text[places[inside]] = original[inside]
+
+    def _between(self, address: int, size: int) -> NDArray[np.intp]:
+        """Rows of the sites that may have a byte in a range."""
+        bounds = np.array([max(address - _LONGEST, 0), min(address + size, 2**64 - 1)], np.uint64)
+        return np.arange(*np.searchsorted(self._addresses, bounds))
 
 
 def _scatter(memory: NDArray[np.uint8], start: int, addresses: NDArray[np.uint64], content: NDArray[np.uint8]) -> None:

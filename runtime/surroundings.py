@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from kinst.rewriter.rewriting import Opened
+from kinst.runtime.ending import Ending, Outcome, Whereabouts, bare_ending
 from kinst.runtime.execution.call_instructions import CallInstructions
 from kinst.runtime.execution.caller_frames import CallerFrames
+from kinst.runtime.execution.contexts import Contexts
 from kinst.runtime.execution.entry_values import EntryValues
 from kinst.runtime.execution.environment import GuestProfile, Memory, Stacks, Symbols
 from kinst.runtime.execution.guest_memory import GuestMemory, no_guest
@@ -14,18 +17,22 @@ from kinst.runtime.execution.locations import Machine
 from kinst.runtime.execution.no_guest import NoStacks, NoSymbols
 from kinst.runtime.execution.profiles import BareProfile, Guest, profile_for, user_mode
 from kinst.runtime.execution.scratch import Scratch
+from kinst.runtime.execution.stack_regions import StackRegions, stack_size
 from kinst.runtime.execution.stacks import MachineStacks
 from kinst.runtime.execution.symbols import ImageSymbols
 from kinst.runtime.execution.unmapped_image import with_unmapped_image
 from kinst.runtime.execution.unwind_registry import stack_effects
-from kinst.runtime.host import GuestHost, Host, NoGuest
+from kinst.runtime.host import GuestHost, Host, NoGuest, blank_firing
 from kinst.runtime.inline_clauses import InlineClauses
+from kinst.runtime.interrupts import Interrupt, Interrupts
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.profile import ProfileProvider
 from kinst.runtime.providers.provider import Providers
-from kinst.runtime.session import Session, Wanted
+from kinst.runtime.session import Session, Wanted, nanoseconds
 from kinst.runtime.system import ClockKind, End
+from kinst.runtime.trap import Firing
 from kinst.targets.c_types import ImageTypes
+from kinst.targets.image import Image
 
 _SCRATCH: Final = 16 << 20  # bytes that one clause may use
 _NO_IMAGE_ARCH: Final = "amd64"  # whose types and R_ names a program without an image has
@@ -43,16 +50,18 @@ class Surroundings:
     stacks: Stacks
     symbols: Symbols
     profile: GuestProfile
+    contexts: Contexts | None  # whose self-> variables are; None: the CPU's, without a guest
     reasons: Mapping[str, str]  # why a description patches nothing
     inlines: InlineClauses | None  # descriptions that mean inlined copies; None: there is no guest
     session: Session | None  # None: there is no guest
+    ending: Callable[[Outcome], Ending]  # what there is to tell of a run that is over
     run: Callable[[Callable[[bytes], None]], End]  # to the end; the guest's console goes to the callable
     arm: Callable[[], None]  # let memory have the breakpoints of what is enabled
     on_turn: Callable[[Callable[[], None]], None]  # have a callable called now and then, between instructions
 
 
-def without_guest(clock: ClockKind, timeout: float | None = None) -> Surroundings:
-    """For programs that need no image; `timeout` is in seconds."""
+def without_guest(clock: ClockKind, timeout: float | None = None, wall_timeout: float | None = None) -> Surroundings:
+    """For programs that need no image; timeouts are in seconds."""
     host = NoGuest(clock, _NO_IMAGE_ARCH)
     dtrace = DtraceProvider()
     providers = Providers([dtrace, ProfileProvider(host)])
@@ -70,10 +79,12 @@ def without_guest(clock: ClockKind, timeout: float | None = None) -> Surrounding
         stacks=NoStacks(),
         symbols=NoSymbols(),
         profile=BareProfile(""),
+        contexts=None,
         reasons={},
         inlines=None,
         session=None,
-        run=lambda _console: host.machine.run(None if timeout is None else int(timeout * 1e9)),
+        ending=bare_ending,
+        run=lambda _console: host.machine.run(nanoseconds(timeout), nanoseconds(wall_timeout)),
         arm=lambda: None,
         on_turn=on_turn,
     )
@@ -86,19 +97,20 @@ def with_guest(wanted: Wanted, opened: Opened | None, types: ImageTypes) -> Surr
     host = GuestHost(system)
     session.providers.register(ProfileProvider(host))
     scratch = Scratch(_SCRATCH)
-    observe = with_unmapped_image(system.space.observe, loaded.segments)
+    observe = with_unmapped_image(system.space.observe, loaded.segments, system.space.stage)
     memory = GuestMemory(scratch, observe, system.space.observe_write, system.memory)
     session.plug_in(memory)
     original = loaded.image if opened is None else opened.program.image
     moved = session.original_address
-    symbols = ImageSymbols(original, bias=loaded.bias, moved=moved)
+    symbols = ImageSymbols(original, lambda: session.opened.program.functions, bias=loaded.bias, moved=moved)
     is_user = user_mode(system.arch, lambda: system.engine.live.get("priv"))
-    guest = Guest(wanted.image.name, system.arch, types, memory, is_user, loaded.bias)
-    profile = profile_for(guest)
     host.user_mode = is_user
     stacks = MachineStacks(
         system.arch, memory, lambda: session.opened.program, bias=loaded.bias, moved=moved, is_user=is_user
     )
+    contexts = _contexts(session, stacks, original)
+    guest = Guest(wanted.image.name, system.arch, types, memory, is_user, contexts.thread, loaded.bias)
+    profile = profile_for(guest)
 
     def on_turn(callback: Callable[[], None]) -> None:
         system.after_turn = callback
@@ -112,12 +124,34 @@ def with_guest(wanted: Wanted, opened: Opened | None, types: ImageTypes) -> Surr
         stacks=stacks,
         symbols=symbols,
         profile=profile,
+        contexts=contexts,
         reasons=session.reasons,
         inlines=session.inline_clauses(_locations(session, stacks, memory)),
         session=session,
+        ending=partial(Whereabouts(system, loaded, symbols).ending, is_verbose=wanted.tells_more),
         run=session.run_machine,
         arm=session.arm,
         on_turn=on_turn,
+    )
+
+
+def _contexts(session: Session, stacks: MachineStacks, image: Image) -> Contexts:
+    """What stands for the guest's threads."""
+    system = session.system
+    observe, sp = system.space.observe, system.arch.stack_pointer
+
+    def where(interrupt: Interrupt) -> Firing:
+        system.engine.frame.read()
+        firing = blank_firing(system.trap.firing.frame, system.current.number, 0)
+        system.engine.frame.regs[sp], firing.site = interrupt.sp, interrupt.pc
+        return firing
+
+    return Contexts(
+        StackRegions(lambda address: observe(address) is not None, stack_size(image.symbols)),
+        sp,
+        stacks.reach,
+        where,
+        lambda begun, ended: Interrupts(system, begun, ended).drop,
     )
 
 

@@ -4,6 +4,7 @@ Implements `kinst.runtime.machine.Machine`. One loop: choose a CPU, let it take 
 the next deadline is over or something happens, deal with that.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -27,6 +28,8 @@ from kinst.targets.machines.machine import MachineFacts
 
 _SLICE: Final = 5_000_000  # ns of a run with nothing else to do
 _TURN: Final = 1_000_000  # ns of a CPU's turn where there are several
+_UNDEFINED_KEPT: Final = 64
+_LONGEST: Final = 15  # bytes of an instruction
 
 
 class ClockKind(Enum):
@@ -44,6 +47,7 @@ class Configuration:
     memory: int | None = None
     clock: ClockKind = ClockKind.HOST
     command_line: str | None = None  # for kernels that are given one; None: the board's own
+    kaslr_seed: int | None = None  # of 64 bits, for kernels that move themselves at random; None: they do not
 
 
 class End(Enum):
@@ -52,10 +56,13 @@ class End(Enum):
     POWER_OFF = "power-off"
     UNTIL = "until"
     TIMEOUT = "timeout"
+    WALL_TIMEOUT = "wall-timeout"
     INTERRUPTED = "interrupted"
     RETURNED = "returned"  # `--call`: the function returned
     EXIT = "exit"  # a clause called exit()
-    NOTHING_LEFT = "nothing left"  # without an image: no timer is enabled
+    PANIC = "panic"  # a clause called panic()
+    BREAKPOINT = "breakpoint"  # a clause called breakpoint()
+    NOTHING_LEFT = "nothing-left"  # without an image: no timer is enabled
 
 
 class System:
@@ -71,6 +78,7 @@ class System:
         self.exceptions = board.exceptions
         self.engine = QilingMachine(facts.arch, self.arch.registers, self.arch.pc)
         self.command_line = configuration.command_line
+        self.kaslr_seed = configuration.kaslr_seed
         self.ram_size = facts.ram_size if configuration.memory is None else configuration.memory
         self.memory = PhysicalMemory(self.engine)
         self.memory.add_ram(facts.ram_base, self.ram_size)
@@ -81,23 +89,31 @@ class System:
         self.space.current_pc = self.engine.pc
         self.clock: MachineClock = self._make_clock(configuration.clock)
         self._bus, self._ports = Bus(self._written), Bus(self._written)
+        self.space.bus = self._bus
         self._turn_ends = 0
         self._timed: list[Timed] = []
         self._timed_by_identity: dict[int, Timed] = {}  # devices are not hashable
         self._is_running = False
         self._end: End | None = None
+        self._wall_limit: int | None = None
         self.exit_code = 0
         self.pristine: Callable[[int, bytes], bytes] = lambda _address, content: content
         self.console_sink: Callable[[bytes], None] = lambda _data: None
         # `--call`: what to do with events and faults, given the PC, instead of delivering them to the guest.
         self.on_event: Callable[[Event | PageFault, int], None] | None = None
         self.after_turn: Callable[[], None] = lambda: None
+        # Who watches interrupts (`kinst.runtime.interrupts`): what was interrupted, its PC and stack pointer, once the
+        # handler is entered; and a CPU that may take one soon.
+        self.interrupted: Callable[[int, int], None] | None = None
+        self.lines_shown: Callable[[VirtualCpu], None] | None = None
         self.typed = bytearray()
         self._repeated = (0, 0)
+        self.has_run = False
+        self.undefined: dict[int, bytes] = {}  # undefined instructions that the guest executed: the first few
         self.cpus = [self._make_cpu(number) for number in range(configuration.cpus)]
         self.current = self.cpus[0]
         self.current.registers = self.engine.live
-        self.current.is_on = True
+        self.current.power_on()
         self.trap = self._make_trap_path()
         self.engine.on_interrupt(self.trap.handler())
         self.engine.map_window(OPEN_BUS, PAGE, Window(Bus(), 0))
@@ -229,18 +245,21 @@ class System:
 
     # -- the loop -----------------------------------------------------------------------------------------------------
 
-    def run(self, timeout: int | None = None) -> End:
-        """Run until the machine ends; `timeout` in nanoseconds of the machine's time.
+    def run(self, timeout: int | None = None, wall_timeout: int | None = None) -> End:
+        """Run until the machine ends; `timeout` in nanoseconds of the machine's time, `wall_timeout` of the host's.
 
         Raises:
             MachineError: the guest stopped for good, or does what the machine cannot do.
         """
-        self._end = None
+        self._end, self.has_run = None, True
         limit = None if timeout is None else self.clock.now() + timeout
+        self._wall_limit = None if wall_timeout is None else time.monotonic_ns() + wall_timeout
         try:
             while self._end is None:
                 if limit is not None and self.clock.now() >= limit:
                     return End.TIMEOUT
+                if self._wall_left() == 0:
+                    return End.WALL_TIMEOUT
                 self._turn(limit)
         finally:
             self.clock.close()
@@ -311,6 +330,16 @@ class System:
         self._load(self.cpus[number])
         self.engine.frame.read()
 
+    def instruction(self, address: int) -> bytes:
+        """Code of the guest's own at a virtual address, for the longest instruction or up to the page's end; nothing
+        where the running CPU could not execute."""
+        for size in (_LONGEST, -address & PAGE - 1):
+            try:
+                return self.current.fetch(address, size)
+            except (PageFault, MachineError):
+                continue
+        return b""
+
     def _next_cpu(self) -> VirtualCpu | None:
         """The next CPU in turn that has something to do."""
         start = self.current.number
@@ -330,7 +359,13 @@ class System:
         bounds = [bound for bound in (deadline, limit) if bound is not None]
         if not bounds:
             raise MachineError("every CPU waits for an interrupt, and no device will ever raise one")
-        self.clock.skip(min(bounds))
+        left = self._wall_left()
+        until = min(bounds)
+        self.clock.skip(until if left is None else min(until, self.clock.now() + left))
+
+    def _wall_left(self) -> int | None:
+        """Nanoseconds of the host's time that the run has left; None: it has all."""
+        return None if self._wall_limit is None else max(0, self._wall_limit - time.monotonic_ns())
 
     def _load(self, cpu: VirtualCpu) -> None:
         """Let the engine hold this CPU's state."""
@@ -355,6 +390,8 @@ class System:
         if cpu.have_lines_changed:
             cpu.have_lines_changed = False
             self.exceptions.lines_changed(cpu)
+            if self.lines_shown is not None:
+                self.lines_shown(cpu)
 
     def _take_interrupt(self, cpu: VirtualCpu) -> bool:
         """Enter the handler of a pending interrupt; True if there is one that cannot be taken yet.
@@ -367,8 +404,12 @@ class System:
             return False
         number = self.exceptions.pending(cpu)
         if number is not None:
-            self.engine.set_pc(self.trap.original(self.engine.pc()))
+            pc = self.trap.original(self.engine.pc())
+            self.engine.set_pc(pc)
+            sp = cpu.registers.get(self.arch.registers[self.arch.stack_pointer])
             self.exceptions.interrupt(cpu, number)
+            if self.interrupted is not None:
+                self.interrupted(pc, sp)
         return number is None
 
     def _unclaimed(self, number: int) -> None:
@@ -383,6 +424,8 @@ class System:
         if self.on_event is not None:
             self.on_event(event, pc)
             return
+        if self.exceptions.is_undefined(event) and len(self.undefined) < _UNDEFINED_KEPT:
+            self.undefined.setdefault(pc, self.instruction(pc))
         self._outcome(self.exceptions.event(self.current, event), pc, f"exception {event.number}")
 
     def _page_fault(self, fault: PageFault) -> None:

@@ -5,8 +5,8 @@ Implements `kinst.runtime.execution.environment.Environment`.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from kinst.runtime.consumer.messages import Drop, DropKind
 from kinst.runtime.consumer.totals import Totals
@@ -15,6 +15,7 @@ from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.program import Aggregate, ChangeAggregation, Clause, Printa, Program
 from kinst.runtime.dlang.record_layout import WORD
 from kinst.runtime.enablings import Enabled, Enablings
+from kinst.runtime.ending import Ending, Outcome
 from kinst.runtime.execution.aggregations import AggregationStore
 from kinst.runtime.execution.buffers import Buffers
 from kinst.runtime.execution.environment import ErrorRecord, GuestProfile, Memory, Record, Stacks, Symbols
@@ -25,6 +26,7 @@ from kinst.runtime.host import blank_firing
 from kinst.runtime.matching import Matching
 from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
 from kinst.runtime.providers.provider import Identifiers, Probe
+from kinst.runtime.repeated_errors import RepeatedErrors
 from kinst.runtime.surroundings import Surroundings
 from kinst.runtime.system import ClockKind, End
 from kinst.runtime.trap import Firing
@@ -53,8 +55,12 @@ class Output(Protocol):
         """Let the reader see it."""
         ...
 
-    def finish(self) -> None:
-        """Print what stands at the end: aggregations."""
+    def notices(self, notices: Iterable[str]) -> None:
+        """Say what destructive actions did."""
+        ...
+
+    def finish(self, end: Mapping[str, Any] | None) -> None:
+        """Print what stands at the end: aggregations, and where it is asked for how the run ended."""
         ...
 
 
@@ -69,6 +75,7 @@ class Tracer:
         self._providers = surroundings.providers
         self._consume_now: Callable[[], None] = lambda: None  # while there is an output
         self._arm = surroundings.arm
+        self._contexts = surroundings.contexts
         self._dtrace = surroundings.dtrace
         self.memory: Memory = surroundings.memory
         self.stacks: Stacks = surroundings.stacks
@@ -83,7 +90,11 @@ class Tracer:
         self.option: Callable[[str], int] = options.number
         self.clauses: list[Clause] = []
         self.exit_status: int | None = None
+        self._notices: list[str] = []  # not told yet
+        self._noticed: set[tuple[str, int]] = set()
         self._is_in_error = False
+        self._repeated = RepeatedErrors(self.clauses)
+        self.warn: Callable[[str], None] = lambda _line: None  # at once, on stderr
         self._errors_in_error = 0  # faults of ERROR's own clauses
         self._chilled: dict[int, tuple[int, int]] = {}  # CPU -> since when, and for how long since then
         size = options.number("bufsize") & -WORD if options.is_set("bufsize") else None
@@ -121,6 +132,8 @@ class Tracer:
                 pattern, is_prompt = matching.pattern(clause.description), _acts_on_aggregations(clause)
                 enabled.append(Enabled(run, probes, pattern, is_prompt))
             counts.append(sum(len(one.probes) for one in enabled[before:]))
+        if self._contexts is not None and self.state.variables.has_threads:
+            self._contexts.begin(self.state.variables.forget)
         begin = self.state.begin if self.state.remembers_firings else None
         self._enablings = Enablings(enabled, begin, lambda: self._consume_now())
         self._fit_buffers([clause for clause, one in zip(self.clauses, enabled, strict=True) if END in one.probes])
@@ -170,6 +183,8 @@ class Tracer:
         if self._is_in_error:
             self._errors_in_error += 1
             return
+        if self._repeated.noted(probe, clause, action, fault):
+            self.warn(self._repeated.line(self.probe(probe), clause, action, fault))
         epid = self.epid(clause, probe)
         self.buffers.append_error(ErrorRecord(firing.cpu, probe, epid, action, fault))
         arguments = (0, epid, action, -1, int(fault.kind), fault.value)
@@ -183,10 +198,24 @@ class Tracer:
 
     def destructive(self, firing: Firing, kind: str, argument: int) -> None:
         """stop and raise have no process to act on; breakpoint and panic end the run; chill lets time pass."""
-        if kind == "chill":
-            self._chill(firing.cpu, argument)
-        elif kind in ("breakpoint", "panic"):
-            self._host.finish(End.INTERRUPTED)
+        match kind:
+            case "chill":
+                self._chill(firing.cpu, argument)
+            case "breakpoint" | "panic":
+                self._notice(firing, f"{kind}()", "the run ends")
+                self._host.finish(End.PANIC if kind == "panic" else End.BREAKPOINT)
+            case "raise":
+                self._notice(firing, f"raise({argument})", "ignored: no processes of the guest are known")
+            case _:
+                self._notice(firing, f"{kind}()", "ignored: no processes of the guest are known")
+
+    def _notice(self, firing: Firing, action: str, what: str) -> None:
+        """Say it once for each action and probe."""
+        probe = firing.enabling.probe
+        if (action, probe) not in self._noticed:
+            self._noticed.add((action, probe))
+            place = f" at {firing.site:#x} ({self.symbols.describe(firing.site, 'stack')})" if firing.site else ""
+            self._notices.append(f"{action} by {self.probe(probe)} on CPU {firing.cpu}{place}: {what}")
 
     def _chill(self, cpu: int, duration: int) -> None:
         """Half of each second at most, as in the kernel."""
@@ -205,22 +234,29 @@ class Tracer:
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
-    def run(self, output: Output, machine: Callable[[], End]) -> End:
-        """Fire BEGIN, run `machine`, fire END, print what is left."""
+    def run(self, output: Output, machine: Callable[[], End], ending: Callable[[Outcome], Ending]) -> Ending:
+        """Fire BEGIN, run `machine`, fire END, print what is left. `ending` tells more of how it ended."""
         self.buffers.on_full = lambda: self._drain(output)
         self._consume_now = lambda: self._act(output)
         now = self.now()
         self._next_drain = self._next_snapshot = self._next_status = now
         try:
             self._dtrace.fire(BEGIN, self._host.firing(0, TRACER_THREAD))
-            return machine() if self.state.is_tracing else End.EXIT
-        finally:
-            self.state.is_tracing = self.buffers.is_ending = True
-            self._dtrace.fire(END, self._host.firing(0, TRACER_THREAD))
-            self.state.is_tracing = False
-            self._drain(output, is_last=True)
-            output.finish()
-            output.flush()
+            end = machine() if self.state.is_tracing else End.EXIT
+        except BaseException as error:
+            self._finish(output, ending(error))
+            raise
+        done = ending(end)
+        self._finish(output, done)
+        return done
+
+    def _finish(self, output: Output, ending: Ending) -> None:
+        self.state.is_tracing = self.buffers.is_ending = True
+        self._dtrace.fire(END, self._host.firing(0, TRACER_THREAD))
+        self.state.is_tracing = False
+        self._drain(output, is_last=True)
+        output.finish(ending.value())
+        output.flush()
 
     def after_turn(self, output: Output) -> None:
         """Between two turns of a CPU: drain what is due."""
@@ -232,6 +268,7 @@ class Tracer:
             self._drain(output)
             return
         output.consume(self.buffers.take_console())
+        self._tell(output)
         output.flush()
         if self.buffers.is_full:
             self._host.finish(End.EXIT)
@@ -252,7 +289,12 @@ class Tracer:
         if is_last or now >= self._next_status:
             self._next_status = now + max(_SOONEST, self.options.number("statusrate"))
             output.drops(self._lost())
+        self._tell(output)
         output.flush()
+
+    def _tell(self, output: Output) -> None:
+        output.notices(self._notices)
+        self._notices.clear()
 
     def _lost(self) -> list[Drop]:
         """What was lost since the last time, in dtrace's order."""

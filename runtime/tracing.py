@@ -9,7 +9,8 @@ from typing import BinaryIO, Final, TextIO
 import numpy as np
 
 from kinst.rewriter.inline_probes import is_inline
-from kinst.rewriter.rewriting import Opened, Source, open_source
+from kinst.rewriter.resolve import numbering_of
+from kinst.rewriter.rewriting import Opened, open_source
 from kinst.rewriter.static_sites import provider_names
 from kinst.runtime.consumer.json_output import JsonOutput
 from kinst.runtime.consumer.output import TextOutput
@@ -20,22 +21,24 @@ from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.program import Program
 from kinst.runtime.dlang.scope import TypeScope
+from kinst.runtime.ending import Ending, Outcome
 from kinst.runtime.listing import report
 from kinst.runtime.matching import Matching
 from kinst.runtime.programs import Origin, ParsedProgram, ProgramReader, ProgramText, site_names
 from kinst.runtime.session import Wanted, interruptible
 from kinst.runtime.surroundings import Surroundings, with_guest, without_guest
-from kinst.runtime.system import ClockKind
+from kinst.runtime.system import ClockKind, End
 from kinst.runtime.tracer import DrainTimer, Tracer
 from kinst.runtime.type_texts import TypeTexts
 from kinst.targets.c_types import ImageTypes, NoImageTypes
 from kinst.targets.debuginfo.image_types import image_types
-from kinst.targets.errors import KinstError
+from kinst.targets.errors import KinstError, MachineError
 from kinst.targets.image import open_image
 from kinst.targets.manifest import find_manifest
 from kinst.targets.probe import ProbeName
 
 _WITHOUT_PLACES: Final = ("dtrace", "profile", "sdt")  # providers whose probes are no places in code, or others'
+_LONGEST_IDENTIFIER: Final = 19  # digits
 _EVERYTHING: Final = ("dtrace:::", "profile:::", "fbt:::", "sdt:::")  # what -l lists
 
 
@@ -49,6 +52,7 @@ class Request:
     arguments: tuple[str, ...]  # $1, $2, ...
     options: Options
     timeout: float | None = None  # seconds of the machine's time
+    wall_timeout: float | None = None  # seconds of the host's
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,11 @@ class Streams:
     errors: TextIO
     console: BinaryIO | None = None
     is_json: bool = False
+
+    def warn(self, line: str) -> None:
+        """Say something now, whatever is still to be printed."""
+        self.errors.write(f"kinst-run: {line}\n")
+        self.errors.flush()
 
 
 class TracedRun:
@@ -73,20 +82,33 @@ class TracedRun:
         scope = TypeScope(types)
         self._reader = ProgramReader(request.options, request.arguments, scope.is_type)
         self.parsed = [self._reader.read(program) for program in programs]
-        self.surroundings = _surroundings(request, opened, types, self._descriptions())
+        self._identified = {} if opened is None else _identified(opened, self._descriptions())
+        self._known_providers = () if opened is None else provider_names(opened.program.image)
+        described = [str(self._identified.get(text, text)) for text in self._descriptions()]
+        names = site_names(described, _with_places(self._known_providers))
+        self.surroundings = _surroundings(request, opened, types, names)
         self.matching = Matching(
             self.surroundings.providers,
             self.options,
-            self.surroundings.reasons,
+            self._reason,
             TypeTexts(scope).resolve,
             self.surroundings.inlines,
+            self._known_providers,
         )
         host = self.surroundings.host
+        self.ending: Ending | None = None  # of a run that is over
         self._types = types
         self._checker = Checker(CheckContext(host.arch, types, self.matching, self.options))
         self._clock = request.clock
         self._records_time = records_time
         self.tracer: Tracer | None = None
+
+    def _reason(self, description: str) -> str:
+        """Why the names that a description stands for patch nothing; it has four fields, or is an identifier."""
+        text, reasons = str(self._identified.get(description, description)), self.surroundings.reasons
+        provider, *where, _ = text.split(":") if ":" in text else ("", "")
+        names = site_names([text], _with_places(self._known_providers)) if provider or any(where) else []
+        return next((reasons[str(name)] for name in names if str(name) in reasons), "")
 
     def _descriptions(self) -> list[str]:
         return list(dict.fromkeys(one.text for parsed in self.parsed for one in parsed.descriptions()))
@@ -124,17 +146,28 @@ class TracedRun:
         found = [self.matching.probes(description)[1] for description in self._descriptions()]
         return np.unique(np.concatenate(found)).tolist() if found else []
 
-    def unmatched(self) -> list[str]:
-        """Descriptions that match nothing, with all four fields."""
+    def unmatched(self) -> list[tuple[str, str]]:
+        """Descriptions that match nothing, with all four fields, and why where that is known."""
         found = [self.matching.probes(description) for description in self._descriptions()]
-        return [fields for fields, probes in found if not len(probes)]
+        return [(fields, self.matching.reason(fields)) for fields, probes in found if not len(probes)]
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """What the programs describe and cannot have: a line for each description of which some was refused."""
+        session = self.surroundings.session
+        return () if session is None else session.refusals
 
     def report(self, program: ProgramText) -> str:
         """The stability of a program that was enabled: -v."""
         parsed = next(one for one in self.parsed if one.program is program)
         found = [self.matching.probes(description.text)[1] for description in parsed.descriptions()]
         identifiers = np.unique(np.concatenate(found)).tolist() if found else []
-        return report(program.title, parsed.unit, self.surroundings.providers, identifiers)
+        text = report(program.title, parsed.unit, self.surroundings.providers, identifiers)
+        if self.tracer is None or not self.tracer.state.variables.has_threads:
+            return text
+        contexts = self.surroundings.contexts
+        key = "the CPU: there is no guest" if contexts is None else contexts.description
+        return f"{text}\nself-> is keyed by {key}\n"
 
     def run(self, streams: Streams) -> int:
         """Run to the end; the exit code. Raises MachineError: the guest stopped for good; everything was printed all
@@ -142,14 +175,30 @@ class TracedRun:
         tracer, surroundings = self.tracer, self.surroundings
         assert tracer is not None, "enable() comes first"
         output = self._output(streams, tracer)
+        tracer.warn = streams.warn
+        if surroundings.session is not None:
+            surroundings.session.warn = streams.warn
         surroundings.arm()
         surroundings.on_turn(lambda: tracer.after_turn(output))
         if self._clock is ClockKind.HOST and surroundings.session is not None:
             surroundings.host.attach(DrainTimer(tracer, output))
         with interruptible(surroundings.host.finish), _without_old_garbage():
-            tracer.run(output, lambda: surroundings.run(tracer.console))
+            self.ending = self._trace(tracer, output)
         self._print_result(streams)
-        return self._status(output)
+        return self._status(output, self.ending)
+
+    def _trace(self, tracer: Tracer, output: TextOutput | JsonOutput) -> Ending:
+        surroundings, failed = self.surroundings, list[Ending]()
+
+        def ending(outcome: Outcome) -> Ending:
+            failed.append(surroundings.ending(outcome))
+            return failed[-1]
+
+        try:
+            return tracer.run(output, lambda: surroundings.run(tracer.console), ending)
+        except MachineError as error:
+            told = [line for ending in failed for line in ending.lines(is_verbose=False)]
+            raise MachineError("\n".join([str(error), *told])) from error
 
     def _output(self, streams: Streams, tracer: Tracer) -> TextOutput | JsonOutput:
         if streams.is_json:
@@ -179,11 +228,13 @@ class TracedRun:
         if session is not None and session.result is not None:
             streams.output.write(f"{session.wanted.call} = {session.result:#x}\n".encode())
 
-    def _status(self, output: TextOutput | JsonOutput) -> int:
-        """What exit() said, else what the guest's power-off said."""
+    def _status(self, output: TextOutput | JsonOutput, ending: Ending) -> int:
+        """What exit() said, else 1 for panic(), else what the guest's power-off said."""
         session = self.surroundings.session
         if output.status is not None:
             return output.status & 0xFF
+        if ending.end is End.PANIC:
+            return 1
         return 0 if session is None else session.system.exit_code
 
 
@@ -205,7 +256,7 @@ def _opened(request: Request, programs: Sequence[ProgramText]) -> Opened | None:
     wanted = request.wanted
     if wanted is None or not (request.programs or any(map(_is_inlined, programs))):
         return None
-    return open_source(Source(wanted.image, debug_file=wanted.debug_file))
+    return open_source(wanted.source)
 
 
 def _is_inlined(program: ProgramText) -> bool:
@@ -231,15 +282,26 @@ def _programs(request: Request) -> Sequence[ProgramText]:
 
 
 def _surroundings(
-    request: Request, opened: Opened | None, types: ImageTypes, descriptions: Sequence[str]
+    request: Request, opened: Opened | None, types: ImageTypes, names: Sequence[ProbeName]
 ) -> Surroundings:
     wanted = request.wanted
     if wanted is None:
-        return without_guest(request.clock, request.timeout)
+        return without_guest(request.clock, request.timeout, request.wall_timeout)
     if opened is None:
         return with_guest(wanted, None, types)
-    places = [name for name in provider_names(opened.program.image) if name not in _WITHOUT_PLACES]
-    return with_guest(replace(wanted, names=tuple(site_names(descriptions, places))), opened, types)
+    return with_guest(replace(wanted, names=tuple(names)), opened, types)
+
+
+def _with_places(providers: Sequence[str]) -> list[str]:
+    return [name for name in providers if name not in _WITHOUT_PLACES]
+
+
+def _identified(opened: Opened, descriptions: Sequence[str]) -> dict[str, ProbeName]:
+    """The descriptions that are identifiers, and what they name."""
+    texts = [text for text in descriptions if text.isdigit() and len(text) < _LONGEST_IDENTIFIER]
+    numbers = numbering_of(opened.program) if texts else None
+    found = {text: numbers.name(int(text)) for text in texts} if numbers is not None else {}
+    return {text: name for text, name in found.items() if name is not None}
 
 
 def everything(request: Request) -> Request:

@@ -29,14 +29,15 @@ RETURN_BREAKPOINT: Final = 4  # offset of the second breakpoint in arm64's and r
 class Firing:
     """What a probe's action sees: the CPU at the site, before the instruction. One object, used again for every hit."""
 
-    __slots__ = ("cpu", "enabling", "frame", "site", "thread")
+    __slots__ = ("cpu", "enabling", "frame", "returned", "site", "thread")
 
     def __init__(self, frame: "TrapFrame", enabling: "Enabling") -> None:
         self.cpu = 0
         self.enabling = enabling
         self.frame = frame
+        self.returned = 0  # where the CPU is if the function at `site` left by a tail call and has returned now; else 0
         self.site = 0  # address of the instruction
-        self.thread = 0  # whose self-> variables these are: the CPU, or below 0 for threads of the tracer's own
+        self.thread = 0  # below 0: a thread of the tracer's own; else the CPU, for who knows no threads of the guest
 
     @property
     def regs(self) -> Sequence[int]:

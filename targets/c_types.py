@@ -130,6 +130,15 @@ class Aggregate:
         """Define what was only declared."""
         self.members, self.size, self.alignment = members, size, alignment
 
+    def names(self) -> Iterator[str]:
+        """What `find` would find."""
+        for member in self.members or ():
+            inner = strip(member.type)
+            if member.name:
+                yield member.name
+            elif isinstance(inner, Aggregate):
+                yield from inner.names()
+
     def find(self, name: str) -> Member | None:
         """The member of this name with its offset from the start of this aggregate, also one of an anonymous inner
         struct or union."""

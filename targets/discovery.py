@@ -42,6 +42,7 @@ def discover(
     sweep: Sweep,
     *,
     frames: NDArray[np.uint64],
+    signal_frames: NDArray[np.uint64],
     known: NDArray[np.uint64],
     hints: NDArray[np.uint64],
 ) -> Discovered:
@@ -52,6 +53,7 @@ def discover(
         spans: (n, 2) start and end of code that nothing is known of, ascending.
         sweep: the machine's `Dissector.dissect`.
         frames: (n, 2) address and size of what FDEs describe (`frame_ranges`).
+        signal_frames: the same of signal frames: where their code begins is for the sweep to say.
         known: addresses in `spans` where functions surely start; they come out as SYMBOL.
         hints: addresses that carry a label, which may be code or not; taken (as SYMBOL) when they look like a start.
     """
@@ -59,8 +61,20 @@ def discover(
     swept, certain = _sweep_to_fixed_point(image, spans, certain, sweep)
     if not len(swept):
         return _nothing()
+    settled = _settled(swept, signal_frames)
+    frames = np.unique(np.concatenate([frames, settled]), axis=0)
+    certain[Evidence.FDE] = np.union1d(certain[Evidence.FDE], settled[:, 0])
     found = _add_likely(image, swept, certain, frames, hints)
     return _bounded(swept, found, frames)
+
+
+def _settled(swept: Swept, frames: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Signal frames without the byte that may be before their code: they begin at an instruction that is no padding.
+    Where none begins at either place they contradict the code, and are dropped."""
+    end = frames.sum(axis=1)
+    code = swept.address[~swept.is_padding & ~swept.is_junk]
+    start = np.where(np.isin(frames[:, 0], code), frames[:, 0], frames[:, 0] + np.uint64(1))
+    return np.stack([start, end - start], axis=1)[np.isin(start, code)]
 
 
 def _nothing() -> Discovered:
@@ -138,10 +152,11 @@ def _add_likely(
     # Without a known beginning, only alignment tells a function from code that the kernel jumps to through its own
     # tables (static keys), and a jump is no beginning.
     plain = lead.is_aligned(swept.address) & ~np.isin(swept.instructions.flow, (Flow.JUMP, Flow.INDIRECT_JUMP))
+    doubtful = _behind(swept.is_junk, 8) & ~lead.is_aligned(swept.address)  # chance, in a table
     for _ in range(2):
         bounds = _Boundaries.of(swept, _all(starts), lead.tracer)
         free = bounds.is_free & ~described
-        likely = free & ~swept.is_padding & (shaped | (bounds.is_unreachable & plain))
+        likely = free & ~doubtful & ~swept.is_padding & (shaped | (bounds.is_unreachable & plain))
         starts = starts | {
             Evidence.SYMBOL: np.union1d(
                 starts[Evidence.SYMBOL], swept.address[free & named & bounds.after_end & ~swept.is_padding]

@@ -58,17 +58,19 @@ class FrameContent:
     entries: list[Described]
 
 
-def frame_ranges(image: Image) -> NDArray[np.uint64]:
+def frame_ranges(image: Image, *, of_signals: bool = False) -> NDArray[np.uint64]:
     """(n, 2) address and size of what FDEs cover, in address order, inside code regions. Damaged parts are skipped.
 
+    Signal frames (augmentation S) are apart: unwinders look up the address before the one in a frame, so such a
+    description may begin a byte before its code, where no instruction begins (glibc's __restore_rt, Linux's vDSO).
     An ET_REL file has none here (its addresses are still to be relocated), nor has a compressed .debug_frame.
     """
-    parts = [_covered(image, section) for section in _sections(image)]
+    parts = [_covered(image, section, of_signals=of_signals) for section in _sections(image)]
     ranges = np.unique(np.concatenate([np.zeros((0, 2), np.uint64), *parts]), axis=0)
     return ranges[_in_code(image, ranges)]
 
 
-def _covered(image: Image, section: Section) -> NDArray[np.uint64]:
+def _covered(image: Image, section: Section, *, of_signals: bool) -> NDArray[np.uint64]:
     """What the FDEs of a section cover, all of one encoding decoded at once: a vmlinux has 46,000."""
     content = _content(image, section)
     is_eh = bool(section.flags & SHF_ALLOC)
@@ -76,8 +78,8 @@ def _covered(image: Image, section: Section) -> NDArray[np.uint64]:
     bodies = defaultdict[int, list[tuple[int, int]]](list)
     for start, body, end, cie in _heads(content, is_eh=is_eh):
         if cie is None:
-            record = FrameRecord(start, body, end, None)
-            encodings[start] = _cie_encoding(content, record) if is_eh else _ABSOLUTE
+            if (b"S" in _augmentation(content, body, end)) == of_signals:
+                encodings[start] = _cie_encoding(content, FrameRecord(start, body, end, None)) if is_eh else _ABSOLUTE
         elif (encoding := encodings.get(cie)) is not None:
             bodies[encoding].append((body, end))
     parts = [_decoded(content, encoding, found, section.address) for encoding, found in bodies.items()]
@@ -161,6 +163,11 @@ def _heads(content: bytes, *, is_eh: bool) -> Iterator[tuple[int, int, int, int 
         is_cie = identity == (0 if is_eh else (1 << 8 * width) - 1)
         yield position, field + width, end, None if is_cie else field - identity if is_eh else identity
         position = end
+
+
+def _augmentation(content: bytes, body: int, end: int) -> bytes:
+    """What a CIE says beyond the standard, a letter a thing; it stands behind the version."""
+    return content[body + 1 : max(content.find(b"\0", body + 1, end), 0)]
 
 
 def _cie_encoding(content: bytes, record: FrameRecord) -> int | None:

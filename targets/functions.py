@@ -11,7 +11,7 @@ from kinst.targets.discovery import Discovered, discover, reachable_ends
 from kinst.targets.evidence import Evidence
 from kinst.targets.frames import frame_ranges
 from kinst.targets.image import Image
-from kinst.targets.named_functions import NamedFunctions, data_in_code, named_functions
+from kinst.targets.named_functions import NamedFunctions, data_in_code, named_data, named_functions
 from kinst.targets.startup import startup32
 from kinst.targets.sweeping import Spans, Sweep, sweep_spans, without_fill
 from kinst.targets.symbols import Symbols
@@ -54,9 +54,9 @@ def find_functions(image: Image, *, sweep: Sweep, symbols: Symbols | None = None
     """
     symbols = image.symbols if symbols is None else symbols
     labels = named_functions(image, symbols)
-    frames, data = frame_ranges(image), data_in_code(image, symbols)
+    frames = frame_ranges(image)
     named = _trimmed(image, labels.take(np.flatnonzero(labels.is_certain)), frames, sweep)
-    found = _discovered(image, labels, named, frames, data, sweep)
+    found = _discovered(image, labels, named, frames, symbols, sweep)
     return _merged(labels, named, found)
 
 
@@ -80,19 +80,26 @@ def _discovered(
     labels: NamedFunctions,
     named: NamedFunctions,
     frames: NDArray[np.uint64],
-    data: NDArray[np.uint64],
+    symbols: Symbols,
     sweep: Sweep,
 ) -> Discovered:
     functions = np.stack([named.address, named.end], axis=1)
-    objects = np.stack([data[:, 0], data.sum(axis=1)], axis=1)
-    everything = _less(_without_data(_spans_of_code(image), functions, objects), objects)
+    objects = _bounds(data_in_code(image, symbols))
+    signals = frame_ranges(image, of_signals=True)
+    everything = _less(_without_data(_spans_of_code(image), functions, _bounds(named_data(image, symbols))), objects)
     gaps = _less(everything, functions)
     hints = labels.address[~labels.is_certain]
     unnamed = without_fill(image, gaps)
     if _length(unnamed) * _SPARSE <= _length(everything):
-        return discover(image, unnamed, sweep, frames=frames, known=np.zeros(0, np.uint64), hints=hints)
-    everything = without_fill(image, everything)
-    return discover(image, everything, sweep, frames=frames, known=named.address, hints=hints)
+        spans, known = unnamed, np.zeros(0, np.uint64)
+    else:
+        spans, known = without_fill(image, everything), named.address
+    return discover(image, spans, sweep, frames=frames, signal_frames=signals, known=known, hints=hints)
+
+
+def _bounds(ranges: NDArray[np.uint64]) -> Spans:
+    """Address and size -> address and end."""
+    return np.stack([ranges[:, 0], ranges.sum(axis=1)], axis=1)
 
 
 def _spans_of_code(image: Image) -> Spans:

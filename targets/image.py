@@ -44,6 +44,7 @@ __all__ = [
     "Section",
     "Segment",
     "build_id",
+    "is_elf",
     "module_name",
     "open_debug_symbols",
     "open_image",
@@ -51,6 +52,7 @@ __all__ = [
 
 lief.logging.disable()  # a hostile file makes it write to stderr; what is wrong is said by our own errors
 
+_MAGIC: Final = b"\x7fELF"
 _MACHINE_NAMES: Final = {
     2: "SPARC", 3: "i386", 8: "MIPS", 20: "PowerPC", 21: "PowerPC 64", 22: "s390", 40: "32-bit ARM", 43: "SPARC 64",
     50: "IA-64", 247: "BPF", 258: "LoongArch",
@@ -170,6 +172,14 @@ def open_debug_symbols(path: Path, image: Image) -> Symbols:
     if not len(symbols):
         raise ImageError(f"{path}: no symbol table")
     return symbols
+
+
+def is_elf(path: Path) -> bool:
+    """Whether a file begins as ELF files do. Raises ImageError: it cannot be read."""
+    try:
+        return _map_file(path)[: len(_MAGIC)].tobytes() == _MAGIC
+    except ImageError as error:
+        raise ImageError(f"{path}: {error}") from None
 
 
 def module_name(path: Path) -> str:

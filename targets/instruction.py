@@ -18,6 +18,7 @@ class Verdict(IntEnum):
     COPY = 0  # runs in its trampoline, as it is or with its displacement re-encoded
     EMULATE = 1  # its effect is computed: it depends on its own address or leaves the trampoline for good
     REFUSE = 2  # cannot be probed; `Reason` says why
+    DEFER = 3  # the guest writes here by itself, as `Reason` says: known only when it runs
 
 
 class Flow(IntEnum):
@@ -67,10 +68,14 @@ class Reason(IntEnum):
     STATIC_CALL = 28
     TRACER_CALL = 29
     THUNK = 30
+    REPLACEMENT = 31
+    RETURN_THUNK = 32
+    LOOP_HEAD = 33
+    RUNTIME_CONSTANT = 34
 
     @property
     def text(self) -> str:
-        """The reason in words, to follow "refused: "."""
+        """The reason in words, to follow "refused: " or "deferred: "."""
         return _REASON_TEXT[self]
 
 
@@ -86,10 +91,14 @@ _REASON_TEXT = {
     Reason.SYSTEM_CALL: "enters another privilege level and records its own address",
     Reason.DATA: "data, not code: an instruction of the image loads from it",
     Reason.PATCHED_AT_BOOT: "in an alternative: at boot the kernel writes here what suits the CPU",
-    Reason.STATIC_KEY: "on a static key: the kernel makes it a jump or a nop, and may panic if anything else is here",
+    Reason.STATIC_KEY: "on a static key: the kernel makes it a jump or a nop",
     Reason.STATIC_CALL: "on a static call: the kernel writes here which function is called",
     Reason.TRACER_CALL: "in the room for a call of the kernel's function tracer, which writes here",
-    Reason.THUNK: "on a jump by a thunk: at boot the kernel replaces it, and warns if anything else stands here",
+    Reason.THUNK: "on a jump by a thunk: at boot the kernel replaces it",
+    Reason.RETURN_THUNK: "a return by way of a thunk: at boot the kernel writes how it returns on this CPU",
+    Reason.RUNTIME_CONSTANT: "an instruction into which the kernel writes a constant at boot",
+    Reason.LOOP_HEAD: "the head of a loop: the probe would fire at every turn of it",
+    Reason.REPLACEMENT: "a replacement: the kernel copies it elsewhere, and it never runs here",
     Reason.RELOCATED: "a relocation is applied to these bytes at load time",
     Reason.OUT_OF_REACH: "its operand is out of reach of the trampoline",
     Reason.EXCLUDED_FUNCTION: "the function is excluded",
@@ -101,7 +110,7 @@ _REASON_TEXT = {
     Reason.PADDING: "padding between functions, never executed",
     Reason.AUTHENTICATED: "authenticates a pointer with keys that only the CPU holds",
     Reason.UNSEEN_TAIL_CALL: "a conditional or indirect jump in a trampoline: whether it returns is not seen",
-    Reason.OTHER_MODE: "16- or 32-bit code: the processor is not in 64-bit mode here",
+    Reason.OTHER_MODE: "16- or 32-bit code, or beside a change of mode: the processor may not be in 64-bit mode here",
     Reason.NO_NOP: "no nop: the image's record of this static probe does not fit its code",
     Reason.NO_BOUNDARY: "no instruction begins here: debug information does not fit the code",
     Reason.NO_FUNCTION: "no function holds this copy",
@@ -109,8 +118,16 @@ _REASON_TEXT = {
 }
 
 
-# The kernel itself writes to them: `kinst.targets.patched_at_boot`.
-PATCHED: Final = (Reason.PATCHED_AT_BOOT, Reason.STATIC_KEY, Reason.STATIC_CALL, Reason.TRACER_CALL, Reason.THUNK)
+# The kernel itself writes to them (`kinst.targets.patched_at_boot`): their sites are deferred.
+DEFERRED: Final = (
+    Reason.PATCHED_AT_BOOT,
+    Reason.STATIC_KEY,
+    Reason.STATIC_CALL,
+    Reason.TRACER_CALL,
+    Reason.THUNK,
+    Reason.RETURN_THUNK,
+    Reason.RUNTIME_CONSTANT,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +163,10 @@ class Instructions:
         verdict[fresh] = Verdict.REFUSE
         reasons[fresh] = reason if isinstance(reason, Reason) else reason[fresh]
         return Instructions(self.address, self.target, self.function, self.size, self.kind, self.flow, verdict, reasons)
+
+    def defer(self, rows: NDArray[np.bool_], reason: NDArray[np.uint8]) -> "Instructions":
+        """The same instructions with `rows` (a mask) deferred, each for its reason; what is refused stays so."""
+        found = self.refuse(rows, reason)
+        fresh = rows & (self.verdict != Verdict.REFUSE)
+        found.verdict[fresh] = Verdict.DEFER
+        return found

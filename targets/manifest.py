@@ -11,7 +11,7 @@ The packed form, all little-endian:
    24   4  size of the JSON head that follows, padded with blanks to a multiple of 8
    28   4  zero
    32      JSON head: every scalar field and the number of records of each kind
-           sites, probes, enablings, functions, names: each starts at a multiple of 8
+           sites, probes, enablings, functions, names, numbers, symbols, strings: each starts at a multiple of 8
 
 Every version keeps the first 16 bytes, so that a newer format can be told from a damaged one.
 """
@@ -20,8 +20,8 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from enum import IntEnum
+from dataclasses import asdict, dataclass, field
+from enum import IntEnum, StrEnum
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,25 @@ from numpy.typing import NDArray
 
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image
+from kinst.targets.inlined_names import InlinedName, inlined_names, inlined_values
+from kinst.targets.instruction import Verdict
 from kinst.targets.static_probes import PlaceKind, StaticPlace, StaticProbe
+from kinst.targets.symbols import SYMBOL, Symbols, symbols_of
 
 MAGIC = b"KINSTMAN"
-FORMAT_VERSION = 2  # 2: static probes; a manifest without them is written as 1
+FORMAT_VERSION = 3  # 2: static probes; 3: identifiers of probes, names that the image does not have, deferred sites
 SECTION = ".kinst.manifest"
-FIRST_PROBE_ID = 4  # 1, 2, 3 are dtrace:::BEGIN, END and ERROR, as in DTrace
+# Identifiers of probes: 1, 2, 3 are dtrace:::BEGIN, END and ERROR, as in DTrace; then timers; from FIRST_PROBE_ID on
+# what the image has, and behind it what other providers make.
+TIMER_IDS = range(4, 1004)
+FIRST_PROBE_ID = TIMER_IDS.stop
+
+
+class Method(StrEnum):
+    """`--method`: how displaced instructions are carried out. Manifests of the first version say "trap" for AUTO."""
+
+    AUTO = "auto"  # in trampolines, but for those that must be emulated
+    EMULATE = "emulate"  # emulated wherever that can be
 
 
 class ProbeKind(IntEnum):
@@ -54,17 +67,21 @@ SITE = np.dtype(
         ("original", "V16"),  # pristine bytes of the instruction, zero-padded
         ("size", "u1"),  # of the instruction; amd64 patches only its first byte
         ("kind", "u1"),  # the machine's own Kind
-        ("verdict", "u1"),  # Verdict.COPY or EMULATE
+        ("verdict", "u1"),  # Verdict.COPY, EMULATE or DEFER
         ("flow", "u1"),  # Flow
         ("function", "<u4"),  # row of `functions`
     ]
 )
-# One probe; its id is FIRST_PROBE_ID + row: 12 bytes.
+# One probe: 12 bytes.
 PROBE = np.dtype([("kind", "<u4"), ("function", "<u4"), ("offset", "<u4")])
 # One (site, probe) pair, ordered by site; a site may serve several probes and a probe several sites: 8 bytes.
 ENABLING = np.dtype([("site", "<u4"), ("probe", "<u4")])
 # One function that has a probe; its name starts at `name` in the NUL-terminated string table.
 FUNCTION = np.dtype([("address", "<u8"), ("size", "<u8"), ("name", "<u8")])
+# The first identifiers of a function's probes, beside its record: of fbt's two, and of kinst's, one a byte.
+NUMBER = np.dtype([("fbt", "<u8"), ("kinst", "<u8")])
+NOT_NUMBERED = np.zeros(0, NUMBER)
+_MOST_IDENTIFIERS = 1 << 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +93,7 @@ class Manifest:
     original_size: int
     arch: str
     module: str
-    method: str
+    method: str  # a `Method`
     options: tuple[str, ...]  # the probe specifications, as the user wrote them
     trampolines: tuple[int, int]  # address and size of the trampoline segment
     restore: tuple[tuple[int, bytes], ...]  # (file offset, original bytes) of changed header fields
@@ -86,6 +103,47 @@ class Manifest:
     functions: NDArray[np.void]  # FUNCTION
     names: bytes  # string table of the functions' names
     static: tuple[StaticProbe, ...] = ()  # those that have probes
+    numbers: NDArray[np.void] = field(default_factory=lambda: NOT_NUMBERED)  # NUMBER, one a function
+    static_numbers: tuple[int, ...] = ()  # identifiers of `static`
+    next_identifier: int = FIRST_PROBE_ID  # behind all that probes of the image can have
+    symbols: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, SYMBOL))  # names given beside the image's own
+    strings: bytes = b""  # their string table
+    inlined: tuple[InlinedName, ...] = ()  # what names that mean inlined copies came to
+
+    @property
+    def given(self) -> Symbols:
+        """Names that came from elsewhere when the image was patched: a System.map, a debug file."""
+        return symbols_of(self.symbols, self.strings)
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether it says what the identifiers of its probes are: formats before 3 did not."""
+        return len(self.numbers) == len(self.functions) and len(self.static_numbers) == len(self.static)
+
+    @property
+    def identifiers(self) -> NDArray[np.int64]:
+        """The identifier of each probe, by row; one names the same probe whatever else is patched."""
+        probes = self.probes
+        kinds, offsets = probes["kind"], probes["offset"].astype(np.int64)
+        numbers = self.numbers[probes["function"]]
+        is_return = kinds == ProbeKind.FBT_RETURN
+        found: NDArray[np.int64] = numbers["fbt"].astype(np.int64) + is_return
+        is_kinst, is_static = kinds == ProbeKind.KINST, kinds == ProbeKind.SDT
+        found[is_kinst] = numbers["kinst"][is_kinst].astype(np.int64) + offsets[is_kinst]
+        found[is_static] = np.array(self.static_numbers, np.int64)[offsets[is_static]]
+        return found
+
+    @property
+    def is_deferred(self) -> NDArray[np.bool_]:
+        """Which sites are the guest's to write: the file and memory keep its bytes there."""
+        deferred: NDArray[np.bool_] = self.sites["verdict"] == Verdict.DEFER
+        return deferred
+
+    @property
+    def patched(self) -> NDArray[np.void]:
+        """The sites at which the file has breakpoints."""
+        deferred = self.is_deferred
+        return self.sites[~deferred] if deferred.any() else self.sites
 
     def function_name(self, row: int) -> str:
         """Name of the function in `row` of `functions`."""
@@ -117,7 +175,11 @@ _FIRST = struct.Struct("<8sI")  # then the checksum
 _SIZES = struct.Struct("<QII")
 _CHECKED = _FIRST.size + 4
 _HEAD = _CHECKED + _SIZES.size
-_RECORDS = {"sites": SITE, "probes": PROBE, "enablings": ENABLING, "functions": FUNCTION, "names": np.dtype("u1")}
+_RECORDS = {
+    "sites": SITE, "probes": PROBE, "enablings": ENABLING, "functions": FUNCTION, "names": np.dtype("u1"),
+    "numbers": NUMBER, "symbols": SYMBOL, "strings": np.dtype("u1"),
+}  # fmt: skip
+_TEXTS = ("names", "strings")
 _SCALARS = {
     "tool_version": str,
     "original_sha256": str,
@@ -135,15 +197,19 @@ def pack_manifest(manifest: Manifest) -> bytes:
 
 def manifest_parts(manifest: Manifest) -> list[memoryview]:
     """The packed manifest in pieces, the large ones without a copy: a kernel's has hundreds of megabytes."""
-    tables = [getattr(manifest, name) for name in _RECORDS if name != "names"]
+    tables = (_table(getattr(manifest, name)) for name in _RECORDS)
     body = [_head(manifest)]
-    for table in (*tables, np.frombuffer(manifest.names, np.uint8)):
+    for table in tables:
         data = np.ascontiguousarray(table).view(np.uint8).data
         body += [data, memoryview(bytes(-len(data) % 8))]
     size = _HEAD + sum(len(part) for part in body)
-    first, sizes = _FIRST.pack(MAGIC, FORMAT_VERSION if manifest.static else 1), _SIZES.pack(size, len(body[0]), 0)
+    first, sizes = _FIRST.pack(MAGIC, FORMAT_VERSION), _SIZES.pack(size, len(body[0]), 0)
     check = _checksum(first, sizes, *body)
     return [memoryview(first + check.to_bytes(4, "little") + sizes), *body]
+
+
+def _table(content: NDArray[np.void] | bytes) -> NDArray[np.void] | NDArray[np.uint8]:
+    return np.frombuffer(content, np.uint8) if isinstance(content, bytes) else content
 
 
 def _checksum(*parts: bytes | memoryview) -> int:
@@ -160,6 +226,9 @@ def _head(manifest: Manifest) -> memoryview:
         "trampolines": manifest.trampolines,
         "restore": [(offset, data.hex()) for offset, data in manifest.restore],
         "records": {name: len(getattr(manifest, name)) for name in _RECORDS},
+        "next_identifier": manifest.next_identifier,
+        "static_numbers": manifest.static_numbers,
+        "inlined": inlined_values(manifest.inlined),
     }
     if manifest.static:
         head["static"] = [asdict(probe) for probe in manifest.static]
@@ -187,6 +256,12 @@ def unpack_manifest(data: bytes | memoryview) -> Manifest:
             functions=tables["functions"],
             names=tables["names"].tobytes(),
             static=tuple(_static(value) for value in head.get("static", ())),
+            numbers=tables["numbers"],
+            symbols=tables["symbols"],
+            strings=tables["strings"].tobytes(),
+            inlined=inlined_names(head.get("inlined", ())),
+            static_numbers=tuple(map(int, head.get("static_numbers", ()))),
+            next_identifier=int(head.get("next_identifier", FIRST_PROBE_ID)),
         )
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise ManifestError(f"manifest: damaged: {error}") from error
@@ -216,12 +291,20 @@ def _check_bounds(manifest: Manifest) -> None:
         raise ManifestError("manifest: damaged: probes refer to static probes that do not exist")
     if any(not 0 <= address < 1 << 64 for probe in manifest.static for address in _addresses(probe)):
         raise ManifestError("manifest: damaged: a static probe that cannot be")
+    known = [
+        manifest.next_identifier,
+        *manifest.static_numbers,
+        *(int(manifest.numbers[name].max(initial=0)) for name in NUMBER.names or ()),
+    ]
+    if not all(0 <= one < _MOST_IDENTIFIERS for one in known):
+        raise ManifestError("manifest: damaged: identifiers that cannot be")
     sites, (address, size) = manifest.sites, manifest.trampolines
     if not len(sites):
         return
     if not 0 <= address < 1 << 64 or int((sites["trampoline"] - np.uint64(address)).max()) >= size:
         raise ManifestError("manifest: damaged: a trampoline outside its segment")
-    if not 1 <= int(sites["size"].min()) <= int(sites["size"].max()) <= 16 or int(sites["verdict"].max()) > 1:
+    is_possible = np.isin(sites["verdict"], (Verdict.COPY, Verdict.EMULATE, Verdict.DEFER)).all()
+    if not 1 <= int(sites["size"].min()) <= int(sites["size"].max()) <= 16 or not is_possible:
         raise ManifestError("manifest: damaged: a site that cannot be")
 
 
@@ -270,9 +353,9 @@ def _checked(view: memoryview) -> tuple[Mapping[str, Any], dict[str, NDArray[np.
 
 def _tables(view: memoryview, counts: Mapping[str, int]) -> Iterator[tuple[str, NDArray[np.void]]]:
     for name, dtype in _RECORDS.items():
-        size = counts[name] * dtype.itemsize
+        size = counts.get(name, 0) * dtype.itemsize
         if size < 0 or size > len(view):
-            raise ManifestError(f"manifest: damaged: {counts[name]} {name} do not fit")
+            raise ManifestError(f"manifest: damaged: {size} bytes of {name} do not fit")
         # np.frombuffer refuses an empty buffer.
         yield name, np.frombuffer(view[:size], dtype) if size else np.zeros(0, dtype)
         view = view[size + -size % 8 :]
@@ -288,12 +371,13 @@ def _check_references(tables: Mapping[str, NDArray[np.void]]) -> None:
         ("enablings", "site", "sites"),
         ("enablings", "probe", "probes"),
         ("functions", "name", "names"),
+        ("symbols", "name", "strings"),
     )
-    for table, field, target in pairs:
-        if len(tables[table]) and int(tables[table][field].max()) >= len(tables[target]):
+    for table, column, target in pairs:
+        if len(tables[table]) and int(tables[table][column].max()) >= len(tables[target]):
             raise ManifestError(f"manifest: damaged: {table} refer to {target} that do not exist")
-    if len(tables["names"]) and tables["names"][-1]:
-        raise ManifestError("manifest: damaged: the string table does not end")
+    if any(len(tables[name]) and tables[name][-1] for name in _TEXTS):
+        raise ManifestError("manifest: damaged: a string table does not end")
     if len(tables["probes"]) and int(tables["probes"]["kind"].max()) >= len(ProbeKind):
         raise ManifestError("manifest: damaged: a kind of probe that does not exist")
 

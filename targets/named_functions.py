@@ -76,13 +76,36 @@ def named_functions(image: Image, symbols: Symbols) -> NamedFunctions:
 
 
 def data_in_code(image: Image, symbols: Symbols | None = None) -> NDArray[np.uint64]:
+    """(n, 2) address and size of data inside code regions: what symbols say to be some, and PE headers."""
+    named = named_data(image, image.symbols if symbols is None else symbols)
+    return np.unique(np.concatenate([named, _pe_headers(image)]), axis=0)
+
+
+def named_data(image: Image, symbols: Symbols) -> NDArray[np.uint64]:
     """(n, 2) address and size of data inside code regions, as mapping symbols ($d) and OBJECT symbols tell."""
-    symbols = image.symbols if symbols is None else symbols
     objects = (symbols.kind == STT_OBJECT) & (symbols.size > 0) & (symbols.section != SHN_UNDEF)
-    spans = np.concatenate([marked_data(symbols), np.stack([symbols.address[objects], symbols.size[objects]], axis=1)])
+    sized = np.stack([symbols.address[objects], symbols.size[objects]], axis=1)
+    spans = np.concatenate([marked_data(symbols), sized])
     region, region_end = _regions(image, spans[:, 0])
     spans[:, 1] = np.minimum(spans[:, 1], region_end - spans[:, 0])
     return np.unique(spans[region >= 0], axis=0)
+
+
+def _pe_headers(image: Image) -> NDArray[np.uint64]:
+    """(n, 2) address and size of the headers behind which kernels for arm64 and riscv64 hide that they are EFI
+    applications; labels in them look like those of code.
+
+        0x3c: offset of "PE\\0\\0" | machine:2 | sections:2 | 12 bytes | optional header's size:2 | characteristics:2
+    """
+    found = []
+    for region in image.code_regions:
+        start = image.data[region.offset : region.offset + min(region.size, 0x1018)].tobytes()
+        at = int.from_bytes(start[0x3C:0x40], "little")
+        head = start[at : at + 24]
+        if at >= 0x40 and head[:4] == b"PE\0\0" and len(head) == 24:
+            sections, optional = int.from_bytes(head[6:8], "little"), int.from_bytes(head[20:22], "little")
+            found.append((region.address + at, 24 + optional + 40 * sections))
+    return np.array(found, np.uint64).reshape(-1, 2)
 
 
 def _regions(image: Image, address: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:

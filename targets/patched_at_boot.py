@@ -1,19 +1,21 @@
 """An image -> the code that a Linux kernel (or Xen) in it rewrites or looks up by itself, from the tables it keeps.
 
 Each table lists instructions: to replace on some CPUs (alternatives), to turn into calls or nops (static keys, static
-calls, ftrace), to make faster (retpolines, paravirt calls), or known by address (BUG). A probe there would be
-overwritten, or would make the kernel panic over an instruction it does not expect. Layouts are those of include/linux
-and arch/*/include/asm of the versions named; a table whose size or addresses fit no known layout is left out.
+calls, ftrace), to make faster (retpolines, paravirt calls), to write constants into, or known by address (BUG). A
+breakpoint there would be overwritten, or would make the kernel panic over an instruction it does not expect, and a
+copy elsewhere would stay as it was: sites in what is rewritten are deferred, those in what is only looked up or copied
+are refused. Layouts are those of include/linux and arch/*/include/asm of the versions named; a table whose size or
+addresses fit no known layout is left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.elf_header import SHT_NOBITS, FileKind
+from kinst.targets.elf_header import SHT_NOBITS, SHT_PROGBITS, FileKind
 from kinst.targets.image import Image
 from kinst.targets.instruction import Reason
 from kinst.targets.symbols import STT_FUNC
@@ -61,6 +63,7 @@ _BUG: Final = _Table(
     ("__start___bug_table", "__stop___bug_table"),
     # struct bug_entry: s32 bug_addr_disp [, s32 file_disp, u16 line], u16 flags; without relative pointers 8-byte ones.
     (_Layout(12, _Field(0)), _Layout(8, _Field(0)), _Layout(24, _Field(0, is_relative=False))),
+    Reason.BREAKPOINT,
 )
 _JUMP_LABELS: Final = _Table(
     "__jump_table",
@@ -97,10 +100,15 @@ _TABLES: Final[Mapping[str, tuple[_Table, ...]]] = {
             (_Layout(16, _Field(0, is_relative=False), length_at=9),),
         ),
         _Table(".retpoline_sites", ("__retpoline_sites", "__retpoline_sites_end"), _RELATIVE_SITE, Reason.THUNK),
-        _Table(".return_sites", ("__return_sites", "__return_sites_end"), _RELATIVE_SITE, Reason.THUNK),
+        _Table(".return_sites", ("__return_sites", "__return_sites_end"), _RELATIVE_SITE, Reason.RETURN_THUNK),
         # Not .call_sites, which has all direct calls since 6.2: what redirects them (callthunks.c) looks at the opcode
         # first and leaves alone what is no call any more.
-        _Table(".ibt_endbr_seal", ("__ibt_endbr_seal", "__ibt_endbr_seal_end"), (_Layout(4, _Field(0), length=4),)),
+        _Table(
+            ".ibt_endbr_seal",
+            ("__ibt_endbr_seal", "__ibt_endbr_seal_end"),
+            (_Layout(4, _Field(0), length=4),),
+            Reason.LANDING_PAD,
+        ),
         # Lock prefixes, which a kernel on one CPU turns into 3e (ds), and back. It writes only over f0 and 3e
         # (alternatives_smp_unlock and its inverse), so a breakpoint stays; one as old as 2.6.32 writes without looking,
         # which costs the probe and leaves the instruction as it wants it. The trampoline keeps the lock, right on any
@@ -147,8 +155,8 @@ _TABLES: Final[Mapping[str, tuple[_Table, ...]]] = {
 
 
 def boot_patched_ranges(image: Image) -> Ranges:
-    """Instructions that the kernel in the image patches or looks up: (n, 3) address, size and the Reason to refuse
-    them for, in address order.
+    """Instructions that the kernel in the image patches or looks up: (n, 3) address, size and the Reason to defer (see
+    `DEFERRED`) or to refuse them for, in address order.
 
     Replacement code, which is copied elsewhere and never runs in place, is among them. Empty for images without such
     tables, for ET_REL files (their tables still lack relocations), and for stripped kernels whose linker script put a
@@ -157,7 +165,7 @@ def boot_patched_ranges(image: Image) -> Ranges:
     if image.kind is FileKind.REL:
         return _NONE
     found = [_ranges_of(image, table) for table in _TABLES.get(image.facts.name, ())]
-    found += [_patchable_entries(image), _static_call_trampolines(image)]
+    found += [_patchable_entries(image), _static_call_trampolines(image), *_runtime_constants(image)]
     return np.unique(np.concatenate(found), axis=0)
 
 
@@ -166,9 +174,9 @@ def _ranges_of(image: Image, table: _Table) -> Ranges:
     if place is None:
         return _NONE
     for layout in table.layouts:
-        ranges = _read(image, place, layout, is_ftrace=table is _FTRACE)
+        ranges = _read(image, place, layout, table.reason)
         if ranges is not None:
-            return _with_reason(ranges, table.reason)
+            return ranges
     return _NONE
 
 
@@ -184,25 +192,26 @@ def _place(image: Image, table: _Table) -> tuple[int, int] | None:
     return (start, end - start) if first is not None and last is not None and last - first == end - start - 1 else None
 
 
-def _read(image: Image, place: tuple[int, int], layout: _Layout, *, is_ftrace: bool) -> NDArray[np.uint64] | None:
-    """(n, 2) address and size, if a table can have this layout: whole records, and nearly all addresses are in code."""
+def _read(image: Image, place: tuple[int, int], layout: _Layout, reason: Reason) -> Ranges | None:
+    """What a table lists, if it can have this layout: whole records, and nearly all addresses are in code."""
     address, size = place
     if size % layout.size:
         return None
     rows = np.frombuffer(image.read(address, size), np.uint8).reshape(-1, layout.size)
     starts = np.uint64(address) + np.arange(len(rows), dtype=np.uint64) * np.uint64(layout.size)
     sites = _addresses(image, rows, starts, layout.site)
-    sizes = _lengths(image, rows, sites, layout, is_ftrace=is_ftrace)
+    sizes = _lengths(image, rows, sites, layout, is_ftrace=reason is Reason.TRACER_CALL)
     is_code = _in_code(image, sites)
     if not len(sites) or np.mean(is_code) < _FITTING:
         return None
     if layout.probed_with is not None:
         is_code &= _heads(image, sites, 1)[:, 0] != layout.probed_with
-    found = [np.stack([sites, sizes], axis=1)[is_code]]
+    found = [_with_reason(np.stack([sites, sizes], axis=1)[is_code], reason)]
     if layout.replacement is not None:
         copied = _addresses(image, rows, starts, layout.replacement)
         length = _byte_lengths(rows, layout.replacement_length_at, layout.length_width)
-        found.append(np.stack([copied, length], axis=1)[_in_code(image, copied)])
+        copies = np.stack([copied, length], axis=1)[_in_code(image, copied)]
+        found.append(_with_reason(copies, Reason.REPLACEMENT))
     ranges = np.concatenate(found)
     return ranges[ranges[:, 1] > 0]
 
@@ -299,8 +308,26 @@ def _patchable_entries(image: Image) -> Ranges:
     """__patchable_function_entries, where no linker script gathered it into __mcount_loc."""
     table = _Table("__patchable_function_entries", ("", ""), _FTRACE.layouts)
     place = _place(image, table) if image.section(table.section) is not None else None
-    found = None if place is None else _read(image, place, table.layouts[0], is_ftrace=True)
-    return _NONE if found is None else _with_reason(found, Reason.TRACER_CALL)
+    found = None if place is None else _read(image, place, table.layouts[0], Reason.TRACER_CALL)
+    return _NONE if found is None else found
+
+
+# Bytes that are written for an address and for a shift count, from where a record leads. amd64: the immediate of movabs
+# and of shr; arm64: four movz and movk, one lsr; riscv64: lui, lui, addiw, addiw, slli, add, and one srliw.
+_CONSTANT_SIZES: Final = {"amd64": (8, 1), "arm64": (16, 4), "riscv64": (24, 4)}
+
+
+def _runtime_constants(image: Image) -> Iterator[Ranges]:
+    """runtime_const_ptr() and runtime_const_shift_right_32() (since 6.11): a section of relative addresses for each
+    constant, ``runtime_ptr_dentry_hashtable``, for example."""
+    sizes = _CONSTANT_SIZES[image.facts.name]
+    for section in image.sections:
+        for prefix, size in zip(("runtime_ptr_", "runtime_shift_"), sizes, strict=True):
+            if section.name.startswith(prefix) and section.kind == SHT_PROGBITS and section.size:
+                layout = _Layout(4, _Field(0), length=size)
+                found = _read(image, (section.address, section.size), layout, Reason.RUNTIME_CONSTANT)
+                if found is not None:
+                    yield found
 
 
 def _static_call_trampolines(image: Image) -> Ranges:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.errors import ProbeNameError
+from kinst.targets.errors import ProbeNameError, UsageError
 
 PROVIDERS: Final = ("dtrace", "fbt", "kinst", "profile", "sdt")
 
@@ -70,6 +70,10 @@ class ProbeName:
         pattern = matcher(self.module)
         return pattern(short) or pattern(f"{short}.ko")
 
+    def matches_image(self, module: str) -> bool:
+        """Whether the module field means an image: by its module, in which `-` may be written `_`, or as `kernel`."""
+        return any(map(self.matches_module, (module, module.replace("-", "_"), "kernel")))
+
     def matches_function(self, function: str) -> bool:
         """Whether the function field matches."""
         return matcher(self.function)(function)
@@ -88,6 +92,17 @@ class ProbeName:
             and self.matches_function(function)
             and self.matches_name(name)
         )
+
+
+def checked_module(name: str) -> str:
+    """A name that the user gives an image.
+
+    Raises:
+        UsageError: no description could name it.
+    """
+    if not name or is_glob(name) or not name.isprintable() or any(one in ":]" or one.isspace() for one in name):
+        raise UsageError(f"--name {name}: no probe description can name it: letters, digits, -, _ and . will do")
+    return name
 
 
 def parse_probe_name(text: str, *, providers: Collection[str] = PROVIDERS) -> ProbeName:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kinst.targets.code_shape import CODE_SHAPES, matches
 from kinst.targets.image import CodeRegion, Image
 from kinst.targets.instruction import Flow, Instructions, Reason
+from kinst.targets.module_code import code_of
 
 Sweep = Callable[[NDArray[np.uint8], int, NDArray[np.int64]], Instructions]
 Spans = NDArray[np.uint64]  # (n, 2) start and end, ascending, not overlapping, each inside one code region
@@ -109,8 +110,7 @@ def sweep_spans(image: Image, spans: Spans, sweep: Sweep) -> Swept:
 
 def _sweep_region(image: Image, region: CodeRegion, spans: Spans, sweep: Sweep, first_row: int) -> Swept:
     base, end = int(spans[0, 0]), int(spans[-1, 1])
-    offset = region.offset + base - region.address
-    code = image.data[offset : offset + end - base]
+    code = code_of(image, region)[base - region.address : end - region.address]
     ranges = (spans - np.uint64(base)).astype(np.int64)
     found = _sweep_on(code, base, ranges, sweep)
     # What pieces and resumed ranges made of `function` does not matter: it is the span that holds the address.

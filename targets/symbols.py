@@ -22,6 +22,8 @@ SYMBOL: Final = np.dtype(
 STT_NOTYPE: Final = 0
 STT_OBJECT: Final = 1
 STT_FUNC: Final = 2
+STT_SECTION: Final = 3
+STT_FILE: Final = 4
 STT_GNU_IFUNC: Final = 10
 STB_LOCAL: Final = 0
 STB_GLOBAL: Final = 1
@@ -30,6 +32,7 @@ SHN_UNDEF: Final = 0
 SHN_ABS: Final = 0xFFF1
 SECTION_UNKNOWN: Final = 0xFFFE  # of a symbol that came from a System.map: it has an address and no section
 
+_WITHOUT_PLACE: Final = (STT_SECTION, STT_FILE)
 _NM_WEAK: Final = frozenset("wWvV")
 _NM_CODE: Final = frozenset("tTwWi")
 _NM_UNDEFINED: Final = frozenset("Uwv")
@@ -102,13 +105,35 @@ class Symbols:
             self.strings + other.strings,
         )
 
+    def records(self) -> NDArray[np.void]:
+        """The symbols as ELF has them, SYMBOL; their names are offsets into `strings`."""
+        rows = np.zeros(len(self), SYMBOL)
+        rows["info"] = self.binding << np.uint8(4) | self.kind
+        for name, column in (("name", self.name), ("section", self.section), ("value", self.address)):
+            rows[name] = column
+        rows["size"] = self.size
+        return rows
+
+    def beside(self, others: "Symbols") -> "Symbols":
+        """Those that say where something is and that `others` do not have, with only the strings that they need."""
+        defined = np.flatnonzero((self.section != SHN_UNDEF) & ~np.isin(self.kind, _WITHOUT_PLACE))
+        names = self.names(defined)
+        known = set(zip(others.address.tolist(), others.names(np.arange(len(others))), strict=True))
+        pairs = zip(self.address[defined].tolist(), names, strict=True)
+        fresh = [at for at, pair in enumerate(pairs) if pair not in known]
+        texts = [names[at].encode(errors="surrogateescape") + b"\0" for at in fresh]
+        lengths = np.array([len(text) for text in texts], np.uint64)
+        starts = np.cumsum(lengths) - lengths + np.uint64(1)
+        return replace(self.take(defined[fresh]), name=starts, strings=b"\0" + b"".join(texts))
+
 
 def no_symbols() -> Symbols:
     """A table without rows."""
-    return _columns(np.zeros(0, SYMBOL), b"\0")
+    return symbols_of(np.zeros(0, SYMBOL), b"\0")
 
 
-def _columns(rows: NDArray[np.void], strings: bytes) -> Symbols:
+def symbols_of(rows: NDArray[np.void], strings: bytes) -> Symbols:
+    """The symbols of SYMBOL records."""
     return Symbols(
         rows["value"].astype(np.uint64),
         rows["size"].astype(np.uint64),
@@ -137,7 +162,7 @@ def read_symbol_table(table: NDArray[np.uint8], strings: NDArray[np.uint8], wher
     beyond = rows["name"] >= len(text)
     if beyond.any():
         raise ImageError(f"damaged: the name of symbol {int(np.argmax(beyond))} of {where} lies outside its strings")
-    return _columns(rows, text)
+    return symbols_of(rows, text)
 
 
 def read_symbols(data: NDArray[np.uint8], header: ElfHeader, sections: tuple[Section, ...]) -> Symbols:
@@ -199,7 +224,7 @@ def read_symbol_file(path: Path, *, regions: Sequence[CodeRegion] = ()) -> Symbo
         section = SHN_ABS if letter in "aA" else SECTION_UNKNOWN
         rows[row] = (len(strings), binding << 4 | kind, 0, section, address, size)
         strings += name.encode() + b"\0"
-    symbols = _columns(rows, bytes(strings))
+    symbols = symbols_of(rows, bytes(strings))
     _check_fit(path, symbols, regions)
     return symbols
 

@@ -15,50 +15,15 @@ import sys
 import tarfile
 import urllib.request
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from tests.image_list import IMAGES, LARGE, MORE, SMALL, RealImage
+
+__all__ = ["LARGE", "MORE", "SMALL", "at_hand", "real_image"]
+
 CACHE = Path(os.environ.get("KINST_IMAGES") or Path.home() / ".cache" / "kinst-rewrite" / "images")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-
-
-@dataclass(frozen=True, slots=True)
-class RealImage:
-    """A member of a Debian package. `package` is a regular expression; the highest matching version is taken."""
-
-    package: str
-    architecture: str
-    suite: str
-    member: str
-
-    @property
-    def is_large(self) -> bool:
-        """A kernel with debug information, streamed out of its package instead of downloading all of it."""
-        return self.member.endswith("vmlinux")
-
-
-SMALL = {
-    "opensbi-1.1": RealImage("opensbi", "all", "bookworm", "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_jump.elf"),
-    "opensbi-1.6": RealImage("opensbi", "all", "trixie", "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_jump.elf"),
-    "u-boot-riscv64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-riscv64/uboot.elf"),
-    "u-boot-riscv64-smode": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-riscv64_smode/uboot.elf"),
-    "u-boot-arm64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu_arm64/uboot.elf"),
-    "u-boot-amd64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-x86_64/uboot.elf"),
-    "u-boot-arm32": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu_arm/uboot.elf"),
-    "u-boot-mips64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/malta64el/uboot.elf"),
-    "u-boot-ppc": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-ppce500/uboot.elf"),
-    "gnumach": RealImage(r"gnumach-image-1\.8-amd64-up-dbg", "amd64", "trixie", "boot/gnumach-1.8-amd64-up-dbg.gz"),
-    "xen-arm64": RealImage(
-        r"xen-hypervisor-[0-9.]+-arm64-dbg", "arm64", "trixie", r"usr/lib/debug/boot/xen-syms-[0-9.]+-arm64"
-    ),
-}
-LARGE = {
-    "linux-amd64": RealImage(r"linux-image-6\.1\.0-\d+-cloud-amd64-dbg", "amd64", "bookworm", "vmlinux"),
-    "linux-arm64": RealImage(r"linux-image-6\.1\.0-\d+-cloud-arm64-dbg", "arm64", "bookworm", "vmlinux"),
-    "linux-riscv64": RealImage(r"linux-image-6\.12\.\d+\+deb13-riscv64-dbg", "riscv64", "trixie", "vmlinux"),
-}
-IMAGES = SMALL | LARGE
 
 
 def real_image(name: str) -> Path:
@@ -70,7 +35,7 @@ def real_image(name: str) -> Path:
 
 
 def at_hand(*names: str) -> tuple[str, ...]:
-    """Those of the images that tests may ask for: large ones only if they were downloaded before."""
+    """Those of the images that tests may ask for: others only if they were downloaded before."""
     return tuple(name for name in names if name in SMALL or (CACHE / name / "image.elf").exists())
 
 
@@ -88,9 +53,10 @@ def _fetch(image: RealImage, path: Path) -> None:
     partial.rename(path)
 
 
-def _apt(*arguments: str) -> str:
+def _apt(tool: str, *arguments: str) -> str:
+    """What a tool of apt says; it keeps its parsed lists (container images turn that off: seconds a call)."""
     result = subprocess.run(
-        arguments,
+        [tool, "-o", "Dir::Cache::pkgcache=pkgcache.bin", "-o", "Dir::Cache::srcpkgcache=srcpkgcache.bin", *arguments],
         check=True,
         capture_output=True,
         text=True,
@@ -101,17 +67,18 @@ def _apt(*arguments: str) -> str:
 
 
 def _apt_config() -> Path:
-    """A private apt state whose lists are read once; rebuilt when the machine's mirror changes."""
+    """A private apt state whose lists are read once; rebuilt when the list of images asks for another suite."""
     root = CACHE / "apt"
-    config = root / "apt.conf"
-    if config.exists():
+    config, sources = root / "apt.conf", root / "parts" / "debian.sources"
+    suites = " ".join(sorted({image.suite for image in IMAGES.values()}))
+    wanted = f"Types: deb\nURIs: {_system_mirror()}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYRING}\n"
+    if config.exists() and sources.read_text() == wanted:
         return config
+    config.unlink(missing_ok=True)
     for folder in ("state/lists/partial", "cache/archives/partial", "parts"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     (root / "status").touch()
-    (root / "parts" / "debian.sources").write_text(
-        f"Types: deb\nURIs: {_system_mirror()}\nSuites: bookworm trixie\nComponents: main\nSigned-By: {KEYRING}\n"
-    )
+    sources.write_text(wanted)
     partial = root / "apt.conf.new"
     partial.write_text(
         f'Dir::State "{root}/state";\nDir::State::status "{root}/status";\nDir::Cache "{root}/cache";\n'
@@ -140,7 +107,7 @@ def _system_mirror() -> str:
 
 def _newest_package(image: RealImage) -> str:
     """``name:architecture/suite`` of the newest package whose whole name matches."""
-    listing = _apt("apt-cache", "pkgnames", re.split(r"[\\\[(]", image.package)[0])
+    listing = _apt("apt-cache", "--all-names", "pkgnames", re.split(r"[\\\[(]", image.package)[0])
     names = [name for name in listing.split() if re.fullmatch(image.package, name)]
     candidates = sorted(names, key=_version_key, reverse=True)
     for name in candidates:

@@ -6,12 +6,16 @@ and jmp *0(%rip) means another address. What gives them away is how they end, si
 mode (SDM volume 3, 9.8.5), and its direct form does not exist there:
 
     ea | offset:32 | selector:16        ljmp $0x8, $the next instruction, by physical address
+
+What else changes modes is in `amd64_switches`. The mode is followed through jumps and falls into such a function, and
+from there through its calls.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.arch.amd64_decode import displacements
+from kinst.rewriter.arch.amd64_switches import switches
 from kinst.rewriter.disassemble import Sweep
 from kinst.targets.arch.amd64 import Kind
 from kinst.targets.instruction import Flow, Instructions, Verdict
@@ -25,7 +29,7 @@ _PAGE = 4096
 def legacy_functions(
     code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64], found: Instructions
 ) -> NDArray[np.intp]:
-    """Rows of `ranges` that hold 32-bit code.
+    """Rows of `ranges` that hold 16- or 32-bit code, or may.
 
     Args:
         code: the region's bytes and some spare ones.
@@ -33,7 +37,7 @@ def legacy_functions(
         ranges: (k, 2) offsets of the functions.
         found: their instructions, read as 64-bit code.
     """
-    jumps = _far_jumps(code, address)
+    jumps = np.union1d(_far_jumps(code, address), switches(code, address, ranges, found))
     rows = np.searchsorted(ranges[:, 0], jumps, side="right") - 1
     inside = (rows >= 0) & (jumps < ranges[rows, 1]) if len(ranges) else np.zeros(0, np.bool_)
     entering: NDArray[np.intp] = rows[inside]

@@ -67,6 +67,11 @@ def _copied(code: str, kind: Kind, flow: Flow = Flow.NEXT) -> Pattern:
     return Pattern(code, kind, Verdict.COPY, flow)
 
 
+def _emulable(code: str, kind: Kind, flow: Flow = Flow.NEXT) -> Pattern:
+    """As for what is always emulated, LOCK makes these #UD."""
+    return Pattern(code, kind, Verdict.COPY, flow, forbids=Prefix.LOCK)
+
+
 def _refused(
     code: str,
     kind: Kind,
@@ -107,10 +112,19 @@ PATTERNS = (
     _emulated("ff /4", Kind.JUMP_INDIRECT, Flow.INDIRECT_JUMP),
     _emulated("90", Kind.NOP, forbids=Prefix.REX_B | Prefix.REP),  # with REX.B: xchg %r8,%rax; with f3: pause
     _emulated("0f 1f", Kind.NOP, forbids=Prefix.NONE),
-    # No more than that, although FBT upstream emulates push %rbp, leave and ret: it has no trampolines. Ours costs no
-    # second trap on amd64, only a jump back, while each register written from Python costs 0.3 to 0.7 microseconds and
-    # each access to guest memory as much again: push %rbp took 6.0 microseconds a hit emulated, 2.7 copied.
-    _copied("c2-c3", Kind.RETURN, Flow.RETURN),
+    # These are emulated only on request or where no trampoline can be. Ours cost no second trap on amd64, only a jump
+    # back, while each register written from Python costs 0.3 to 0.7 microseconds and each access to guest memory as
+    # much again.
+    _emulable("50-57", Kind.PUSH),
+    _emulable("58-5f", Kind.POP),
+    _emulable("89 reg", Kind.MOVE),
+    _emulable("8b reg", Kind.MOVE),
+    _emulable("81 /0 reg", Kind.ADD),
+    _emulable("83 /0 reg", Kind.ADD),
+    _emulable("81 /5 reg", Kind.SUBTRACT),
+    _emulable("83 /5 reg", Kind.SUBTRACT),
+    _emulable("c9", Kind.LEAVE),
+    _emulable("c2-c3", Kind.RETURN, Flow.RETURN),
     # Far transfers. These two name their destination in full and never come back: right in a trampoline.
     _copied("ff /5 mem", Kind.FAR_JUMP, Flow.INDIRECT_JUMP),
     _copied("ca-cb", Kind.FAR_RETURN, Flow.RETURN),

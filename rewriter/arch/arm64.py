@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.arch.dissector import Trampolines
+from kinst.rewriter.arch.exclusive import Exclusives
 from kinst.rewriter.arch.patterns import Immediate, Pattern, PatternTable
 from kinst.rewriter.arch.sweep import Block, Rules, sweep, units, units_at
 from kinst.targets.arch.arm64 import ARM64, Kind
@@ -258,7 +259,8 @@ TABLE = PatternTable(
     width=32,
     key=((20, 12),),
 )
-_RULES = Rules(unit=4, data=Kind.UNALLOCATED, opens=(Kind.LOAD_EXCLUSIVE,), closes=(Kind.STORE_EXCLUSIVE, Kind.CLREX))
+_EXCLUSIVES = Exclusives(opens=(Kind.LOAD_EXCLUSIVE,), closes=(Kind.STORE_EXCLUSIVE,), cancels=(Kind.CLREX,))
+_RULES = Rules(unit=4, data=Kind.UNALLOCATED, exclusives=_EXCLUSIVES)
 
 
 class Arm64Dissector:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.arch.dissector import Trampolines
+from kinst.rewriter.arch.exclusive import Exclusives
 from kinst.rewriter.arch.patterns import Immediate, Pattern, PatternTable
 from kinst.rewriter.arch.sweep import Block, Rules, sweep, units, units_at
 from kinst.targets.arch.facts import ArchFacts
@@ -188,7 +189,8 @@ _KIND, _VERDICT, _REASON, _FLOW = (
     np.concatenate((getattr(TABLE, column), getattr(COMPRESSED, column)))
     for column in ("kind", "verdict", "reason", "flow")
 )
-_RULES = Rules(unit=2, data=Kind.UNDECODABLE, opens=(Kind.LOAD_RESERVED,), closes=(Kind.STORE_CONDITIONAL,))
+_EXCLUSIVES = Exclusives(opens=(Kind.LOAD_RESERVED,), closes=(Kind.STORE_CONDITIONAL,))
+_RULES = Rules(unit=2, data=Kind.UNDECODABLE, exclusives=_EXCLUSIVES)
 
 
 class Riscv64Dissector:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.arch.exclusive import Exclusives, exclusive_rows
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 
 _BLOCK_BYTES = 1 << 18
@@ -30,8 +31,7 @@ class Rules:
 
     unit: int  # bytes of the smallest instruction
     data: int  # kind of what is loaded from
-    opens: tuple[int, ...]  # kinds that begin an exclusive region
-    closes: tuple[int, ...]
+    exclusives: Exclusives
 
 
 # One block: rows of the ranges given are numbered from 0.
@@ -51,8 +51,7 @@ def sweep(
     del decoded
     if marks.any():
         _assign_data(found, marks, address, rules)
-    exclusive = _regions(np.isin(found.kind, rules.opens), np.isin(found.kind, rules.closes), found.function)
-    return found.refuse(exclusive, Reason.EXCLUSIVE)
+    return found.refuse(exclusive_rows(found, rules.exclusives), Reason.EXCLUSIVE)
 
 
 def _slices(ranges: NDArray[np.int64]) -> Iterator[slice]:
@@ -91,19 +90,6 @@ def _assign_data(found: Instructions, marks: NDArray[np.bool_], address: int, ru
     data = marks[first] | ((found.size > rules.unit) & marks[first + 1])
     found.kind[data], found.flow[data], found.target[data] = rules.data, Flow.STOP, 0
     found.verdict[data], found.reason[data] = Verdict.REFUSE, Reason.DATA
-
-
-def _regions(opens: NDArray[np.bool_], closes: NDArray[np.bool_], function: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Rows from each opening through the next closing in address order, inclusive; unclosed: to the function's end."""
-    depth = np.zeros(len(opens) + 1, np.int8)
-    start, close = np.flatnonzero(opens), np.append(np.flatnonzero(closes), len(opens))
-    end = np.minimum(close[np.searchsorted(close, start)] + 1, np.searchsorted(function, function[start], side="right"))
-    # Openings that share an end are one region: the first of them covers the others.
-    _, first = np.unique(end, return_index=True)
-    depth[start[first]] += 1
-    depth[end[first]] -= 1
-    inside: NDArray[np.bool_] = np.cumsum(depth[:-1], dtype=np.int8) > 0
-    return inside
 
 
 def units(address: int, ranges: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

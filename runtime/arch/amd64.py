@@ -7,6 +7,7 @@ cheapest that Python has. Closures touch memory before registers, so that a faul
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kinst.runtime.arch.amd64_frames import FRAME_BUILDERS
 from kinst.runtime.arch.amd64_operands import (
     MASK32,
     MASK64,
@@ -169,4 +170,5 @@ _BUILDERS: dict[Kind, Builder] = {
     Kind.CALL_INDIRECT: _call_indirect,
     Kind.JUMP_INDIRECT: _jump_indirect,
     Kind.NOP: _nop,
+    **FRAME_BUILDERS,
 }

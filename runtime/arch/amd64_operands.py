@@ -26,6 +26,7 @@ class Operands:
 
     size: int
     rex: int
+    operand16: bool  # an operand-size prefix, which REX.W overrides
     address32: bool
     segment_base: int | None  # index in the frame
     opcode: int  # its last byte
@@ -35,6 +36,26 @@ class Operands:
     def rm(self) -> int:
         """The register in ModRM's r/m field."""
         return self.body[0] & 7 | (self.rex & 1) << 3
+
+    @property
+    def reg(self) -> int:
+        """The register in ModRM's reg field."""
+        return self.body[0] >> 3 & 7 | (self.rex & 4) << 1
+
+    @property
+    def low(self) -> int:
+        """The register in the low three bits of the opcode."""
+        return self.opcode & 7 | (self.rex & 1) << 3
+
+    @property
+    def width(self) -> int:
+        """Bytes of the operands of an instruction that works on 4 if nothing else is said."""
+        return 8 if self.rex & 8 else 2 if self.operand16 else 4
+
+    @property
+    def stack_width(self) -> int:
+        """Bytes of the operand of push and its like: no 4 in 64-bit mode."""
+        return 2 if self.width == 2 else 8
 
     @property
     def is_register(self) -> bool:
@@ -48,15 +69,15 @@ class Operands:
 
 def operands(instruction: bytes) -> Operands:
     """Take an instruction apart; `instruction` holds its bytes and no more."""
-    rex, address32, segment_base, at = 0, False, None, 0
+    rex, operand16, address32, segment_base, at = 0, False, False, None, 0
     while instruction[at] in _PREFIXES or instruction[at] & 0xF0 == 0x40:
         byte = instruction[at]
         rex = byte if byte & 0xF0 == 0x40 else 0  # only the last prefix counts as a REX
-        address32 = address32 or byte == 0x67
+        operand16, address32 = operand16 or byte == 0x66, address32 or byte == 0x67
         segment_base = _SEGMENT_BASES.get(byte, segment_base)
         at += 1
     at += instruction[at] == 0x0F
-    return Operands(len(instruction), rex, address32, segment_base, instruction[at], instruction[at + 1 :])
+    return Operands(len(instruction), rex, operand16, address32, segment_base, instruction[at], instruction[at + 1 :])
 
 
 def linear_address(of: Operands) -> Callable[[Regs], int]:

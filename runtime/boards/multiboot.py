@@ -1,4 +1,4 @@
-"""What a boot loader tells a kernel: a multiboot 1 header or PVH note -> start address and information in memory.
+"""What a boot loader tells a kernel by Multiboot 1 or PVH: the command line and the machine's memory -> structures.
 
 Multiboot specification 0.6.96, sections 3.1 to 3.3; PVH as in Xen's public/arch-x86/hvm/start_info.h.
 """
@@ -22,13 +22,11 @@ from kinst.targets.elf_header import (
 from kinst.targets.image import Image
 from kinst.targets.manifest import Manifest, find_manifest
 
-MULTIBOOT_MAGIC: Final = 0x1BAD_B002
 LOADER_MAGIC: Final = 0x2BAD_B002  # in EAX
-_SEARCHED: Final = 8192  # the header is in the first so many bytes of the file
 _PVH_MAGIC: Final = 0x336E_C578
 _PT_NOTE: Final = 4
 _NOTE_PHYS32_ENTRY: Final = 18
-_LOADER_NAME: Final = b"kinst-run\0"
+LOADER_NAME: Final = b"kinst-run\0"
 _PAGE: Final = 4096
 
 
@@ -64,15 +62,6 @@ class Information:
     pieces: tuple[Piece, ...]
 
 
-def has_multiboot_header(image: Image) -> bool:
-    """Whether there is a header: magic, flags and checksum add up to 0, 4-aligned."""
-    words = image.data[: min(_SEARCHED, len(image.data)) & ~3].view("<u4")
-    for at in np.flatnonzero(words == MULTIBOOT_MAGIC):
-        if at + 2 < len(words) and int(words[at : at + 3].astype(np.uint64).sum()) & 0xFFFF_FFFF == 0:
-            return True
-    return False
-
-
 def pvh_entry(image: Image) -> int | None:
     """The physical 32-bit entry that a Xen note gives; None without one."""
     for segment in image.segments:
@@ -100,20 +89,19 @@ def multiboot_information(
         0 flags   4 mem_lower  8 mem_upper  12 boot_device  16 cmdline  20 mods_count  24 mods_addr  28 ELF: num, size,
         addr, shndx   44 mmap_length  48 mmap_addr  52 drives (2)  60 config_table  64 boot_loader_name ...
     """
-    headers, names, tables = _sections(image, free)
+    headers, names, tables = loaded_sections(image, free)
     rows = b"".join(struct.pack("<IQQI", 20, row.start, row.size, row.kind) for row in memory)
-    parts = (command_line.encode() + b"\0", _LOADER_NAME, rows, headers.tobytes())
+    parts = (command_line.encode() + b"\0", LOADER_NAME, rows, headers.tobytes())
     addresses = []
     position = at + 128
     for part in parts:
         addresses.append(position)
         position += len(part) + 15 & ~15
-    upper = max((row.size for row in memory if row.start == 1 << 20), default=0)
     structure = struct.pack(
         "<3I4xI8x4I2I12xI",
         0x001 | 0x004 | 0x040 | 0x200 | (0x020 if len(headers) else 0),
         memory[0].size >> 10,
-        upper >> 10,
+        upper_memory(memory) >> 10,
         addresses[0],
         *(len(headers), SECTION_HEADER.itemsize, addresses[3], names),
         *(len(rows), addresses[2]),
@@ -123,7 +111,12 @@ def multiboot_information(
     return Information(at, (Piece(at, structure), *texts, *tables))
 
 
-def _sections(image: Image, free: int) -> tuple[NDArray[np.void], int, tuple[Piece, ...]]:
+def upper_memory(memory: tuple[MemoryRange, ...]) -> int:
+    """Bytes of RAM from 1 MiB up to the first hole."""
+    return max((row.size for row in memory if row.start == 1 << 20), default=0)
+
+
+def loaded_sections(image: Image, free: int) -> tuple[NDArray[np.void], int, tuple[Piece, ...]]:
     """The section headers with addresses for the tables that are loaded, the row of their names, and these tables."""
     manifest = find_manifest(image)
     header = read_elf_header(np.frombuffer(_original(image, manifest, 0, ELF_HEADER.size), np.uint8))

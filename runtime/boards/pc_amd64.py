@@ -2,16 +2,10 @@
 
 from typing import Final
 
-from kinst.runtime.boards.multiboot import (
-    LOADER_MAGIC,
-    Information,
-    MemoryKind,
-    MemoryRange,
-    has_multiboot_header,
-    multiboot_information,
-    pvh_entry,
-    pvh_information,
-)
+from kinst.runtime.boards import multiboot, multiboot2
+from kinst.runtime.boards.linux_boot import boot_parameters
+from kinst.runtime.boards.multiboot import Information, MemoryKind, MemoryRange, pvh_entry, pvh_information
+from kinst.runtime.boards.multiboot_header import BootHeader, Version, boot_header
 from kinst.runtime.devices.device import Device
 from kinst.runtime.devices.i8042 import I8042
 from kinst.runtime.devices.lapic import LocalApics, Wiring
@@ -32,6 +26,7 @@ _INFORMATION: Final = 0x1_0000  # where the loader's information is: low memory 
 _TABLES: Final = 0x7_0000  # page tables of images that start in 64-bit mode
 _STACK: Final = 0x9_F000
 _BIOS_DATA, _VIDEO, _BIOS, _HIGH = 0x9_FC00, 0xA_0000, 0xF_0000, 0x10_0000
+_BIOS_AREA: Final = 0x400
 _LEAST, _MOST = 2 << 20, 3 << 30  # above are the windows of devices
 # Kernels print on the serial line only if told so: GNU Mach comes by multiboot; Linux, by PVH, also shall not look for
 # what this machine lacks.
@@ -74,11 +69,13 @@ class PcAmd64:
         """Devices, then the boot CPU as the image's header asks for it; the others wait for a start-up IPI."""
         _check_memory(machine)
         self.exceptions.processors = len(machine.cpus)
+        self.exceptions.time_stamp = machine.clock.now  # `MachineFacts.timebase`: one count a nanosecond
         self._attach_interrupts(machine)
         self._attach_devices(machine)
         self._waiting = {cpu.number for cpu in machine.cpus[1:]}
         for cpu in machine.cpus[1:]:
             enter_real_mode(cpu.registers, 0)
+        machine.memory.write(_BIOS_AREA, _bios_data())
         _start_image(machine, image)
 
     def _attach_interrupts(self, machine: Machine) -> None:
@@ -111,7 +108,7 @@ class PcAmd64:
 
         pit = Pit8254(clock, pic.line(line_of("timer")))
         rtc = Rtc(clock, pic.line(line_of("rtc")), _cmos(machine))
-        keyboard = I8042(pic.line(line_of("keyboard")), machine.power_off)
+        keyboard = I8042(pic.line(line_of("keyboard")), pic.line(line_of("keyboard-command")), machine.power_off)
         console = Uart16550(machine, pic.line(line_of("console")))
         for timed in (pit, rtc, console, _HaltWatch(self.exceptions)):
             machine.attach_timed(timed)
@@ -189,6 +186,17 @@ def _cmos(machine: Machine) -> dict[int, int]:
     return bytes_ | {_CMOS_EQUIPMENT: 0x06, _CMOS_CPUS: len(machine.cpus) - 1}
 
 
+def _bios_data() -> bytes:
+    """What a BIOS leaves at 0x400 (Phoenix, System BIOS for IBM PCs, chapter 3): a serial port, 639 KiB of memory, an
+    empty keyboard buffer, a text screen of 80 columns that nobody sees, and the extended area behind low memory."""
+    area = bytearray(256)
+    fields = {0x00: 0x3F8, 0x0E: _BIOS_DATA >> 4, 0x10: 0x0226, 0x13: _BIOS_DATA >> 10, 0x1A: 0x1E, 0x1C: 0x1E,
+              0x49: 3, 0x4A: 80, 0x4C: 0x1000, 0x63: 0x3D4, 0x80: 0x1E, 0x82: 0x3E, 0x84: 24}  # fmt: skip
+    for offset, value in fields.items():
+        area[offset : offset + 2] = value.to_bytes(2, "little")
+    return bytes(area)
+
+
 def memory_map(ram_size: int) -> tuple[MemoryRange, ...]:
     """RAM with the hole that the first PC made."""
     available, reserved = MemoryKind.AVAILABLE, MemoryKind.RESERVED
@@ -202,15 +210,20 @@ def memory_map(ram_size: int) -> tuple[MemoryRange, ...]:
 
 
 def _start_image(machine: Machine, image: Loaded) -> None:
-    """As multiboot 1 says where there is its header, else as PVH, else at the entry point in 64-bit mode."""
+    """As Multiboot says where there is its header, else as PVH, else at the entry point in 64-bit mode."""
     given, memory = machine.command_line, memory_map(machine.ram_size)
     registers = machine.cpus[0].registers
-    note = pvh_entry(image.image)
-    if has_multiboot_header(image.image):
-        command_line = _MULTIBOOT_DEFAULT if given is None else given
-        information = multiboot_information(image.image, command_line, memory, _INFORMATION, image.end)
-        entry = image.entry
-        registers.set("rax", LOADER_MAGIC)
+    header, note = boot_header(image.image), pvh_entry(image.image)
+    if machine.kaslr_seed is not None:
+        parameters = boot_parameters(_PVH_DEFAULT if given is None else given, memory, _INFORMATION)
+        _write(machine, parameters)
+        _start_in_long_mode(machine, image)
+        registers.set("rsi", parameters.address)
+        return
+    if header is not None:
+        information = _multiboot_information(header, image, given, memory)
+        entry = image.physical_entry
+        registers.set("rax", (multiboot if header.version is Version.ONE else multiboot2).LOADER_MAGIC)
     elif note is not None:
         information = pvh_information(_PVH_DEFAULT if given is None else given, memory, _INFORMATION)
         entry = note
@@ -221,6 +234,15 @@ def _start_image(machine: Machine, image: Loaded) -> None:
     enter_protected_mode(registers, _CODE32, _DATA32)
     registers.set("rbx", information.address)
     registers.set("rip", entry)
+
+
+def _multiboot_information(
+    header: BootHeader, image: Loaded, given: str | None, memory: tuple[MemoryRange, ...]
+) -> Information:
+    """The command line begins with the image's name, as loaders but GRUB 2 have it: kernels skip it."""
+    arguments = _MULTIBOOT_DEFAULT if given is None else given
+    make = multiboot.multiboot_information if header.version is Version.ONE else multiboot2.multiboot2_information
+    return make(image.image, f"{image.image.path.name} {arguments}".rstrip(), memory, _INFORMATION, image.end)
 
 
 def _write(machine: Machine, information: Information) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kinst.runtime.boards.event_loops import EventLoopWatch
 from kinst.runtime.boards.virt_arm64_tree import device_tree, interrupt_of
 from kinst.runtime.devices.arm_timer import INTERRUPTS, GenericTimer
 from kinst.runtime.devices.cfi_flash import CfiFlash
@@ -63,6 +64,7 @@ class VirtArm64:
         _attach_devices(machine, gic)
         if self.exceptions.has_el2:
             _attach_virtual(machine)
+        machine.attach_timed(EventLoopWatch(machine, image, has_el2=self.exceptions.has_el2))
         blob = flatten(device_tree(machine), size=_FDT_SIZE)
         address = _fdt_address(machine, image, len(blob))
         machine.memory.write(address, blob)

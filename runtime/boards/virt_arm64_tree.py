@@ -39,6 +39,8 @@ def device_tree(machine: Machine) -> Node:
     chosen = root.add("chosen", {"stdout-path": f"/pl011@{facts.devices['console'].address:x}"})
     if machine.command_line is not None:
         chosen.properties["bootargs"] = machine.command_line
+    if machine.kaslr_seed is not None:
+        chosen.properties["kaslr-seed"] = machine.kaslr_seed.to_bytes(8, "big")
     root.add(f"memory@{facts.ram_base:x}", {"device_type": "memory", "reg": cells64(facts.ram_base, machine.ram_size)})
     _add_cpus(root, machine)
     _add_devices(root, machine)

@@ -6,7 +6,7 @@ machine answers its SBI calls itself, and hart 0 starts in S mode.
 
 from typing import Final
 
-from kinst.runtime.boards.virt_riscv64_tree import firmware_tree, kernel_tree
+from kinst.runtime.boards.virt_riscv64_tree import device_tree
 from kinst.runtime.devices.cfi_flash import CfiFlash
 from kinst.runtime.devices.clint import Clint
 from kinst.runtime.devices.device import Line
@@ -30,6 +30,7 @@ from kinst.runtime.exceptions.riscv64 import (
     Riscv64Exceptions,
     machine_mode,
 )
+from kinst.runtime.linux_image import HEADER_SIZE, has_boot_header
 from kinst.runtime.loader import Loaded
 from kinst.runtime.machine import Cpu, Machine
 from kinst.runtime.paging.riscv64 import Riscv64Walker
@@ -66,9 +67,8 @@ class VirtRiscv64:
         """Attach the devices, write the FDT, start the harts with a0 = hartid and a1 = FDT."""
         is_kernel = _is_next_stage(machine, image)
         plic = self._attach(machine, SSIP if is_kernel else MSIP, STIP if is_kernel else MTIP)
-        if is_kernel:
-            _attach_all(machine, plic)
-        blob = flatten(kernel_tree(machine) if is_kernel else firmware_tree(machine))
+        _attach_all(machine, plic)
+        blob = flatten(device_tree(machine, has_firmware=is_kernel))
         address = _fdt_address(machine, image, len(blob) + (0 if is_kernel else _FDT_ROOM))
         machine.memory.write(address, blob)
         for cpu in machine.cpus:
@@ -83,7 +83,7 @@ class VirtRiscv64:
             cpu.power_on()
 
     def _attach(self, machine: Machine, software: int, timer: int) -> Plic:
-        """The devices of every image; `software` and `timer` are the bits of mip that the CLINT drives."""
+        """What CPUs and the console need; `software` and `timer` are the bits of mip that the CLINT drives."""
         devices = machine.facts.devices
         contexts: list[Line] = [cpu.line(bit) for cpu in machine.cpus for bit in (MEIP, SEIP)]
         self._clint = Clint(
@@ -114,7 +114,10 @@ class VirtRiscv64:
 
 
 def _is_next_stage(machine: Machine, image: Loaded) -> bool:
-    lowest = min((physical for _, physical, _ in image.segments), default=0)
+    """What lies where firmware puts it, and a Linux kernel wherever it lies (--kaslr-seed)."""
+    lowest, size = min(((physical, size) for _, physical, size in image.segments), default=(0, 0))
+    if size >= HEADER_SIZE and has_boot_header(machine.memory.read(lowest, HEADER_SIZE), machine.arch.name):
+        return True
     return lowest == machine.facts.ram_base + _NEXT_STAGE
 
 
@@ -135,7 +138,7 @@ def _reset(cpu: Cpu, entry: int, argument: int) -> None:
 
 
 def _attach_all(machine: Machine, plic: Plic) -> None:
-    """What kernels look for besides."""
+    """What the CPUs and the console do not need."""
     devices = machine.facts.devices
     clock = GoldfishRtc(machine.clock, plic.line(_number(devices["rtc"])), _POWER_ON)
     machine.attach(clock, devices["rtc"].address)

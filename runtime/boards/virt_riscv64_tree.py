@@ -1,4 +1,4 @@
-"""What runs on QEMU's virt board for RISC-V -> its device tree: firmware's, or the one that firmware gives a kernel."""
+"""QEMU's virt board for RISC-V -> its device tree: the same for firmware and for kernels."""
 
 from typing import Final
 
@@ -20,18 +20,9 @@ _PCI_SLOTS, _PCI_PINS = 4, 4
 Device = tuple[str, dict[str, Value]]  # a node's name and its properties
 
 
-def firmware_tree(machine: Machine) -> Node:
-    """What an image that starts in M mode is told of: what it needs to reach its prompt."""
-    root = _root(machine)
-    soc = _add_board(root, machine)
-    for name, properties in (_test(machine), _clint(machine), _plic(machine), _serial(machine)):
-        soc.add(name, properties)
-    return root
-
-
-def kernel_tree(machine: Machine) -> Node:
-    """What an image that starts in S mode is told of: all devices of QEMU's board, in its order, which Linux numbers
-    interrupts by, and the memory that firmware keeps."""
+def device_tree(machine: Machine, *, has_firmware: bool) -> Node:
+    """All devices of QEMU's board, in its order, which Linux numbers interrupts by. With firmware below, which the
+    machine plays then, the memory that it keeps."""
     root = _root(machine)
     soc = _add_board(root, machine)
     for name, properties in (_fw_cfg(machine), _flash(machine), _PLATFORM_BUS):
@@ -48,9 +39,10 @@ def kernel_tree(machine: Machine) -> Node:
         soc.add(name, properties)
     chosen = next(child for child in root.children if child.name == "chosen")
     chosen.properties["rng-seed"] = _SEED
-    base = machine.facts.ram_base
-    reserved = root.add("reserved-memory", {"#address-cells": 2, "#size-cells": 2, "ranges": None})
-    reserved.add(f"mmode_resv0@{base:x}", {"reg": cells64(base, FIRMWARE_SIZE)})
+    if has_firmware:
+        base = machine.facts.ram_base
+        reserved = root.add("reserved-memory", {"#address-cells": 2, "#size-cells": 2, "ranges": None})
+        reserved.add(f"mmode_resv0@{base:x}", {"reg": cells64(base, FIRMWARE_SIZE)})
     return root
 
 
@@ -60,6 +52,8 @@ def _root(machine: Machine) -> Node:
     chosen = root.add("chosen", {"stdout-path": f"/soc/serial@{facts.devices['console'].address:x}"})
     if machine.command_line is not None:
         chosen.properties["bootargs"] = machine.command_line
+    if machine.kaslr_seed is not None:
+        chosen.properties["kaslr-seed"] = machine.kaslr_seed.to_bytes(8, "big")
     root.add(
         f"memory@{facts.ram_base:x}",
         {"device_type": "memory", "reg": cells64(facts.ram_base, machine.ram_size)},

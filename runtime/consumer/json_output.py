@@ -9,7 +9,16 @@
                    "message"}},          a clause was aborted; action 0 is the predicate
         {"drops": 3, "kind": "PRINCIPAL", "cpu": 0},
         {"console": "text of the guest's console\\n"}],      unless it goes elsewhere: --console, -o
-      "aggregations": [...]}}            those that no printa() printed, when the run is over
+        {"notice": "..."},               panic(), breakpoint(), stop() or raise(): what it did, where
+      "aggregations": [...],             those that no printa() printed, when the run is over
+      "end": {"reason": "timeout",       or power-off, until, wall-timeout, interrupted, returned, exit, panic,
+                                         breakpoint, nothing-left, error
+              "message": "...",          of an error
+              "cpus": [                  where each is, if the run was stopped: timeout, Ctrl-C, panic and so on
+                {"cpu": 0, "state": "runs", "address": "0x...", "symbol": "m`f+0x4", "instruction": "ret"}],
+                                         state: runs, waits, off
+              "not-started": [1],        CPUs that the guest never switched on
+              "lacking": ["..."]}}}      what the guest executed that the machine's CPUs do not have
 
 Objects in "output":
 
@@ -35,7 +44,7 @@ A value v is a number as its type has it, a string, "0x..." for pointers, an obj
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO, Final
 
 from kinst.runtime.consumer import distributions, printf
@@ -224,6 +233,11 @@ class JsonOutput:
         for drop in drops:
             self._put({"drops": drop.count, "kind": drop.kind.value, "cpu": drop.cpu})
 
+    def notices(self, notices: Iterable[str]) -> None:
+        """Tell what destructive actions did."""
+        for notice in notices:
+            self._put({"notice": notice})
+
     def flush(self) -> None:
         """Let the reader see it."""
         self._output.write(_encoded("".join(self._pieces)))
@@ -232,8 +246,8 @@ class JsonOutput:
         if self._console_output is not None:
             self._console_output.flush()
 
-    def finish(self) -> None:
-        """The run is over: the rest of the console, the aggregations, the document's end."""
+    def finish(self, end: Mapping[str, Json] | None = None) -> None:
+        """The run is over, as `end` says: the rest of the console, the aggregations, the document's end."""
         if self._partial:
             self._put({"console": text(bytes(self._partial))})
             self._partial.clear()
@@ -241,7 +255,8 @@ class JsonOutput:
         self._separator = "\n"
         for aggregation in self._totals.unprinted():
             self._put(self._values.aggregation(aggregation, self._totals.rows(aggregation)))
-        self._pieces.append("\n]}}\n")
+        shown = "" if end is None else f',\n"end": {json.dumps(end, ensure_ascii=False)}'
+        self._pieces.append(f"\n]{shown}}}}}\n")
         self.flush()
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kinst.runtime.execution.environment import ErrorRecord
-from kinst.runtime.execution.faults import FAULT_TEXTS, WITH_ADDRESS
+from kinst.runtime.execution.faults import FAULT_TEXTS, WITH_ADDRESS, Fault
 from kinst.runtime.providers.provider import Probe
 
 
@@ -55,13 +55,18 @@ def _enabled(epid: int, identifier: int, probe: Probe | None) -> str:
     return f"dtrace: error on enabled probe ID {epid} (ID {identifier}: {':::' if probe is None else probe}): "
 
 
+def fault_text(fault: Fault) -> str:
+    """The kind, and the address where there is one."""
+    address = f" (0x{fault.value & (1 << 64) - 1:x})" if fault.kind in WITH_ADDRESS else ""
+    return f"{FAULT_TEXTS[fault.kind]}{address}"
+
+
 def error_message(record: ErrorRecord, probe: Probe | None) -> str:
     """A clause was aborted. A line without its newline."""
     fault = record.fault
-    address = f" (0x{fault.value & (1 << 64) - 1:x})" if fault.kind in WITH_ADDRESS else ""
     where = f"action #{record.action}" if record.action else "predicate"
     more = f": {fault.text}" if fault.text else ""
-    return f"{_enabled(record.epid, record.probe, probe)}{FAULT_TEXTS[fault.kind]}{address} in {where}{more}"
+    return f"{_enabled(record.epid, record.probe, probe)}{fault_text(fault)} in {where}{more}"
 
 
 def action_failed_message(epid: int, identifier: int, probe: Probe | None, why: str) -> str:

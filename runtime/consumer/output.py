@@ -1,7 +1,7 @@
 """Records, errors and the guest's console -> text as dtrace(1) prints it, performing the actions that wait for this."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import BinaryIO, Final, TextIO
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, BinaryIO, Final, TextIO
 
 from kinst.runtime.consumer import flow
 from kinst.runtime.consumer.aggregation_text import AggregationText
@@ -180,6 +180,11 @@ class TextOutput:
         for drop in drops:
             self._say(drop_message(drop, has_tag=self._options.is_on("droptags")))
 
+    def notices(self, notices: Iterable[str]) -> None:
+        """Say what destructive actions did."""
+        for notice in notices:
+            self._say(f"dtrace: {notice}")
+
     def flush(self) -> None:
         """Let the readers see it."""
         self._stream.flush()
@@ -187,8 +192,9 @@ class TextOutput:
         if self._console_output is not None:
             self._console_output.flush()
 
-    def finish(self) -> None:
-        """The run is over: the console's last line, a blank line, the aggregations that no printa() printed."""
+    def finish(self, end: Mapping[str, Any] | None = None) -> None:
+        """The run is over: the console's last line, a blank line, the aggregations that no printa() printed. Others say
+        how it ended."""
         if self._partial:
             self._stream.write(bytes(self._partial) + b"\n")
             self._partial.clear()

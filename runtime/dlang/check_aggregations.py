@@ -9,6 +9,7 @@ from kinst.runtime.dlang.action_order import note_aggregating, note_recording
 from kinst.runtime.dlang.checking import Checking
 from kinst.runtime.dlang.conversions import is_argument_compatible, is_string, is_string_like
 from kinst.runtime.dlang.errors import DError, Span
+from kinst.runtime.dlang.nearest import nearest
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 from kinst.runtime.dlang.signatures import AGGREGATING
 from kinst.runtime.dlang.type_names import describe
@@ -190,7 +191,8 @@ def _named(node: tree.Call, place: int, kind: DType, tags: str, checking: Checki
         )
     known = checking.program.aggregations.get(target.name)
     if known is None:
-        raise DError(f"{tags}_AGGBAD", f"undefined aggregation: @{target.name}", argument.span)
+        hint = nearest(f"@{target.name}", (f"@{name}" for name in checking.program.aggregations))
+        raise DError(f"{tags}_AGGBAD", f"undefined aggregation: @{target.name}{hint}", argument.span)
     return known
 
 

@@ -11,6 +11,7 @@ from kinst.runtime.dlang.check_operators import (
     scaled,
     target_size,
 )
+from kinst.runtime.dlang.check_variables import undefined
 from kinst.runtime.dlang.compatibility import is_accepted, pointer_type
 from kinst.runtime.dlang.conversions import (
     are_compatible,
@@ -134,7 +135,7 @@ def _compound_target(reader: Reader, node: tree.Assignment) -> Operand:
     left = reader.operand(node.target, Use.CREATE)
     entry = left.entry
     if entry is not None and entry.type is None:
-        raise DError("D_VAR_UNDEF", f"{entry.spelling} has not yet been declared or assigned", node.target.span)
+        raise undefined(reader, entry, node.target.span)
     return left
 
 

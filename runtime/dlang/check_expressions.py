@@ -1,6 +1,6 @@
 """Expressions of one clause (or inline, declaration, ...): the tree in, typed expressions out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from kinst.runtime.dlang.conversions import is_dynamic, is_integer
 from kinst.runtime.dlang.converting import converted
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.inlines import Inlines
+from kinst.runtime.dlang.nearest import nearest
 from kinst.runtime.dlang.operands import AGGREGATION, Operand, Use, action_operand, value_operand
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.scope import TypeScope
@@ -122,9 +123,10 @@ class Expressions:
         """The statements are read once more."""
         self._state = ClauseState()
 
-    def aggregates(self, name: str) -> bool:
-        """Whether an aggregation has this name."""
-        return name in self._session.program.aggregations
+    @property
+    def aggregations(self) -> Collection[str]:
+        """Names of the aggregations so far."""
+        return self._session.program.aggregations.keys()
 
     def fresh(self) -> int:
         """A number for `Bind`."""
@@ -214,8 +216,9 @@ def _string(_: Expressions, node: tree.StringLiteral) -> Operand:
 
 
 def _aggregation(reader: Expressions, node: tree.AggregationName) -> Operand:
-    if not reader.aggregates(node.name):
-        raise DError("D_IDENT_UNDEF", f"failed to resolve @{node.name}: Unknown aggregation name", node.span)
+    if node.name not in reader.aggregations:
+        hint = nearest(f"@{node.name}", (f"@{name}" for name in reader.aggregations))
+        raise DError("D_IDENT_UNDEF", f"failed to resolve @{node.name}: Unknown aggregation name{hint}", node.span)
     return Operand(AGGREGATION, made.Builtin(AGGREGATION, f"@{node.name}"), is_lvalue=True, is_variable=True)
 
 

@@ -6,6 +6,7 @@ from kinst.runtime.dlang.conversions import is_dynamic, is_string, is_void, size
 from kinst.runtime.dlang.converting import converted, retyped
 from kinst.runtime.dlang.errors import DError, Span
 from kinst.runtime.dlang.memory import c_type, in_memory
+from kinst.runtime.dlang.nearest import nearest
 from kinst.runtime.dlang.operands import Operand, Reader, address_of, constant_operand, shifted
 from kinst.runtime.dlang.translators import translated_member
 from kinst.runtime.dlang.type_names import describe
@@ -62,7 +63,8 @@ def member(reader: Reader, node: tree.MemberAccess) -> Operand:
     aggregate = _complete(reader, node, _aggregate(node, base.type))
     found = aggregate.find(node.name)
     if found is None:
-        raise DError("D_TYPE_MEMBER", f"{node.name} is not a member of {describe(aggregate)}", node.span)
+        hint = nearest(node.name, aggregate.names())
+        raise DError("D_TYPE_MEMBER", f"{node.name} is not a member of {describe(aggregate)}{hint}", node.span)
     start = base.value if node.through_pointer else address_of(base)
     bits = None if found.bit_size is None else (found.bit_offset, found.bit_size)
     result = in_memory(found.type, shifted(start, found.offset, node.span), bits)
@@ -128,7 +130,8 @@ def offset_of(reader: Reader, node: tree.OffsetOf) -> Operand:
         raise DError("D_OFFSETOF_TYPE", "offsetof operand must be a struct or union type", node.span)
     found = plain.find(node.member)
     if found is None:
-        text = f"failed to determine offset of {node.member}: it is not a member of {describe(plain)}"
+        hint = nearest(node.member, plain.names())
+        text = f"failed to determine offset of {node.member}: it is not a member of {describe(plain)}{hint}"
         raise DError("D_UNKNOWN", text, node.span)
     if found.bit_size is not None:
         raise DError("D_OFFSETOF_BITFIELD", f"cannot take offset of a bit-field: {node.member}", node.span)

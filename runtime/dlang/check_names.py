@@ -8,6 +8,7 @@ from kinst.runtime.dlang.check_variables import element, entry_operand, scoped_e
 from kinst.runtime.dlang.conversions import is_void
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.memory import c_type, in_memory
+from kinst.runtime.dlang.nearest import nearest
 from kinst.runtime.dlang.operands import Operand, Reader, Use
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.type_names import describe
@@ -27,11 +28,12 @@ def global_name(reader: Reader, node: tree.Name, use: Use) -> Operand:
         enumerator = reader.inlines.enumerator(node.name)
         if enumerator is not None:
             return enumerator
-        raise DError("D_IDENT_UNDEF", f"failed to resolve {node.name}: Unknown variable name", node.span)
+        hint = nearest(node.name, (*VARIABLES, *ARRAYS, *reader.inlines.known(), *reader.variables.assigned()))
+        raise DError("D_IDENT_UNDEF", f"failed to resolve {node.name}: Unknown variable name{hint}", node.span)
     if entry.is_array:
         raise bad_reference(node, "associative array", "a scalar variable")
     if entry.type is None and use is Use.READ:
-        raise undefined(entry, node.span)
+        raise undefined(reader, entry, node.span)
     return entry_operand(entry)
 
 
@@ -72,7 +74,7 @@ def external_name(reader: Reader, node: tree.ExternalName) -> Operand:
     shown = f"{node.module}`{node.name}"
     symbol = reader.context.types.symbol(node.name, node.module)
     if symbol is None:
-        raise DError("D_IDENT_UNDEF", f"failed to resolve {shown}: No symbol table entry for this name", node.span)
+        raise DError("D_IDENT_UNDEF", f"failed to resolve {shown}: {_why_no_symbol(reader, node)}", node.span)
     stability.require(reader.context, f"symbol {symbol.module}`{symbol.name}", stability.SYMBOL, node.span)
     if symbol.type is None:
         text = f"no symbolic type information is available for {symbol.module}`{symbol.name}"
@@ -83,6 +85,14 @@ def external_name(reader: Reader, node: tree.ExternalName) -> Operand:
     result = in_memory(symbol.type, program.Integer(UINTPTR, symbol.address))
     result.is_lvalue, result.size = True, symbol.size or None
     return result
+
+
+def _why_no_symbol(reader: Reader, node: tree.ExternalName) -> str:
+    known = reader.context.types.symbol(node.name) if node.module else None
+    if known is not None:
+        return f"No module {node.module}; nearest {known.module.replace('-', '_')}`{node.name}"
+    hint = nearest(node.name, (one.name for one in reader.context.types.symbols()))
+    return f"No symbol table entry for this name{hint}"
 
 
 # -- indexes ----------------------------------------------------------------------------------------------------------
@@ -183,7 +193,8 @@ def _argument(reader: Reader, node: tree.Index, number: int) -> Operand:
         raise DError("D_ARGS_MULTI", f"args[ ] may not be referenced because {text}", node.span)
     kinds = matched.arguments or ()
     if not 0 <= number < len(kinds):
-        text = f"index {number} is out of range for {matched.description} args[ ]"
+        why = f": {matched.obstacle}" if matched.obstacle else ""
+        text = f"index {number} is out of range for {matched.description} args[ ]{why}"
         raise DError("D_ARGS_IDX", text, node.span)
     kind = kinds[number]
     if is_void(kind):

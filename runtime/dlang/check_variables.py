@@ -1,8 +1,10 @@
 """Variables of D: they spring into being when they are assigned, with the type of the value."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kinst.runtime.dlang import program, tree
+from kinst.runtime.dlang.builtins import ARRAYS, VARIABLES
 from kinst.runtime.dlang.compatibility import is_accepted
 from kinst.runtime.dlang.conversions import (
     is_aggregate,
@@ -15,6 +17,7 @@ from kinst.runtime.dlang.conversions import (
 )
 from kinst.runtime.dlang.converting import as_string, as_word_of_sign, converted
 from kinst.runtime.dlang.errors import DError, Span
+from kinst.runtime.dlang.nearest import nearest
 from kinst.runtime.dlang.operands import Operand, Reader, Use
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.type_names import describe
@@ -71,6 +74,11 @@ class Variables:
         """A variable that was named before."""
         return self.tables[scope].get(name)
 
+    def assigned(self) -> Iterator[str]:
+        """Names of variables that were declared or assigned, as programs spell them."""
+        for table in self.tables.values():
+            yield from (entry.spelling for entry in table.values() if entry.type is not None and "%" not in entry.name)
+
     def is_known_global(self, name: str) -> bool:
         """Whether a global variable has this name."""
         return name in self.tables[Scope.GLOBAL]
@@ -124,9 +132,11 @@ def entry_operand(entry: Entry, keys: tuple[program.Expression, ...] = ()) -> Op
     return Operand(kind, value, is_lvalue=True, is_writable=True, is_variable=True, entry=entry)
 
 
-def undefined(entry: Entry, span: Span) -> DError:
+def undefined(reader: Reader, entry: Entry, span: Span) -> DError:
     """A variable is read that was never assigned."""
-    return DError("D_VAR_UNDEF", f"{entry.spelling} has not yet been declared or assigned", span)
+    own = (*VARIABLES, *ARRAYS) if entry.scope is Scope.GLOBAL else ()
+    hint = nearest(entry.spelling, (*own, *reader.variables.assigned()))
+    return DError("D_VAR_UNDEF", f"{entry.spelling} has not yet been declared or assigned{hint}", span)
 
 
 def scoped(reader: Reader, node: tree.ScopedName, use: Use) -> Operand:
@@ -137,7 +147,7 @@ def scoped(reader: Reader, node: tree.ScopedName, use: Use) -> Operand:
             raise _wrong_count(entry, 0, node.span)
         return Operand(ARRAY, entry_operand(entry).value, is_lvalue=True, is_writable=True, is_variable=True)
     if entry.type is None and use is Use.READ:
-        raise undefined(entry, node.span)
+        raise undefined(reader, entry, node.span)
     return entry_operand(entry)
 
 
@@ -153,7 +163,7 @@ def scoped_entry(reader: Reader, node: tree.ScopedName) -> Entry:
 def element(reader: Reader, entry: Entry, node: tree.Index, use: Use) -> Operand:
     """array[keys]. The first use decides how many keys there are and of which types."""
     if entry.type is None and use is Use.READ:
-        raise undefined(entry, node.span)
+        raise undefined(reader, entry, node.span)
     operands = [reader.operand(index) for index in node.indexes]
     if entry.keys is None:
         entry.keys = tuple(key_type(operand.type, number, node.span) for number, operand in enumerate(operands, 1))

@@ -15,6 +15,7 @@ class MatchedProbes:
     count: int  # 0 only under -Z
     arguments: tuple[CType, ...] | None  # types of args[0], args[1], ...; None: not known for these probes
     is_mixed: bool = False  # several probes with different arguments: args[] is D_ARGS_MULTI
+    obstacle: str = ""  # why `arguments` are not known, where that is known
 
 
 class ProbeLookup(Protocol):

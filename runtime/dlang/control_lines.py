@@ -7,6 +7,7 @@ from typing import Final, NoReturn
 
 from kinst.runtime.dlang import literals, tree
 from kinst.runtime.dlang.errors import DError, Span
+from kinst.runtime.dlang.nearest import nearest
 
 # Blanks end words here and nothing else does: no comments, no continued lines. Files from DOS end with \r.
 _PIECE: Final = re.compile(r'[\f\t\v\r ]+|("(?:[^"\\]|\\.)*+"?)|([^\f\t\v " ]+)', re.DOTALL)
@@ -77,7 +78,7 @@ def _line_marker(pieces: list[Piece], span: Span) -> LineMarker:
 def _d_pragma(pieces: list[Piece], span: Span) -> tree.Pragma:
     name, rest = pieces[0].text, pieces[1:]
     if name not in _SHAPES:
-        raise DError("D_PRAGMA_INVAL", f"invalid D pragma: {name}", span)
+        raise DError("D_PRAGMA_INVAL", f"invalid D pragma: {name}{nearest(name, _SHAPES)}", span)
     kinds, shape = _SHAPES[name]
     if tuple(piece.kind for piece in rest[: len(kinds)]) != kinds:
         _malformed(f"pragma {name}", shape, span)

@@ -8,6 +8,7 @@ from kinst.runtime.dlang.check_stacks import is_key_call, key_call
 from kinst.runtime.dlang.checking import Checking
 from kinst.runtime.dlang.conversions import is_aggregate, is_dynamic, is_pointer, is_scalar, is_string_like, is_void
 from kinst.runtime.dlang.errors import DError
+from kinst.runtime.dlang.nearest import nearest
 from kinst.runtime.dlang.prototypes import TEXT, Prototype
 from kinst.runtime.dlang.signatures import ACTIONS, AGGREGATING
 from kinst.runtime.dlang.type_names import describe
@@ -130,7 +131,7 @@ def _no_subroutine(node: tree.Call, checking: Checking) -> DError:
             text = f"{kind} {name}( ) may not be called from a D expression (D program context required)"
             return DError("D_CG_EXPR", text, node.span)
     check_is_function(node, checking)
-    return DError("D_FUNC_UNDEF", f"undefined function name: {name}", node.span)
+    return _undefined(node)
 
 
 def is_function(name: str) -> bool:
@@ -145,7 +146,12 @@ def check_is_function(node: tree.Call, checking: Checking) -> None:
         return
     if name.startswith("@") or checking.reaches(tree.Name(node.span, name)):
         raise DError("D_FUNC_IDKIND", f"'{name}' may not be referenced as a function", node.span)
-    raise DError("D_FUNC_UNDEF", f"undefined function name: {name}", node.span)
+    raise _undefined(node)
+
+
+def _undefined(node: tree.Call) -> DError:
+    hint = nearest(node.function, (*SUBROUTINES, *ACTIONS, *AGGREGATING))
+    return DError("D_FUNC_UNDEF", f"undefined function name: {node.function}{hint}", node.span)
 
 
 # -- arguments of actions, keys ---------------------------------------------------------------------------------------

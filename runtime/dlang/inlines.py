@@ -66,6 +66,10 @@ class Inlines:
             return constant_operand(INT, known[1])
         return self.own_enumerator(name)
 
+    def known(self) -> Iterator[str]:
+        """Names of inlines, and of constants that no debug information has."""
+        yield from (*self.defined, *self.registers, *CONSTANTS)
+
     def own_enumerator(self, name: str) -> Operand | None:
         """An enumerator that the program declared."""
         found = self.scope.enumerator(name)

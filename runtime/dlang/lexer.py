@@ -26,8 +26,11 @@ from kinst.runtime.dlang.words import BASIC_TYPES, DECLARATION_WORDS, KEYWORDS
 
 _BLANKS: Final = r"[ \t\f\v\r]*+"
 _LAYOUT: Final = r"(?P<newline>\n)|(?P<comment>/\*)"
-# A module's name may have dots: kernel.ko`symbol.
-_NAME: Final = r"(?P<name>[A-Za-z_`][0-9A-Za-z_`]*+(?:\.[0-9A-Za-z_.]{0,60}`[A-Za-z_`][0-9A-Za-z_`]*+)?)"
+# A module's name may have dots: kernel.ko`symbol; in quotes it may have anything: "kernel-amd64"`symbol.
+_NAME: Final = (
+    r"(?P<name>[A-Za-z_`][0-9A-Za-z_`]*+(?:\.[0-9A-Za-z_.]{0,60}`[A-Za-z_`][0-9A-Za-z_`]*+)?"
+    r'|"[^"\\\n`]{1,255}"`[A-Za-z_][0-9A-Za-z_]*+)'
+)
 _FLOAT: Final = (
     r"(?P<float>(?:[0-9]++\.[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]++)?[fFlL]?"
     r"|[0-9]++(?:[eE][-+]?[0-9]++[fFlL]?|[fF](?![0-9A-Za-z_])))"
@@ -55,6 +58,7 @@ _OUTSIDE: Final = re.compile(
 _CONTROL: Final = re.compile(r"[\f\t\v ]*+#(!)?")
 _AFTER_SLASH: Final = re.compile(r"[\f\n\r\t\v ]*+(?:[;{/]|\Z)")
 _NUMBER: Final = re.compile(r"[0-9]+")
+_AROUND: Final = '"`'  # a module's name: quotes, or the mark of a symbol written twice, `kernel`symbol
 _PLAIN_WORD: Final = re.compile(r"[0-9A-Za-z_`]+")
 
 _OPEN: Final = {"(": 0, "[": 1, "{": 2}
@@ -226,7 +230,12 @@ class Lexer:
         )
 
     def _name(self, match: re.Match[str], text: str) -> bool:
-        self._add(text if text in KEYWORDS else NAME, text, match.start("name"))
+        start = match.start("name")
+        if text[0] in '"`':
+            module, _, name = text.rpartition("`")
+            self._tokens.append(Token(NAME, f"{module.strip(_AROUND)}`{name}", self._span(start, len(text))))
+        else:
+            self._add(text if text in KEYWORDS else NAME, text, start)
         return False
 
     def _operator(self, match: re.Match[str], text: str) -> bool:

@@ -4,6 +4,7 @@ An `Operand` is an expression of the checked program with what only the checker 
 whether it is a constant, which variable or translation it is.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
@@ -90,8 +91,9 @@ class Reader(Protocol):
         """The probes of this clause."""
         ...
 
-    def aggregates(self, name: str) -> bool:
-        """Whether an aggregation has this name."""
+    @property
+    def aggregations(self) -> Collection[str]:
+        """Names of the aggregations so far."""
         ...
 
     def operand(self, node: tree.Expression, use: Use = Use.READ) -> Operand:

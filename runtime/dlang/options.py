@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Final
 
 from kinst.runtime.dlang.errors import DError
+from kinst.runtime.dlang.nearest import nearest
 
 Value = int | str
 
@@ -185,7 +186,7 @@ class Options:
     def _set(self, name: str, value: str | None, allowed: tuple[When, ...]) -> None:
         option = _TABLE.get(name)
         if option is None:
-            raise _refused(name, value, "Invalid option name")
+            raise _refused(name, value, f"Invalid option name{nearest(name, _TABLE)}")
         if option.when not in allowed:
             raise _refused(name, value, "Operation illegal when tracing is active")
         try:

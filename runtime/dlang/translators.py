@@ -8,6 +8,7 @@ from kinst.runtime.dlang.conversions import are_compatible
 from kinst.runtime.dlang.converting import cast
 from kinst.runtime.dlang.errors import DError, Span
 from kinst.runtime.dlang.memory import in_memory
+from kinst.runtime.dlang.nearest import nearest
 from kinst.runtime.dlang.operands import TRANSLATED, Operand, Reader, is_free, shifted, value_operand
 from kinst.runtime.dlang.type_names import describe
 from kinst.runtime.dlang.types import SIZE, DType, Dynamic, String, bare
@@ -77,7 +78,8 @@ def declare(reader: Reader, node: tree.Translator) -> None:
 
 def _check(reader: Reader, translator: Translator, member: tree.TranslatorMember) -> None:
     if translator.aggregate.find(member.name) is None:
-        text = f"translator member {member.name} is not a member of {describe(translator.aggregate)}"
+        hint = nearest(member.name, translator.aggregate.names())
+        text = f"translator member {member.name} is not a member of {describe(translator.aggregate)}{hint}"
         raise DError("D_XLATE_MEMB", text, member.span)
     _member_value(reader, translator, member, program.Bound(translator.input, 0))
 
@@ -123,7 +125,8 @@ def translated_member(reader: Reader, node: tree.MemberAccess, translation: Tran
     translator = translation.translator
     member = translator.members.get(node.name)
     if member is None:
-        text = f"translator does not define conversion for member: {node.name}"
+        hint = nearest(node.name, translator.members)
+        text = f"translator does not define conversion for member: {node.name}{hint}"
         raise DError("D_XLATE_NOCONV", text, node.span)
     if node.through_pointer != translation.is_pointer:
         tag = "D_OP_PTR" if node.through_pointer else "D_OP_SOU"

@@ -5,6 +5,7 @@ from typing import Final
 
 from kinst.runtime.dlang import tree, unparse_types
 from kinst.runtime.dlang.parse_expressions import BINDING
+from kinst.runtime.dlang.unparse_types import quoted_module
 
 # How closely a form binds: an operand that binds less closely than its place asks for gets parentheses.
 COMMA: Final = 0
@@ -91,7 +92,7 @@ def _leaf(node: _Leaf) -> str:
         case tree.ScopedName(scope=scope, name=name):
             return f"{scope}->{name}"
         case tree.ExternalName(module=module, name=name):
-            return f"{module}`{name}"
+            return f"{quoted_module(module)}`{name}"
 
 
 def _operation(node: tree.Binary | tree.Conditional | tree.Assignment) -> str:

@@ -1,9 +1,13 @@
 """Types and declarators -> D text."""
 
+import re
 from collections.abc import Callable, Iterable
 from itertools import groupby
+from typing import Final
 
 from kinst.runtime.dlang import tree
+
+_MODULE: Final = re.compile(r"(?:[A-Za-z_][0-9A-Za-z_.]*)?")  # that the lexer reads without quotes
 
 Constant = Callable[[tree.Expression], str]  # how to write the size of an array or a bit-field, an enumerator's value
 
@@ -32,7 +36,12 @@ def _type(
 
 
 def _in_module(module: str, name: str) -> str:
-    return f"{module}`{name}" if module else name
+    return f"{quoted_module(module)}`{name}" if module else name
+
+
+def quoted_module(module: str) -> str:
+    """A module before its backquote: in quotes where it is no word of D's."""
+    return module if _MODULE.fullmatch(module) else f'"{module}"'
 
 
 def _elaborated(keyword: str, tag: str, body: str | None) -> tuple[str, ...]:

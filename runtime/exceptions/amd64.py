@@ -4,13 +4,14 @@ Intel SDM volume 3, chapter 6: gates are read from the guest's IDT, stacks from 
 a double fault. Outside long mode nothing can be delivered: kernels leave the 32-bit start before they set up an IDT.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.exceptions.amd64_segments import (
     EFER_SCE,
     MODE_CPL,
+    MODE_CS64,
     MODE_INTERRUPT_SHADOW,
     Segment,
     descriptor,
@@ -23,6 +24,7 @@ from kinst.runtime.exceptions.exception_model import Event, Outcome, Source, Sys
 from kinst.runtime.machine import Cpu
 from kinst.runtime.paging.amd64 import CR4_LA57, EFER_LMA, is_canonical
 from kinst.runtime.paging.walker import Access, PageFault, Registers
+from kinst.targets.errors import MachineError
 
 # Vectors (SDM table 6-1).
 DEBUG, NMI, BREAKPOINT, INVALID_OPCODE, DOUBLE_FAULT = 1, 2, 3, 6, 8
@@ -48,6 +50,10 @@ _TSS_STACKS: Final = 4  # RSP0 to RSP2 (SDM figure 7-11)
 _TSS_INTERRUPT_STACKS: Final = 36  # IST1 to IST7
 
 _LONGEST: Final = 15
+_INVALID_OPCODE_RAISED: Final = Event(Source.INTERRUPT, INVALID_OPCODE)
+_NEVER_DEFINED: Final = frozenset({"ud0", "ud1", "ud2", ".byte"})
+CR4_OSFXSR: Final = 1 << 9
+CR0_PE: Final = 1
 
 
 class InterruptSource(Protocol):
@@ -103,10 +109,11 @@ class Amd64Exceptions:
     breakpoint_bias: Final = 1
     interrupt_mask: Final = ("rflags", IF, IF)
     system_registers: Final[frozenset[SystemRegister]] = frozenset()
-    instructions: Final = frozenset({"syscall", "cpuid"})
+    instructions: Final = frozenset({"syscall", "cpuid", "rdtsc", "rdtscp"})
 
     def __init__(self, source: InterruptSource) -> None:
         self._source = source
+        self.time_stamp: Callable[[], int] = lambda: 0  # the time-stamp counter; the board's clock knows
         self.processors = 1  # how many CPUID speaks of
         self.started = 1  # how many run
         self._halted: set[int] = set()  # CPUs in hlt with interrupts off: only another CPU can wake them
@@ -121,6 +128,10 @@ class Amd64Exceptions:
         """Whether no CPU will ever execute anything again: how many kernels end."""
         return len(self._halted) == self.started
 
+    def foreign_mode(self, cpu: Cpu) -> str:
+        """CS.L in long mode: 64-bit code; compatibility mode counts as foreign."""
+        return "" if cpu.registers.get("hflags") & MODE_CS64 else "16- or 32-bit"
+
     def event(self, cpu: Cpu, event: Event) -> Outcome:
         """A vector, an undefined instruction, or hlt."""
         registers = cpu.registers
@@ -131,9 +142,27 @@ class Amd64Exceptions:
         if event.source is Source.INVALID:
             return self._raise(cpu, INVALID_OPCODE, 0)
         is_software = bool(registers.get("exception_is_int"))
+        if is_software and not registers.get("cr0") & CR0_PE:
+            raise MachineError(f"int {event.number:#x} in real mode calls the BIOS, which this machine does not have")
         code = registers.get("error_code") if not is_software and event.number in _WITH_ERROR_CODE else 0
         registers.set("old_exception", -1)
         return self._raise(cpu, event.number, code, is_software=is_software)
+
+    def is_undefined(self, event: Event) -> bool:
+        """See `ExceptionModel`."""
+        return event.source is Source.INVALID or event == _INVALID_OPCODE_RAISED
+
+    def is_native(self, cpu: Cpu) -> bool:
+        """Whether CS is a 64-bit segment's."""
+        return bool(cpu.registers.get("hflags") & MODE_CS64)
+
+    def lacks(self, cpu: Cpu, code: bytes, text: str) -> str | None:
+        """What decodes is an instruction, unless it is meant to be undefined, or SSE that the guest has not enabled."""
+        mnemonic = text.partition(" ")[0]
+        is_sse = "%xmm" in text and not mnemonic.startswith("v")
+        if not text or mnemonic in _NEVER_DEFINED or (is_sse and not cpu.registers.get("cr4") & CR4_OSFXSR):
+            return None
+        return f"the emulator lacks {mnemonic}"
 
     def page_fault(self, cpu: Cpu, fault: PageFault) -> Outcome:
         """#PF with CR2, or #GP for an address that is not canonical."""
@@ -176,6 +205,14 @@ class Amd64Exceptions:
     def lines_changed(self, cpu: Cpu) -> None:
         """Nothing in the CPU mirrors the lines."""
 
+    def vectors(self, cpu: Cpu) -> Sequence[int]:
+        """None: interrupts are delivered here."""
+        return ()
+
+    def interrupted(self, cpu: Cpu) -> int | None:
+        """Never called: there are no `vectors`."""
+        return None
+
     def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
         """None exist."""
         return None
@@ -185,11 +222,20 @@ class Amd64Exceptions:
         return False
 
     def instruction(self, cpu: Cpu, name: str) -> bool:
-        """SYSCALL, which Unicorn leaves out, and CPUID where it depends on the CPU's number."""
-        if name == "syscall":
-            self._system_call(cpu)
-            return True
-        return self._identify(cpu)
+        """SYSCALL, which Unicorn leaves out, CPUID where it depends on the CPU's number, and RDTSC by the machine's
+        clock: Unicorn's counter is the host's, so delays were 100 times too long under the instruction clock."""
+        match name:
+            case "syscall":
+                self._system_call(cpu)
+                return True
+            case "cpuid":
+                return self._identify(cpu)
+            case "rdtscp":
+                cpu.registers.set("rcx", cpu.registers.get("tsc_aux") & 0xFFFF_FFFF)
+        value = self.time_stamp()
+        cpu.registers.set("rax", value & 0xFFFF_FFFF)
+        cpu.registers.set("rdx", value >> 32)
+        return True
 
     def _raise(self, cpu: Cpu, vector: int, code: int, *, is_software: bool = False) -> Outcome:
         """Deliver, turning a fault on the way into what table 6-5 says; WEDGED after a third."""

@@ -4,7 +4,7 @@ Entry saves PSTATE and the return address, sets ESR and FAR, switches to the tar
 jumps to VBAR + offset. `eret` needs nothing from us: Unicorn executes it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
@@ -58,6 +58,11 @@ SMC_INSTRUCTION = 0xD4000003  # with imm16 masked off
 #
 #   11010100 000   imm16 20:5   000 01
 ARMED = (0xD4000001 | 0x40D << 5).to_bytes(4, "little")
+
+_SYSTEM = 0x354  # bits 31:22 of msr, mrs, sys and the like
+_OP1_EL2 = 4  # bits 18:16 of registers that only EL2 and EL3 have
+_SIMD = 7  # bits 27:25 of SIMD and floating point
+_NEVER_DEFINED = frozenset({"udf", ".byte", "hvc", "smc", "svc", "brk", "hlt", "eret", "dcps1", "dcps2", "dcps3"})
 
 MPIDR = 0x8000_0000  # MPIDR_EL1 of CPU 0; the others have their number in the lowest bits
 MPIDR_EL1 = SystemRegister(3, 0, 0, 0, 5)
@@ -123,6 +128,10 @@ class Arm64Exceptions:
         register is written in a saved state."""
         self._resets[cpu.number] = reset
 
+    def foreign_mode(self, _cpu: "Cpu") -> str:
+        """A32 is not emulated."""
+        return ""
+
     def event(self, cpu: "Cpu", event: Event) -> Outcome:
         """Deliver the guest's own breakpoint, call or exception; a call for firmware is answered here."""
         if event.source is Source.HALT:
@@ -145,6 +154,25 @@ class Arm64Exceptions:
             case _:
                 return Outcome.WEDGED
         return Outcome.RESUME
+
+    def is_undefined(self, event: Event) -> bool:
+        """See `ExceptionModel`."""
+        return event.source is Source.INVALID or (event.source is Source.INTERRUPT and event.number == Number.UNDEFINED)
+
+    def is_native(self, cpu: "Cpu") -> bool:
+        """A64 is all that there is."""
+        return True
+
+    def lacks(self, cpu: "Cpu", code: bytes, text: str) -> str | None:
+        """What decodes is an instruction. System registers may be missing or another level's: EL2's are a sign of a
+        hypervisor that was started on the wrong board."""
+        word = int.from_bytes(code[:4], "little")
+        if word >> 22 == _SYSTEM:
+            is_hypervisor_s = word >> 20 & 1 and word >> 16 & 7 == _OP1_EL2 and not self.has_el2
+            return f"{text} needs EL2, which --machine virt-el2-arm64 has" if is_hypervisor_s else None
+        mnemonic = text.partition(" ")[0]
+        is_off = word >> 25 & 7 == _SIMD and cpu.registers.get("cpacr_el1") >> 20 & 3 != 3
+        return None if not text or mnemonic in _NEVER_DEFINED or is_off else f"the emulator lacks {mnemonic}"
 
     def page_fault(self, cpu: "Cpu", fault: PageFault) -> Outcome:
         """An instruction or data abort with the walker's fault status code."""
@@ -193,6 +221,14 @@ class Arm64Exceptions:
         reset = self._resets.pop(cpu.number, None)
         if reset is not None:
             reset(cpu)
+
+    def vectors(self, cpu: "Cpu") -> Sequence[int]:
+        """None: interrupts are delivered here."""
+        return ()
+
+    def interrupted(self, cpu: "Cpu") -> int | None:
+        """Never called: there are no `vectors`."""
+        return None
 
     def read_register(self, cpu: "Cpu", register: SystemRegister) -> int | None:
         """MRS of a timer register, or of one that Unicorn answers wrongly."""

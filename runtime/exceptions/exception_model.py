@@ -7,7 +7,7 @@ model is called (before the displaced instruction: the site; after it: the next 
 trampolines, and the guest never sees one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
@@ -90,8 +90,26 @@ class ExceptionModel(Protocol):
         "out" always go to the ports' devices. Empty except on amd64."""
         ...
 
+    def foreign_mode(self, cpu: "Cpu") -> str:
+        """The mode the CPU is in, if it is one that the machine's dissector does not read; empty if it does."""
+        ...
+
     def event(self, cpu: "Cpu", event: Event) -> Outcome:
         """Deliver an event that no probe claimed: the guest's own breakpoint, exception or system call, or a wait."""
+        ...
+
+    def is_undefined(self, event: Event) -> bool:
+        """Whether the event is an undefined instruction at the PC."""
+        ...
+
+    def is_native(self, cpu: "Cpu") -> bool:
+        """Whether the CPU executes what `ArchFacts` describes (amd64: 64-bit code)."""
+        ...
+
+    def lacks(self, cpu: "Cpu", code: bytes, text: str) -> str | None:
+        """Why an instruction was undefined that real CPUs have, as a sentence without its end: "the emulator lacks
+        sh1add (Zba)". None: it is undefined everywhere (ud2), or guests probe for it (a CSR). `text` is how it
+        disassembles."""
         ...
 
     def page_fault(self, cpu: "Cpu", fault: PageFault) -> Outcome:
@@ -117,6 +135,15 @@ class ExceptionModel(Protocol):
 
     def lines_changed(self, cpu: "Cpu") -> None:
         """Called before the CPU runs on when `cpu.lines` changed: show them where the guest reads them (mip)."""
+        ...
+
+    def vectors(self, cpu: "Cpu") -> Sequence[int]:
+        """Where handlers of interrupts begin that Unicorn takes by itself (riscv64); none where `interrupt` does it."""
+        ...
+
+    def interrupted(self, cpu: "Cpu") -> int | None:
+        """At one of `vectors`: the PC of the kernel's code that was interrupted; None if it was user code, or this is
+        an exception."""
         ...
 
     def read_register(self, cpu: "Cpu", register: SystemRegister) -> int | None:

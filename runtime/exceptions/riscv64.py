@@ -7,11 +7,12 @@ the devices drive are bits of mip that software cannot write; the engine writes 
                  I    exception or bit of mip                      MPP SPP MPIE SPIE MIE SIE
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
 from kinst.runtime.exceptions.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.exceptions.riscv64_extensions import extension_instruction
 from kinst.runtime.machine import Cpu
 from kinst.runtime.paging.riscv64 import ACCESS_FAULT
 from kinst.runtime.paging.walker import Access, PageFault, Registers
@@ -68,6 +69,10 @@ class Riscv64Exceptions:
 
     # -- events -------------------------------------------------------------------------------------------------------
 
+    def foreign_mode(self, _cpu: "Cpu") -> str:
+        """XLEN is fixed."""
+        return ""
+
     def event(self, cpu: Cpu, event: Event) -> Outcome:
         """Deliver an exception that no probe claimed."""
         pc = cpu.registers.get("pc")
@@ -83,6 +88,19 @@ class Riscv64Exceptions:
                 return self._firmware.call(cpu)
             return self._trap(cpu, _ECALL_FROM_USER + privilege, 0, pc)
         return self._trap(cpu, event.number, 0, pc)
+
+    def is_undefined(self, event: Event) -> bool:
+        """See `ExceptionModel`."""
+        return event.source is Source.INTERRUPT and event.number == _ILLEGAL
+
+    def is_native(self, cpu: Cpu) -> bool:
+        """There is one mode of decoding."""
+        return True
+
+    def lacks(self, cpu: Cpu, code: bytes, text: str) -> str | None:
+        """Instructions of extensions. CSRs that do not exist are what firmware probes for."""
+        name = extension_instruction(int.from_bytes(code[:4], "little"))
+        return name and f"the emulator lacks {name}"
 
     def _illegal(self, cpu: Cpu, pc: int) -> Outcome:
         instruction = _fetch(cpu, pc)
@@ -178,6 +196,22 @@ class Riscv64Exceptions:
         with machine_mode(cpu.registers):
             return bool(cpu.registers.get("mip") & cpu.registers.get("mie"))
 
+    def vectors(self, cpu: Cpu) -> Sequence[int]:
+        """3.1.7: mtvec and stvec hold a base and, in the low bits, whether each interrupt has an entry of its own."""
+        with machine_mode(cpu.registers):
+            return [place for name in ("mtvec", "stvec") for place in _entries(cpu.registers.get(name))]
+
+    def interrupted(self, cpu: Cpu) -> int | None:
+        """By the cause and the mode before, of the mode that handles it."""
+        registers = cpu.registers
+        is_machine = registers.get("priv") == MACHINE
+        level = "m" if is_machine else "s"
+        if not registers.get(f"{level}cause") >> 63:
+            return None
+        status = registers.get(f"{level}status")
+        before = status >> _MPP_SHIFT & 3 if is_machine else status & _SPP
+        return registers.get(f"{level}epc") if before else None
+
     # -- not on this machine ------------------------------------------------------------------------------------------
 
     def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
@@ -207,6 +241,13 @@ def machine_mode(registers: Registers) -> Iterator[None]:
 def _entered(status: int, enable: int, previous: int) -> int:
     """mstatus with the interrupt enable moved to its previous-enable bit."""
     return status & ~(enable | previous) | (previous if status & enable else 0)
+
+
+def _entries(vector: int) -> Sequence[int]:
+    base, is_vectored = vector & ~3, vector & 3
+    if not base:
+        return ()
+    return [base + 4 * cause for cause in (SSIP, MSIP, STIP, MTIP, SEIP, MEIP)] if is_vectored else (base,)
 
 
 def _fetch(cpu: Cpu, pc: int) -> int:

@@ -27,6 +27,7 @@ class Guest:
     types: ImageTypes
     memory: Memory
     is_user: UserMode
+    threads: Callable[[Firing], int] = lambda firing: firing.thread  # keys of self->, where only stacks tell
     bias: int = 0  # by how much the image was moved when it was loaded
 
 
@@ -34,16 +35,18 @@ ProfileFactory = Callable[[Guest], GuestProfile | None]
 
 
 class BareProfile:
-    """A machine of whose software nothing is known: one thread a CPU, and every number is 0."""
+    """A machine of whose software nothing is known but its stacks, and every number is 0."""
 
-    def __init__(self, image_name: str, is_user: UserMode = lambda _firing: False) -> None:
-        """`image_name` is shown as execname."""
+    def __init__(
+        self,
+        image_name: str,
+        is_user: UserMode = lambda _firing: False,
+        threads: Callable[[Firing], int] = lambda firing: firing.thread,
+    ) -> None:
+        """`image_name` is shown as execname; `threads` tells the thread, by default the CPU."""
         self._name = image_name.encode(errors="surrogateescape")
         self._is_user = is_user
-
-    def thread(self, firing: Firing) -> int:
-        """The CPU, or a thread of the tracer's own."""
-        return firing.thread
+        self.thread = threads
 
     def integer(self, firing: Firing, name: str) -> int:
         """0."""
@@ -67,7 +70,7 @@ def profile_for(guest: Guest, profiles: Sequence[ProfileFactory] = PROFILES) -> 
         profile = make(guest)
         if profile is not None:
             return profile
-    return BareProfile(guest.name, guest.is_user)
+    return BareProfile(guest.name, guest.is_user, guest.threads)
 
 
 def user_mode(arch: ArchFacts, privilege: Callable[[], int]) -> UserMode:

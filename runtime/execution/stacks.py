@@ -56,14 +56,15 @@ class MachineStacks:
         self._sp, self._fp, self._link = arch.stack_pointer, arch.frame_pointer, arch.link_register
         self._here: dict[int, Rule | None] = {}  # by address of a probe
         self._callers: dict[int, Caller] = {}  # by return address
+        self._reached = 0  # by the last walk: the end of the outermost frame
 
     def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
-        """The PC, then return addresses, at most `frames` together; of user code only its PC is known here."""
-        pc = firing.site
-        if frames < 2 or self._is_user(firing):
-            return (pc,)[:frames]
-        rule = self._here[pc] if pc in self._here else self._rule_here(pc)
-        return (pc, *self._callers_of(firing, rule, frames - 1))
+        """The PC, then return addresses, at most `frames` together; of user code only its PC is known here. When a tail
+        call has returned, its jump and what it returned to, as a plain return has them."""
+        inner = (firing.site, firing.returned) if firing.returned else (firing.site,)
+        if frames <= len(inner) or self._is_user(firing):
+            return inner[:frames]
+        return (*inner, *self._callers_of(firing, self._known_rule(inner[-1]), frames - len(inner)))
 
     def user_stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
         """The user code's PC and callers by their frame pointers, whatever its code is; empty in the kernel."""
@@ -85,12 +86,20 @@ class MachineStacks:
             sp = cfa
         return tuple(found)
 
+    def reach(self, firing: Firing) -> int:
+        """The end of the outermost frame, or the stack pointer: what is below is of one stack."""
+        self._reached = firing.regs[self._sp]
+        self.stack(firing, _DEEPEST)
+        return self._reached
+
     def depth(self, firing: Firing) -> int:
         """How many frames there are."""
         return len(self.stack(firing, _DEEPEST))
 
     def caller(self, firing: Firing) -> int:
         """Where the function returns to. At its first instruction that is what the machine says, whatever it is."""
+        if firing.returned:
+            return firing.returned
         if self._is_entry(firing.site):
             return self._return_address(firing)
         found = self.stack(firing, 2)
@@ -126,7 +135,11 @@ class MachineStacks:
                 break
             found.append(caller[0])
             rule, sp = caller[1], cfa
+        self._reached = sp
         return found
+
+    def _known_rule(self, pc: int) -> Rule | None:
+        return self._here[pc] if pc in self._here else self._rule_here(pc)
 
     def _rule_here(self, pc: int) -> Rule | None:
         """At a probe's own address. The function may be entered from where no call is: its first instruction's return
@@ -158,8 +171,7 @@ class MachineStacks:
     def frame_address(self, firing: Firing) -> int | None:
         """The canonical frame address of the function that a probe fired in: the stack pointer before the call (arm64,
         riscv64: at entry). None: nobody knows."""
-        pc = firing.site
-        rule = self._here[pc] if pc in self._here else self._rule_here(pc)
+        rule = None if firing.returned else self._known_rule(firing.site)
         return None if rule is None else firing.regs[rule.base] + rule.offset & _MASK
 
     def _is_entry(self, pc: int) -> bool:

@@ -187,15 +187,15 @@ def original_addresses(image: Image, distances: Callable[[], Sequence[int]]) -> 
         image: the image.
         distances: how far what was loaded, and each copy made since, is from its link address; what was loaded first.
     """
-    loads = [segment for segment in image.segments if segment.kind == PT_LOAD]
-    low = min((segment.address for segment in loads), default=0)
-    high = max((segment.address + segment.size for segment in loads), default=0)
+    loads = [segment for segment in image.segments if segment.kind == PT_LOAD and segment.size]
+    spans = [range(segment.address, segment.address + segment.size) for segment in loads]
 
     def moved(address: int) -> int:
         known = distances()
         for distance in known:
-            if low <= address - distance < high:
-                return address - distance + known[0]
+            link = address - distance
+            if any(link in span for span in spans):  # they may be far apart: Linux on amd64 has one at 0
+                return link + known[0]
         return address
 
     return moved

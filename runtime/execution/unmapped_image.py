@@ -1,18 +1,22 @@
 """Addresses of the image that the guest's tables do not map yet -> where the loader put them.
 
 A kernel that is linked high is loaded low, and turns paging on by itself: until then, in BEGIN and in the first
-functions, nothing is at the addresses of its variables. A clause means the variables all the same.
+functions, nothing is at the addresses of its variables. A clause means the variables all the same. Once the guest
+translates by tables of its own, only what they map is memory: a NULL pointer is none, whatever is linked at 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from kinst.runtime.address_space import Stage
 from kinst.runtime.execution.guest_memory import Translate
 
 _LOW: Final = 0xFFFF_FFFF
 
 
-def with_unmapped_image(observe: Translate, segments: Sequence[tuple[int, int, int]]) -> Translate:
+def with_unmapped_image(
+    observe: Translate, segments: Sequence[tuple[int, int, int]], stage: Callable[[], Stage]
+) -> Translate:
     """`observe`, and where it finds nothing the image's segments: (virtual, physical, size) each."""
     high = [segment for segment in segments if segment[0] != segment[1]]
     if not high:
@@ -22,7 +26,11 @@ def with_unmapped_image(observe: Translate, segments: Sequence[tuple[int, int, i
     def translate(address: int) -> int | None:
         found = observe(address)
         # An x86 CPU without paging looks at the low half of an address only.
-        if lowest <= address < end and (found is None or found == address & _LOW):
+        if not lowest <= address < end or (found is not None and found != address & _LOW):
+            return found
+        now = stage()
+        is_there = found == address and now is Stage.PHYSICAL  # a low address, that of memory itself
+        if now is not Stage.TRANSLATED and not is_there:
             for virtual, physical, size in high:
                 if virtual <= address < virtual + size:
                     return address - virtual + physical

@@ -99,8 +99,8 @@ class StackEffects(Protocol):
         """What an instruction that is no call does to the frame."""
         ...
 
-    def follows_call(self, before: bytes) -> bool:
-        """Whether the bytes before an address end with a call."""
+    def call_sizes(self, before: bytes) -> tuple[int, ...]:
+        """The sizes of the calls that the bytes before an address may end with; empty: they end with none."""
         ...
 
     def plain(self, address: int) -> int:
@@ -176,7 +176,7 @@ class Unwinder:
             if 0 < offset <= region.size:
                 end = region.offset + offset
                 before = self._program.image.data[max(region.offset, end - 8) : end]
-                return self._effects.follows_call(before.tobytes())
+                return bool(self._effects.call_sizes(before.tobytes()))
         return False
 
     @cached_property

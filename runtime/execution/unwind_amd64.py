@@ -9,7 +9,8 @@ from kinst.targets.arch.amd64 import RAX, RBP, RBX, RCX, RDI, RDX, RIP, RSI, RSP
 
 _WORD: Final = 8
 _PUSHES: Final = frozenset({0x68, 0x6A, 0x9C})  # imm32, imm8, flags
-_REX_W, _REX_R, _REX_B = 8, 4, 1
+_PREFIXES: Final = frozenset({0x66, 0xF2, 0xF3, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65})
+_REX, _REX_W, _REX_R, _REX_B = 0x40, 8, 4, 1
 
 
 class Amd64Stack:
@@ -23,19 +24,22 @@ class Amd64Stack:
     def step(self, instruction: bytes, frame: Frame) -> Frame:
         """An instruction that is no call."""
         rex, body = 0, instruction
-        while body and body[0] in (0x66, 0xF2, 0xF3, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65):
+        while body and body[0] in _PREFIXES:
             body = body[1:]
-        if body and body[0] & 0xF0 == 0x40:
+        if body and body[0] & 0xF0 == _REX:
             rex, body = body[0] & 15, body[1:]
         if not body:
             return frame
         return _one_byte(body, rex, frame)
 
-    def follows_call(self, before: bytes) -> bool:
-        """e8 with 4 bytes; ff /2 with 0 to 6 more, as its ModRM says."""
-        if len(before) >= 5 and before[-5] == 0xE8:
-            return True
-        return any(_is_indirect(before[-size:]) for size in range(2, min(len(before), 7) + 1))
+    def call_sizes(self, before: bytes) -> tuple[int, ...]:
+        """e8 with 4 bytes; ff /2 with 0 to 6 more, as its ModRM says; both with prefixes, or without them."""
+        found = [5] if len(before) >= 5 and before[-5] == 0xE8 else []
+        found += [size for size in range(2, min(len(before), 7) + 1) if _is_indirect(before[-size:])]
+        for size in found:
+            if size < len(before) and (before[-size - 1] in _PREFIXES or before[-size - 1] & 0xF0 == _REX):
+                found.append(size + 1)
+        return tuple(found)
 
     def plain(self, address: int) -> int:
         """As it is."""

@@ -40,11 +40,11 @@ class Arm64Stack:
             return _add_register(word, frame)
         return _other(word, frame)
 
-    def follows_call(self, before: bytes) -> bool:
+    def call_sizes(self, before: bytes) -> tuple[int, ...]:
         """bl; blr, also with authentication."""
         word = int.from_bytes(before[-4:], "little")
         is_register = word & 0xFFFFFC1F == 0xD63F0000 or word & 0xFEFFF800 == 0xD63F0800
-        return len(before) >= 4 and (word >> 26 == 0x25 or is_register)
+        return (4,) if len(before) >= 4 and (word >> 26 == 0x25 or is_register) else ()
 
     def plain(self, address: int) -> int:
         """The authentication code is in the bits above the address and below or above bit 55 (D8.10), which tells which

@@ -32,13 +32,13 @@ class Riscv64Stack:
             return frame if expanded is None else _step(expanded, frame)
         return _step(word, frame)
 
-    def follows_call(self, before: bytes) -> bool:
+    def call_sizes(self, before: bytes) -> tuple[int, ...]:
         """jal and jalr with a link register; c.jalr."""
         word, half = int.from_bytes(before[-4:], "little"), int.from_bytes(before[-2:], "little")
         if half & 0xF07F == 0x9002 and half >> 7 & 31:  # c.jalr
-            return True
+            return (2,)
         is_jump = word & 0x7F == 0x6F or word & 0x707F == 0x67
-        return len(before) >= 4 and is_jump and (word >> 7 & 31) in (RA, _T0)
+        return (4,) if len(before) >= 4 and is_jump and (word >> 7 & 31) in (RA, _T0) else ()
 
     def plain(self, address: int) -> int:
         """As it is."""

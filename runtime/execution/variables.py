@@ -101,6 +101,13 @@ class Dynamic:
 
         return store
 
+    def forget(self, thread: int, *, is_array: bool) -> None:
+        """Free what is kept of a thread: keys are the thread, or begin with it."""
+        keys = [key for key in self.cells if isinstance(key, tuple) and key[0] == thread] if is_array else [thread]
+        for key in keys:
+            if self.cells.pop(key, None) is not None:
+                self._pool.live -= 1
+
     def block(self, key: Key, cpu: int) -> Stored:
         """The address of a struct's or array's bytes, made where there are none yet; 0 if there is no room."""
         found = self.cells.get(key)
@@ -142,6 +149,17 @@ class Variables:
         if variable not in self._slots:
             self._slots[variable] = self.frames.add(variable.type, self._strsize)
         return self._slots[variable]
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether there are thread-local variables."""
+        return any(variable.scope is Scope.THREAD for variable in self._dynamic)
+
+    def forget(self, thread: int) -> None:
+        """A thread is over: its variables are freed."""
+        for variable, dynamic in self._dynamic.items():
+            if variable.scope is Scope.THREAD:
+                dynamic.forget(thread, is_array=variable.keys is not None)
 
     def dynamic(self, variable: Variable) -> Dynamic:
         """An associative array or a thread-local variable."""

@@ -114,6 +114,10 @@ class Amd64Walker:
     tracer_bits: Final = MappingProxyType({"rflags": RFLAGS_AC})
     regime: tuple[str, ...] = ()
 
+    def tables(self, registers: Registers) -> int | None:
+        """CR3, while CR0.PG is set."""
+        return registers.get("cr3") if registers.get("cr0") & CR0_PG else None
+
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
     ) -> Translation:

@@ -72,6 +72,11 @@ class Arm64Walker:
     tracer_bits: Final[Mapping[str, int]] = {}  # it has no PAN
     regime = ("ttbr0_el1", "ttbr1_el1", "tcr_el1", "sctlr_el1", "ttbr0_el2", "tcr_el2", "sctlr_el2")
 
+    def tables(self, registers: Registers) -> int | None:
+        """The lower half's, of the level that the CPU is at, while SCTLR.M is set."""
+        level = "el2" if registers.get("pstate") >> 2 & 3 == 2 else "el1"
+        return registers.get(f"ttbr0_{level}") if registers.get(f"sctlr_{level}") & SCTLR_M else None
+
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
     ) -> Translation:

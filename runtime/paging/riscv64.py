@@ -41,6 +41,12 @@ class Riscv64Walker:
     tracer_bits: Final = MappingProxyType(dict.fromkeys(("mstatus", "sstatus"), _MSTATUS_SUM | _MSTATUS_MXR))
     regime: tuple[str, ...] = ()
 
+    def tables(self, registers: Registers) -> int | None:
+        """satp, unless the mode is Bare or the hart in M mode, which translates by nothing (4.1.11)."""
+        privilege = registers.get("priv")
+        satp = registers.get("satp") if privilege == _SUPERVISOR else _machine_registers(registers, privilege)[1]
+        return satp if satp >> 60 in _TOP_SHIFTS and privilege != _MACHINE else None
+
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
     ) -> Translation:

@@ -78,6 +78,10 @@ class Walker(Protocol):
         """Registers that decide what translations are: CPUs that have them alike may use each other's. Empty: never."""
         ...
 
+    def tables(self, registers: Registers) -> int | None:
+        """Where the tables are that the CPU translates by; None: translation is off."""
+        ...
+
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
     ) -> Translation:

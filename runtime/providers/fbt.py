@@ -1,8 +1,8 @@
 """FBT: entry and return of functions.
 
 At entry arg0, arg1, ... are the function's integer arguments in registers. At return arg0 is the offset of the
-returning instruction in the function and arg1 the value returned. A tail call is a return of the caller: arg1 is then
-what the register holds before the callee runs.
+returning instruction in the function and arg1 the value returned. A function that ends with a tail call returns when
+the callee does (`kinst.runtime.pending_returns`).
 """
 
 from collections.abc import Callable, Sequence

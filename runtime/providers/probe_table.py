@@ -45,9 +45,10 @@ class ProbeBlock(Protocol):
 class ProbeTable:
     """A `ProbeBlock` that grows and shrinks. A text is kept once, probes are three numbers of texts."""
 
-    def __init__(self, provider: str) -> None:
-        """Empty; `provider` is the first field of every name."""
+    def __init__(self, provider: str, image: str = "") -> None:
+        """Empty; `provider` is the first field of every name, `image` the image's own module."""
         self._provider = provider
+        self._image = image
         self._texts: dict[str, int] = {}
         self._text: list[str] = []  # by number
         self._fields: dict[int, tuple[int, int, int]] = {}  # identifier -> numbers of module, function, name
@@ -117,4 +118,7 @@ class ProbeTable:
     def _matching_module(self, pattern: ProbeName) -> NDArray[np.bool_]:
         if not pattern.module:
             return np.ones(len(self._texts), np.bool_)
-        return np.fromiter(map(pattern.matches_module, self._texts), np.bool_)
+        found = np.fromiter(map(pattern.matches_module, self._texts), np.bool_)
+        if self._image in self._texts:
+            found[self._texts[self._image]] |= bool(self._image) and pattern.matches_image(self._image)
+        return found

@@ -15,11 +15,12 @@ from kinst.runtime.providers.probe_table import Identifiers
 from kinst.runtime.providers.provider import Action, Probes, Registration
 from kinst.runtime.providers.stability import EVOLVING, PRIVATE, UNSTABLE, ProviderAttributes
 from kinst.runtime.trap import Enabling, Firing
+from kinst.targets.manifest import TIMER_IDS
 from kinst.targets.probe import ProbeName
 
 _SECOND: Final = 1_000_000_000
 _SHORTEST: Final = _SECOND // 5000
-_MOST: Final = 1000  # probes, those that are always there included
+_MOST: Final = len(TIMER_IDS)  # probes, those that are always there included
 _LONGEST: Final = (1 << 63) - 1  # ns: what the kernel can count
 _LONGEST_NAME: Final = 63  # of any probe
 _LATEST: Final = _SECOND  # behind: then intervals are skipped
@@ -97,7 +98,9 @@ class _Timer:
 class ProfileProvider:
     """See `kinst.runtime.providers.provider.Provider`; also a `Timed` device of the machine."""
 
-    registration = Registration("profile", ProviderAttributes(EVOLVING, UNSTABLE, PRIVATE, EVOLVING, EVOLVING))
+    registration = Registration(
+        "profile", ProviderAttributes(EVOLVING, UNSTABLE, PRIVATE, EVOLVING, EVOLVING), identifiers=TIMER_IDS
+    )
 
     def __init__(self, host: TimerHost) -> None:
         """Nothing is enabled; the machine does not know of timers before one is."""

@@ -68,6 +68,7 @@ class Registration:
     attributes: ProviderAttributes
     privilege: Privilege = Privilege.KERNEL
     family: str = ""  # another name that stands for this provider and for others: `sdt` for all static probes
+    identifiers: range = range(0)  # those that it creates probes with first, in every run and whatever others there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ class Probes:
         return identifier
 
     def add(self, block: ProbeBlock) -> None:
-        """Create many at once, whose identifiers were reserved."""
+        """Create many at once, which have identifiers of their own: reserved ones, or the image's."""
         self._blocks.append(block)
         self._created(block.identifiers)
 
@@ -210,6 +211,7 @@ def _is_in(wanted: Identifiers, known: Identifiers) -> NDArray[np.bool_]:
 class _Registered:
     provider: Provider
     probes: Probes
+    settled: Identifiers = field(default_factory=lambda: np.zeros(0, np.intp))  # created when it registered
     enabled: Identifiers = field(default_factory=lambda: np.zeros(0, np.intp))
 
 
@@ -243,10 +245,12 @@ class Providers:
         """
         _check_operations(provider)
         _check_registration(provider.registration)
-        probes = Probes(provider.registration.name, self._take, self._tell)
+        kept = iter(provider.registration.identifiers)
+        probes = Probes(provider.registration.name, lambda count: self._take(count, kept), self._tell)
         one = _Registered(provider, probes)
         self._registered.append(one)
         self._provide(one, None)
+        one.settled = probes.created
         return probes
 
     def unregister(self, provider: Provider) -> None:
@@ -278,10 +282,17 @@ class Providers:
                 return one
         raise ProviderError(f"provider {provider.registration.name}: is not registered")
 
-    def _take(self, count: int) -> int:
+    def _take(self, count: int, kept: Iterator[int]) -> int:
+        own = next(kept, None) if count == 1 else None
+        if own is not None:
+            return own
         first = self._next
         self._next += count
         return first
+
+    def skip_to(self, identifier: int) -> None:
+        """Those before are taken: the image's probes have identifiers of their own."""
+        self._next = max(self._next, identifier)
 
     def _provide(self, one: _Registered, wanted: ProbeName | None) -> None:
         self._providing += 1
@@ -325,6 +336,15 @@ class Providers:
         """The probe with this identifier."""
         found = self._owner(identifier)
         return None if found is None else found[1]
+
+    def is_settled(self, identifier: int) -> bool:
+        """Whether a probe has this identifier in every run: probes that are made on demand or while the guest runs have
+        the next that is free."""
+        found = self._owner(identifier)
+        if found is None:
+            return False
+        created, settled = found[0].probes.created, found[0].settled
+        return identifier in settled or identifier not in created
 
     def _owner(self, identifier: int) -> tuple[_Registered, Probe] | None:
         for one in self._registered:

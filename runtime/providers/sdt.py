@@ -58,28 +58,27 @@ class SdtProvider:
         """Use `sdt_providers`."""
         self.registration = Registration(name, ATTRIBUTES, family="sdt")
         self._sites = sites
-        self._first = 0
 
     def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
         """All of them: they are in the image."""
         if wanted is not None:
             return
         name, manifest = self.registration.name, self._sites.manifest
-        self._first = self._sites.identifiers(probes.reserve)
-        table = ProbeTable(name)
-        for row in np.flatnonzero(manifest.probes["kind"] == ProbeKind.SDT).tolist():
+        table = ProbeTable(name, manifest.module)
+        rows = np.flatnonzero(manifest.probes["kind"] == ProbeKind.SDT)
+        for row in rows[np.argsort(self._sites.identifiers[rows])].tolist():
             fields = manifest.probe_fields(row)
             if fields[0] == name:
-                table.add(self._first + row, *fields[1:])
+                table.add(int(self._sites.identifiers[row]), *fields[1:])
         probes.add(table)
 
     def enable(self, identifiers: Identifiers, action: Action) -> None:
         """Let probes do `action`."""
-        self._sites.enable(identifiers - self._first, action)
+        self._sites.enable(self._sites.rows_of(identifiers), action)
 
     def disable(self, identifiers: Identifiers) -> None:
         """Let probes do nothing."""
-        self._sites.disable(identifiers - self._first)
+        self._sites.disable(self._sites.rows_of(identifiers))
 
     def destroy(self, identifiers: Identifiers) -> None:
         """Sites stay in the manifest: there is nothing to let go of."""
@@ -87,7 +86,8 @@ class SdtProvider:
     def arguments(self, identifier: int) -> Sequence[provider.Argument]:
         """As declared, or by size and sign."""
         manifest = self._sites.manifest
-        static = manifest.static[int(manifest.probes["offset"][identifier - self._first])]
+        row = self._sites.rows_of(np.array([identifier]))[0]
+        static = manifest.static[int(manifest.probes["offset"][row])]
         return tuple(provider.Argument(text) for text in static.types)
 
     def argument(self, firing: Firing, index: int) -> int:

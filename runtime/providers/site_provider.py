@@ -29,30 +29,28 @@ class SiteProvider:
         self._sites = sites
         self._kinds = tuple(values)
         self._described = described
-        self._first = 0
         for kind, value in values.items():
             sites.arguments[int(kind)] = value
 
     def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
         """All of them, at once: they are in the image."""
         if wanted is None:
-            self._first = self._sites.identifiers(probes.reserve)
-            probes.add(ManifestBlock(self.registration.name, self._sites.manifest, self._first, self._kinds))
+            probes.add(ManifestBlock(self.registration.name, self._sites, self._kinds))
 
     def enable(self, identifiers: Identifiers, action: Action) -> None:
         """Let probes do `action`."""
-        self._sites.enable(identifiers - self._first, action)
+        self._sites.enable(self._sites.rows_of(identifiers), action)
 
     def disable(self, identifiers: Identifiers) -> None:
         """Let probes do nothing."""
-        self._sites.disable(identifiers - self._first)
+        self._sites.disable(self._sites.rows_of(identifiers))
 
     def destroy(self, identifiers: Identifiers) -> None:
         """Sites stay in the manifest: there is nothing to let go of."""
 
     def arguments(self, identifier: int) -> Sequence[Argument] | None:
         """Types of args[]."""
-        return self._described(identifier - self._first)
+        return self._described(int(self._sites.rows_of(np.array([identifier]))[0]))
 
     def argument(self, firing: Firing, index: int) -> int:
         """arg0, arg1, ... as the site has them."""
@@ -62,21 +60,22 @@ class SiteProvider:
 class ManifestBlock:
     """See `kinst.runtime.providers.probe_table.ProbeBlock`: the probes of some kinds in a manifest."""
 
-    def __init__(self, provider: str, manifest: Manifest, first: int, kinds: Sequence[ProbeKind]) -> None:
-        """`first` is the identifier of row 0."""
+    def __init__(self, provider: str, sites: SiteTable, kinds: Sequence[ProbeKind]) -> None:
+        """The probes of those kinds in the manifest of `sites`."""
         self._provider = provider
-        self._manifest = manifest
-        self._first = first
-        self._rows = np.flatnonzero(np.isin(manifest.probes["kind"], [int(kind) for kind in kinds]))
-        self.identifiers: Identifiers = self._rows + first
+        self._manifest = sites.manifest
+        rows = np.flatnonzero(np.isin(self._manifest.probes["kind"], [int(kind) for kind in kinds]))
+        self._rows = rows[np.argsort(sites.identifiers[rows], kind="stable")]
+        self.identifiers: Identifiers = sites.identifiers[self._rows].astype(np.intp)
+        self._identifier_of = sites.identifiers  # by row
 
     def match(self, pattern: ProbeName) -> Identifiers:
         """Those that `pattern` stands for, ascending."""
-        return matching_rows(self._manifest, self._rows, pattern) + self._first
+        return self._identifier_of[matching_rows(self._manifest, self._rows, pattern)].astype(np.intp)
 
     def probe(self, identifier: int) -> Probe | None:
         """The probe, if it is here."""
-        at = int(np.searchsorted(self._rows, identifier - self._first))
+        at = int(np.searchsorted(self.identifiers, identifier))
         if at >= len(self._rows) or self.identifiers[at] != identifier:
             return None
         kind, function, offset = self._manifest.probes[self._rows[at]].tolist()
@@ -85,8 +84,8 @@ class ManifestBlock:
 
 
 def matching_rows(manifest: Manifest, rows: Rows, pattern: ProbeName) -> Rows:
-    """Those of `rows`, which ascend, whose module, function and name match."""
-    if not pattern.matches_module(manifest.module):
+    """Those of `rows` whose module, function and name match, in their order."""
+    if not pattern.matches_image(manifest.module):
         return rows[:0]
     if pattern.address is not None:
         rows = rows[_is_at(manifest, rows, pattern.address)]

@@ -3,8 +3,8 @@
  * rpc-flow.d - the function flow of one request, with the time since it began.
  *
  * flowindent indents at each entry, -> func, and outdents at each return, <- func; beside them stand the first argument
- * and the value returned. A function that ends in a tail call returns before the function that it jumps to is entered,
- * and its value is nothing yet. An interrupt that comes in the middle shows in the flow: it is what the CPU did.
+ * and the value returned. A function that ends in a tail call returns when the one that it jumps to has, with the same
+ * value at the same time. An interrupt that comes in the middle shows in the flow: it is what the CPU did.
  *
  * USAGE: kinst-run -s samples/d/rpc-flow.d IMAGE [PROCEDURE] --console /dev/null
  *

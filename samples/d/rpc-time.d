@@ -3,7 +3,7 @@
  * rpc-time.d - calls of each function of the RPC layer, and time in them.
  *
  * No probe is named: every function that begins with rpc_ is measured, by its entry and return. rpc_dispatch and
- * rpc_read_v2 end in tail calls, jumps to the next function: that is their return, and their time does not include
+ * rpc_read_v2 end in tail calls, jumps to the next function: they return when that has returned, and their time includes
  * it. The start of a call is kept by function, since rpc_call has the handlers inside it.
  *
  * USAGE: kinst-run -s samples/d/rpc-time.d IMAGE --console /dev/null

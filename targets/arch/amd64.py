@@ -32,8 +32,16 @@ class Kind(IntEnum):
     # Emulated because it is cheaper than a trampoline.
     NOP = 32  # 90, 0f 1f
 
-    # Copied, but worth a name.
+    # Copied, which costs half as much; emulated where that is asked for: `EMULABLE`.
+    PUSH = 33  # 50-57
+    POP = 34  # 58-5f
+    MOVE = 35  # 89, 8b between registers
+    ADD = 36  # 81 /0, 83 /0: a number to a register
+    SUBTRACT = 37  # 81 /5, 83 /5
+    LEAVE = 38  # c9
     RETURN = 63  # c3, c2 iw
+
+    # Copied, but worth a name.
     FAR_JUMP = 64
     FAR_RETURN = 65
     HALT = 66
@@ -50,6 +58,9 @@ class Kind(IntEnum):
     FAR_CALL = 136
     NARROW_FLOW = 137  # a near branch with a 16-bit operand size
 
+
+# What functions begin and end with. FBT upstream emulates some of them, having no trampolines.
+EMULABLE = frozenset({Kind.PUSH, Kind.POP, Kind.MOVE, Kind.ADD, Kind.SUBTRACT, Kind.LEAVE, Kind.RETURN})
 
 # D's names as in regs_x86.d; R_TRAPNO and R_ERR have no register: a trap of ours has neither.
 _D_NAMES = {f"R_{name.upper()}": number for number, name in enumerate(GENERAL)} | {
@@ -100,6 +111,7 @@ AMD64 = ArchFacts(
     # 2 GiB, clear of the fixed mappings at the very end (Linux: vsyscall page, fixmap, error pointers).
     trampoline_window=1 << 30,
     kinds=Kind,
+    emulable=EMULABLE,
     registers=REGISTERS,
     pc=RIP,
     stack_pointer=RSP,

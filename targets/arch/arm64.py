@@ -88,6 +88,7 @@ ARM64 = ArchFacts(
     # What adrp reaches; its end also lies above the RAM of boards whose image is linked at 0 (QEMU virt: 1 GiB up).
     trampoline_window=1 << 32,
     kinds=Kind,
+    emulable=frozenset(),  # what can be emulated always is
     registers=REGISTERS,
     pc=PC,
     stack_pointer=SP,

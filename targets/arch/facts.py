@@ -23,6 +23,7 @@ class ArchFacts:
     trampoline_window: int  # trampolines lie at the end of the aligned window of this size that holds the sites
 
     kinds: type[IntEnum]  # the machine's own `Kind`, stored in the manifest
+    emulable: frozenset[IntEnum]  # kinds that run in a trampoline since that is cheaper, but can be emulated, too
 
     # The trap frame: one unsigned 64-bit word a register, in this order; `frame[name]` is `registers.index(name)`.
     registers: tuple[str, ...]

@@ -78,6 +78,7 @@ RISCV64 = ArchFacts(
     # What auipc reaches; its end also lies above the RAM of boards that have it at 0x80000000 (2 GiB of it at most).
     trampoline_window=1 << 31,
     kinds=Kind,
+    emulable=frozenset(),  # what can be emulated always is
     registers=(*GENERAL, "pc"),
     pc=PC,
     stack_pointer=SP,

@@ -102,6 +102,8 @@ class _ImageTypes:
         self._module = module
         self._table = symbols
         self._kernel = kernel
+        # What D can write without quotes, and what kernels are called, whatever the file's name.
+        self._own = {"", module, module.replace("-", "_"), "kernel"} - modules.keys()
         self._files = {module: kernel, **modules}
         self._types: dict[tuple[str, str], CType | None] = {}
         self._enumerators: dict[str, tuple[EnumType, int] | None] = {}
@@ -125,7 +127,7 @@ class _ImageTypes:
 
     def symbol(self, name: str, module: str = "") -> Symbol | None:
         """A variable or function; of several the first global one, then the first."""
-        if module not in ("", self._module):
+        if module not in self._own:
             return None
         if name not in self._symbols:
             self._symbols[name] = self._symbol(name)
@@ -133,7 +135,7 @@ class _ImageTypes:
 
     def function(self, name: str, module: str = "") -> Function | None:
         """The prototype of a function."""
-        if module not in ("", self._module):
+        if module not in self._own:
             return None
         if name not in self._functions:
             row = self._row(name)
@@ -159,6 +161,8 @@ class _ImageTypes:
     def _files_of(self, module: str) -> list[FileTypes]:
         if not module:
             return list(self._files.values())
+        if module in self._own:
+            return [self._kernel]
         return [self._files[module]] if module in self._files else []
 
     def _symbol(self, name: str) -> Symbol | None:

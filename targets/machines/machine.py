@@ -39,6 +39,8 @@ class MachineFacts:
     timebase: int  # Hz of the counter that the guest reads as time (mtime, CNTVCT, TSC)
     maximum_cpus: int
     trampoline_base: int | None  # where trampolines go that cannot follow the image; None: behind the image only
+    loads_multiboot: bool = False  # whether images are started as Multiboot says, if they have its header
     other_memory: tuple[
         tuple[int, int], ...
     ] = ()  # (address, size) of flash and the like that images may be linked into
+    moves_kernels: bool = False  # the loader does with --kaslr-seed what Linux itself does where a device tree tells it

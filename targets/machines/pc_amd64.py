@@ -18,7 +18,7 @@ MACHINE = MachineFacts(
         "timer": DeviceFacts("pit8254", 0x40, 4, 0, Space.PORTS),
         "speaker": DeviceFacts("pit8254", 0x61, 1, None, Space.PORTS),
         "keyboard": DeviceFacts("i8042", 0x60, 1, 1, Space.PORTS),
-        "keyboard-command": DeviceFacts("i8042", 0x64, 1, None, Space.PORTS),
+        "keyboard-command": DeviceFacts("i8042", 0x64, 1, 12, Space.PORTS),  # the mouse's interrupt
         "rtc": DeviceFacts("rtc", 0x70, 2, 8, Space.PORTS),
         "post": DeviceFacts("port_io", 0x80, 1, None, Space.PORTS),
         "exit": DeviceFacts("port_io", 0xF4, 4, None, Space.PORTS),
@@ -29,4 +29,6 @@ MACHINE = MachineFacts(
     timebase=1_000_000_000,
     maximum_cpus=8,
     trampoline_base=None,
+    moves_kernels=True,
+    loads_multiboot=True,
 )

@@ -133,6 +133,20 @@ def test_every_bad_name_is_told_and_nothing_is_written(image: Path) -> None:
     assert all(line.startswith("kinst-rewrite: ") for line in lines)
 
 
+def test_the_manifest_says_how_instructions_are_carried_out(image: Path, tmp_path: Path) -> None:
+    """Until another rewriting says otherwise."""
+    first, second, third = (tmp_path / f"{number}.elf" for number in range(3))
+    for arguments, method in (
+        ((str(image), "-p", "fbt:::entry", "--method", "emulate", "-o", str(first)), "emulate"),
+        ((str(first), "-p", "fbt:::return", "-o", str(second)), "emulate"),
+        ((str(second), "-p", "fbt:::return", "--method", "auto", "-o", str(third)), "auto"),
+    ):
+        assert rewrite(*arguments).exit_code == 0
+        manifest = find_manifest(open_image(Path(arguments[-1])))
+        assert manifest is not None
+        assert manifest.method == method
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -166,8 +180,8 @@ def test_a_module_name_and_a_system_map_name_the_code(image: Path, tmp_path: Pat
     names.write_text(f"{TEXT + 0x180:x} T pause_for_ever\n")
     result = run("list", image, "kinst:mach:pause_for_ever:", "--module", f"mach={image}", "--symbols", names)
     assert result.stdout.splitlines()[1:] == [
-        "    4      kinst              mach                    pause_for_ever 0",
-        "    5      kinst              mach                    pause_for_ever 2",
+        " 1056      kinst              mach                    pause_for_ever 0",
+        " 1058      kinst              mach                    pause_for_ever 2",
     ]
 
 
@@ -175,7 +189,7 @@ def test_list_has_the_columns_of_dtrace_and_the_ids_of_a_rewriting(image: Path) 
     result = run("list", image)
     lines = result.stdout.splitlines()
     assert lines[0] == "   ID   PROVIDER            MODULE                          FUNCTION NAME"
-    assert lines[1] == "    4        fbt             small                          vm_fault entry"
+    assert lines[1] == " 1004        fbt             small                          vm_fault entry"
     rewrite(image, "-p", "fbt:::")
     patched = image.with_name("small.kinst.elf")
     assert run("list", patched, "--module", "small").stdout == result.stdout
@@ -187,12 +201,12 @@ def test_list_of_a_patched_image_gives_the_ids_that_an_addition_would_get(image:
     rewrite(image, "-p", "fbt::spin:entry")
     patched = image.with_name("small.kinst.elf")
     lines = run("list", patched, "::spin:").stdout.splitlines()
-    assert [line.split()[0] + " " + line.split()[-1] for line in lines[1:]] == ["4 entry", "5 0", "6 2"]
+    assert [line.split()[0] + " " + line.split()[-1] for line in lines[1:]] == ["1016 entry", "1054 0", "1056 2"]
 
 
 def test_list_as_json_and_disassembly(image: Path) -> None:
     rows = json.loads(run("list", image, "kinst::vm_fault:", "--json").stdout)
-    assert rows[0] == {"id": 4, "provider": "kinst", "module": "small", "function": "vm_fault", "name": "4"}
+    assert rows[0] == {"id": 1022, "provider": "kinst", "module": "small", "function": "vm_fault", "name": "4"}
     text = run("list", image, "kinst::vm_fault:", "-d").stdout.splitlines()
     assert text[0] == f"vm_fault: {TEXT:#x}, 16 bytes"
     assert "f30f1efa" in text[1] and "endbr64" in text[1] and "refused: a branch-target landing pad" in text[1]
@@ -328,7 +342,7 @@ def far_image(folder: Path) -> Path:
 def test_sites_out_of_reach_are_told(tmp_path: Path) -> None:
     path = far_image(tmp_path)
     result = rewrite(path, "-p", "kinst:::", "-n")
-    assert "kinst-rewrite: 0x400000000000 far+0 is refused: its operand is out of reach" in result.stderr
+    assert "kinst-rewrite: trampolines: 1 of 44 refused: 1 its operand is out of reach" in result.stderr
     assert json.loads(rewrite(path, "-p", "kinst:::", "--json", "-n").stdout)["lost"][0]["reason"] == "out_of_reach"
     assert rewrite(path, "-p", "kinst:::", "--strict").exit_code == 1
     base = ("--trampoline-base", "0xffffffff90000000")

@@ -19,6 +19,7 @@ from kinst.rewriter.sites import Decoded, decoded
 from kinst.targets.debuginfo.inline_search import Matching
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
 from kinst.targets.errors import ProbeError
+from kinst.targets.inlined_names import InlinedName
 from kinst.targets.instruction import Reason
 from kinst.targets.probe import parse_probe_name
 from tests.rewriter.programs import STEP, TEXT, program, small
@@ -71,6 +72,7 @@ class Known:
 
     functions: Sequence[InlineFunction]
     damage: tuple[str, ...] = ()
+    remembered: tuple[InlinedName, ...] = ()
 
     def find_matching(self, pattern: str) -> Matching:
         return Matching(tuple(one for name in self.names(pattern) for one in self.find(name)), self.damage)

@@ -144,7 +144,7 @@ def test_what_damaged_units_leave_is_told(image: Path, tmp_path: Path) -> None:
 def test_help_teaches_by_example() -> None:
     result = run("--help")
 
-    assert result.exit_code == 0 and "kinst-inlinecall critical_enter" in result.stdout
+    assert result.exit_code == 0 and "kinst-inlinecall get_current vmlinux" in result.stdout
     assert run("inlined").exit_code == 2
 
 

@@ -57,6 +57,27 @@ def test_what_stands_behind_an_instruction_is_not_its_data(module: Path) -> None
     assert (found.reason == Reason.RELOCATED).sum() >= 8
 
 
+@pytest.mark.parametrize("compiler", ["aarch64-linux-gnu-gcc", "riscv64-linux-gnu-gcc"])
+def test_machines_that_scatter_distances_over_an_instruction(compiler: str, tmp_path: Path) -> None:
+    """No instruction reads, calls or jumps to itself, as it seems to where its distance is missing."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    (tmp_path / "a.c").write_text(SOURCE)
+    command = [compiler, "-O2", "-ffreestanding", "-fno-pic", "-c", "-o", "module.ko", "a.c"]
+    subprocess.run(command, check=True, cwd=tmp_path, capture_output=True)
+    image = open_image(tmp_path / "module.ko")
+    program = open_program(image)
+    apart, near = image.symbols.address_of("apart"), image.symbols.address_of("near")
+    found = instructions_of(program, np.arange(len(program.functions)))
+
+    calls = targets_of(program, "first", Flow.CALL)
+    assert [apart, near] == calls[:2]
+    assert program.functions.row_at(calls[2]) is None  # what is not here is nowhere
+    assert targets_of(program, "tail", Flow.JUMP)[-1:] == [apart]
+    assert set(program.functions.names) == {"apart", "near", "first", "tail"}
+    assert not (found.reason == Reason.DATA).any()
+
+
 def test_a_linked_image_is_as_it_is_and_damage_changes_nothing(module: Path, tmp_path: Path) -> None:
     whole, image = module.read_bytes(), open_image(module)
     table = next(one for one in image.sections if one.name == ".rela.text")

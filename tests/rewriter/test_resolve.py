@@ -12,7 +12,7 @@ from kinst.rewriter.program import Program
 from kinst.rewriter.resolve import Resolution, resolve
 from kinst.targets.errors import ProbeError, ProbeNameError
 from kinst.targets.functions import Functions
-from kinst.targets.instruction import Reason
+from kinst.targets.instruction import DEFERRED, Reason
 from kinst.targets.manifest import Manifest
 from kinst.targets.probe import parse_probe_name
 from tests.rewriter.programs import DATA, FUNCTIONS, TEXT, program, small
@@ -44,6 +44,12 @@ def sites(kernel: Program, spec: str) -> list[str]:
     """``function+offset`` of the sites that a name comes to."""
     manifest, _ = manifest_of(resolved(kernel, spec))
     return [place(manifest, row) for row in range(len(manifest.sites))]
+
+
+def deferred(kernel: Program, spec: str) -> list[str]:
+    """Those of the sites at which nothing is patched."""
+    manifest, _ = manifest_of(resolved(kernel, spec))
+    return [place(manifest, row) for row in np.flatnonzero(manifest.is_deferred).tolist()]
 
 
 def place(manifest: Manifest, row: int) -> str:
@@ -128,26 +134,66 @@ def test_entry_steps_over_a_landing_pad(kernel: Program) -> None:
     assert sites(kernel, "fbt::spin:entry") == ["spin+0"]
 
 
-def test_entry_steps_over_what_the_kernel_patches_at_boot_unless_it_leaves(kernel: Program) -> None:
-    patched = replace(kernel, patched_at_boot=np.array([[TEXT + 4, 4, Reason.PATCHED_AT_BOOT]], np.uint64))
-    assert sites(patched, "fbt::vm_fault:entry") == ["vm_fault+8"]
-    patched = replace(kernel, patched_at_boot=np.array([[TEXT + 4, 6, Reason.STATIC_KEY]], np.uint64))
-    assert "on a static key" in error_of(patched, "fbt::vm_fault:entry")  # je may jump over the rest
+def test_entry_steps_over_the_room_for_a_tracer_and_is_deferred_where_the_kernel_may_write_a_jump(
+    kernel: Program,
+) -> None:
+    def patched(size: int, reason: Reason) -> Program:
+        return replace(kernel, patched_at_boot=np.array([[TEXT + 4, size, reason]], np.uint64))
+
+    assert sites(patched(4, Reason.TRACER_CALL), "fbt::vm_fault:entry") == ["vm_fault+8"]
+    assert deferred(patched(4, Reason.TRACER_CALL), "fbt::vm_fault:entry") == []
+    for reason in DEFERRED[:3]:
+        assert deferred(patched(4, reason), "fbt::vm_fault:entry") == ["vm_fault+4"]
+    # Behind the room is only what cannot be probed, or may become so: the room is.
+    unsure = np.array([[TEXT + 4, 4, Reason.TRACER_CALL], [TEXT + 8, 8, Reason.PATCHED_AT_BOOT]], np.uint64)
+    assert deferred(replace(kernel, patched_at_boot=unsure), "fbt::vm_fault:entry") == ["vm_fault+4"]
+    only = np.array([[TEXT + 4, 4, Reason.TRACER_CALL], [TEXT + 8, 8, Reason.REPLACEMENT]], np.uint64)
+    assert deferred(replace(kernel, patched_at_boot=only), "fbt::vm_fault:entry") == ["vm_fault+4"]
 
 
-def test_what_the_kernel_patches_is_refused_with_its_own_reason_and_what_is_around_it(kernel: Program) -> None:
+def test_a_jump_to_the_part_that_was_split_off_is_the_last_act_of_a_function(tmp_path: Path) -> None:
+    code = {"split": "je {split.cold}; jmp {split.part.0}", "split.part.0": "nop; ret", "split.cold": "jmp {split}"}
+    kernel = program(tmp_path, small(functions=code))
+    assert sites(kernel, "fbt::split:return") == ["split+2"]
+
+
+def test_an_alternative_that_jumps_to_code_of_no_function_is_no_return(tmp_path: Path) -> None:
+    """static_cpu_has() of Linux: until it is patched it tests out of line and comes back."""
+    code = {"testing": "jmp {aside}; nop; ret", "aside": "jne {testing}; jmp {testing}"}
+    kernel = program(tmp_path, small(functions=code))
+    functions = kernel.functions
+    assert functions.names[0] == "testing"
+    known = Functions(functions.address[:1], functions.size[:1], functions.evidence[:1], functions.names[:1], {})
+    alone = replace(kernel, functions=known)
+    assert sites(alone, "fbt::testing:return") == ["testing+0", "testing+3"]
+    patched = replace(alone, patched_at_boot=np.array([[TEXT, 2, Reason.PATCHED_AT_BOOT]], np.uint64))
+    assert sites(patched, "fbt::testing:return") == ["testing+3"]
+
+
+def test_entry_is_not_the_head_of_a_loop(tmp_path: Path) -> None:
+    """Behind a landing pad there is nothing else; behind a tracer's room the room is."""
+    code = {"looping": ".byte 0xf3, 0x0f, 0x1e, 0xfa; again: dec %ecx; jne again; ret"}
+    kernel = program(tmp_path, small(functions=code))
+    assert Reason.LOOP_HEAD.text in error_of(kernel, "fbt::looping:entry")
+    assert sites(kernel, "kinst::looping:4") == ["looping+4"]
+    code = {"looping": "nopl (%rax); again: dec %ecx; jne again; ret"}
+    kernel = program(tmp_path, small(functions=code))
+    roomy = replace(kernel, patched_at_boot=np.array([[TEXT, 3, Reason.TRACER_CALL]], np.uint64))
+    assert deferred(roomy, "fbt::looping:entry") == ["looping+0"]
+
+
+def test_what_the_kernel_writes_is_deferred_and_what_it_copies_is_refused(kernel: Program) -> None:
     ranges = [[TEXT + 4, 0, Reason.THUNK], [TEXT + 5, 4, Reason.STATIC_KEY], [TEXT + 6, 1, Reason.STATIC_CALL]]
     patched = replace(kernel, patched_at_boot=np.array([*ranges, [TEXT + 14, 2, Reason.TRACER_CALL]], np.uint64))
-    assert sites(patched, "kinst::vm_fault:") == [f"vm_fault+{offset}" for offset in (4, 10, 12, 13)]
+    assert deferred(patched, "kinst::vm_fault:") == ["vm_fault+5", "vm_fault+8", "vm_fault+14"]
+    assert sites(patched, "kinst::vm_fault:") == [f"vm_fault+{offset}" for offset in (4, 5, 8, 10, 12, 13, 14)]
+    assert deferred(patched, "fbt::vm_fault:return") == ["vm_fault+14"]
     name = kernel.functions.names[0]
-    for offset, reason, near in (
-        (5, Reason.STATIC_KEY, f"kinst::{name}:4 before and kinst::{name}:10 behind it"),
-        (8, Reason.STATIC_KEY, f"kinst::{name}:4 before and kinst::{name}:10 behind it"),
-        (14, Reason.TRACER_CALL, f"kinst::{name}:13 before it"),
-    ):
-        assert error_of(patched, f"kinst::vm_fault:{offset}").endswith(f": {reason.text}; {near} can be probed")
-    whole = replace(kernel, patched_at_boot=np.array([[TEXT, 16, Reason.PATCHED_AT_BOOT]], np.uint64))
-    assert error_of(whole, "kinst::vm_fault:8").endswith(f": {Reason.PATCHED_AT_BOOT.text}")
+    copied = replace(kernel, patched_at_boot=np.array([[TEXT + 5, 4, Reason.REPLACEMENT]], np.uint64))
+    near = f"kinst::{name}:4 before and kinst::{name}:10 behind it"
+    assert error_of(copied, "kinst::vm_fault:5").endswith(f": {Reason.REPLACEMENT.text}; {near} can be probed")
+    trap = replace(kernel, patched_at_boot=np.array([[TEXT, 16, Reason.BREAKPOINT]], np.uint64))
+    assert error_of(trap, "kinst::vm_fault:8").endswith(f": {Reason.BREAKPOINT.text}")
 
 
 def test_returns_are_rets_and_tail_calls_but_not_jumps_between_parts_of_one_function(kernel: Program) -> None:

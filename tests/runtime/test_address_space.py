@@ -91,3 +91,23 @@ def test_ram_must_be_aligned_and_may_not_overlap(system: System) -> None:
         system.memory.add_ram(0x8000_0000 + system.ram_size - 0x1000, 0x2000)
     with pytest.raises(MachineError, match="no RAM at 0x1000"):
         system.memory.read(0x1000, 4)
+
+
+def test_the_trap_path_reaches_devices_as_the_guest_does(system: System) -> None:
+    """A stack may lie in a device's window: an emulated push is a store there."""
+    printed = bytearray()
+    system.console_sink = printed.extend
+    serial = 0x1000_0000
+    system.space.store(serial, 1, ord("x"))
+    assert printed == b"x"
+    assert system.space.load(serial + 5, 1) & 0x20  # ready to send
+    with pytest.raises(PageFault):
+        system.space.store(HOLE, 8, 1)
+
+
+def test_on_a_pc_the_bus_floats_for_the_trap_path_too() -> None:
+    facts = machine_facts("pc-amd64")
+    pc = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    pc.space.store(HOLE, 8, 1)
+    pc.space.store(HOLE, 16, 1)
+    assert (pc.space.load(HOLE, 8), pc.space.load(HOLE, 16)) == ((1 << 64) - 1, (1 << 128) - 1)

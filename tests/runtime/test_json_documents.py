@@ -126,7 +126,7 @@ def document(*words: str | Path) -> tuple[Any, int]:
     assert isinstance(result.exception, SystemExit | None), result.exception
     found = json.loads(result.stdout)
     assert found.keys() == {"dtrace"}
-    assert found["dtrace"].keys() == {"probes", "aggregations"}
+    assert found["dtrace"].keys() == {"probes", "aggregations", "end"}
     for entry in found["dtrace"]["probes"]:
         check_entry(entry)
     assert are_aggregations(found["dtrace"]["aggregations"])
@@ -240,7 +240,7 @@ def test_failed_options() -> None:
 
 def test_no_records() -> None:
     found, _ = document("-n", "BEGIN { x = 1; }", "--timeout", "1")
-    assert found == {"probes": [], "aggregations": []}
+    assert found == {"probes": [], "aggregations": [], "end": {"reason": "nothing-left"}}
 
 
 @pytest.mark.parametrize("text", [r"\377\376", r"\303\244", r"\001\033[31m"])

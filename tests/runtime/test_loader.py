@@ -55,6 +55,21 @@ def test_a_linux_kernel_that_is_linked_where_there_is_memory_stays_there(tmp_pat
     assert image.segments[0] == (VIRTUAL, physical, 64)
 
 
+def test_a_linux_kernel_goes_where_its_header_says_even_if_flash_is_where_it_is_linked(tmp_path: Path) -> None:
+    """virt-arm64's first bank of flash is memory that firmware may be linked into."""
+    _, image = loaded(tmp_path, EM_AARCH64, boot_header(EM_AARCH64, 0x8_0000), physical=0)
+    assert image.segments[0][1] == RAM[EM_AARCH64] + 0x8_0000
+    _, firmware = loaded(tmp_path, EM_AARCH64, bytes(64), physical=0)
+    assert firmware.segments[0][1] == 0
+
+
+def test_a_linux_kernel_cannot_be_anywhere_in_memory(tmp_path: Path) -> None:
+    """It is told by its header how far from a boundary of 2 MiB it starts."""
+    physical = RAM[EM_AARCH64] + 0x31_0000
+    _, image = loaded(tmp_path, EM_AARCH64, boot_header(EM_AARCH64, 0x8_0000), physical=physical)
+    assert image.segments[0][1] == RAM[EM_AARCH64] + 0x8_0000
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -64,12 +79,12 @@ def test_a_linux_kernel_that_is_linked_where_there_is_memory_stays_there(tmp_pat
     ],
 )
 def test_any_other_image_outside_memory_is_refused(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(MachineError, match=r"segment 0 at 0x0 .* does not fit the memory of virt-riscv64"):
+    with pytest.raises(MachineError, match=r"segment 0: .* at 0x0 are not in virt-riscv64's RAM, .* another board"):
         loaded(tmp_path, EM_RISCV, content)
 
 
 def test_a_kernel_for_which_memory_is_too_small_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MachineError, match=r"segment 0 at 0x80200000 .* try another --memory"):
+    with pytest.raises(MachineError, match=r"0x40 bytes at 0x80200000 are not in .*: try --memory 3m or more"):
         loaded(tmp_path, EM_RISCV, boot_header(EM_RISCV, 0x20_0000), memory=0x20_0000)
 
 

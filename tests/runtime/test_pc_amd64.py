@@ -282,6 +282,21 @@ PICS = ((0x20, 0x11), (0x21, 0x30), (0x21, 4), (0x21, 1), (0xA0, 0x11), (0xA1, 0
 PIT = ((0x43, 0x34), (0x40, 0x00), (0x40, 0x10))
 
 
+def test_the_time_stamp_counter_is_the_machine_s_clock() -> None:
+    """At 1 GHz: the instruction clock's 10 ns an instruction, whatever the host's counter says."""
+    auxiliary = "mov $0xc0000103, %ecx; mov $0x77, %eax; xor %edx, %edx; wrmsr;"
+    guest = Guest(f"{auxiliary} rdtsc; mov %eax, %ebx; mov $0x10000, %edi; again: dec %edi; jnz again; rdtscp").run()
+    assert guest.get("rax") - guest.get("rbx") == (2 * 0x10000 + 3) * 10
+    assert (guest.get("rcx"), guest.get("rdx")) == (0x77, 0)
+
+
+@pytest.mark.parametrize("instruction", ["rdtsc", "rdtscp"])
+def test_the_time_stamp_counter_can_be_the_kernel_s(instruction: str) -> None:
+    guest = Guest(f"mov %cr4, %rax; or $4, %eax; mov %rax, %cr4; {TO_USER}").let_user_in()
+    guest.write(USER, instruction)
+    assert guest.run().report()["vector"] == 13
+
+
 def test_timer_interrupt_ends_hlt() -> None:
     guest = Guest(out(*PICS, (0x21, 0xFE), (0xA1, 0xFF), *PIT) + "sti; hlt; nop")
     report = guest.run().report()
@@ -320,6 +335,15 @@ def test_hlt_with_interrupts_off_ends_the_run() -> None:
         Guest("cli; hlt").run()
 
 
+def test_there_is_no_bios_to_call() -> None:
+    """The second CPU starts in real mode, as a start-up IPI says."""
+    send = "mov $0xfee00310, %rbx; movl $0x01000000, (%rbx); movl $0x4500, -0x10(%rbx); movl $0x4608, -0x10(%rbx);"
+    guest = Guest(f"{send} wait: jmp wait", cpus=2)
+    guest.system.memory.write(0x8000, bytes.fromhex("cd15"))
+    with pytest.raises(MachineError, match="int 0x15 in real mode calls the BIOS, which this machine does not have"):
+        guest.run()
+
+
 def test_unknown_ports_and_memory_float() -> None:
     read_port = "mov $0x1234, %edx; in %dx, %eax; mov %eax, %r15d;"
     read_cmos = "mov $0x5f, %al; out %al, $0x70; in $0x71, %al; mov %eax, %ecx"
@@ -347,10 +371,12 @@ def test_memory_that_no_pc_of_ours_has(size: int) -> None:
 # -- kernels ----------------------------------------------------------------------------------------------------------
 
 
-def console(path: Path, *, until: bytes, cpus: int = 1, clock: ClockKind = ClockKind.HOST) -> bytes:
+def console(
+    path: Path, *, until: bytes, cpus: int = 1, clock: ClockKind = ClockKind.HOST, command_line: str | None = None
+) -> bytes:
     """What an image prints until `until` is seen or it switches the machine off."""
     facts = machine_facts("pc-amd64")
-    system = System(facts, new_board("pc-amd64"), Configuration(cpus=cpus, clock=clock))
+    system = System(facts, new_board("pc-amd64"), Configuration(cpus=cpus, clock=clock, command_line=command_line))
     printed = bytearray()
 
     def sink(data: bytes) -> None:
@@ -386,6 +412,13 @@ def test_sample_kernel_on_several_cpus(cpus: int, clock: ClockKind) -> None:
     printed = console(SAMPLES / "kernel-amd64.elf", until=b"never", cpus=cpus, clock=clock)
     assert f"cpu: {cpus} found" in printed.decode()
     assert printed.splitlines()[-1].startswith(b"kernel: all done, checksum ")
+
+
+@pytest.mark.skipif(not at_hand("linux-amd64"), reason="linux-amd64 was not downloaded")
+def test_linux_measures_the_same_clock_twice() -> None:
+    """The TSC by the PIT, without a hypervisor to tell it. If they disagree, its delays last for ever."""
+    printed = console(real_image("linux-amd64"), until=b" MHz processor", clock=ClockKind.ICOUNT)
+    assert 999 < float(printed.split()[-3]) < 1001
 
 
 @pytest.mark.skipif(not at_hand("linux-amd64"), reason="linux-amd64 was not downloaded")

@@ -367,7 +367,9 @@ def normalised(text: bytes) -> list[str]:
     return [re.sub(r"^Working FDT set to \w+$", "Working FDT", line) for line in lines]
 
 
-def test_u_boot_prints_what_it_prints_under_qemu() -> None:
+@pytest.mark.parametrize("name", ["u-boot-riscv64", "u-boot-riscv64-smode"])
+def test_u_boot_prints_what_it_prints_under_qemu(name: str) -> None:
+    """In M mode it is told of the same devices."""
     facts = machine_facts("virt-riscv64")
     system = System(facts, new_board("virt-riscv64"), Configuration())
     printed = bytearray()
@@ -378,10 +380,10 @@ def test_u_boot_prints_what_it_prints_under_qemu() -> None:
             system.finish(End.UNTIL)
 
     system.console_sink = sink
-    image = open_image(real_image("u-boot-riscv64-smode"))
+    image = open_image(real_image(name))
     system.board.start(system, load_image(image, facts, system.memory))
     assert system.run(60_000_000_000) is End.UNTIL
-    assert normalised(bytes(printed)) == normalised((GOLDEN / "u-boot-riscv64-smode.console").read_bytes())
+    assert normalised(bytes(printed)) == normalised((GOLDEN / f"{name}.console").read_bytes())
 
 
 def test_the_only_probe_is_on_rdtime_where_u_boot_moved_it_to() -> None:

@@ -170,7 +170,7 @@ def test_begin_and_end_are_fired_by_the_session() -> None:
         ({"machine": "pc-amd64"}, UsageError, "is for riscv64"),
         ({"machine": "vax"}, UsageError, "no such machine"),
         ({"until": "("}, UsageError, "not a regular expression"),
-        ({"configuration": Configuration(memory=0x2000)}, KinstError, "does not fit"),
+        ({"configuration": Configuration(memory=0x2000)}, KinstError, "try --memory 1m or more"),
         ({"configuration": Configuration(memory=0x10_0001)}, KinstError, "multiples"),
         ({"configuration": Configuration(cpus=0)}, UsageError, "1 to 8"),
     ],

@@ -92,11 +92,9 @@ def compare(guest: Guest, functions: Collection[str], most: int) -> Compared:
                 look.at(firing, firing.site - bias, *copy)
 
         sites = session._sites
-        assert sites is not None and sites.first_identifier is not None
+        assert sites is not None
         rows = [row for row, kind in enumerate(sites.manifest.probes["kind"].tolist()) if kind == ProbeKind.KINST]
-        Enablings([Enabled(run, np.array(rows, np.intp) + sites.first_identifier, None)], None).enable(
-            session.providers
-        )
+        Enablings([Enabled(run, np.sort(sites.identifiers[rows]), None)], None).enable(session.providers)
         session.arm()
         session.run(Recorder(guest.asks, session.system.typed))
     return found

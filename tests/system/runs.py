@@ -10,7 +10,7 @@ from kinst.runtime.session import Session, Wanted
 from kinst.runtime.sites import SiteTable
 from kinst.runtime.system import ClockKind, Configuration, End
 from kinst.runtime.trap import Firing
-from kinst.targets.manifest import FIRST_PROBE_ID, Manifest
+from kinst.targets.manifest import Manifest, Method
 from tests.system.cases import Case
 
 LIMIT = 60.0  # seconds of the machine's time; every case ends long before
@@ -19,8 +19,8 @@ Prepare = Callable[[Session], None]
 
 @dataclass(slots=True)
 class Recorder:
-    """A consumer that keeps the console, counts firings by (address, row of the manifest's probes) and presses a key
-    when `question` is printed."""
+    """A consumer that keeps the console, counts firings by (address, identifier of the probe) and presses a key when
+    `question` is printed."""
 
     question: bytes | None
     typed: bytearray
@@ -31,7 +31,7 @@ class Recorder:
         """Nothing to write."""
 
     def fired(self, firing: Firing) -> None:
-        self.hits[firing.site, firing.enabling.probe - FIRST_PROBE_ID] += 1
+        self.hits[firing.site, firing.enabling.probe] += 1
 
     def console(self, data: bytes) -> None:
         self.printed += data
@@ -54,7 +54,7 @@ class Run:
     end: End
     console: bytes
     time: int  # of the machine in nanoseconds; an instruction takes 10
-    hits: Counter[tuple[int, int]]  # by address where the probe fired and row of the manifest's probes
+    hits: Counter[tuple[int, int]]  # by address where the probe fired and its identifier
 
     @property
     def sites(self) -> SiteTable:
@@ -74,10 +74,11 @@ def run(
     *,
     cpus: int = 1,
     image: Path | None = None,
+    method: Method | None = None,
     prepare: Prepare = lambda _session: None,
 ) -> Run:
     """Run a case to its end, patched in memory with what `descriptions` name; `image` is a copy to run instead of the
-    case's own, `prepare` may look into the machine before it starts."""
+    case's own, `method` how instructions are carried out, `prepare` may look into the machine before it starts."""
     wanted = Wanted(
         image=case.path if image is None else image,
         machine=case.machine,
@@ -85,6 +86,7 @@ def run(
         descriptions=tuple(descriptions),
         timeout=LIMIT,
         until=case.until,
+        method=method,
     )
     session = Session(wanted)
     recorder = Recorder(case.asks, session.system.typed)

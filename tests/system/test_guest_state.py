@@ -143,7 +143,7 @@ def test_real_time(case: Case, cpus: int) -> None:
 def test_a_file_patched_before_and_an_image_patched_in_memory_fire_alike(case: Case, tmp_path: Path) -> None:
     description = "fbt:::entry"
     _, plan = plan_probes(open_source(Source(case.path)), list(parse_probe_names(description)))
-    file = tmp_path / "patched.elf"
+    file = tmp_path / case.path.name  # the boot loader tells the guest the name
     write_image(plan, file)
     in_memory = run(case, [description])
     in_file = run(case, image=file)

@@ -6,8 +6,11 @@ at the same instruction.
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
+from kinst.targets.arch.amd64 import EMULABLE
+from kinst.targets.manifest import Method
 from tests.system.cases import BY_NAME, CASES, SAMPLES, Case
 from tests.system.plain import drawn_functions, drawn_probes, plain_run
 from tests.system.runs import Run, run
@@ -19,9 +22,9 @@ each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.image)
 each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
 
 
-def compared(case: Case, descriptions: Sequence[str], cpus: int = 1) -> Run:
+def compared(case: Case, descriptions: Sequence[str], cpus: int = 1, method: Method | None = None) -> Run:
     """The patched run, which nothing tells from the plain one."""
-    patched = run(case, descriptions, cpus=cpus)
+    patched = run(case, descriptions, cpus=cpus, method=method)
     assert differences(plain_run(case, cpus), patched) == []
     assert patched.hits
     return patched
@@ -37,7 +40,8 @@ def test_every_instruction_of_drawn_functions(case: Case) -> None:
     patched = compared(case, drawn_probes(case))
     assert len(drawn_functions(case)) >= 50
     per_function = dict.fromkeys(drawn_functions(case), 0)
-    for (_, row), count in patched.hits.items():
+    for (_, identifier), count in patched.hits.items():
+        row = int(patched.sites.rows_of(np.array([identifier]))[0])
         name = patched.manifest.function_name(int(patched.manifest.probes["function"][row]))
         per_function[name] += count
     assert min(per_function.values()) > 0
@@ -58,3 +62,12 @@ def test_all_probes_of_a_sample_at_once(case: Case) -> None:
 @pytest.mark.parametrize("name", ["opensbi-1.6", "gnumach"])
 def test_every_instruction_of_firmware_and_of_a_kernel(name: str) -> None:
     compared(BY_NAME[name], ALL_KINST)
+
+
+@pytest.mark.parametrize("name", ["kernel-amd64", "gnumach"])
+def test_stack_frames_emulated(name: str) -> None:
+    """What functions of amd64 begin and end with, on request."""
+    emulated = compared(BY_NAME[name], ("kinst:::",) if BY_NAME[name].is_sample else ALL_FBT, method=Method.EMULATE)
+    kinds = emulated.manifest.sites["kind"]
+    assert EMULABLE & set(kinds.tolist())
+    assert emulated.manifest.method == "emulate"

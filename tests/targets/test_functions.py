@@ -1,5 +1,6 @@
 """Functions: of images with symbols, and how well those of stripped ones are found, against the symbols they had."""
 
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from kinst.targets.frames import frame_ranges
 from kinst.targets.functions import Evidence, Functions
 from kinst.targets.image import Image, open_image
-from kinst.targets.named_functions import NamedFunctions, named_functions
+from kinst.targets.named_functions import NamedFunctions, data_in_code, named_functions
 from kinst.targets.startup import entry_point, startup32
 from kinst.targets.symbols import STT_FUNC, STT_OBJECT
 from tests.images import CACHE, real_image
@@ -263,6 +264,43 @@ def test_amd64_goes_on_behind_bytes_that_do_not_decode(tmp_path: Path) -> None:
     call = b"\xe8\x1b\0\0\0\xc3"
     code = call + b"\x06\x07\x06\x17\x1f\x06" + b"\xcc" * 4 + b"\x06" * 16 + b"\x31\xc0\xc3" + b"\x90" * 13
     assert found_in(EM_X86_64, code, tmp_path) == [(0, 6, Evidence.ENTRY_POINT), (32, 3, Evidence.CALL)]
+
+
+@pytest.mark.parametrize(("early", "augmentation"), [(1, b"zRS"), (0, b"zRS"), (0, b"zR")])
+def test_a_signal_frame_may_begin_a_byte_before_its_function(early: int, augmentation: bytes, tmp_path: Path) -> None:
+    """Nopl 0(%rax), mov $15, %rax; syscall, as glibc's __restore_rt: the byte before is the end of the padding."""
+    code = bytes.fromhex("31c0c3 660f1f440000 0f1f840000000000 48c7c00f000000 0f05 0f1f8000000000")
+    start = 17
+    cie = struct.pack("<II", 16, 0) + b"\x01" + augmentation + b"\0" + b"\x01\x78\x10\x01\x1b"
+    cie = cie.ljust(20, b"\0")
+    frames = CODE + 0x2000
+    place = frames + len(cie) + 8
+    record = struct.pack("<IIiI", 16, len(cie) + 4, CODE + start - early - place, 9 + early) + bytes(4)
+    parts = [Part(".text", CODE, code, 5), Part(".eh_frame", frames, cie + record, 4)]
+    path = tmp_path / "code.elf"
+    path.write_bytes(elf64(EM_X86_64, CODE, parts))
+    found = functions_of(open_image(path))
+    assert list(zip((found.address - np.uint64(CODE)).tolist(), found.size.tolist(), strict=True)) == [(0, 3), (17, 9)]
+    assert found.evidence.tolist() == [Evidence.ENTRY_POINT, Evidence.FDE]
+
+
+def test_what_looks_like_a_beginning_behind_bytes_that_do_not_decode_is_chance(tmp_path: Path) -> None:
+    """A table among the code: ret and push %rbp happen to be in it. Behind a function they are what they look like."""
+    table = b"\x31\xc0\xc3" + b"\xcc" * 6 + bytes.fromhex("0607ae c3 55 1afb ff6f02 c3") + b"\xcc" * 7
+    real = b"\x31\xc0\xc3" + b"\xcc" * 6 + bytes.fromhex("c3 55 4889e5 5d c3") + b"\xcc" * 7
+    assert found_in(EM_X86_64, table, tmp_path) == [(0, 3, Evidence.ENTRY_POINT)]
+    assert (10, 6, Evidence.PROLOGUE) in found_in(EM_X86_64, real, tmp_path)
+
+
+def test_the_pe_header_of_a_kernel_is_data(tmp_path: Path) -> None:
+    """Linux for riscv64 begins with a jump over it, and has labels in it that look like those of code."""
+    pe = b"PE\0\0" + struct.pack("<HHIIIHH", 0x5064, 2, 0, 0, 0, 16, 0x206)
+    code = bytes.fromhex("6f00c00a") + bytes(0x38) + struct.pack("<I", 0x40) + pe + bytes(256)
+    path = tmp_path / "code.elf"
+    whole, other, short = [[CODE + 0x40, 24 + 16 + 2 * 40]], code.replace(b"PE", b"EP"), code[:16]
+    for content, expected in ((code, whole), (other, []), (short, []), (code[:0x50], [])):
+        path.write_bytes(elf64(EM_RISCV, CODE, [Part(".text", CODE, content, 5)]))
+        assert data_in_code(open_image(path)).tolist() == expected
 
 
 def test_compressed_riscv_code(tmp_path: Path) -> None:

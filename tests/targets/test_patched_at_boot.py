@@ -110,6 +110,13 @@ def test_lock_prefixes_may_be_probed_where_the_image_has_them(tmp_path: Path) ->
     assert ranges_of(tmp_path / "b", EM_X86_64, ".smp_locks", absolute, bytes(code)) == []
 
 
+@pytest.mark.parametrize(("machine", "sizes"), [(EM_X86_64, (8, 1)), (EM_AARCH64, (16, 4)), (EM_RISCV, (24, 4))])
+def test_constants_that_are_known_at_boot(machine: int, sizes: tuple[int, int], tmp_path: Path) -> None:
+    table = relative(0, 18) + relative(4, 64)
+    for name, size in zip(("runtime_ptr_dentry_hashtable", "runtime_shift_d_hash_shift"), sizes, strict=True):
+        assert ranges_of(tmp_path / "a", machine, name, table) == [(18, size), (64, size)]
+
+
 def test_static_calls_and_their_trampolines(tmp_path: Path) -> None:
     table = relative(0, 16) + bytes(4)
     symbols = (
@@ -128,7 +135,7 @@ def test_static_calls_and_their_trampolines(tmp_path: Path) -> None:
         ("__mcount_loc", struct.pack("<Q", CODE + 16), Reason.TRACER_CALL),
         ("__patchable_function_entries", struct.pack("<Q", CODE + 16), Reason.TRACER_CALL),
         (".static_call_sites", relative(0, 16) + bytes(4), Reason.STATIC_CALL),
-        (".return_sites", relative(0, 16), Reason.THUNK),
+        (".return_sites", relative(0, 16), Reason.RETURN_THUNK),
         (".retpoline_sites", relative(0, 16), Reason.THUNK),
         (".parainstructions", struct.pack("<QBB6x", CODE + 16, 1, 6), Reason.PATCHED_AT_BOOT),
     ],

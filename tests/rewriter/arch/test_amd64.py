@@ -14,10 +14,11 @@ from kinst.rewriter.arch.amd64 import DISSECTOR
 from kinst.rewriter.arch.amd64_sweep import sweep
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.disassemble import disassemble
+from kinst.rewriter.program import instructions_of, open_program
 from kinst.targets.arch.amd64 import AMD64, Kind
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
-from tests.images import real_image
+from tests.images import at_hand, real_image
 from tests.vectors.amd64 import ADDRESS, VECTORS, Vector
 
 
@@ -163,6 +164,50 @@ def test_what_leads_to_the_entry_of_64_bit_mode_and_what_it_calls_is_refused_too
 
     functions = (falling, start, unrelated, enter, helper, caller)
     assert legacy(*functions, address=0x1000000) == [True, True, False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "0f22c0 6a08 8d85d7000000 50 cb b9010100c0",  # mov %eax, %cr0; push $8; lea; push; lret; 64-bit code
+        "8ed8 8ec0 6a08 50 cf 31c0 c3",  # mov to ds and es; iret
+        "0f0110 b810000000 8ed8 ff6d00 c3",  # lgdt; mov to ds; ljmp *0(%ebp)
+        "0f22c0 a300300001 48 a300300001 b0cb cb c3",  # 64-bit mode would read an address of 8 bytes, and no lret
+        "fa 0f011600f0 0f20c0 0c01 0f22c0 ea34120800",  # 16-bit: mov to cr0; ljmp $8, $0x1234
+        "90 660f22d8 0f22c0 66ea341200001000",  # 16-bit: ljmpl $16, $0x1234
+        "488b05f0ffffff 8ed8 6a10 50 cb",  # 64-bit code that leaves for 32-bit code
+    ],
+)
+def test_a_far_transfer_beside_a_change_of_mode_leaves_no_certain_mode(code: str) -> None:
+    assert legacy(bytes.fromhex(code), b"\x55\xc3", address=0x1000000) == [True, False]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "0f0110 8ed8 8ec0 6a10 488d0501000000 50 48cb 55 c3",  # lgdt; mov to ds; ...; lretq, as kernels load CS
+        "8ed8 0f22d8 48cf",  # iretq
+        "0f22c0 48ff2d00000000",  # rex.w ljmp
+        "31c0 cb",  # lret, and nothing that sets up a mode
+        "0f0110 b8cb000000 c3",  # a byte of an operand
+    ],
+)
+def test_far_transfers_of_64_bit_code_are_known_by_their_width(code: str) -> None:
+    assert legacy(bytes.fromhex(code), b"\x55\xc3", address=0x1000000) == [False, False]
+
+
+@pytest.mark.parametrize("name", at_hand("linux-amd64", "linux-6.12-amd64"))
+def test_linux_entry_for_pvh_guests_is_no_64_bit_code(name: str) -> None:
+    """It ends by lret, and what it jumps to is 64-bit code."""
+    program = open_program(open_image(real_image(name)))
+    functions = program.functions
+    rows = np.array([functions.names.index("pvh_start_xen"), functions.names.index("startup_64")])
+
+    found = instructions_of(program, np.sort(rows))
+
+    assert (found.verdict[found.function == rows[0]] == Verdict.REFUSE).all()
+    assert (found.reason[found.function == rows[0]] == Reason.OTHER_MODE).any()
+    assert not (found.reason[found.function == rows[1]] == Reason.OTHER_MODE).any()
 
 
 @pytest.mark.parametrize(

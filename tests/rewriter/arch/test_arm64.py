@@ -81,17 +81,41 @@ def test_an_exclusive_region_is_refused_from_load_to_store() -> None:
 
     assert reasons(words(NOP, LDXR, NOP, STXR, NOP)) == [none, x, x, x, none]
     assert reasons(words(LDXP, NOP, STXP, LDAR, NOP)) == [x, x, x, none, none]
-    assert reasons(words(LDXR, NOP, CLREX, NOP)) == [x, x, x, none]
+    assert reasons(words(LDXR, NOP, CLREX, NOP)) == [x, none, none, none]
+    assert reasons(words(LDXR, NOP, CLREX, NOP, STXR)) == [x, none, none, none, x]
     assert reasons(words(CLREX, CASP, NOP)) == [none, none, none]
     assert reasons(words(LDXR, LDXR, STXR, NOP, LDXR, STXR, NOP)) == [x, x, x, none, x, x, none]
 
 
-def test_an_unterminated_exclusive_region_ends_with_its_function() -> None:
-    code = np.frombuffer(words(LDXR, NOP, NOP, NOP, STXR, NOP), np.uint8)
+BNE_PLUS_16, BNE_PLUS_8, CBNZ_MINUS_16, B_PLUS_8, B_MINUS_8 = 0x54000081, 0x54000041, 0x35FFFF84, 0x14000002, 0x17FFFFFE
+BL, RET = 0x94000010, 0xD65F03C0
+
+
+def test_an_exclusive_region_follows_branches() -> None:
+    """The loop of a compare-and-swap; one whose middle lies behind its store; and one left early for good."""
+    x, none = Reason.EXCLUSIVE, Reason.NONE
+
+    assert reasons(words(LDXR, NOP, BNE_PLUS_16, NOP, STXR, CBNZ_MINUS_16, NOP)) == [x, x, x, x, x, none, none]
+    assert reasons(words(LDXR, BNE_PLUS_16, NOP, STXR, RET, NOP, RET)) == [x, x, x, x, none, none, none]
+    assert reasons(words(LDXR, B_PLUS_8 + 1, STXR, RET, NOP, B_MINUS_8 - 1, NOP)) == [x, x, x, none, x, x, none]
+
+
+def test_an_exclusive_load_without_a_store_opens_no_region() -> None:
+    """An atomic load; nor does one lead over calls and returns to the store of the next loop."""
+    x, none = Reason.EXCLUSIVE, Reason.NONE
+
+    assert reasons(words(LDXR, NOP, RET, NOP)) == [x, none, none, none]
+    assert reasons(words(LDXR, NOP, LDXR, NOP, STXR)) == [x, none, x, x, x]
+    assert reasons(words(LDXR, NOP, BL, NOP, STXR)) == [x, none, none, none, x]
+    assert reasons(words(LDXR, NOP, RET, NOP, STXR)) == [x, none, none, none, x]
+
+
+def test_an_exclusive_region_goes_on_in_the_function_that_it_falls_into() -> None:
+    code = np.frombuffer(words(NOP, LDXR, NOP, NOP, STXR, NOP), np.uint8)
 
     found = DISSECTOR.dissect(code, PC, np.array([[0, 12], [12, 24]], np.int64))
 
-    assert (found.reason == Reason.EXCLUSIVE).tolist() == [True, True, True, False, True, False]
+    assert (found.reason == Reason.EXCLUSIVE).tolist() == [False, True, True, True, True, False]
     assert found.function.tolist() == [0, 0, 0, 1, 1, 1]
 
 

@@ -99,12 +99,16 @@ def test_an_instruction_cut_off_by_the_end_is_undecodable() -> None:
 LR, SC, NOP, AMO = 0x1005A52F, 0x18B6252F, 0x0001, 0x00B6252F
 
 
+BNE_PLUS_12, BNEZ_MINUS_14 = 0x00B51663, 0xFE0519E3
+
+
 def test_a_reserved_region_is_refused_from_load_to_store() -> None:
     x, none = Reason.EXCLUSIVE, Reason.NONE
 
     assert reasons(NOP, LR, NOP, SC, NOP) == [none, x, x, x, none]
     assert reasons(NOP, AMO, NOP, SC, NOP) == [none, none, none, x, none]
-    assert reasons(LR, NOP, LR, SC, NOP, LR, NOP) == [x, x, x, x, none, x, x]
+    assert reasons(LR, NOP, LR, SC, NOP, LR, NOP) == [x, none, x, x, none, x, none]
+    assert reasons(LR, BNE_PLUS_12, NOP, SC, BNEZ_MINUS_14, NOP) == [x, x, x, x, none, none]
 
 
 def test_a_far_call_has_its_target() -> None:

@@ -7,7 +7,7 @@ from tests.runtime.devices.bench import Wire
 
 def keyboard() -> tuple[I8042, Wire, list[str]]:
     wire, resets = Wire(), list[str]()
-    return I8042(wire, lambda: resets.append("reset")), wire, resets
+    return I8042(wire, Wire(), lambda: resets.append("reset")), wire, resets
 
 
 def answers(controller: I8042) -> list[int]:
@@ -39,7 +39,36 @@ def test_keyboard_answers_and_interrupts() -> None:
     controller.data.write(0, 1, 0x02)  # its argument, not a command
     assert answers(controller) == [0xFA, 0xFA]
     controller.data.write(0, 1, 0xF2)
+    assert answers(controller) == [0xFA, 0xAB, 0x41]
+    controller.command.write(0, 1, 0x60)
+    controller.data.write(0, 1, 0x01)  # no translation
+    controller.data.write(0, 1, 0xF2)
     assert answers(controller) == [0xFA, 0xAB, 0x83]
+
+
+def test_every_byte_is_an_edge() -> None:
+    """The PIC looks for edges: a handler that reads one byte must be called for the next."""
+    controller, wire, _ = keyboard()
+    controller.data.write(0, 1, 0xF2)
+    assert len(answers(controller)) == wire.rises == 3
+
+
+def test_mouse() -> None:
+    keys, mouse = Wire(), Wire()
+    controller = I8042(keys, mouse, lambda: None)
+    for switch, command_byte in ((0xA8, 0x41), (0xA7, 0x61)):
+        controller.command.write(0, 1, switch)
+        controller.command.write(0, 1, 0x20)
+        assert answers(controller) == [command_byte]
+    controller.command.write(0, 1, 0x60)
+    controller.data.write(0, 1, 0x47)
+    for command, argument, expected in ((0xD3, 0x5A, [0x5A]), (0xD4, 0xFF, [0xFA, 0xAA, 0x00])):
+        controller.command.write(0, 1, command)
+        controller.data.write(0, 1, argument)
+        assert (keys.level, mouse.level) == (False, True)
+        assert controller.command.read(0, 1) & 0x21 == 0x21
+        assert answers(controller) == expected
+        assert not mouse.level
 
 
 def test_reset_lines() -> None:

@@ -9,6 +9,7 @@ from kinst.runtime.execution.symbols import ImageSymbols, original_addresses
 from kinst.targets.image import Image, open_image
 from tests.images import real_image
 from tests.targets.inputs import symbol_table
+from tests.writers.elf import EM_X86_64, Part, Symbol, elf64
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 MACHINES = ("amd64", "arm64", "riscv64")
@@ -117,6 +118,16 @@ def test_copies_that_the_image_made_of_itself_have_its_names() -> None:
     assert symbols.describe(address + 0x4000_0008, "") == f"{image.module}`printk+0x8"
     assert symbols.describe(address + 0x1008, "") == f"{image.module}`printk+0x8"
     assert symbols.object_start(address + 0x4000_0008, "sym") == symbols.object_start(address + 0x1008, "sym")
+
+
+def test_a_copy_between_segments_that_are_far_apart_has_its_names(tmp_path: Path) -> None:
+    """Linux on amd64 links its per-CPU data at 0: its code in the identity map lies between them and the rest."""
+    text, low = 0xFFFF_FFFF_8010_0000, Part(".percpu", 0, bytes(64), 6)
+    path = tmp_path / "far.elf"
+    path.write_bytes(elf64(EM_X86_64, text, [Part(".text", text, b"\x90" * 64, 5), low], [Symbol("early", text, 64)]))
+    distances = [0, 0x10_0000 - text]
+    symbols = ImageSymbols(open_image(path), moved=original_addresses(open_image(path), lambda: distances))
+    assert symbols.describe(0x10_0008, "").endswith("`early+0x8")
 
 
 def test_aliases_prefer_what_is_global_and_then_the_first() -> None:

@@ -9,6 +9,7 @@ from kinst.rewriter.static_sites import provider_names
 from kinst.runtime.arch.registry import emulator
 from kinst.runtime.boards.registry import new_board
 from kinst.runtime.loader import load_image
+from kinst.runtime.moved_trampolines import moved_trampolines
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.fbt import fbt_provider
 from kinst.runtime.providers.host import CpuMemory, ImageHost, ProviderHost
@@ -80,7 +81,8 @@ def traced(
     static = sdt_providers(sites, system.arch, host.address_of)
     providers = Providers([DtraceProvider(), kinst_provider(sites), fbt_provider(sites, system.arch), *static, *others])
     sites.map_trampolines(system.space, system.trap, system.engine)
-    copies = RelocatedCopies(sites, loaded, system.trap, system.arch, system.exceptions, system.space.fetch)
+    trampolines = moved_trampolines(system, loaded, plan.manifest.trampolines[0])
+    copies = RelocatedCopies(sites, loaded, system.trap, trampolines, system.exceptions, system.space)
     system.trap.chain.append(copies.claim)
     host.attach(sites, CpuMemory(system.space.load), loaded.bias)
     system.board.start(system, loaded)

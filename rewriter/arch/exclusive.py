@@ -1,0 +1,84 @@
+"""Instructions -> those between an exclusive load and the store that depends on its reservation, on any path.
+
+A trap in between clears the reservation, so the store would never succeed. What lies between is told by control flow,
+not by addresses: a load that no store follows is only an atomic load (Go), and the way out of a compare-and-swap that
+found another value is behind the branch. A region ends at calls, returns and computed jumps at the latest.
+
+    1: ldxr x0, [x1]        opens
+       cmp  x0, x2          inside
+       b.ne 2f              inside
+       stxr w4, x3, [x1]    closes
+       cbnz w4, 1b          outside, as everything at 2
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.instruction import Flow, Instructions
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusives:
+    """A machine's kinds: `opens` reserve, `closes` store if the reservation holds, `cancels` drop it."""
+
+    opens: tuple[int, ...]
+    closes: tuple[int, ...]
+    cancels: tuple[int, ...] = ()
+
+
+def exclusive_rows(found: Instructions, kinds: Exclusives) -> NDArray[np.bool_]:
+    """Which rows, ascending by address, are on a way from an exclusive load to its store; the store is not."""
+    inside, leading = np.zeros(len(found), np.bool_), np.zeros(len(found), np.bool_)
+    opens = np.isin(found.kind, kinds.opens)
+    ends = np.isin(found.kind, (*kinds.closes, *kinds.cancels))
+    front = np.flatnonzero(np.isin(found.kind, kinds.closes))
+    if not front.size or not opens.any():
+        return inside
+    ways = _Ways.of(found)
+    while front.size:  # backwards from the stores
+        before = ways.before(front)
+        before = np.unique(before[~leading[before] & ~ends[before]])
+        leading[before] = True
+        front = before[~opens[before]]
+    front = np.flatnonzero(leading & opens)
+    while front.size:  # and forwards from the loads on the same ways
+        inside[front] = True
+        after = ways.after(front)
+        front = np.unique(after[leading[after] & ~inside[after]])
+    return inside
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """How control goes from row to row, but for calls: `jumps` are rows ordered by their `target`."""
+
+    found: Instructions
+    falls: NDArray[np.bool_]
+    jumps: Rows
+    target: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, found: Instructions) -> "_Ways":
+        is_next = np.append(found.address[:-1] + found.size[:-1] == found.address[1:], False)
+        jumps = np.flatnonzero((found.flow == Flow.JUMP) | (found.flow == Flow.BRANCH))
+        jumps = jumps[np.argsort(found.target[jumps], kind="stable")]
+        return cls(found, is_next & np.isin(found.flow, (Flow.NEXT, Flow.BRANCH)), jumps, found.target[jumps])
+
+    def before(self, rows: Rows) -> Rows:
+        """From where control comes to some rows."""
+        address = self.found.address[rows]
+        first = np.searchsorted(self.target, address)
+        count = np.searchsorted(self.target, address, "right") - first
+        start = np.repeat(first - (np.cumsum(count) - count), count)
+        sources: Rows = self.jumps[start + np.arange(len(start))]
+        return np.concatenate([sources, (rows - 1)[(rows > 0) & self.falls[rows - 1]]])
+
+    def after(self, rows: Rows) -> Rows:
+        """Where control goes from some rows."""
+        target = self.found.target[rows[np.isin(self.found.flow[rows], (Flow.JUMP, Flow.BRANCH))]]
+        goal = np.minimum(np.searchsorted(self.found.address, target), len(self.found) - 1)
+        return np.concatenate([goal[self.found.address[goal] == target], rows[self.falls[rows]] + 1])

@@ -1,0 +1,27 @@
+"""A console script -> its command. Until all of it is imported, Ctrl-C ends the process as it does any other's.
+
+The commands import what takes up to a second, and Python's own handler would raise anywhere in that.
+"""
+
+import signal
+import sys
+from functools import partial
+from importlib import import_module
+
+
+def start(module: str, command: str) -> None:
+    """Import and run a command, which sees to Ctrl-C itself as soon as it can."""
+    handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        run = getattr(import_module(module), command)
+        signal.signal(signal.SIGINT, handler)
+        run()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+
+
+kinst_rewrite = partial(start, "kinst.rewriter.cli", "rewrite")
+kinst_list = partial(start, "kinst.rewriter.cli", "list_probes")
+kinst_diff = partial(start, "kinst.rewriter.cli", "diff")
+kinst_inlinecall = partial(start, "kinst.rewriter.inlinecall_cli", "inlinecall")
+kinst_run = partial(start, "kinst.runtime.cli", "run")

@@ -1,0 +1,136 @@
+"""What an image has -> the identifiers of all probes that it can have, whatever of them is asked for.
+
+An identifier names the same probe in every command and whatever else is enabled, so it is counted from the image alone:
+1 to 3 are dtrace's and those below FIRST_PROBE_ID timers, as `kinst.targets.manifest` says, then come
+
+    fbt      entry and return for each name of a function: their first names by address, then all others
+    sdt      each static probe
+    kinst    one for each byte of each name's function, since instructions are not decoded for this
+    unnamed  entry and return, and then kinst's, for each byte of code: where only an address names a function
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.errors import ManifestError
+from kinst.targets.functions import Functions
+from kinst.targets.manifest import FIRST_PROBE_ID, NUMBER, Manifest
+from kinst.targets.probe import ProbeName
+from kinst.targets.sections import CodeRegion
+from kinst.targets.static_probes import StaticProbe
+
+_WAYS: Final = ("entry", "return")
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """The blocks of identifiers: where each begins, and the functions and names that they count."""
+
+    functions: Functions
+    regions: Sequence[CodeRegion]
+    static: Sequence[StaticProbe]
+    others: Mapping[tuple[int, str], int]  # (row, a name that is not its first) -> place among all names
+    rows: NDArray[np.int64]  # of functions, by place
+    kinst: NDArray[np.int64]  # first identifier, by place; behind the last one the end
+
+    @property
+    def _static_first(self) -> int:
+        return FIRST_PROBE_ID + 2 * len(self.rows)
+
+    @property
+    def _unnamed_first(self) -> int:
+        return int(self.kinst[-1])
+
+    @property
+    def _code_size(self) -> int:
+        return sum(region.size for region in self.regions)
+
+    @property
+    def end(self) -> int:
+        """The first identifier that the image has no use for."""
+        return self._unnamed_first + 3 * self._code_size
+
+    def of_function(self, address: int, name: str) -> tuple[int, int]:
+        """The first identifiers of fbt's and kinst's probes of a function under one of its names."""
+        row = int(np.searchsorted(self.functions.address, np.uint64(address)))
+        place = self._place(row, name) if row < len(self.functions) else None
+        if place is not None and int(self.functions.address[row]) == address:
+            return FIRST_PROBE_ID + 2 * place, int(self.kinst[place])
+        offset, first = self._offset_of(address), self._unnamed_first
+        return first + 2 * offset, first + 2 * self._code_size + offset
+
+    def _place(self, row: int, name: str) -> int | None:
+        return row if self.functions.names[row] == name else self.others.get((row, name))
+
+    def _offset_of(self, address: int) -> int:
+        """Where an address is if all code is laid end to end."""
+        before = 0
+        for region in self.regions:
+            if 0 <= address - region.address < region.size:
+                return before + address - region.address
+            before += region.size
+        return 0
+
+    def of_static(self, probe: StaticProbe) -> int:
+        """The identifier of a static probe. Raises ManifestError: the image does not have it."""
+        for row, one in enumerate(self.static):
+            if one.key == probe.key:
+                return self._static_first + row
+        raise ManifestError(f"manifest: damaged: the image has no static probe {':'.join(probe.key)}")
+
+    def name(self, identifier: int) -> ProbeName | None:
+        """A name that stands for the probe with an identifier, if for others too; None: there can be none. Functions
+        are named by their addresses: several may share a name, and a name may have characters of patterns in it."""
+        if FIRST_PROBE_ID <= identifier < self._static_first:
+            place, way = divmod(identifier - FIRST_PROBE_ID, 2)
+            return ProbeName("fbt", "", self._function_at(place), _WAYS[way])
+        if self._static_first <= identifier < int(self.kinst[0]):
+            probe = self.static[identifier - self._static_first]
+            return ProbeName(probe.provider, probe.module, probe.function, probe.name)
+        if int(self.kinst[0]) <= identifier < self._unnamed_first:
+            place = int(np.searchsorted(self.kinst, identifier, "right")) - 1
+            return self._instruction(place, identifier - int(self.kinst[place]))
+        return self._unnamed(identifier - self._unnamed_first) if self._unnamed_first <= identifier < self.end else None
+
+    def _function_at(self, place: int) -> str:
+        if place < len(self.functions):
+            return f"{int(self.functions.address[place]):#x}"
+        return next(name for (_, name), other in self.others.items() if other == place)
+
+    def _instruction(self, place: int, offset: int) -> ProbeName:
+        if place < len(self.functions):
+            return ProbeName("kinst", "", f"{int(self.functions.address[place]) + offset:#x}", "")
+        return ProbeName("kinst", "", self._function_at(place), str(offset))
+
+    def _unnamed(self, number: int) -> ProbeName:
+        of_fbt = 2 * self._code_size
+        offset, way = divmod(number, 2) if number < of_fbt else (number - of_fbt, -1)
+        for region in self.regions:
+            if offset < region.size:
+                break
+            offset -= region.size
+        address = f"{region.address + offset:#x}"
+        return ProbeName("kinst", "", address, "") if way < 0 else ProbeName("fbt", "", address, _WAYS[way])
+
+
+def numbering(functions: Functions, regions: Sequence[CodeRegion], static: Sequence[StaticProbe]) -> Numbering:
+    """Number what an image has. `functions` are those that it has by itself, none that a user's address names."""
+    pairs = [(row, name) for row in sorted(functions.aliases) for name in functions.aliases[row]]
+    others = {pair: len(functions) + index for index, pair in enumerate(pairs)}
+    rows = np.concatenate([np.arange(len(functions)), np.array([row for row, _ in pairs], np.int64)])
+    first = FIRST_PROBE_ID + 2 * len(rows) + len(static)
+    sizes = functions.size[rows].astype(np.int64)
+    kinst = first + np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return Numbering(functions, regions, static, others, rows, kinst)
+
+
+def numbered(manifest: Manifest, numbers: Numbering) -> Manifest:
+    """The manifest with the identifiers of its probes."""
+    addresses = manifest.functions["address"].tolist()
+    pairs = [numbers.of_function(address, manifest.function_name(row)) for row, address in enumerate(addresses)]
+    static = tuple(numbers.of_static(probe) for probe in manifest.static)
+    return replace(manifest, numbers=np.array(pairs, NUMBER), static_numbers=static, next_identifier=numbers.end)

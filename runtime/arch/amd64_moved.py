@@ -1,0 +1,84 @@
+"""An amd64 instruction that its image moved -> a trampoline that goes back to where it lies now.
+
+The trampolines of a patched image hold link addresses: the one to go on at, and the displacement of a RIP-relative
+operand. Code that runs elsewhere (early boot in the identity map, a kernel at a random offset, firmware that copied
+itself) needs others, which refer to what the moved code refers to:
+
+    instruction, its RIP-relative operand re-encoded | ff 25 00000000: jmp *0(%rip) | address of the next instruction
+
+An operand that is out of reach of the slot is named by its absolute address instead. That takes a byte more (SIB), and
+reaches the first and the last 2 GiB of the address space; with an address-size prefix the first 4 GiB.
+
+    ModRM mod=00 r/m=101, disp32: RIP + disp32       ModRM mod=00 r/m=100, SIB 00 100 101, disp32: disp32 sign-extended
+
+SDM volume 2, 2.1.5 and 2.2.1.6.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from kinst.rewriter.arch.amd64_decode import MARGIN, decode
+from kinst.rewriter.arch.amd64_opcodes import VEX_0F, Prefix
+from kinst.targets.arch.amd64 import LONGEST, Kind
+
+_JUMP: Final = b"\xff\x25\x00\x00\x00\x00"
+_SIB_WITHOUT_REGISTERS: Final = b"\x25"
+_ADDRESS_SIZE: Final = b"\x67"
+_EVEX: Final = 0x62
+_WORD32, _WORD64 = 1 << 32, 1 << 64
+
+
+def moved_trampoline(kind: int, instruction: bytes, address: int, slot: int) -> bytes | None:
+    """The trampoline at `slot` of an instruction that runs at `address`; None: its operand cannot be reached.
+
+    Args:
+        kind: as the manifest has it.
+        instruction: its bytes as they are there; relocations may have changed them.
+        address: where they are.
+        slot: where the trampoline goes.
+    """
+    displaced = _displaced(instruction, address, slot) if kind == Kind.RELATIVE else instruction
+    if displaced is None:
+        return None
+    following = (address + len(instruction)) % _WORD64
+    return displaced + _JUMP + following.to_bytes(8, "little")
+
+
+def _displaced(instruction: bytes, address: int, slot: int) -> bytes | None:
+    """The instruction with an operand that means the same at `slot`."""
+    padded = np.frombuffer(instruction + bytes(MARGIN), np.uint8)
+    encoding = decode(padded, np.zeros(1, np.int64))
+    modrm, is_narrow = int(encoding.modrm_at[0]), bool(encoding.prefixes[0] & Prefix.ADDRESS)
+    head, immediate = instruction[: modrm + 1], instruction[modrm + 5 :]
+    old = int.from_bytes(instruction[modrm + 1 : modrm + 5], "little", signed=True)
+    new = _signed(old + address - slot, _WORD32 if is_narrow else _WORD64)
+    if _fits(new):
+        return head + (new % _WORD32).to_bytes(4, "little") + immediate
+    target = (address + len(instruction) + old) % _WORD64
+    prefix = b"" if _fits(_signed(target, _WORD64)) else _ADDRESS_SIZE
+    if (prefix and target >= _WORD32) or len(instruction) + 1 + len(prefix) > LONGEST:
+        return None
+    if _has_index_bit(head, int(encoding.opcode[0]), int(encoding.prefixes[0])):
+        return None
+    absolute = _SIB_WITHOUT_REGISTERS + (target % _WORD32).to_bytes(4, "little")
+    return prefix + head[:-1] + bytes([head[-1] ^ 1]) + absolute + immediate
+
+
+def _has_index_bit(head: bytes, opcode: int, prefixes: int) -> bool:
+    """Whether the bit is set that means nothing without a SIB, but makes r12 the index of one: REX.X, or its opposite
+    in the first payload byte of VEX (c4 and two bytes, opcode, ModRM) and EVEX (62 and three bytes)."""
+    if opcode < VEX_0F:
+        return bool(prefixes & Prefix.REX_X)
+    if len(head) >= 6 and head[-6] == _EVEX:
+        return not head[-5] & 0x40
+    return len(head) >= 5 and head[-5] in (0xC4, 0x8F) and not head[-4] & 0x40
+
+
+def _signed(value: int, modulus: int) -> int:
+    value %= modulus
+    return value - modulus if value >= modulus // 2 else value
+
+
+def _fits(value: int) -> bool:
+    return -(1 << 31) <= value < 1 << 31

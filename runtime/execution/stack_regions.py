@@ -1,0 +1,114 @@
+"""A stack pointer -> which stack it is in, by an address that stays the same as long as the stack does.
+
+What is told first counts: unmapped pages around a stack, as kernels leave them to notice one that overflows; the size
+that the image tells, of stacks that begin at multiples of it; else how far up the frames reach, from which the extent
+of each stack is learned. An empty stack's pointer is its end: the byte below it belongs to the stack.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from kinst.targets.symbols import SHN_UNDEF, Symbols
+
+_PAGE_SHIFT: Final = 12
+_PAGE: Final = 1 << _PAGE_SHIFT
+_LARGEST: Final = 1 << 16  # bytes of a stack between unmapped pages
+_SIZES: Final = tuple(1 << shift for shift in range(_PAGE_SHIFT, 19))
+_BESIDE: Final = 1 << 10  # bytes that may be between frames that are known and others of the same stack: trap frames
+# The first task's stack in Linux; the linker places it, and stacks of other tasks are of the same kind.
+_FIRST_STACK: Final = ("init_thread_union", "init_stack")
+
+
+def stack_size(symbols: Symbols) -> int | None:
+    """Bytes of the stacks that an image's kernel makes, each at a multiple of it; None: it does not tell."""
+    for name in _FIRST_STACK:
+        rows = symbols.rows_named(name)
+        rows = rows[symbols.section[rows] != SHN_UNDEF]
+        if not len(rows):
+            continue
+        start = int(symbols.address[rows[0]])
+        size = int(symbols.size[rows[0]]) or _to_next(symbols, start)
+        if size in _SIZES and start % size == 0:
+            return size
+    return None
+
+
+def _to_next(symbols: Symbols, address: int) -> int:
+    later = symbols.address[symbols.address > np.uint64(address)]
+    return int(later.min()) - address if len(later) else 0
+
+
+class StackRegions:
+    """The stacks of one guest."""
+
+    def __init__(self, is_mapped: Callable[[int], bool], size: int | None) -> None:
+        """`is_mapped` tells whether the running CPU could read at an address; `size` is what `stack_size` says."""
+        self._is_mapped = is_mapped
+        self._size = size
+        self._pages: dict[int, int | None] = {}  # number of a page -> the stack that it is part of; None: frames tell
+        self._learned = _Intervals()
+
+    @property
+    def description(self) -> str:
+        """How stacks are told apart."""
+        if self._size is None:
+            return "what lies between unmapped pages, else what frames reach"
+        return f"what lies between unmapped pages, else {self._size:,} bytes, as the image says"
+
+    def of(self, sp: int, top: Callable[[], int]) -> int:
+        """The stack that `sp` is in. `top` is asked only where nothing else tells: how far up its frames reach."""
+        page = sp - 1 >> _PAGE_SHIFT
+        found = self._pages.get(page)
+        if found is None:
+            if page not in self._pages:
+                found = self._pages[page] = self._told(sp - 1)
+            if found is None:
+                found = self._learned.find(sp)
+                return self._learned.add(sp, top()) if found is None else found
+        return found
+
+    def _told(self, address: int) -> int | None:
+        size = self._size or _LARGEST
+        start, pages = self._between_unmapped(address & -_PAGE, size)
+        if pages <= size:
+            return start
+        return None if self._size is None else address & -self._size
+
+    def _between_unmapped(self, page: int, limit: int) -> tuple[int, int]:
+        """The first address and the size of the mapped pages around one; the size is more than `limit` if there are
+        more than the search looks at."""
+        start = end = page
+        while end - start <= limit and self._is_mapped(end):
+            end += _PAGE
+        while end - start <= limit and self._is_mapped(start - _PAGE):
+            start -= _PAGE
+        return start, end - start
+
+
+class _Intervals:
+    """Parts of stacks that are known to belong together, and the stack's name; they do not overlap."""
+
+    def __init__(self) -> None:
+        self._lows: list[int] = []
+        self._highs: list[int] = []
+        self._names: list[int] = []
+
+    def find(self, sp: int) -> int | None:
+        """The stack that `sp` is in, if it was that deep before."""
+        at = bisect_left(self._highs, sp)
+        return self._names[at] if at < len(self._lows) and self._lows[at] <= sp else None
+
+    def add(self, low: int, high: int) -> int:
+        """[low, high] is of one stack: join it to what it overlaps; or to what is right above, from which frames were
+        not found to go on (an exception's, say); else it is a new stack."""
+        first, last = bisect_left(self._highs, low), bisect_left(self._lows, high + 1)
+        if first == last and first < len(self._lows) and self._lows[first] - high <= _BESIDE:
+            last += 1
+        joined = slice(first, last)
+        name = self._names[last - 1] if first < last else high
+        low, high = min([low, *self._lows[joined]]), max([high, *self._highs[joined]])
+        self._lows[joined], self._highs[joined], self._names[joined] = [low], [high], [name]
+        return name

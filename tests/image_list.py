@@ -1,0 +1,109 @@
+"""The real images that tests and benchmarks know, by name: which member of which Debian package each is."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RealImage:
+    """A member of a Debian package. `package` is a regular expression; the highest matching version is taken."""
+
+    package: str
+    architecture: str
+    suite: str
+    member: str
+
+    @property
+    def is_large(self) -> bool:
+        """A kernel with debug information, streamed out of its package instead of downloading all of it."""
+        return self.member.endswith("vmlinux")
+
+
+# What every run of the tests downloads: 17 MB of packages.
+SMALL = {
+    "opensbi-1.1": RealImage("opensbi", "all", "bookworm", "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_jump.elf"),
+    "opensbi-1.6": RealImage("opensbi", "all", "trixie", "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_jump.elf"),
+    "u-boot-riscv64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-riscv64/uboot.elf"),
+    "u-boot-riscv64-smode": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-riscv64_smode/uboot.elf"),
+    "u-boot-arm64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu_arm64/uboot.elf"),
+    "u-boot-amd64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-x86_64/uboot.elf"),
+    "u-boot-arm32": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu_arm/uboot.elf"),
+    "u-boot-mips64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/malta64el/uboot.elf"),
+    "u-boot-ppc": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-ppce500/uboot.elf"),
+    "gnumach": RealImage(r"gnumach-image-1\.8-amd64-up-dbg", "amd64", "trixie", "boot/gnumach-1.8-amd64-up-dbg.gz"),
+    "xen-arm64": RealImage(
+        r"xen-hypervisor-[0-9.]+-arm64-dbg", "arm64", "trixie", r"usr/lib/debug/boot/xen-syms-[0-9.]+-arm64"
+    ),
+}
+# Other kinds and compilers (GCC, Clang, Go, Rust, D, OCaml, Pascal): `python -m tests.prove` asks for them.
+MORE = {
+    "u-boot-sunxi": RealImage("u-boot-sunxi", "arm64", "trixie", "usr/lib/u-boot/pinephone/uboot.elf"),
+    "u-boot-rockchip": RealImage("u-boot-rockchip", "arm64", "bookworm", "usr/lib/u-boot/firefly-rk3399/uboot.elf"),
+    "u-boot-amlogic": RealImage("u-boot-amlogic", "arm64", "bookworm", "usr/lib/u-boot/odroid-c2/uboot.elf"),
+    "u-boot-mvebu": RealImage("u-boot-mvebu", "arm64", "trixie", "usr/lib/u-boot/mvebu_espressobin-88f3720/uboot.elf"),
+    "u-boot-qcom": RealImage("u-boot-qcom", "arm64", "trixie", "usr/lib/u-boot/dragonboard410c/uboot.elf"),
+    "u-boot-tegra": RealImage("u-boot-tegra", "arm64", "trixie", "usr/lib/u-boot/p2371-2180/uboot.elf"),
+    "u-boot-rpi": RealImage("u-boot-rpi", "arm64", "trixie", "usr/lib/u-boot/rpi_4/uboot.elf"),
+    "u-boot-sifive": RealImage("u-boot-sifive", "riscv64", "trixie", "usr/lib/u-boot/sifive_unmatched/uboot.elf"),
+    "u-boot-starfive": RealImage(
+        "u-boot-starfive", "riscv64", "trixie", "usr/lib/u-boot/starfive_visionfive2/uboot.elf"
+    ),
+    "tf-a-rk3399": RealImage("arm-trusted-firmware", "arm64", "trixie", "usr/lib/arm-trusted-firmware/rk3399/bl31.elf"),
+    "tf-a-rk3588": RealImage("arm-trusted-firmware", "arm64", "trixie", "usr/lib/arm-trusted-firmware/rk3588/bl31.elf"),
+    "opensbi-1.9": RealImage("opensbi", "all", "forky", "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_dynamic.elf"),
+    "xen-amd64": RealImage(
+        r"xen-hypervisor-[0-9.]+-amd64-dbg", "amd64", "trixie", r"usr/lib/debug/boot/xen-syms-[0-9.]+-amd64"
+    ),
+    "xen-amd64-efi": RealImage(
+        r"xen-hypervisor-[0-9.]+-amd64-dbg", "amd64", "trixie", r"usr/lib/debug/boot/xen-[0-9.]+-amd64\.efi\.elf"
+    ),
+    "xen-4.17-arm64": RealImage(
+        r"xen-hypervisor-[0-9.]+-arm64-dbg", "arm64", "bookworm", r"usr/lib/debug/boot/xen-syms-[0-9.]+-arm64"
+    ),
+    "gnumach-smp": RealImage(
+        r"gnumach-image-1\.8-amd64-smp-dbg", "amd64", "forky", "boot/gnumach-1.8-amd64-smp-dbg.gz"
+    ),
+    "gnumach-xen": RealImage(
+        r"gnumach-image-1\.8-xen-amd64-dbg", "amd64", "trixie", "boot/gnumach-1.8-xen-amd64-dbg.gz"
+    ),
+    "busybox-amd64": RealImage("busybox-static", "amd64", "trixie", "usr/bin/busybox"),
+    "libc-amd64": RealImage("libc6", "amd64", "trixie", "usr/lib/x86_64-linux-gnu/libc.so.6"),
+    "ld-amd64": RealImage("libc6", "amd64", "trixie", "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"),
+    "musl-amd64": RealImage("musl", "amd64", "trixie", "usr/lib/x86_64-linux-musl/libc.so"),
+    "fzf-amd64": RealImage("fzf", "amd64", "trixie", "usr/bin/fzf"),
+    "busybox-arm64": RealImage("busybox-static", "arm64", "trixie", "usr/bin/busybox"),
+    "libc-arm64": RealImage("libc6", "arm64", "trixie", "usr/lib/aarch64-linux-gnu/libc.so.6"),
+    "ld-arm64": RealImage("libc6", "arm64", "trixie", "usr/lib/aarch64-linux-gnu/ld-linux-aarch64.so.1"),
+    "musl-arm64": RealImage("musl", "arm64", "trixie", "usr/lib/aarch64-linux-musl/libc.so"),
+    "fzf-arm64": RealImage("fzf", "arm64", "trixie", "usr/bin/fzf"),
+    "busybox-riscv64": RealImage("busybox-static", "riscv64", "trixie", "usr/bin/busybox"),
+    "libc-riscv64": RealImage("libc6", "riscv64", "trixie", "usr/lib/riscv64-linux-gnu/libc.so.6"),
+    "ld-riscv64": RealImage("libc6", "riscv64", "trixie", "usr/lib/riscv64-linux-gnu/ld-linux-riscv64-lp64d.so.1"),
+    "musl-riscv64": RealImage("musl", "riscv64", "trixie", "usr/lib/riscv64-linux-musl/libc.so"),
+    "fzf-riscv64": RealImage("fzf", "riscv64", "trixie", "usr/bin/fzf"),
+    "klibc-sh": RealImage("klibc-utils", "amd64", "trixie", "usr/lib/klibc/bin/sh"),
+    "gh": RealImage("gh", "amd64", "trixie", "usr/bin/gh"),
+    "ripgrep": RealImage("ripgrep", "amd64", "trixie", "usr/bin/rg"),
+    "fd-arm64": RealImage("fd-find", "arm64", "trixie", "usr/lib/cargo/bin/fd"),
+    "sudo-rs-riscv64": RealImage("sudo-rs", "riscv64", "trixie", "usr/lib/cargo/bin/sudo"),
+    "dub": RealImage("dub", "amd64", "trixie", "usr/bin/dub"),
+    "ocamlrun": RealImage("ocaml-base", "amd64", "trixie", "usr/bin/ocamlrun"),
+    "fpc-amd64": RealImage(r"fp-compiler-[0-9.]+", "amd64", "trixie", r"usr/lib/x86_64-linux-gnu/fpc/[0-9.]+/ppcx64"),
+    "fpc-arm64": RealImage(r"fp-compiler-[0-9.]+", "arm64", "trixie", r"usr/lib/aarch64-linux-gnu/fpc/[0-9.]+/ppca64"),
+}
+# Not linked (ET_REL): they can be listed, not patched.
+MODULES = {
+    "grub-amd64": RealImage("grub-efi-amd64-bin", "amd64", "trixie", "usr/lib/grub/x86_64-efi/kernel.img"),
+    "grub-arm64": RealImage("grub-efi-arm64-bin", "arm64", "trixie", "usr/lib/grub/arm64-efi/kernel.img"),
+    "grub-riscv64": RealImage("grub-efi-riscv64-bin", "riscv64", "trixie", "usr/lib/grub/riscv64-efi/kernel.img"),
+}
+LARGE = {
+    "linux-amd64": RealImage(r"linux-image-6\.1\.0-\d+-cloud-amd64-dbg", "amd64", "bookworm", "vmlinux"),
+    "linux-arm64": RealImage(r"linux-image-6\.1\.0-\d+-cloud-arm64-dbg", "arm64", "bookworm", "vmlinux"),
+    "linux-riscv64": RealImage(r"linux-image-6\.12\.\d+\+deb13-riscv64-dbg", "riscv64", "trixie", "vmlinux"),
+    "linux-6.12-amd64": RealImage(r"linux-image-6\.12\.\d+\+deb13-cloud-amd64-dbg", "amd64", "trixie", "vmlinux"),
+    "linux-6.12-arm64": RealImage(r"linux-image-6\.12\.\d+\+deb13-cloud-arm64-dbg", "arm64", "trixie", "vmlinux"),
+    "linux-7-riscv64": RealImage(r"linux-image-7\.\d+\.\d+\+deb14-riscv64-dbg", "riscv64", "forky", "vmlinux"),
+}
+# Read far enough to say why not.
+UNSUPPORTED = ("u-boot-arm32", "u-boot-mips64", "u-boot-ppc")
+IMAGES = SMALL | MORE | MODULES | LARGE

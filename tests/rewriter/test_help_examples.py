@@ -1,0 +1,59 @@
+"""The examples that --help shows work as they are printed, on images of these names."""
+
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from kinst.rewriter import cli
+from kinst.rewriter.inlinecall_cli import inlinecall
+from tests.images import at_hand, real_image
+
+COMMANDS: dict[str, click.Command] = {
+    "kinst-rewrite": cli.rewrite,
+    "kinst-list": cli.list_probes,
+    "kinst-diff": cli.diff,
+    "kinst-inlinecall": inlinecall,
+}
+IMAGES = {
+    "fw_jump.elf": "opensbi-1.6",
+    "u-boot.elf": "u-boot-riscv64",
+    "vmlinux": "linux-amd64",
+}
+MADE = "kinst-rewrite fw_jump.elf --probe fbt:::entry -o p.elf"  # what other examples begin with
+
+
+def examples(name: str) -> list[str]:
+    """The command lines of a command's epilog, without what is said of them."""
+    epilog = COMMANDS[name].epilog or ""
+    lines = (line.strip() for line in epilog.splitlines())
+    return [line.split("   ")[0] for line in lines if line.startswith(f"{name} ")]
+
+
+def words_of(example: str) -> set[str]:
+    return set(shlex.split(example))
+
+
+def run(example: str) -> None:
+    name, *arguments = shlex.split(example)
+    result = CliRunner().invoke(COMMANDS[name], arguments, prog_name=name)
+    assert result.exit_code == 0, f"{example}: {result.output[-2000:]}"
+    assert result.stdout, example
+    Path("vmlinux.kinst").unlink(missing_ok=True)  # half a gigabyte
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_work(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    known = [file for file, image in IMAGES.items() if at_hand(image)]
+    for file in known:
+        Path(file).symlink_to(real_image(IMAGES[file]))
+    run(MADE)
+    shown = examples(name)
+    assert len(shown) >= 1
+    done = [example for example in shown if words_of(example) & {*known, "p.elf"} and "vmlinux.stripped" not in example]
+    for example in done:
+        run(example)
+    assert done[:1] == shown[:1] or name == "kinst-inlinecall"  # whose images are all large

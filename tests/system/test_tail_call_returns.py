@@ -1,0 +1,52 @@
+"""fbt's returns, those of tail calls among them, come in the order and with the values that a hook of raw Unicorn sees
+on the plain image, which runs as long and prints the same."""
+
+import numpy as np
+import pytest
+
+from kinst.rewriter.rewriting import Source, open_source
+from kinst.runtime.execution.faults import Fault
+from kinst.runtime.session import Session
+from kinst.runtime.trap import Firing
+from tests.system.activations import Activations, with_refused_returns
+from tests.system.cases import SAMPLES, Case
+from tests.system.runs import run
+
+TAIL_CALLS = 400  # that return, at least
+
+
+class Returns:
+    """What probes tell: (function, value), without those that left nobody knows where to, which are no C functions."""
+
+    def __init__(self) -> None:
+        self.returns: list[tuple[str, int]] = []
+        self.tail_calls = 0
+
+    def enable(self, session: Session) -> None:
+        sites = session._sites
+        assert sites is not None
+
+        def fired(firing: Firing) -> None:
+            self.tail_calls += firing.returned != 0
+            try:
+                value = firing.argument(1)
+            except Fault:
+                return
+            row = int(sites.rows_of(np.array([firing.enabling.probe]))[0])
+            self.returns.append((sites.manifest.probe_fields(row)[2], value))
+
+        list(session.enable(fired))
+
+
+@pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
+def test_order_and_values(case: Case) -> None:
+    opened = open_source(Source(case.path))
+    wanted: list[Activations] = []
+    plain = run(case, prepare=lambda session: wanted.append(Activations(session, opened.program)))
+    assert wanted[0].error is None
+    found, refused = Returns(), with_refused_returns(opened)
+    patched = run(case, ["fbt:::return"], prepare=found.enable)
+    certain = [[event for event in events if event[0] not in refused] for events in (found.returns, wanted[0].returns)]
+    assert certain[0] == certain[1]
+    assert found.tail_calls > TAIL_CALLS
+    assert (patched.time, patched.console) == (plain.time, plain.console)
