@@ -90,7 +90,10 @@ def test_a_patched_image_knows_what_it_was_patched_for(tmp_path: Path) -> None:
     ("program", "message"),
     [
         ("kinst::v2_limts:entry", "no function 'v2_limts', inlined or not, in kernel-arm64; the nearest are v2_limits"),
-        ("kinst::v2_limits:", "kinst::v2_limits:entry and kinst::v2_limits:return are where its copies are entered and left"),
+        (
+            "kinst::v2_limits:",
+            "kinst::v2_limits:entry and kinst::v2_limits:return are where its copies are entered and left",
+        ),
         ("kinst:zfs:v2_limits:entry", "no module 'zfs'"),
         ("kinst::v2_limits:entry { trace(args[1]); }", r"index 1 is out of range for kinst::v2_limits:entry args[ ]"),
     ],
