@@ -30,10 +30,12 @@ def dereferenced(node: tree.Expression, operand: Operand) -> Operand:
         raise DError("D_DEREF_FUNC", "cannot dereference pointer to function", node.span)
     is_text = is_string(operand.type)
     address = converted(operand.value, CHAR_POINTER) if is_text else address_of(operand)
-    if isinstance(bare(operand.type), Pointer):
+    through_pointer = isinstance(bare(operand.type), Pointer)
+    if through_pointer:
         address = operand.value
     result = in_memory(target, address)
-    result.is_writable = operand.is_writable or operand.points_to_writable
+    # Where a pointer leads is known when the program runs: stores outside of scratch memory fault then.
+    result.is_writable = through_pointer or operand.is_writable
     return result
 
 
@@ -69,7 +71,7 @@ def member(reader: Reader, node: tree.MemberAccess) -> Operand:
     bits = None if found.bit_size is None else (found.bit_offset, found.bit_size)
     result = in_memory(found.type, shifted(start, found.offset, node.span), bits)
     result.is_lvalue = result.is_lvalue and (node.through_pointer or base.is_lvalue)
-    result.is_writable = base.is_writable
+    result.is_writable = node.through_pointer or base.is_writable
     return result
 
 

@@ -247,9 +247,7 @@ def additive(node: tree.Expression, symbol: str, left: Operand, right: Operand) 
     if is_integer(left.type) and is_integer(right.type):
         return arithmetic(node, symbol, left, right)
     if _is_countable(left.type) and is_integer(right.type):
-        result = _moved(node, symbol, left, right)
-        result.points_to_writable = symbol == "+" and left.is_writable
-        return result
+        return _moved(node, symbol, left, right)
     if symbol == "+" and is_integer(left.type) and _is_countable(right.type):
         return _moved(node, symbol, right, left)
     counts = symbol == "-" and _is_countable(left.type) and _is_countable(right.type)
@@ -263,7 +261,8 @@ def _moved(node: tree.Expression, symbol: str, pointer: Operand, count: Operand)
     offset = scaled(node, count.value, target_size(node, symbol, pointer.type))
     kind = CHAR_POINTER if is_string(pointer.type) else pointer.type
     if isinstance(bare(kind), Array):
-        return Operand(kind, program.Load(kind, _offset(node, symbol, address_of(pointer), offset)))
+        moved = program.Load(kind, _offset(node, symbol, address_of(pointer), offset))
+        return Operand(kind, moved, is_writable=pointer.is_writable)
     result = computed(kind, symbol, converted(pointer.value, kind), offset, node.span)
     return Operand(STRING, as_string(result)) if is_string(pointer.type) else Operand(kind, result)
 

@@ -1,12 +1,16 @@
-"""Constants are computed while a program is read, in 64 bits as libdtrace does: only signs follow the type."""
+"""Constants are computed while a program is read: by C's rules, as casts are done when a program runs.
+
+Where C leaves the result open (an int that overflows) or D does not keep C's rule (nothing narrower is promoted to
+int), the 64 bits of libdtrace stay: `10 * 1000000000` nanoseconds are ten seconds.
+"""
 
 import operator
 from collections.abc import Callable
 from typing import Final
 
-from kinst.runtime.dlang.conversions import arithmetic_type, is_signed, wrap_bits
+from kinst.runtime.dlang.conversions import arithmetic_type, is_signed, wrap
 from kinst.runtime.dlang.converting import register_size
-from kinst.runtime.dlang.operands import WORD_MASK, Operand, constant_operand, ranged
+from kinst.runtime.dlang.operands import Operand, constant_operand, ranged
 from kinst.runtime.dlang.types import INT, DType
 
 _SHIFT_MASK: Final = 63  # what the machines' shift instructions look at
@@ -29,18 +33,19 @@ _COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
 
 
 def fold_unary(symbol: str, operand: Operand) -> Operand:
-    """+ - ~ ! of a constant, whose type stays."""
+    """+ - ~ ! of a constant. Only ! has a type of its own."""
     value = operand.constant or 0
     match symbol:
+        case "-" if not is_signed(operand.type):
+            return constant_operand(operand.type, wrap(-value, operand.type))
         case "-":
-            value = -value
-            if not is_signed(operand.type):
-                value &= WORD_MASK >> (64 - 8 * register_size(operand.type))
+            return constant_operand(operand.type, -value)
         case "~":
-            value = ~value
+            return _result(operand.type, ~value)
         case "!":
-            value = int(value == 0)
-    return constant_operand(operand.type, value)
+            return constant_operand(INT, int(value == 0))
+        case _:
+            return constant_operand(operand.type, value)
 
 
 def fold_binary(symbol: str, left: Operand, right: Operand) -> Operand | None:
@@ -48,20 +53,30 @@ def fold_binary(symbol: str, left: Operand, right: Operand) -> Operand | None:
     first, second = left.constant or 0, right.constant or 0
     kind = arithmetic_type(left.type, right.type)
     if symbol in _BITS:
-        return constant_operand(kind, _BITS[symbol](first, second))
+        return _result(kind, _BITS[symbol](first, second))
     if symbol in _COMPARISONS:
-        return constant_operand(INT, int(_COMPARISONS[symbol](ranged(first, kind), ranged(second, kind))))
+        return constant_operand(INT, int(_COMPARISONS[symbol](_as(kind, first), _as(kind, second))))
     match symbol:
         case "&&" | "||" | "^^":
             return constant_operand(INT, _logical(symbol, bool(first), bool(second)))
         case "<<":
-            return constant_operand(left.type, first << (second & _SHIFT_MASK))
+            return _result(left.type, first << (second & _SHIFT_MASK))
         case ">>":
-            return constant_operand(left.type, (first & WORD_MASK) >> (second & _SHIFT_MASK))
+            return _result(left.type, _as(left.type, first) >> (second & _SHIFT_MASK))
         case "/" | "%":
-            return constant_operand(kind, _divided(symbol, ranged(first, kind), ranged(second, kind)))
+            return _result(kind, _divided(symbol, _as(kind, first), _as(kind, second)))
         case _:
             return None
+
+
+def _as(kind: DType, value: int) -> int:
+    """An operand as the type in which is computed: C says what a negative number is as an unsigned int."""
+    wraps = not is_signed(kind) and register_size(kind) >= INT.size
+    return wrap(value, kind) if wraps else ranged(value, kind)
+
+
+def _result(kind: DType, value: int) -> Operand:
+    return constant_operand(kind, _as(kind, value))
 
 
 def _logical(symbol: str, first: bool, second: bool) -> int:  # noqa: FBT001 - the operands themselves
@@ -77,10 +92,5 @@ def _divided(symbol: str, first: int, second: int) -> int:
 
 
 def fold_cast(kind: DType, operand: Operand) -> Operand:
-    """A constant cast to an integer type: it is cut to the smaller of both sizes where the size shrinks or the sign
-    changes, so that (uint64_t)-1 is 4294967295."""
-    value = operand.constant or 0
-    size, old_size = register_size(kind), register_size(operand.type)
-    if size < old_size or is_signed(kind) != is_signed(operand.type):
-        value = wrap_bits(value, 8 * min(size, old_size), is_signed=is_signed(kind))
-    return constant_operand(kind, value)
+    """A constant cast to an integer type: a number of its own type becomes one of the new type."""
+    return constant_operand(kind, wrap(wrap(operand.constant or 0, operand.type), kind))

@@ -44,7 +44,6 @@ class Operand:
     constant: int | None = None
     is_lvalue: bool = False
     is_writable: bool = False
-    points_to_writable: bool = False  # writable plus a number: what is there can be assigned to, this cannot
     is_variable: bool = False  # of D: it has no address
     entry: "Entry | None" = None  # where the variable's type is kept
     translation: "Translation | None" = None
