@@ -12,7 +12,7 @@ from kinst.runtime.consumer.messages import Drop, DropKind
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang.compile import compile_clause
 from kinst.runtime.dlang.options import Options
-from kinst.runtime.dlang.program import Aggregate, ChangeAggregation, Clause, Printa, Program
+from kinst.runtime.dlang.program import Aggregate, ChangeAggregation, Clause, Commit, Printa, Program, Speculate
 from kinst.runtime.dlang.record_layout import WORD
 from kinst.runtime.enablings import Enabled, Enablings
 from kinst.runtime.ending import Ending, Outcome
@@ -122,6 +122,7 @@ class Tracer:
             raise KinstError("could not enable tracing: Destructive actions not allowed")
         enabled: list[Enabled] = []
         counts = []
+        prompt = _prompt_actions([clause for program in programs for clause in program.clauses])
         for program in programs:
             before = len(enabled)
             for clause in program.clauses:
@@ -129,7 +130,8 @@ class Tracer:
                 run = compile_clause(clause, len(self.clauses), self.state, self)
                 run = matching.wrapped(clause.description, run)
                 self.clauses.append(clause)
-                pattern, is_prompt = matching.pattern(clause.description), _acts_on_aggregations(clause)
+                pattern = matching.pattern(clause.description)
+                is_prompt = any(isinstance(action, prompt) for action in clause.actions)
                 enabled.append(Enabled(run, probes, pattern, is_prompt))
             counts.append(sum(len(one.probes) for one in enabled[before:]))
         if self._contexts is not None and self.state.variables.has_threads:
@@ -259,13 +261,20 @@ class Tracer:
         output.flush()
 
     def after_turn(self, output: Output) -> None:
-        """Between two turns of a CPU: drain what is due."""
+        """Between two turns of a CPU: read what is due. After exit() nothing is until END has fired, since all that is
+        still to be consumed sees what END adds."""
         now = self.now()
-        if now < self._next_drain:
+        if not self.state.is_tracing or now < min(self._next_drain, self._next_snapshot):
             return
+        if now >= self._next_snapshot:
+            self._snapshot(now)
+        if now >= self._next_drain:
+            self._switch(output, now)
+
+    def _switch(self, output: Output, now: int) -> None:
         self._next_drain = now + max(_SOONEST, self.options.number("switchrate"))
         if self.options.text("bufpolicy") == "switch":
-            self._drain(output)
+            self._consume(output, now)
             return
         output.consume(self.buffers.take_console())
         self._tell(output)
@@ -277,14 +286,19 @@ class Tracer:
         """A clause prints or clears aggregations: that means what they hold now, not at the next drain. When tracing is
         over, END's clauses come first."""
         if self.state.is_tracing and not self.buffers.is_ending and self.options.text("bufpolicy") == "switch":
-            self._next_snapshot = self.now()
             self._drain(output)
 
     def _drain(self, output: Output, *, is_last: bool = False) -> None:
+        """What is consumed sees what aggregations hold now, whatever aggrate says."""
         now = self.now()
-        if is_last or now >= self._next_snapshot:
-            self._next_snapshot = now + max(_SOONEST, self.options.number("aggrate"))
-            self.totals.absorb(self.store.take())
+        self._snapshot(now)
+        self._consume(output, now, is_last=is_last)
+
+    def _snapshot(self, now: int) -> None:
+        self._next_snapshot = now + max(_SOONEST, self.options.number("aggrate"))
+        self.totals.absorb(self.store.take())
+
+    def _consume(self, output: Output, now: int, *, is_last: bool = False) -> None:
         output.consume(self.buffers.take())
         if is_last or now >= self._next_status:
             self._next_status = now + max(_SOONEST, self.options.number("statusrate"))
@@ -314,8 +328,14 @@ class Tracer:
         return lost
 
 
-def _acts_on_aggregations(clause: Clause) -> bool:
-    return any(isinstance(action, Printa | ChangeAggregation) for action in clause.actions)
+_ON_AGGREGATIONS: Final = (Printa, ChangeAggregation)
+
+
+def _prompt_actions(clauses: Sequence[Clause]) -> tuple[type, ...]:
+    """Actions that the consumer is to perform when they happen: those on aggregations, and so what commits them."""
+    speculative = [clause.actions for clause in clauses if any(isinstance(one, Speculate) for one in clause.actions)]
+    is_any = any(isinstance(action, _ON_AGGREGATIONS) for actions in speculative for action in actions)
+    return (*_ON_AGGREGATIONS, Commit) if is_any else _ON_AGGREGATIONS
 
 
 class DrainTimer:
@@ -333,4 +353,5 @@ class DrainTimer:
     def advance(self) -> None:
         """Drain what is due."""
         self._tracer.after_turn(self._output)
-        self._at = self._tracer.now() + max(_SOONEST, self._tracer.options.number("switchrate"))
+        rate = min(self._tracer.options.number(name) for name in ("switchrate", "aggrate"))
+        self._at = self._tracer.now() + max(_SOONEST, rate)
