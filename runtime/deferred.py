@@ -22,14 +22,15 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.derive import disjoint
+from kinst.rewriter.refusals import Refusals
 from kinst.runtime.loader import Loaded
 from kinst.runtime.moved_trampolines import MovedTrampolines
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.sites import SiteTable
 from kinst.runtime.system import System
 from kinst.runtime.trap import Hit
-from kinst.targets.errors import MachineError
-from kinst.targets.instruction import Flow, Instructions, Verdict
+from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from kinst.targets.manifest import Method
 
 SHADOW_FRAMES: Final = 1 << 45  # physical pages that no guest names, as `address_space.TRAMPOLINE_FRAMES`
 _PAGE: Final = 4096
@@ -58,6 +59,7 @@ class DeferredSites:
         self._sites = sites
         self._loaded = loaded
         self._trampolines = trampolines
+        self._system = system
         self._dissector = dissector(system.arch)
         self._space, self._memory = system.space, system.memory
         self._engine, self._trap = system.engine, system.trap
@@ -65,6 +67,8 @@ class DeferredSites:
         self._now = sites.manifest.sites[self._rows].copy()  # as the sites stand
         self._target = np.zeros(len(self._rows), np.uint64)
         self._is_armed = np.zeros(len(self._rows), np.bool_)
+        self._reason = np.zeros(len(self._rows), np.uint8)  # why a wanted site is not armed
+        self._out_of_reach: list[tuple[int, np.void]] = []  # (index, original): it can have no trampoline
         self._number = {row: index for index, row in enumerate(self._rows.tolist())}
         self._hits: dict[int, list[int]] = {}  # index -> the addresses at which it was hit
         self._slots: dict[tuple[int, bytes], int] = {}  # trampolines: of an address and what stood there
@@ -112,13 +116,16 @@ class DeferredSites:
         if page.is_open:
             page.is_open = False
             self._engine.flush_tlb()  # what is stored from now on misses
-            for near in (number - 1, number, number + 1):  # an instruction may lie in two pages
-                if near in self._pages:
-                    self._pages[near].is_stale = True
+            for near in self._near(number):
+                near.is_stale = True
         if page.is_stale:
             self._show(number, page, address)
         page.was_fetched = True
         return self._frames[number]
+
+    def _near(self, number: int) -> list[_Page]:
+        """A page and those beside it: an instruction may lie in two."""
+        return [self._pages[near] for near in (number - 1, number, number + 1) if near in self._pages]
 
     def real(self, physical: int) -> int:
         """The guest's own address for one in a shadow; any other as it is."""
@@ -132,6 +139,16 @@ class DeferredSites:
         self._hits.clear()
         if self._pages:
             self._engine.flush_tlb()
+
+    def passed_over(self) -> tuple[Refusals, int]:
+        """Enabled sites of pages that were executed at which nothing can be probed now, of how many such sites."""
+        fetched = [page.rows for page in self._pages.values() if page.was_fetched]
+        rows = np.unique(np.concatenate(fetched)) if fetched else np.zeros(0, np.intp)
+        rows = rows[self._sites.is_wanted[self._rows[rows]]]
+        found = rows[self._reason[rows] != Reason.NONE]
+        functions = self._now["function"][found].view(np.int32)
+        reasons = self._reason[found]
+        return Refusals(self._now["address"][found], functions, reasons, np.zeros_like(reasons)), len(rows)
 
     # -- showing -------------------------------------------------------------------------------------------------------
 
@@ -170,6 +187,7 @@ class DeferredSites:
         """Take down what stands at sites now."""
         before = self._now["original"][rows].copy()
         self._is_armed[rows] = False
+        self._reason[rows] = Reason.NO_BOUNDARY if is_ours else Reason.NONE
         if is_ours:
             for code, address, ranges in self._functions(rows, page.distance):
                 self._note(rows, code, address, self._dissector.dissect(code, address, ranges))
@@ -211,8 +229,11 @@ class DeferredSites:
         original = padded[places[:, None] + np.arange(16)]
         original[np.arange(16) >= found.size[at][:, None]] = 0
         self._now["original"][rows] = original.view("V16")[:, 0]
-        is_wanted = self._sites.is_wanted[self._rows[rows]]
-        self._is_armed[rows] = is_wanted & (found.verdict[at] != Verdict.REFUSE)
+        self._reason[rows] = np.where(found.verdict[at] == Verdict.REFUSE, found.reason[at], Reason.NONE)
+        for index, original in self._out_of_reach:
+            if index in rows and self._now["original"][index] == original:
+                self._reason[index] = Reason.OUT_OF_REACH
+        self._is_armed[rows] = self._sites.is_wanted[self._rows[rows]] & (self._reason[rows] == Reason.NONE)
 
     def _arm(self, shadow: NDArray[np.uint8], link: int, rows: NDArray[np.intp]) -> None:
         """Put the breakpoints of sites into a page's bytes from a link address on."""
@@ -238,17 +259,33 @@ class DeferredSites:
         if row is None or index is None or not self._is_armed[index]:
             return None
         record = self._now[index]
-        site = self._sites.site(row, record=record, target=int(self._target[index]))
+        target = int(self._target[index])
+        site = self._sites.site(row, record=record, target=target)
         if site.emulation is None:
             slot = self._trampoline(index, pc, site.trampoline)
             if slot is None:
-                raise MachineError(
-                    f"the guest wrote at {pc:#x} what can have no trampoline there: {record['original']!r}"
-                )
-            site = replace(site, trampoline=slot)
+                site = self._sites.site(row, method=Method.EMULATE, record=record, target=target)
+            else:
+                site = replace(site, trampoline=slot)
+            if slot is None and site.emulation is None:
+                return self._pass_over(index, physical // _PAGE)
         self._hits.setdefault(index, []).append(pc)
         self._trap.add(site, pc)
         return self._trap.hits[pc]
+
+    def _pass_over(self, index: int, number: int) -> Hit:
+        """What stands at a site can have no trampoline: its breakpoint goes, and the guest goes on."""
+        self._out_of_reach.append((index, self._now["original"][index]))
+
+        def again(pc: int) -> None:
+            for near in self._near(number):
+                near.is_stale, near.content = True, b""
+            self._engine.flush_tlb()
+            system = self._system
+            system.current.registers.set(system.arch.registers[system.arch.pc], pc)
+            system.yield_cpu()
+
+        return again
 
     def _trampoline(self, index: int, pc: int, own: int) -> int | None:
         """A slot with the instruction that stands at a site; None if it can have none."""

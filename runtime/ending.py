@@ -57,6 +57,7 @@ class Ending:
     places: tuple[CpuPlace, ...] = ()
     lacking: tuple[str, ...] = ()  # sentences, one for each kind of instruction
     not_started: tuple[int, ...] = ()  # CPUs that the guest never switched on
+    passed_over: str = ""  # enabled sites at which the guest wrote what cannot be probed
 
     @property
     def reason(self) -> str:
@@ -74,6 +75,8 @@ class Ending:
             value["not-started"] = list(self.not_started)
         if self.lacking:
             value["lacking"] = list(self.lacking)
+        if self.passed_over:
+            value["passed-over"] = self.passed_over
         return value
 
     def lines(self, *, is_verbose: bool) -> list[str]:
@@ -83,6 +86,8 @@ class Ending:
             lines = [f"ended: {self.reason}"]
         if self.not_started:
             lines.append(f"the guest never started CPU {', '.join(map(str, self.not_started))}: it did not find it")
+        if self.passed_over:
+            lines.append(f"of the sites that the guest wrote over, {self.passed_over}")
         return [*lines, *self.lacking]
 
 

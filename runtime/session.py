@@ -15,6 +15,7 @@ from kinst.rewriter.numbering import numbered
 from kinst.rewriter.outcome_report import summary_lines
 from kinst.rewriter.plan import Plan, make_plan
 from kinst.rewriter.program import with_names
+from kinst.rewriter.refusals import summary
 from kinst.rewriter.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.rewriting import Opened, Source, open_source, plan_probes
 from kinst.runtime.arch.registry import emulator
@@ -224,6 +225,10 @@ class Session:
             self._sites.arm(self.system.memory, self.system.trap)
         if self._deferred is not None:
             self._deferred.refresh()
+
+    def passed_over(self) -> str:
+        """Which enabled sites hold what cannot be probed, since the guest wrote there; empty if none does."""
+        return "" if self._deferred is None else summary(*self._deferred.passed_over())
 
     def run(self, consumer: Consumer, *, with_header: bool = True) -> End:
         """Start the board and run until the end. Ctrl-C is an end like others: nothing is lost.

@@ -191,7 +191,8 @@ class TracedRun:
         surroundings, failed = self.surroundings, list[Ending]()
 
         def ending(outcome: Outcome) -> Ending:
-            failed.append(surroundings.ending(outcome))
+            ending, session = surroundings.ending(outcome), surroundings.session
+            failed.append(ending if session is None else replace(ending, passed_over=session.passed_over()))
             return failed[-1]
 
         try:

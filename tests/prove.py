@@ -128,5 +128,12 @@ def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
         print("  ".join([*cells, row[-1]]))
 
 
+def _named(words: Sequence[str]) -> Sequence[str]:
+    unknown = [word for word in words if word not in IMAGES]
+    if unknown:
+        sys.exit(f"no image {', '.join(unknown)}; there are {', '.join(IMAGES)}")
+    return words or [name for name in IMAGES if name not in UNSUPPORTED]
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or [name for name in IMAGES if name not in UNSUPPORTED]))
+    sys.exit(main(_named(sys.argv[1:])))

@@ -18,6 +18,7 @@
                 {"cpu": 0, "state": "runs", "address": "0x...", "symbol": "m`f+0x4", "instruction": "ret"}],
                                          state: runs, waits, off
               "not-started": [1],        CPUs that the guest never switched on
+              "passed-over": "...",      enabled sites at which the guest wrote what cannot be probed: how many, and why
               "lacking": ["..."]}}}      what the guest executed that the machine's CPUs do not have
 
 Objects in "output":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.diff import compare
@@ -15,6 +16,7 @@ from kinst.rewriter.diff_report import text_lines
 from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
+from kinst.runtime.cli import run as run_command
 from kinst.runtime.session import Session, Wanted
 from kinst.runtime.system import ClockKind, Configuration, End
 from kinst.targets.arch.amd64 import AMD64
@@ -64,10 +66,11 @@ def static_key(code: int) -> tuple[str, bytes]:
     return "__jump_table", relative(code, 0, 0, F) + relative(code, 0, 4, F + 8) + bytes(8)
 
 
-def amd64() -> Guest:
-    """f: a static key, and a jump to a return thunk that becomes a return. g: two nops that become one mov."""
+def amd64(moved: str = "ba34120000" + "0f1f00") -> Guest:
+    """f: a static key, and a jump to a return thunk that becomes a return. g: two nops that become one mov, or what
+    `moved` says (eight bytes in hexadecimal digits)."""
     code = 0x200000
-    key, moved = "e902000000", "ba34120000" + "0f1f00"
+    key = "e902000000"
     pieces = {
         0: assemble(
             AMD64,
@@ -191,3 +194,37 @@ def test_the_file_keeps_the_bytes_that_the_guest_will_write_over(make: type[Gues
     restore(open_image(patched), manifest, back)
     assert back.read_bytes() == path.read_bytes()
     assert run(patched, tuple(guest.counts))[1] == guest.counts
+
+
+def told(path: Path, *descriptions: str) -> list[str]:
+    program = ",".join(descriptions) + " { @[probefunc] = count(); }"
+    result = CliRunner().invoke(run_command, [str(path), "--clock", "icount", "-n", program], prog_name="kinst-run")
+    assert result.stdout.split() == ["g", "3"]  # before the guest wrote there
+    return [line for line in result.stderr.splitlines() if "wrote over" in line]
+
+
+@pytest.mark.parametrize(
+    ("moved", "why"),
+    [
+        ("fb" + "90" * 7, "1 of 1 refused: 1 opens an interrupt shadow that must cover the next instruction"),
+        (
+            "4a8d0d00000080" + "90",
+            "1 of 1 refused: 1 its operand is out of reach of the trampoline",
+        ),  # lea, and REX.X has no SIB
+    ],
+)
+def test_what_the_guest_wrote_and_cannot_be_probed_is_told(moved: str, why: str, tmp_path: Path) -> None:
+    path = amd64(moved).write(tmp_path)
+    assert told(path, "kinst::g:0") == [f"kinst-run: of the sites that the guest wrote over, {why}"]
+    session, counts = run(path, ("kinst::g:0", "kinst::f:0"))
+    assert counts == {"kinst::g:0": 3, "kinst::f:0": 4}
+    assert session.system.cpus[0].registers.get("r9") == word(moved, 0)
+
+
+def test_an_instruction_that_is_gone_is_told(tmp_path: Path) -> None:
+    """g:3 is inside of what the guest wrote; what can be probed is not told of."""
+    path = amd64().write(tmp_path)
+    assert told(path, "kinst::g:3") == [
+        "kinst-run: of the sites that the guest wrote over, 1 of 1 refused: 1 no instruction begins here"
+    ]
+    assert not run(path, ("kinst::f:0", "kinst::g:0"))[0].passed_over()
