@@ -13,10 +13,11 @@ from kinst.runtime.dlang.types import DType, Dynamic, String, bare
 from kinst.runtime.execution.aggregations import Content, Distribution, Key, Moments
 from kinst.runtime.execution.buckets import linear, log_linear, quantize_value, signed
 from kinst.runtime.execution.environment import Stack, SymbolName, Value
-from kinst.targets.c_types import size_of
+from kinst.targets.c_types import Aggregate, size_of
 
 _128_BITS: Final = (1 << 128) - 1
 _64_BITS: Final = (1 << 64) - 1
+_NUMBERS: Final = frozenset({1, 2, 4, 8})  # bytes of a key that is compared as one
 
 
 def divide(value: int, by: int) -> int:
@@ -100,6 +101,8 @@ def _order_of(kind: DType) -> Callable[[Value], object]:
         return _dynamic_order
     if isinstance(plain, String):
         return lambda value: value
+    if isinstance(plain, Aggregate):  # its bytes, which are a number if they have the size of one
+        return lambda value: int.from_bytes(value, "little") if len(value) in _NUMBERS else value  # type: ignore[arg-type]
     mask = (1 << 8 * (size_of(plain) or 8)) - 1
     return lambda value: value & mask if isinstance(value, int) else value
 

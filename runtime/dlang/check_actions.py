@@ -37,7 +37,7 @@ def actions(node: tree.ExpressionStatement, checking: Checking) -> tuple[Action,
             return (check_aggregations.aggregate(target, expression.value, node.span, checking),)
     target = check_aggregations.aggregation_of(expression)
     if target is not None:
-        raise check_aggregations.null_effect(target)
+        raise check_aggregations.null_effect(target, checking)
     if isinstance(expression, tree.Call) and expression.function in ACTIONS:
         return (_action(expression, checking),)
     if isinstance(expression, tree.Call) and expression.function in AGGREGATING:

@@ -37,8 +37,11 @@ def aggregation_of(node: tree.Expression) -> tree.AggregationName | None:
     return None
 
 
-def null_effect(target: tree.AggregationName) -> DError:
-    """A statement that only names an aggregation."""
+def null_effect(target: tree.AggregationName, checking: Checking) -> DError:
+    """A statement that only names an aggregation, if there is one."""
+    known = checking.program.aggregations
+    if target.name not in known:
+        return functions.undefined_aggregation(target, known)
     return DError("D_AGG_NULL", f"expression has null effect: @{target.name}", target.span)
 
 

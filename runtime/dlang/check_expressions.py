@@ -25,7 +25,6 @@ from kinst.runtime.dlang.conversions import is_dynamic, is_integer
 from kinst.runtime.dlang.converting import converted
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.inlines import Inlines
-from kinst.runtime.dlang.nearest import nearest
 from kinst.runtime.dlang.operands import AGGREGATION, Operand, Use, action_operand, value_operand
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.scope import TypeScope
@@ -217,14 +216,15 @@ def _string(_: Expressions, node: tree.StringLiteral) -> Operand:
 
 def _aggregation(reader: Expressions, node: tree.AggregationName) -> Operand:
     if node.name not in reader.aggregations:
-        hint = nearest(f"@{node.name}", (f"@{name}" for name in reader.aggregations))
-        raise DError("D_IDENT_UNDEF", f"failed to resolve @{node.name}: Unknown aggregation name{hint}", node.span)
+        raise functions.undefined_aggregation(node, reader.aggregations)
     return Operand(AGGREGATION, made.Builtin(AGGREGATION, f"@{node.name}"), is_lvalue=True, is_variable=True)
 
 
 def _call(reader: Expressions, node: tree.Call) -> Operand:
     """Actions and aggregating functions have no place in an expression, but where they stand decides the error."""
     name = node.function
+    if name in AGGREGATING or name in ACTIONS:
+        functions.check_valueless(node, reader)
     if name in AGGREGATING:
         return Operand(AGGREGATING_RESULT, made.Builtin(AGGREGATING_RESULT, name))
     if name in ACTIONS:

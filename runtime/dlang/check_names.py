@@ -12,8 +12,8 @@ from kinst.runtime.dlang.nearest import nearest
 from kinst.runtime.dlang.operands import Operand, Reader, Use
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.type_names import describe
-from kinst.runtime.dlang.types import UINT64, UINTPTR, DType
-from kinst.targets.c_types import Function, Pointer
+from kinst.runtime.dlang.types import UINT64, UINTPTR, DType, bare
+from kinst.targets.c_types import Array, Function, Pointer
 
 
 def global_name(reader: Reader, node: tree.Name, use: Use) -> Operand:
@@ -155,8 +155,17 @@ def _c_element(reader: Reader, node: tree.Index) -> Operand:
     operands = [reader.operand(part) for part in node.indexes]
     if len(operands) != 1:
         raise DError("D_ARR_BADREF", "cannot access a scalar array as an associative array", node.span)
+    _check_bounds(node, base.type, operands[0].constant)
     total = additive(node, "+", base, operands[0])
     return dereferenced(node, total)
+
+
+def _check_bounds(node: tree.Index, kind: DType, number: int | None) -> None:
+    """A constant index of an array. One of a single element may be the beginning of a longer one, as where a struct
+    ends with `data[1]`."""
+    length = kind.length if isinstance(kind := bare(kind), Array) else None
+    if number is not None and length is not None and length > 1 and not 0 <= number < length:
+        raise DError("D_ARR_BADREF", f"index {number} is outside of an array of {length}", node.span)
 
 
 # -- args, regs, uregs ------------------------------------------------------------------------------------------------

@@ -174,11 +174,12 @@ def element(reader: Reader, entry: Entry, node: tree.Index, use: Use) -> Operand
 def key_type(kind: DType, number: int, span: Span) -> DType:
     """The type of a key: text of any kind is a string by value."""
     is_text = is_string_like(kind) and isinstance(bare(kind), Array)
-    if is_void(kind) or is_aggregate(kind) or kind in (NEW, ARRAY):
+    if is_void(kind) or kind in (NEW, ARRAY):
         raise DError("D_KEY_TYPE", f"{describe(kind)} expression may not be used as an index: key #{number}", span)
     if is_text:
         return STRING
-    if is_integer(kind) or is_string(kind) or (is_pointer(kind) and not isinstance(bare(kind), Array)):
+    is_word = is_integer(kind) or (is_pointer(kind) and not isinstance(bare(kind), Array))
+    if is_word or is_string(kind) or is_aggregate(kind):
         return kind
     raise DError("D_KEY_TYPE", f"{describe(kind)} expression may not be used as an index: key #{number}", span)
 

@@ -132,11 +132,9 @@ class Expressions:
 
     def recorded(self, node: Expression) -> Code:
         """A value as it stands in a record or key: as wide as its type; the bytes of a struct or array."""
-        code = self.value(node)
         if is_reference(node.type):
-            size = places.size_of_reference(node.type)
-            return Code(f"{self.bind('read', self.environment.memory.read)}({code.text}, {size})")
-        scalar = scalar_of(node.type)
+            return places.content(self, node)
+        code, scalar = self.value(node), scalar_of(node.type)
         return code if scalar is None else fit(self, code, scalar)
 
     def _shallow(self, code: Code) -> Code:

@@ -244,10 +244,25 @@ def _key(generator: Generator, variable: Variable, keys: tuple[program.Expressio
     """The thread, if it is a thread's own, and the keys as the array declares them. A single one is no tuple."""
     parts = [Code(generator.local("thread"))] if variable.scope is Scope.THREAD else []
     for kind, key in zip(variable.keys or (), keys, strict=True):
-        parts.append(generator.text(key) if is_string(kind) else fit(generator, generator.value(key), word_of(kind)))
+        parts.append(_key_part(generator, kind, key))
     if len(parts) == 1:
         return parts[0]
     return Code("(" + ", ".join(part.text for part in parts) + ")", 0, 0, max(part.depth for part in parts) + 1)
+
+
+def _key_part(generator: Generator, kind: DType, key: program.Expression) -> Code:
+    if is_string(kind):
+        return generator.text(key)
+    if is_reference(kind):
+        return content(generator, key)
+    return fit(generator, generator.value(key), word_of(kind))
+
+
+def content(generator: Generator, node: program.Expression) -> Code:
+    """The bytes of a struct, union or array."""
+    address = generator.value(node)
+    read = generator.bind("read", generator.environment.memory.read)
+    return Code(f"{read}({address.text}, {size_of_reference(node.type)})", 0, 0, address.depth + 1)
 
 
 def _memory(generator: Generator, node: program.Load, *, is_update: bool) -> tuple[Place, int]:

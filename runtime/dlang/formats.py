@@ -156,7 +156,7 @@ def _kinds() -> dict[str, Kind]:
         Kind("c", Shows.CHARACTER, "char, short or int", _takes_short_integer),
         Kind("C", Shows.ESCAPED_CHARACTER, "char, short or int", _takes_short_integer),
         Kind("d", Shows.DECIMAL, integer, is_integer),
-        Kind("i", Shows.DECIMAL, integer, is_integer),
+        Kind("i", Shows.SIGNED, integer, is_integer),
         Kind("I", Shows.TEXT, text, _takes_text),
         Kind("k", Shows.STACK, "stack", _takes_stack),
         Kind("o", Shows.OCTAL, integer, is_integer),

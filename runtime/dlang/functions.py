@@ -1,15 +1,16 @@
 """Calls: subroutines inside expressions, and what only keys of aggregations and arguments of actions can be."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from kinst.runtime.dlang import program, prototypes, tree
 from kinst.runtime.dlang.action_order import note_destructive
 from kinst.runtime.dlang.check_stacks import is_key_call, key_call
 from kinst.runtime.dlang.checking import Checking
-from kinst.runtime.dlang.conversions import is_aggregate, is_dynamic, is_pointer, is_scalar, is_string_like, is_void
+from kinst.runtime.dlang.conversions import is_dynamic, is_pointer, is_scalar, is_string_like, is_void
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.nearest import nearest
-from kinst.runtime.dlang.prototypes import TEXT, Prototype
+from kinst.runtime.dlang.prototypes import STRUCTURE, TEXT, Prototype
 from kinst.runtime.dlang.signatures import ACTIONS, AGGREGATING
 from kinst.runtime.dlang.type_names import describe
 from kinst.runtime.dlang.types import (
@@ -37,7 +38,7 @@ DESTRUCTIVE: Final = frozenset({"copyout", "copyoutstr"})
 _POSITIONS: Final = frozenset({"index", "rindex", "substr"})  # their int parameters get all 64 bits
 DYNAMIC: Final = Dynamic("dynamic")  # an aggregation, a translation: nothing takes a value of this type
 
-_LOCK: Final = Prototype((VOID_POINTER,), INT)  # kmutex_t, krwlock_t, sx: a pointer to whatever it is in this image
+_LOCK: Final = Prototype((STRUCTURE,), INT)  # kmutex_t, krwlock_t, sx
 _PATH: Final = Prototype((TEXT,), STRING)
 _PAIR: Final = Prototype((TEXT, TEXT), STRING)
 _FIND: Final = Prototype((TEXT, TEXT, INT), INT, required=2)
@@ -69,10 +70,10 @@ SUBROUTINES: Final[dict[str, Prototype]] = {
     "lltostr": Prototype((INT64, INT), STRING, required=1),
     "memref": Prototype((VOID_POINTER, SIZE), Pointer(UINTPTR)),
     "memstr": Prototype((VOID_POINTER, CHAR, SIZE), STRING),
-    "msgdsize": Prototype((VOID_POINTER,), SIZE),
-    "msgsize": Prototype((VOID_POINTER,), SIZE),
+    "msgdsize": Prototype((STRUCTURE,), SIZE),
+    "msgsize": Prototype((STRUCTURE,), SIZE),
     "mutex_owned": _LOCK,
-    "mutex_owner": Prototype((VOID_POINTER,), VOID_POINTER),
+    "mutex_owner": Prototype((STRUCTURE,), VOID_POINTER),
     "mutex_type_adaptive": _LOCK,
     "mutex_type_spin": _LOCK,
     "ntohl": Prototype((UINT32,), UINT32),
@@ -124,6 +125,20 @@ def _passed(function: str, value: program.Expression, to: DType, checking: Check
     return value if prototypes.is_zero(value) else checking.convert(value, STRING)
 
 
+def check_valueless(node: tree.Call, checking: Checking) -> None:
+    """The arguments of an action or aggregating function that stands where a value is wanted: what is wrong with them
+    comes before that. Raises DError: D_PROTO_LEN, D_PROTO_ARG."""
+    prototype = ACTIONS.get(node.function) or AGGREGATING[node.function]
+    values = [value(argument, checking) for argument in node.arguments]
+    prototypes.check(f"{node.function}( )", prototype, values, node.span)
+
+
+def undefined_aggregation(node: tree.AggregationName, known: Iterable[str]) -> DError:
+    """Nothing was aggregated into it."""
+    hint = nearest(f"@{node.name}", (f"@{name}" for name in known))
+    return DError("D_IDENT_UNDEF", f"failed to resolve @{node.name}: Unknown aggregation name{hint}", node.span)
+
+
 def _no_subroutine(node: tree.Call, checking: Checking) -> DError:
     name = node.function
     for kind, known in (("action", ACTIONS), ("aggregating function", AGGREGATING)):
@@ -167,6 +182,7 @@ def value(node: tree.Expression, checking: Checking) -> program.Expression:
         case tree.Call(function=name) if is_key_call(name):
             return key_call(node, checking)
         case tree.Call(function=name) if name in ACTIONS or name in AGGREGATING:
+            check_valueless(node, checking)
             return program.Call(VOID, name, ())
         case tree.Cast() if is_void(checking.type(node.type)):
             checking.expression(node)
@@ -187,7 +203,7 @@ def _expression(node: tree.Expression, checking: Checking) -> program.Expression
 def key(node: tree.Expression, number: int, checking: Checking) -> program.Expression:
     """A key of an aggregation. Raises DError: D_KEY_TYPE for what cannot be one."""
     found = value(node, checking)
-    if is_void(found.type) or is_aggregate(found.type) or found.type == DYNAMIC or _is_other_array(found.type):
+    if is_void(found.type) or found.type == DYNAMIC or _is_other_array(found.type):
         text = f"{describe(found.type)} expression may not be used as aggregation index: key #{number}"
         raise DError("D_KEY_TYPE", text, node.span)
     return checking.convert(found, STRING) if isinstance(bare(found.type), Array) else found

@@ -8,7 +8,7 @@ from kinst.runtime.dlang import program, tree
 from kinst.runtime.dlang.builtins import CONSTANTS, is_predefined
 from kinst.runtime.dlang.check_variables import check_keys, key_type
 from kinst.runtime.dlang.compatibility import is_accepted
-from kinst.runtime.dlang.conversions import are_compatible, is_aggregate, is_integer, is_void, wrap
+from kinst.runtime.dlang.conversions import are_compatible, is_integer, is_void, wrap
 from kinst.runtime.dlang.converting import cast, converted
 from kinst.runtime.dlang.declare import INLINE
 from kinst.runtime.dlang.errors import DError
@@ -118,9 +118,7 @@ def _keys(reader: Reader, node: tree.Inline) -> tuple[DType, ...] | None:
     if node.parameters is None:
         return None
     kinds = reader.scope.parameters(node.parameters, INLINE, reader.type_constant)
-    return tuple(
-        kind if is_aggregate(kind) else key_type(kind, number, node.span) for number, kind in enumerate(kinds, 1)
-    )
+    return tuple(key_type(kind, number, node.span) for number, kind in enumerate(kinds, 1))
 
 
 def _check(node: tree.Inline, kind: DType, operand: Operand) -> None:

@@ -108,9 +108,9 @@ def basic_type(node: tree.BasicType) -> DType:
     attributes: list[str] = []
     for word in node.words:
         if word in ATTRIBUTES:
-            # Saying signed or short twice says it once; long counts.
-            if word == "long" or word not in attributes:
-                attributes.append(word)
+            if attributes.count(word) > (word == "long"):
+                raise DError("D_DECL_COMBO", f"invalid combination of types: {word} is said too often", node.span)
+            attributes.append(word)
         elif name:
             raise DError("D_DECL_COMBO", f"invalid combination of types: {name} {word}", node.span)
         else:

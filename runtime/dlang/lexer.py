@@ -35,7 +35,7 @@ _FLOAT: Final = (
     r"(?P<float>(?:[0-9]++\.[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]++)?[fFlL]?"
     r"|[0-9]++(?:[eE][-+]?[0-9]++[fFlL]?|[fF](?![0-9A-Za-z_])))"
 )
-_INTEGER: Final = rf"(?P<integer>{literals.INTEGER})(?![0-9A-Za-z_])|(?P<malformed>[0-9][0-9A-Za-z_]*+)"
+_INTEGER: Final = rf"(?P<integer>{literals.INTEGER})"
 _QUOTED: Final = (
     r'(?P<string>"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+")'
     r"|(?P<character>'[^'\\\n]*+(?:\\[^\n][^'\\\n]*+)*+')"
@@ -57,7 +57,6 @@ _OUTSIDE: Final = re.compile(
 )
 _CONTROL: Final = re.compile(r"[\f\t\v ]*+#(!)?")
 _AFTER_SLASH: Final = re.compile(r"[\f\n\r\t\v ]*+(?:[;{/]|\Z)")
-_NUMBER: Final = re.compile(r"[0-9]+")
 _AROUND: Final = '"`'  # a module's name: quotes, or the mark of a symbol written twice, `kernel`symbol
 _PLAIN_WORD: Final = re.compile(r"[0-9A-Za-z_`]+")
 
@@ -87,7 +86,6 @@ class Lexer:
             "float": self._float,
             "integer": self._integer,
             "macro": self._macro,
-            "malformed": self._malformed,
             "name": self._name,
             "newline": self._newline,
             "open": self._unclosed,
@@ -269,12 +267,6 @@ class Lexer:
     def _integer(self, match: re.Match[str], text: str) -> bool:
         span = self._span(match.start("integer"), len(text))
         return self._literal(literals.integer(span, text), text)
-
-    def _malformed(self, match: re.Match[str], text: str) -> bool:
-        span = self._span(match.start("malformed"), len(text))
-        digits = _NUMBER.match(text)
-        bad = text[digits.end()] if digits is not None else text
-        raise DError("D_INT_DIGIT", f"constant {text[:80]} contains invalid digit {bad}", span)
 
     def _float(self, match: re.Match[str], text: str) -> bool:
         span = self._span(match.start("float"), len(text))

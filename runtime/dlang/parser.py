@@ -168,5 +168,5 @@ def parse(
         items.append(parser.item())
         is_empty = False
     if is_empty and not allows_empty:
-        raise DError("D_EMPTY", "empty D program translation unit")
+        raise DError("D_EMPTY", "empty D program translation unit", cursor.token.span)
     return tree.Unit(tuple(items))

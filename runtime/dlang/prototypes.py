@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kinst.runtime.dlang import program
-from kinst.runtime.dlang.conversions import is_argument_compatible, is_string_like
+from kinst.runtime.dlang.conversions import element_of, is_aggregate, is_argument_compatible, is_string_like
 from kinst.runtime.dlang.errors import DError, Span
 from kinst.runtime.dlang.type_names import describe
 from kinst.runtime.dlang.types import CHAR, VOID, DType
-from kinst.targets.c_types import Pointer, Qualified
+from kinst.targets.c_types import Aggregate, AggregateKind, Pointer, Qualified
 
 TEXT = Pointer(Qualified(CHAR, is_const=True))  # what a string is passed for
+STRUCTURE = Pointer(Aggregate(AggregateKind.STRUCT, "lock"))  # whatever struct it is in this image: a lock, a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,9 @@ def _is_open(prototype: Prototype) -> bool:
 
 def _fits(parameter: DType, argument: program.Expression) -> bool:
     if is_zero(argument) and is_string_like(parameter):
+        return True
+    target = element_of(argument.type)
+    if parameter is STRUCTURE and target is not None and is_aggregate(target):
         return True
     return is_argument_compatible(parameter, argument.type, is_zero=is_zero(argument))
 

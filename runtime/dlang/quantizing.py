@@ -66,8 +66,8 @@ def log_linear(values: Sequence[program.Expression], span: Span) -> tuple[int, i
     if not _is_even(factor, steps):
         text = "factor (argument #1) must evenly divide the steps per magnitude (argument #4), and they a power of it"
         raise _log_error("FACTOREVEN", text, span)
-    if high >= 64 or factor**high >= 1 << 64:
-        raise _log_error("MAGTOOBIG", f"factor ({factor}) raised to power of ({high}) overflows 64 bits", span)
+    if high >= 63 or factor ** (high + 1) >= 1 << 64:  # where the last of its buckets ends
+        raise _log_error("MAGTOOBIG", f"factor ({factor}) raised to power of ({high} + 1) overflows 64 bits", span)
     return factor, low, high, steps
 
 

@@ -8,6 +8,7 @@ file may say how to run it:
     @image: kernel [arm64 ...]        on the sample kernels of all three machines, or those named, with --clock icount
     @status: 3                        the exit status
     @input: -n                        the text is given with -n instead of -s (trailing newline removed)
+    @says: line 4:                    what stderr must contain besides the tag
 
 A file `.err` is what stderr must be. Without an image no time passes but for timers: the clock is --clock icount.
 """
@@ -94,6 +95,7 @@ def refused(case: Case, tag: str) -> None:
     result = CliRunner().invoke(run, ["-x", "errtags", *command(case)], prog_name="kinst-run")
     assert (result.exit_code, result.stdout) == (1, ""), f"{result.stderr}\n{result.exception!r}"
     assert f"[{tag}]" in result.stderr, result.stderr
+    assert directive(case.path.read_text("latin-1"), "says") in result.stderr, result.stderr
 
 
 def test_there_are_many() -> None:

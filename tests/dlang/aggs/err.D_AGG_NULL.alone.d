@@ -1,2 +1,6 @@
-/* Naming an aggregation does nothing. */
-BEGIN { @a = count(); @a; }
+/* and one that is known has no effect. */
+BEGIN
+{
+	@a = count();
+	@a;
+}

@@ -1,4 +1,4 @@
-/* %d and %i take their sign and their size from the argument. */
+/* %d takes its sign and its size from the argument, %i its size. */
 #pragma D option quiet
 
 BEGIN

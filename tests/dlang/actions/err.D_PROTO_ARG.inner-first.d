@@ -1,0 +1,5 @@
+/* Their types, too. */
+BEGIN
+{
+	x = 1 + exit("a");
+}

@@ -1,0 +1,6 @@
+/* With keys, too. */
+BEGIN
+{
+	@b[1] = count();
+	@a[1];
+}

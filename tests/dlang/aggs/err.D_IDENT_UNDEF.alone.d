@@ -1,0 +1,5 @@
+/* An aggregation that nothing was aggregated into is not known, */
+BEGIN
+{
+	@a;
+}

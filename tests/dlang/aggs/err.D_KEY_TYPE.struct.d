@@ -1,2 +1,0 @@
-/* A struct is no key. */
-struct s { int i; }; struct s x; BEGIN { x.i = 1; @a[x] = count(); }

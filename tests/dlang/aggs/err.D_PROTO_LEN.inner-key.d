@@ -1,0 +1,5 @@
+/* Or in a key. */
+BEGIN
+{
+	@[trace()] = count();
+}

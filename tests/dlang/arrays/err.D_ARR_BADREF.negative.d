@@ -1,0 +1,7 @@
+/* Not before it. */
+int a[3];
+
+BEGIN
+{
+	trace(a[-1]);
+}

@@ -1,0 +1,7 @@
+/* long twice at most. */
+long long long x;
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,7 @@
+/* And short. */
+short short x;
+
+BEGIN
+{
+	exit(0);
+}

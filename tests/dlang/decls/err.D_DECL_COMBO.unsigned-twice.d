@@ -1,0 +1,7 @@
+/* unsigned is said once. */
+unsigned unsigned x;
+
+BEGIN
+{
+	exit(0);
+}

@@ -1,0 +1,5 @@
+/* A lock is a struct: text is none. */
+BEGIN
+{
+	mutex_owned("x");
+}

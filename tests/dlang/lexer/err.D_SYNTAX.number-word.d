@@ -1,0 +1,5 @@
+/* A number ends where its digits do: a word after it is another token. */
+BEGIN
+{
+	trace(12abc);
+}
