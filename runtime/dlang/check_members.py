@@ -34,9 +34,24 @@ def dereferenced(node: tree.Expression, operand: Operand) -> Operand:
     if through_pointer:
         address = operand.value
     result = in_memory(target, address)
-    # Where a pointer leads is known when the program runs: stores outside of scratch memory fault then.
-    result.is_writable = through_pointer or operand.is_writable
+    result.is_writable = operand.is_writable or (through_pointer and _may_lead_to_scratch(address))
     return result
+
+
+def _may_lead_to_scratch(address: program.Expression) -> bool:
+    """What the probe's arguments and the like lead to is the guest's, which no program writes. Where other pointers
+    lead is known when the program runs: stores outside of scratch memory fault then."""
+    match address:
+        case program.Builtin():
+            return False
+        case program.Load(address=inner) | program.Convert(operand=inner) | program.Comma(right=inner):
+            return _may_lead_to_scratch(inner)
+        case program.Binary(left=left, right=right):
+            return _may_lead_to_scratch(left) and _may_lead_to_scratch(right)
+        case program.Conditional(then=then, otherwise=otherwise):
+            return _may_lead_to_scratch(then) or _may_lead_to_scratch(otherwise)
+        case _:
+            return True
 
 
 def address_operand(node: tree.Unary, operand: Operand) -> Operand:
@@ -71,7 +86,7 @@ def member(reader: Reader, node: tree.MemberAccess) -> Operand:
     bits = None if found.bit_size is None else (found.bit_offset, found.bit_size)
     result = in_memory(found.type, shifted(start, found.offset, node.span), bits)
     result.is_lvalue = result.is_lvalue and (node.through_pointer or base.is_lvalue)
-    result.is_writable = node.through_pointer or base.is_writable
+    result.is_writable = base.is_writable or (node.through_pointer and _may_lead_to_scratch(start))
     return result
 
 

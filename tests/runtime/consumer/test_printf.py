@@ -57,7 +57,7 @@ def c_printf(text: str, *arguments: object) -> bytes:
 def test_numbers_as_c_prints_them(
     marks: str, width: str, precision: str, letter: str, kind: Integer, value: int
 ) -> None:
-    """A value is of its type's size; then %d and its kin print it with as many bits."""
+    """A value is of its type's size; then %d and its kin print it with as many bits, %i with a sign in any case."""
     marks = marks.replace("0", "") if "-" in marks else marks  # of both libdtrace takes the later
     plain = types.bare(kind)
     assert isinstance(plain, Integer)
@@ -65,9 +65,11 @@ def test_numbers_as_c_prints_them(
     value &= (1 << bits) - 1
     if plain.is_signed and value >> bits - 1:
         value -= 1 << bits
+    if letter == "i" and value >> bits - 1 == 1:
+        value -= 1 << bits
     is_decimal = letter in "di"
     passed = value if is_decimal else value & (1 << bits) - 1
-    c_letter = "u" if is_decimal and not plain.is_signed else letter
+    c_letter = "u" if letter == "d" and not plain.is_signed else letter
     expected = c_printf(f"%{marks}{width}{precision}ll{c_letter}", ctypes.c_longlong(passed))
     assert show(f"%{marks}{width}{precision}{letter}".encode(), (kind, value)) == expected
 

@@ -53,8 +53,8 @@ def test_uses_of_one_name_are_one_aggregation() -> None:
 @pytest.mark.parametrize(
     ("tag", "statement"),
     [
-        ("D_AGG_NULL", "@a;"),
-        ("D_AGG_NULL", "@a[1, 2];"),
+        ("D_IDENT_UNDEF", "@a;"),
+        ("D_AGG_NULL", "@a[1, 2] = count(); @a[1, 2];"),
         ("D_AGG_FUNC", "@a = 1;"),
         ("D_AGG_FUNC", "@a = trace(1);"),
         ("D_AGG_FUNC", "@a = strlen(execname);"),

@@ -75,7 +75,7 @@ WRONG = [
     ("D_OP_INCOMPAT", "BEGIN{self->a[1]=1; self->a = 1;}"),
     ("D_ARR_LOCAL", "BEGIN{this->a[1]=1;}"),
     ("D_DECL_LOCASSC", "this int a[int]; BEGIN{}"),
-    ("D_KEY_TYPE", "BEGIN{a[`proc0]=1;}"),
+    ("D_KEY_TYPE", "BEGIN{a[`table]=1;}"),
     ("D_ARR_BADREF", "int a[5]; BEGIN{a[1,2]=1;}"),
     ("D_ARGS_IDX", "BEGIN{trace(args[0]);}"),
     ("D_ARGS_IDX", "fbt:::{trace(args[2]);}"),

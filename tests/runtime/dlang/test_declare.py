@@ -200,7 +200,7 @@ def test_prototypes_declare_functions() -> None:
         ("float double x;", "D_DECL_COMBO"),
         ("int int x;", "D_DECL_COMBO"),
         ("long float x;", "D_UNKNOWN"),
-        ("long long long x;", "D_UNKNOWN"),
+        ("long long long x;", "D_DECL_COMBO"),
         ("signed unsigned x;", "D_UNKNOWN"),
         ("short long x;", "D_UNKNOWN"),
         ("short double x;", "D_UNKNOWN"),

@@ -20,7 +20,7 @@ def test_an_error_of_an_included_file() -> None:
 
 def test_an_error_of_the_whole_program() -> None:
     error = error_of("")
-    assert describe(error, has_tags=True) == "[D_EMPTY] empty D program translation unit"
+    assert describe(error, has_tags=True) == "[D_EMPTY] line 1: empty D program translation unit"
     assert caret(error) == ""
 
 

@@ -74,8 +74,8 @@ def test_a_byte_that_is_no_utf8_stays_what_it_was() -> None:
     [
         ("BEGIN { 08; }", "D_INT_DIGIT", "constant 08 contains invalid digit 8"),
         ("BEGIN { 0129; }", "D_INT_DIGIT", "constant 0129 contains invalid digit 9"),
-        ("BEGIN { 12x; }", "D_INT_DIGIT", "constant 12x contains invalid digit x"),
-        ("BEGIN { 0x; }", "D_INT_DIGIT", "constant 0x contains invalid digit x"),
+        ("BEGIN { 12x; }", "D_SYNTAX", 'syntax error near "x"'),
+        ("BEGIN { 0x; }", "D_SYNTAX", 'syntax error near "x"'),
         ("BEGIN { 0x12345678123456780; }", "D_INT_OFLOW", "constant 0x12345678123456780 results in integer overflow"),
         ("BEGIN { 9223372036854775808; }", "D_INT_OFLOW", "cannot be represented"),
         ("BEGIN { 18446744073709551616u; }", "D_INT_OFLOW", "results in integer overflow"),
