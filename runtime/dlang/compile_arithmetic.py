@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kinst.runtime.dlang import program
@@ -60,7 +60,7 @@ def fit(generator: Generator, code: Code, to: Scalar) -> Code:
     mask = (1 << 8 * to.size) - 1
     if not to.is_signed:
         return Code(f"({code.text} & {mask})", 0, to.high, code.depth + 1)
-    name, first = _twice(generator, code)
+    name, first = twice(generator, code)
     if code.low >= to.low:
         is_inside = f"{first} <= {to.high}"
     elif code.high <= to.high:
@@ -74,7 +74,7 @@ def fit(generator: Generator, code: Code, to: Scalar) -> Code:
     return Code(f"({name} if {is_inside} else {folded})", to.low, to.high, code.depth + 1)
 
 
-def _twice(generator: Generator, code: Code) -> tuple[str, str]:
+def twice(generator: Generator, code: Code) -> tuple[str, str]:
     """A value's name and the text that gives it that name, to be evaluated first."""
     if code.text.isidentifier():
         return code.text, code.text
@@ -117,10 +117,15 @@ def binary(generator: Generator, node: program.Binary) -> Code:
 def comparison(generator: Generator, node: program.Binary) -> Code:
     """A comparison as a test."""
     if is_string(node.left.type) or is_string(node.right.type):
-        left, right = generator.text(node.left), generator.text(node.right)
+        left, right = _compared(generator.text(node.left)), _compared(generator.text(node.right))
         return Code(f"({left.text} {node.operator} {right.text})", 0, 1, max(left.depth, right.depth) + 1)
     operation = Operation(node.operator, SIGNED, node.is_signed)
     return combine(generator, operation, generator.value(node.left), generator.value(node.right))
+
+
+def _compared(code: Code) -> Code:
+    """NULL compares as the empty string, whose address nobody asks for."""
+    return replace(code, text=f"({code.text} or b'')", depth=code.depth + 1) if code.is_nullable else code
 
 
 def combine(generator: Generator, operation: Operation, left: Code, right: Code) -> Code:
@@ -189,7 +194,7 @@ def _divide(generator: Generator, operation: Operation, left: Code, right: Code)
         if symbol == "%":
             return Code(f"{generator.bind('remainder', remainder)}({left.text}, {right.text})", -HALF, HALF - 1, depth)
         if right.constant is not None and right.low > 0:
-            name, first = _twice(generator, left)
+            name, first = twice(generator, left)
             text = f"({name} // {right.text} if {first} >= 0 else -(-{name} // {right.text}))"
             return Code(text, min(left.low, 0), max(left.high, 0), depth + 1)
         return Code(f"{generator.bind('quotient', quotient)}({left.text}, {right.text})", low, high, depth)

@@ -23,7 +23,7 @@ def builtin(generator: Generator, node: program.Builtin) -> Code:
         return Code(f"{texts}[{generator.local('probe')}]")
     if name in _PROFILE_STRINGS:
         profile = generator.bind("profile", generator.environment.profile)
-        return Code(f"{profile}.string(firing, {name!r})[:{generator.strsize - 1}]")
+        return Code(f"{profile}.string(firing, {name!r})[:{generator.strsize}]")
     code = _numeric(generator, node)
     scalar = scalar_of(node.type)
     return code if scalar is None or is_string(node.type) else fit(generator, code, scalar)

@@ -2,8 +2,9 @@
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.compile_arithmetic import fit
-from kinst.runtime.dlang.compile_code import UNSIGNED, Code, Generator, constant, word_of
+from kinst.runtime.dlang.compile_code import UNSIGNED, Code, Generator, word_of
 from kinst.runtime.execution.environment import Stack, SymbolName
+from kinst.runtime.execution.subroutines import NULLABLE
 
 
 def call(generator: Generator, node: program.Call) -> Code:
@@ -16,11 +17,10 @@ def call(generator: Generator, node: program.Call) -> Code:
     arguments = [generator.value(argument) for argument in node.arguments]
     if node.function == "strtok":
         generator.state.remembers_firings = True
-        if arguments[0].constant == b"":  # NULL: the checker makes it a string, as all arguments of that type
-            arguments[0] = constant(0)
     depth = max((argument.depth for argument in arguments), default=0) + 1
     word = word_of(node.type)
-    return Code(f"{function}({', '.join(argument.text for argument in arguments)})", word.low, word.high, depth)
+    text = f"{function}({', '.join(argument.text for argument in arguments)})"
+    return Code(text, word.low, word.high, depth, is_nullable=node.function in NULLABLE)
 
 
 def stack(generator: Generator, node: program.StackKey) -> Code:

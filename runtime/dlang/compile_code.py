@@ -1,6 +1,6 @@
 """Pieces of generated Python: an expression's text with what is known of its value, and what the generators share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from kinst.runtime.dlang.program import Expression
@@ -45,13 +45,15 @@ UNSIGNED: Final = Scalar(8, is_signed=False)
 @dataclass(frozen=True, slots=True)
 class Code:
     """An expression. `text` can be an operand of anything; an integer's value is in [low, high]; `depth` bounds how
-    deep its parentheses nest, in levels; `constant` is the value where it is known and nothing happens on the way."""
+    deep its parentheses nest, in levels; `constant` is the value where it is known and nothing happens on the way;
+    `is_nullable`: of a string that may be NULL, which is the number 0."""
 
     text: str
     low: int = 0
     high: int = 0
     depth: int = 1
     constant: int | bytes | None = None
+    is_nullable: bool = False
 
 
 def constant(value: int) -> Code:
@@ -62,6 +64,11 @@ def constant(value: int) -> Code:
 def literal(value: bytes) -> Code:
     """A string."""
     return Code(repr(value), 0, 0, 0, value)
+
+
+def null() -> Code:
+    """The string that there is not."""
+    return replace(constant(0), is_nullable=True)
 
 
 def scalar_of(kind: DType) -> Scalar | None:
@@ -116,7 +123,7 @@ class Generator(Protocol):
 
     @property
     def strsize(self) -> int:
-        """The option: a string is shorter."""
+        """The option: a string has at most so many bytes."""
         ...
 
     @property
@@ -129,7 +136,11 @@ class Generator(Protocol):
         ...
 
     def text(self, node: Expression) -> Code:
-        """A string; NULL is the empty one."""
+        """A string, or 0 for NULL."""
+        ...
+
+    def present(self, node: Expression) -> Code:
+        """A string that is read where it is: NULL is a fault."""
         ...
 
     def test(self, node: Expression) -> Code:

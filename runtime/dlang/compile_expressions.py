@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from kinst.runtime.dlang import compile_arithmetic as arithmetic
@@ -19,6 +20,7 @@ from kinst.runtime.dlang.compile_code import (
     is_reference,
     is_string,
     literal,
+    null,
     scalar_of,
     word_of,
 )
@@ -26,6 +28,7 @@ from kinst.runtime.dlang.program import Expression
 from kinst.runtime.dlang.types import bare
 from kinst.runtime.execution.environment import Environment
 from kinst.runtime.execution.state import State
+from kinst.runtime.execution.text_functions import present
 from kinst.targets.c_types import Array
 
 _LOCALS: Final[Mapping[str, str]] = {
@@ -118,6 +121,14 @@ class Expressions:
             return self.value(node)
         return self._shallow(_string_at(self, node, None))
 
+    def present(self, node: Expression) -> Code:
+        """See `Generator`."""
+        code = self.text(node)
+        if not code.is_nullable:
+            return code
+        name, check = self.temporary(), self.bind("present", present)
+        return self._shallow(Code(f"(({name} := {code.text}) or {check}({name}))", depth=code.depth + 1))
+
     def test(self, node: Expression) -> Code:
         """See `Generator`."""
         match node:
@@ -132,6 +143,8 @@ class Expressions:
 
     def recorded(self, node: Expression) -> Code:
         """A value as it stands in a record or key: as wide as its type; the bytes of a struct or array."""
+        if is_string(node.type):
+            return self.present(node)
         if is_reference(node.type):
             return places.content(self, node)
         code, scalar = self.value(node), scalar_of(node.type)
@@ -141,15 +154,15 @@ class Expressions:
         if code.depth <= DEEP:
             return code
         outlined = self.outline([f"return {code.text}"])
-        return Code(outlined.text, code.low, code.high)
+        return replace(code, text=outlined.text, depth=outlined.depth, constant=None)
 
 
 def _integer(_generator: Generator, node: program.Integer) -> Code:
-    return constant(word_of(node.type).fold(node.value)) if not is_string(node.type) else literal(b"")
+    return null() if is_string(node.type) else constant(word_of(node.type).fold(node.value))
 
 
 def _literal(generator: Generator, node: program.Text) -> Code:
-    return literal(node.value[: generator.strsize - 1])
+    return literal(node.value[: generator.strsize])
 
 
 def _logical(generator: Generator, node: program.Logical) -> Code:
@@ -166,7 +179,7 @@ def _comma(generator: Generator, node: program.Comma) -> Code:
         else:
             codes.append(generator.value(part))
     depth = max(code.depth for code in codes) + 1
-    return Code("(" + ", ".join(code.text for code in codes) + ")[-1]", codes[-1].low, codes[-1].high, depth)
+    return replace(codes[-1], text="(" + ", ".join(code.text for code in codes) + ")[-1]", depth=depth, constant=None)
 
 
 def _conditional(generator: Generator, node: program.Conditional) -> Code:
@@ -179,13 +192,15 @@ def _conditional(generator: Generator, node: program.Conditional) -> Code:
     last = _branch(generator, node, rest)
     low = min(last.low, *(code.low for _, code in choices))
     high = max(last.high, *(code.high for _, code in choices))
+    is_nullable = last.is_nullable or any(code.is_nullable for _, code in choices)
     if len(choices) > DEEP // 4:
         lines = [f"if {test.text}: return {code.text}" for test, code in choices]
-        return Code(generator.outline([*lines, f"return {last.text}"]).text, low, high)
+        outlined = generator.outline([*lines, f"return {last.text}"])
+        return Code(outlined.text, low, high, is_nullable=is_nullable)
     text, depth = last.text, last.depth
     for test, code in reversed(choices):
         text, depth = f"({code.text} if {test.text} else {text})", max(depth, test.depth, code.depth) + 1
-    return Code(text, low, high, depth)
+    return Code(text, low, high, depth, is_nullable=is_nullable)
 
 
 def _branch(generator: Generator, whole: program.Conditional, node: Expression) -> Code:
@@ -216,18 +231,16 @@ def _string_of(generator: Generator, node: program.StringOf) -> Code:
 
 
 def _string_at(generator: Generator, node: Expression, limit: int | None) -> Code:
-    """The string at an address; a constant NULL is the empty one."""
+    """The string at an address. At 0 there is NULL, which nobody reads yet."""
     address = fit(generator, generator.value(node), UNSIGNED)
     if address.constant == 0:
-        return literal(b"")
+        return null()
     match bare(node.type):
         case Array(length=int(length)) if limit is None:
             limit = length
         case _:
             pass
-    limit = generator.strsize - 1 if limit is None else min(limit, generator.strsize - 1)
-    string = generator.bind("string", generator.environment.memory.string)
-    return Code(f"{string}({address.text}, {limit})", 0, 0, address.depth + 1)
+    return places.string_at(generator, address, generator.strsize if limit is None else min(limit, generator.strsize))
 
 
 def _bind(generator: Generator, node: program.Bind) -> Code:
@@ -236,10 +249,10 @@ def _bind(generator: Generator, node: program.Bind) -> Code:
         generator.bound[node.number] = value
         return generator.value(node.body)
     name = generator.share()
-    generator.bound[node.number] = Code(name, value.low, value.high, 0)
+    generator.bound[node.number] = replace(value, text=name, depth=0)
     body = generator.value(node.body)
     depth = max(value.depth + 1, body.depth) + 1
-    return Code(f"(({name} := {value.text}), {body.text})[1]", body.low, body.high, depth)
+    return replace(body, text=f"(({name} := {value.text}), {body.text})[1]", depth=depth, constant=None)
 
 
 def _bound(generator: Generator, node: program.Bound) -> Code:

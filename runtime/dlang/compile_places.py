@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from kinst.runtime.dlang import program
-from kinst.runtime.dlang.compile_arithmetic import Operation, combine, fit
+from kinst.runtime.dlang.compile_arithmetic import Operation, combine, fit, twice
 from kinst.runtime.dlang.compile_code import (
     SIGNED,
     UNSIGNED,
@@ -84,10 +84,9 @@ class _Dynamic:
     cpu: str
     first: str
     key: str
-    absent: str
 
     def read(self) -> str:
-        return f"{self.getter}({self.first}, {self.absent})"
+        return f"{self.getter}({self.first}, 0)"
 
     def store(self, value: str) -> str:
         return f"{self.storer}({value}, {self.key}, {self.cpu})"
@@ -169,7 +168,9 @@ def _block_address(generator: Generator, node: program.Read) -> tuple[str, int]:
 def _ranged(text: str, kind: DType, depth: int) -> Code:
     """A value that was truncated to its type when it was stored."""
     scalar = scalar_of(kind)
-    return Code(text, 0, 0, depth) if scalar is None else Code(text, scalar.low, scalar.high, depth)
+    if scalar is None:
+        return Code(text, depth=depth, is_nullable=is_string(kind))
+    return Code(text, scalar.low, scalar.high, depth)
 
 
 def load(generator: Generator, node: program.Load) -> Code:
@@ -178,11 +179,17 @@ def load(generator: Generator, node: program.Load) -> Code:
     if is_reference(node.type):
         return address
     if is_string(node.type):
-        string = generator.bind("string", generator.environment.memory.string)
-        return Code(f"{string}({address.text}, {generator.strsize - 1})", 0, 0, address.depth + 1)
+        return string_at(generator, address, generator.strsize)
     scalar = scalar_of(node.type) or UNSIGNED
     word = generator.bind("load", generator.environment.memory.load)
     return _loaded(generator, f"{word}({address.text}, {scalar.size})", scalar, node.bits, address.depth + 1)
+
+
+def string_at(generator: Generator, address: Code, limit: int) -> Code:
+    """The string at an address, at most `limit` bytes of it; NULL at 0."""
+    string = generator.bind("string", generator.environment.memory.string)
+    name, first = twice(generator, address)
+    return Code(f"({string}({name}, {limit}) if {first} else 0)", depth=address.depth + 1, is_nullable=True)
 
 
 def _loaded(generator: Generator, text: str, scalar: Scalar, bits: tuple[int, int] | None, depth: int) -> Code:
@@ -229,8 +236,7 @@ def _element(generator: Generator, node: program.Read, *, is_update: bool) -> tu
     first, later = _once(generator, key, is_update=is_update)
     getter = generator.bind(f"get_{variable.name}", dynamic.cells.get)
     storer = generator.bind(f"store_{variable.name}", dynamic.store)
-    absent = "b''" if is_string(variable.type) else "0"
-    return _Dynamic(getter, storer, generator.local("cpu"), first, later, absent), key.depth + 1
+    return _Dynamic(getter, storer, generator.local("cpu"), first, later), key.depth + 1
 
 
 def _once(generator: Generator, code: Code, *, is_update: bool) -> tuple[str, str]:
@@ -252,7 +258,7 @@ def _key(generator: Generator, variable: Variable, keys: tuple[program.Expressio
 
 def _key_part(generator: Generator, kind: DType, key: program.Expression) -> Code:
     if is_string(kind):
-        return generator.text(key)
+        return generator.present(key)
     if is_reference(kind):
         return content(generator, key)
     return fit(generator, generator.value(key), word_of(kind))

@@ -25,11 +25,11 @@ def converted(value: program.Expression, to: DType) -> program.Expression:
 
 
 def as_string(value: program.Expression) -> program.Expression:
-    """stringof: the text at an address; the constant 0 is the empty string."""
+    """stringof: the text at an address; the constant 0 is NULL."""
     if is_string(value.type):
         return value
     if isinstance(value, program.Integer) and value.value == 0:
-        return program.Text(STRING, b"")
+        return program.Integer(STRING, 0)
     kind = bare(value.type)
     # An array of at most one character is the beginning of a longer one, as in struct dirent of old.
     limit = kind.length if isinstance(kind, Array) and (kind.length or 0) > 1 else None

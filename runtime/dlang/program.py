@@ -5,7 +5,8 @@ type. Values at run time:
 
 - an integer or pointer is a Python int in the 64-bit range of its type's sign (a narrow type's *value* may exceed its
   width inside an expression, as in libdtrace; loads, stores and casts to it truncate);
-- a string is `bytes` without NUL, shorter than strsize;
+- a string is `bytes` without NUL, not longer than strsize; NULL is the number 0, which equals the empty string but has
+  no text to be read;
 - a struct, union or array is the address of its bytes: in the guest, or in scratch memory (`kinst.runtime.execution.
   scratch`), whose addresses no guest can have, so `Load` asks one place for both;
 - a stack or symbol key is what `kinst.runtime.execution.environment` calls `Stack` and `SymbolName`.

@@ -8,7 +8,7 @@ from kinst.targets.c_types import Array, CType, Integer, IntegerKind, Pointer, Q
 
 @dataclass(frozen=True, slots=True)
 class String:
-    """`string`: bytes by value, at most the option strsize with the NUL."""
+    """`string`: bytes by value, at most as many as the option strsize says."""
 
 
 @dataclass(frozen=True, slots=True)

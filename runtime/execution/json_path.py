@@ -1,13 +1,13 @@
 """json(): the value at a path of a JSON text, as text. Nothing that comes after it is read.
 
 Strings keep their escapes; numbers, true, false and null come back as written, nested objects and arrays in full. What
-is no JSON up to there, or is not there, is the empty string.
+is no JSON up to there, or is not there, is NULL.
 """
 
 import re
 from typing import Final
 
-from kinst.runtime.execution.text_functions import strtoll
+from kinst.runtime.execution.text_functions import NULL, strtoll
 
 # Escapes stay as they are, but \u needs four digits.
 _STRING: Final = re.compile(rb'"((?:[^"\\]|\\[^u]|\\u[0-9A-Fa-f]{4})*+)"', re.DOTALL)
@@ -22,7 +22,7 @@ class _Missing(Exception):
     """No such value, or no JSON."""
 
 
-def select(text: bytes, path: bytes) -> bytes:
+def select(text: bytes, path: bytes) -> bytes | int:
     """The value at `path`: members and array indexes, as in "a.b[2].c" or "[0].x"."""
     keys = _PATH.split(path.removeprefix(b"[").replace(b"]", b""))
     reader = _Reader(text)
@@ -39,7 +39,7 @@ def select(text: bytes, path: bytes) -> bytes:
             opening = reader.take(b"{[")
     except _Missing:
         pass
-    return b""
+    return NULL
 
 
 class _Reader:

@@ -39,8 +39,10 @@ class Scratch:
         self._used = end
         return _BASE + begin
 
-    def copy(self, text: bytes) -> int:
-        """The address of a copy of a string, with its NUL."""
+    def copy(self, text: bytes | int) -> int:
+        """The address of a copy of a string, with its NUL; of NULL, 0."""
+        if isinstance(text, int):
+            return text
         address = self.allocate(len(text) + 1)
         begin = address - _BASE
         self._data[begin : begin + len(text)] = text

@@ -76,7 +76,7 @@ class State:
         """`scratch` is the one that `environment.memory` reads too."""
         self.buffers, self.speculations, self.aggregations, self.scratch = buffers, speculations, aggregations, scratch
         self.variables = Variables(environment.option("strsize"), environment.option("dynvarsize"), scratch)
-        longest = max(environment.option("strsize"), 1) - 1
+        longest = max(environment.option("strsize"), 1)
         self.probe_texts = {field: ProbeTexts(environment, field, longest) for field in _PROBE_FIELDS}
         context = Context()
         self.subroutines = table(environment, scratch, environment.option("strsize"), context)

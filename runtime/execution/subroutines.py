@@ -1,9 +1,9 @@
 """The subroutines that D programs call, by name: arguments as `kinst.runtime.dlang.program` says values are, in; the
 result out. Arguments are of the parameters' types already; those that a call leaves out are left out here.
 
-Strings are values, so NULL, as strchr(), strtok() and the like return it, is the empty string. Where a program writes
-NULL for a text, the number 0 comes: BADADDR, but strtok() goes on with it. Subroutines that ask a kernel's own
-structures (locks, STREAMS messages, devices) have nothing to ask on a bare machine: an ILLOP fault says so.
+A string that is NULL is the number 0, in and out: reading it is BADADDR, but strtok() goes on with it. Subroutines that
+ask a kernel's own structures (locks, STREAMS messages, devices) have nothing to ask on a bare machine: an ILLOP fault
+says so.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,6 +19,7 @@ Subroutine = Callable[..., int | bytes]
 _WORD: Final = (1 << 64) - 1
 _CHUNK: Final = 1 << 16  # bytes copied at once: a size of 2**60 ends where memory does, not with ours
 _LONGEST_MEMSTR: Final = 4096
+NULLABLE: Final = frozenset({"json", "strchr", "strrchr", "strstr", "strtok"})  # which may give NULL
 _OF_TWO: Final = frozenset({"index", "json", "rindex", "strjoin", "strstr"})  # which take two texts
 _UNKNOWN: Final = (
     "ddi_pathname", "msgsize", "msgdsize", "mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin",
@@ -74,7 +75,7 @@ def table(
         **_on_numbers(strings, state),
         **_on_text(strings, state),
         **_on_memory(environment.memory, scratch, strings),
-        **_on_addresses(environment.memory),
+        **_on_addresses(environment.memory, strings),
         **{name: _unknown(name) for name in _UNKNOWN},
     }
 
@@ -84,7 +85,7 @@ def _on_numbers(strings: int, state: Context) -> dict[str, Subroutine]:
         "getf": lambda _: 0,  # no process, no open files
         "getmajor": lambda device: device >> 32 & 0xFFFF_FFFF,
         "getminor": lambda device: device & 0xFFFF_FFFF,
-        "lltostr": lambda value, base=10: text.lltostr(value, base)[: strings - 1],
+        "lltostr": lambda value, base=10: text.lltostr(value, base)[:strings],
         "progenyof": lambda process: int(process == 0),  # all descend from process 0
         "rand": state.rand,
     }
@@ -105,21 +106,21 @@ def _on_text(strings: int, state: Context) -> dict[str, Subroutine]:
         "cleanpath": lambda path: text.cleanpath(path, strings),
         "dirname": lambda path: text.dirname(path)[:longest],
         "index": text.index,
-        "json": lambda value, path: json_path.select(value, path)[:longest],
+        "json": json_path.select,
         "rindex": text.rindex,
         "strchr": text.strchr,
         "strjoin": lambda first, second: text.strjoin(first, second, strings),
-        "strlen": lambda value: min(len(value), strings),
+        "strlen": len,
         "strrchr": text.strrchr,
         "strstr": text.strstr,
         "strtoll": text.strtoll,
-        "substr": lambda value, start, length=None: text.substr(value, start, length, strings)[:longest],
+        "substr": lambda value, start, length=None: text.substr(value, start, length, strings),
         "tolower": lambda value: value[:longest].lower(),
         "toupper": lambda value: value[:longest].upper(),
     }
 
-    def strtok(value: bytes | int, delimiters: bytes | int) -> bytes:
-        return state.tokens.next(value, _text(delimiters))[:longest]
+    def strtok(value: bytes | int, delimiters: bytes | int) -> bytes | int:
+        return state.tokens.next(value, text.present(delimiters), max(strings, 2))
 
     return {
         "strtok": strtok,
@@ -128,19 +129,12 @@ def _on_text(strings: int, state: Context) -> dict[str, Subroutine]:
     }
 
 
-def _text(value: bytes | int) -> bytes:
-    """A text is read where it is: NULL is nowhere."""
-    if isinstance(value, int):
-        raise Fault(FaultKind.BADADDR, value)
-    return value
-
-
 def _of_one(subroutine: Subroutine) -> Subroutine:
-    return lambda value, *rest: subroutine(_text(value), *rest)
+    return lambda value, *rest: subroutine(text.present(value), *rest)
 
 
 def _of_two(subroutine: Subroutine) -> Subroutine:
-    return lambda first, second, *rest: subroutine(_text(first), _text(second), *rest)
+    return lambda first, second, *rest: subroutine(text.present(first), text.present(second), *rest)
 
 
 def _on_memory(memory: Memory, scratch: Scratch, strings: int) -> dict[str, Subroutine]:
@@ -168,7 +162,7 @@ def _on_memory(memory: Memory, scratch: Scratch, strings: int) -> dict[str, Subr
         if not 0 <= size <= _LONGEST_MEMSTR:
             raise Fault(FaultKind.ILLOP)
         content = memory.read(address, size - 1) if size else b""
-        return content.replace(b"\0", bytes([separator & 0xFF])).partition(b"\0")[0][: strings - 1]
+        return content.replace(b"\0", bytes([separator & 0xFF])).partition(b"\0")[0][:strings]
 
     return {
         "alloca": lambda size: scratch.allocate(size & _WORD),
@@ -193,17 +187,17 @@ def _copy(
     return 0
 
 
-def _on_addresses(memory: Memory) -> dict[str, Subroutine]:
+def _on_addresses(memory: Memory, strings: int) -> dict[str, Subroutine]:
     def inet_ntop(family: int, address: int) -> bytes:
-        return inet.presentation(family, memory.read(address, inet.check_family(family)))
+        return inet.presentation(family, memory.read(address, inet.check_family(family)))[:strings]
 
     def inet_ntoa6(address: int) -> bytes:
         content = memory.read(address, 16)
         inner = inet.embedded(content)
-        return inet.colons(content) if inner is None else inet.dotted(inner)
+        return (inet.colons(content) if inner is None else inet.dotted(inner))[:strings]
 
     return {
-        "inet_ntoa": lambda address: inet.dotted(memory.read(address, 4)),
+        "inet_ntoa": lambda address: inet.dotted(memory.read(address, 4))[:strings],
         "inet_ntoa6": inet_ntoa6,
         "inet_ntop": inet_ntop,
     }

@@ -1,4 +1,5 @@
-"""D's functions on strings: bytes without NUL in, bytes or numbers out. `size` is the option strsize, the NUL included.
+"""D's functions on strings: bytes without NUL in, bytes or numbers out; NULL is 0. `size` is the option strsize, which
+what is made anew keeps to with its NUL, as in the kernel, but for substr().
 
 They behave as the kernel's DTrace does to the byte, where Perl and POSIX leave open what happens at the edges.
 """
@@ -10,11 +11,19 @@ from typing import Final
 
 from kinst.runtime.execution.faults import Fault, FaultKind
 
+NULL: Final = 0
 _WORD: Final = (1 << 64) - 1
 _SIGN: Final = 1 << 63
 _DIGITS: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
 _HEX_PREFIX: Final = re.compile(rb"0[xX](?=[0-9a-fA-F])")
 _CHUNK: Final = 1000  # digits that are made an integer at once: Python's int() is quadratic, and refuses many digits
+
+
+def present(text: bytes | int) -> bytes:
+    """A text is read where it is: NULL is nowhere. Raises Fault BADADDR."""
+    if isinstance(text, int):
+        raise Fault(FaultKind.BADADDR, text)
+    return text
 
 
 def signed(value: int) -> int:
@@ -26,22 +35,22 @@ def signed(value: int) -> int:
 # -- finding ----------------------------------------------------------------------------------------------------------
 
 
-def strchr(text: bytes, character: int) -> bytes:
-    """The rest of the text from the first such character; empty (NULL) if there is none."""
+def strchr(text: bytes, character: int) -> bytes | int:
+    """The rest of the text from the first such character; NULL if there is none."""
     at = text.find(character & 0xFF)
-    return text[at:] if at >= 0 else b""
+    return text[at:] if at >= 0 else NULL
 
 
-def strrchr(text: bytes, character: int) -> bytes:
-    """The rest of the text from the last such character; empty (NULL) if there is none."""
+def strrchr(text: bytes, character: int) -> bytes | int:
+    """The rest of the text from the last such character; NULL if there is none."""
     at = text.rfind(character & 0xFF)
-    return text[at:] if at >= 0 else b""
+    return text[at:] if at >= 0 else NULL
 
 
-def strstr(text: bytes, wanted: bytes) -> bytes:
-    """The rest of the text from the first occurrence; empty (NULL) if there is none."""
+def strstr(text: bytes, wanted: bytes) -> bytes | int:
+    """The rest of the text from the first occurrence; NULL if there is none."""
     at = text.find(wanted)
-    return text[at:] if at >= 0 else b""
+    return text[at:] if at >= 0 else NULL
 
 
 def index(text: bytes, wanted: bytes, position: int = 0) -> int:
@@ -200,12 +209,11 @@ class Tokens:
 
     rest: bytes = b""
 
-    def next(self, text: bytes | int, delimiters: bytes) -> bytes:
-        """The next token; empty (NULL) at the end. A NULL text, the number 0, goes on with what the last call left."""
+    def next(self, text: bytes | int, delimiters: bytes, size: int) -> bytes | int:
+        """The next token, or as much of it as a string keeps with its NUL; NULL at the end. A NULL text goes on with
+        what the last call left."""
         remaining = (self.rest if isinstance(text, int) else text).lstrip(delimiters or b"\0")
-        end = _any_of(delimiters).search(remaining) if delimiters else None
-        if end is None:
-            self.rest = b""
-            return remaining
-        self.rest = remaining[end.start() :]
-        return remaining[: end.start()]
+        found = _any_of(delimiters).search(remaining) if delimiters else None
+        end = min(len(remaining) if found is None else found.start(), size - 1)
+        self.rest = remaining[end:]
+        return remaining[:end] if remaining else NULL

@@ -81,7 +81,7 @@ class Pool:
 
 class Dynamic:
     """An associative array, or a thread-local variable: `cells` by key. `store(value, key, cpu)` gives the value:
-    arguments in the order in which D evaluates them."""
+    arguments in the order in which D evaluates them. What is stored as 0, NULL for strings, is freed."""
 
     def __init__(self, size: int, pool: Pool, scratch: Scratch) -> None:
         self.cells: dict[Key, Stored] = {}
@@ -92,7 +92,7 @@ class Dynamic:
         cells, pool = self.cells, self._pool
 
         def store(value: Stored, key: Key, cpu: int) -> Stored:
-            if value:
+            if value or value == b"":
                 if key in cells or pool.take(cpu):
                     cells[key] = value
             elif cells.pop(key, None) is not None:

@@ -11,6 +11,6 @@ BEGIN
 	names[-1] = "minus one";
 	self->flags['x'] = 300;
 	printf("%d %s %d\n", counts["a", 1], names[-1], self->flags['x']);
-	printf("%d [%s]\n", counts["a", 2], names[1]);
+	printf("%d %d\n", counts["a", 2], names[1] == NULL);
 	exit(0);
 }

@@ -9,7 +9,7 @@ BEGIN
 	c["x", 1] = 11;
 	c["x", 2] = 12;
 	c["y", 1] = 21;
-	printf("%s %s [%s]\n", a[1], a[2], a[3]);
+	printf("%s %s %d\n", a[1], a[2], a[3] == NULL);
 	printf("%d %d\n", b["x"], b["y"]);
 	printf("%d %d %d %d\n", c["x", 1], c["x", 2], c["y", 1], c["y", 2]);
 	exit(0);

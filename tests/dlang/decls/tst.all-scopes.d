@@ -12,7 +12,7 @@ self string sa[string, int];
 
 BEGIN
 {
-	printf("%d %d [%s] [%s] %d [%s]\n", g, self->s, gs, self->ss, ga[1], self->sa["a", 1]);
+	printf("%d %d [%s] %d %d %d\n", g, self->s, gs, self->ss == NULL, ga[1], self->sa["a", 1] == NULL);
 	this->t = 5;
 	this->ts = "five";
 	printf("%d %s\n", this->t, this->ts);

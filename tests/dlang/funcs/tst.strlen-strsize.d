@@ -1,4 +1,4 @@
-/* A text is shorter than strsize. */
+/* A text is not longer than strsize. */
 /* @options: -x strsize=8 */
 #pragma D option quiet
 

@@ -4,7 +4,7 @@
 BEGIN
 {
 	x = 1;
-	printf("[%s] [%s]\n", x ? "yes" : 0, x ? NULL : "no");
+	printf("[%s] %d\n", x ? "yes" : 0, (x ? NULL : "no") == "");
 	p = x ? (int *)8 : 0;
 	printf("%p\n", p);
 	exit(0);

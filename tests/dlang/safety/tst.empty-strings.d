@@ -3,6 +3,6 @@
 
 BEGIN
 {
-	printf("[%s][%s][%s][%d][%d]\n", strjoin("", ""), substr("", 0, 5), strtok("", ""), strlen(""), index("", ""));
+	printf("[%s][%s][%d][%d][%d]\n", strjoin("", ""), substr("", 0, 5), strtok("", "") == NULL, strlen(""), index("", ""));
 	exit(0);
 }

@@ -1,4 +1,4 @@
-/* A declared variable is zero, or the empty string. */
+/* A declared variable is zero; a string the empty one, a thread's own NULL. */
 #pragma D option quiet
 
 int i;
@@ -11,6 +11,6 @@ int *p;
 
 BEGIN
 {
-	printf("%d %d [%s] %d %d [%s] %p\n", i, l, s, c, self->t, self->u, p);
+	printf("%d %d [%s] %d %d %d %p\n", i, l, s, c, self->t, self->u == NULL, p);
 	exit(0);
 }

@@ -19,6 +19,6 @@ BEGIN
 BEGIN
 /!self->x/
 {
-	printf("%d [%s]\n", self->x, self->s);
+	printf("%d %d\n", self->x, self->s == NULL);
 	exit(0);
 }

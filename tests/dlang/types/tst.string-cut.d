@@ -1,4 +1,4 @@
-/* A string keeps strsize bytes, its NUL included. */
+/* A string keeps strsize bytes. */
 #pragma D option quiet
 #pragma D option strsize=8
 

@@ -191,14 +191,16 @@ def test_memref_and_memstr(machine: Machine) -> None:
 # -- strings
 
 
-def test_strings_stay_shorter_than_strsize() -> None:
+def test_strings_keep_to_strsize() -> None:
+    """What is made anew has a NUL within it, but for substr()."""
     machine = Machine(strsize=8)
-    long = b"a" * 20
+    long = b"a" * 8
 
     assert machine["basename"](long) == machine["dirname"](long + b"/b") == machine["tolower"](long) == b"a" * 7
-    assert machine["substr"](long, 0) == machine["strtok"](long, b",") == b"a" * 7
-    assert machine["lltostr"](-1, 16) == b"0xfffff"
-    assert machine["json"](b'["' + long + b'"]', b"[0]") == b"a" * 7
+    assert machine["strtok"](long, b",") == b"a" * 7
+    assert machine["substr"](long, 0) == machine["strchr"](long, 97) == long
+    assert machine["lltostr"](-1, 16) == b"0xffffff"
+    assert machine["json"](b'["aaaa"]', b"[0]") == b"aaaa"
     assert machine["strlen"](long) == 8
     assert machine["strlen"](b"abc") == 3
 
@@ -216,7 +218,7 @@ def test_tokens_end_with_the_firing(machine: Machine) -> None:
     assert machine["strtok"](b"a,b,c", b",") == b"a"
     assert machine["strtok"](0, b",") == b"b"
     machine.context.begin()
-    assert machine["strtok"](0, b",") == b""
+    assert machine["strtok"](0, b",") == 0
 
 
 @pytest.mark.parametrize("name", ["basename", "strlen", "toupper", "strtoll", "cleanpath", "dirname"])

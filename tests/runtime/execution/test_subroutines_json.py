@@ -6,6 +6,7 @@ import random
 import pytest
 
 from kinst.runtime.execution.json_path import select
+from kinst.runtime.execution.text_functions import NULL, present
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
@@ -50,7 +51,7 @@ def test_every_value_of_random_documents() -> None:
         text = json.dumps(document, indent=numbers.choice([None, 1]), ensure_ascii=numbers.random() < 0.7).encode()
         for path, value in paths_of(document):
             count += 1
-            assert as_read(select(text, path.encode()), value) == value, (text, path)
+            assert as_read(present(select(text, path.encode())), value) == value, (text, path)
     assert count > 1000
 
 
@@ -70,15 +71,15 @@ DOCUMENT = (
         (b"e", b"{}"),
         (b"s", b"\\u00e9"),
         (b"z", b"[]"),
-        (b"missing", b""),
-        (b"a.missing", b""),
-        (b"a.b[3]", b""),
-        (b"a.b[-1]", b""),
-        (b"a.b[2].c.d", b""),
-        (b"t.x", b""),
-        (b"z[0]", b""),
-        (b"e.x", b""),
-        (b"", b""),
+        (b"missing", NULL),
+        (b"a.missing", NULL),
+        (b"a.b[3]", NULL),
+        (b"a.b[-1]", NULL),
+        (b"a.b[2].c.d", NULL),
+        (b"t.x", NULL),
+        (b"z[0]", NULL),
+        (b"e.x", NULL),
+        (b"", NULL),
         (b"a.b.x", b"1"),  # what is no number is index 0
     ],
 )
@@ -103,7 +104,7 @@ def test_array_on_top() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_json_has_no_values(text: bytes) -> None:
-    assert select(text, b"a") == b""
+    assert select(text, b"a") == NULL
 
 
 def test_what_comes_after_the_value_does_not_matter() -> None:
@@ -121,5 +122,5 @@ def test_large_texts_take_linear_time() -> None:
     text = b'{"a":"' + b"\\n" * 300_000 + b'","b":[' + b"[]," * 100_000 + b'2],"c":' + b"[" * 100_000
 
     assert select(text, b"b[100000]") == b"2"
-    assert select(text, b"c") == b""
-    assert select(b"[" * 100_000, b"[0]" * 90_000) == b""
+    assert select(text, b"c") == NULL
+    assert select(b"[" * 100_000, b"[0]" * 90_000) == NULL

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kinst.runtime.execution.faults import Fault, FaultKind
 from kinst.runtime.execution.text_functions import (
+    NULL,
     Tokens,
     basename,
     cleanpath,
@@ -38,8 +39,8 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 def test_strchr_and_strrchr(text: bytes, character: int) -> None:
     places = [at for at in range(len(text)) if text[at] == character]
 
-    assert strchr(text, character) == (text[places[0] :] if places else b"")
-    assert strrchr(text, character) == (text[places[-1] :] if places else b"")
+    assert strchr(text, character) == (text[places[0] :] if places else NULL)
+    assert strrchr(text, character) == (text[places[-1] :] if places else NULL)
     assert strchr(text, character + 0x100) == strchr(text, character)
 
 
@@ -51,7 +52,7 @@ def test_index_finds_as_perl(text: bytes, wanted: bytes, position: int) -> None:
 
     assert index(text, wanted, position) == next((at for at in places if at >= start), -1)
     assert index(text, wanted) == (places[0] if places else -1)
-    assert strstr(text, wanted) == (text[places[0] :] if places else b"")
+    assert strstr(text, wanted) == (text[places[0] :] if places else NULL)
 
 
 @given(TEXTS, TEXTS.filter(bool), st.integers(-3, 16))
@@ -278,12 +279,12 @@ def test_tokens_are_what_is_between_delimiters(text: bytes, delimiters: bytes) -
     expected = [bytes(word) for word in split(text, delimiters)]
     tokens = Tokens()
 
-    found = [tokens.next(text, delimiters)]
+    found = [tokens.next(text, delimiters, SIZE)]
     while found[-1]:
-        found.append(tokens.next(0, delimiters))
+        found.append(tokens.next(NULL, delimiters, SIZE))
 
-    assert found == [*expected, b""]
-    assert tokens.next(0, delimiters) == b""
+    assert found == [*expected, NULL]
+    assert tokens.next(NULL, delimiters, SIZE) == NULL
 
 
 def split(text: bytes, delimiters: bytes) -> list[list[int]]:
@@ -299,12 +300,19 @@ def split(text: bytes, delimiters: bytes) -> list[list[int]]:
 def test_delimiters_may_change() -> None:
     tokens = Tokens()
 
-    assert tokens.next(b"key=value; rest", b"=") == b"key"
-    assert tokens.next(0, b"=;") == b"value"
-    assert tokens.next(0, b"") == b"; rest"
-    assert tokens.next(0, b";") == b""
-    assert tokens.next(b"a]b^c-d\\e", b"]^-\\") == b"a"
-    assert [tokens.next(0, b"]^-\\") for _ in range(4)] == [b"b", b"c", b"d", b"e"]
+    assert tokens.next(b"key=value; rest", b"=", SIZE) == b"key"
+    assert tokens.next(NULL, b"=;", SIZE) == b"value"
+    assert tokens.next(NULL, b"", SIZE) == b"; rest"
+    assert tokens.next(NULL, b";", SIZE) == NULL
+    assert tokens.next(b"a]b^c-d\\e", b"]^-\\", SIZE) == b"a"
+    assert [tokens.next(NULL, b"]^-\\", SIZE) for _ in range(4)] == [b"b", b"c", b"d", b"e"]
+
+
+@pytest.mark.parametrize(("size", "expected"), [(8, [b"abcdefg", b"h", b"ij"]), (9, [b"abcdefgh", b"ij"])])
+def test_a_long_token_comes_in_pieces(size: int, expected: list[bytes]) -> None:
+    tokens = Tokens()
+    texts: list[bytes | int] = [b"abcdefgh,ij", *[NULL] * len(expected)]
+    assert [tokens.next(text, b",", size) for text in texts] == [*expected, NULL]
 
 
 # -- large texts ------------------------------------------------------------------------------------------------------
@@ -317,7 +325,7 @@ def test_delimiters_may_change() -> None:
         lambda size: cleanpath(b"/a/../b/." * (size // 9), size * 2),
         lambda size: basename(b"/" * size),
         lambda size: dirname(b"a/" * (size // 2)),
-        lambda size: Tokens().next(b"," * size, b","),
+        lambda size: Tokens().next(b"," * size, b",", size),
         lambda size: substr(b"a" * size, -5, None, size + 1),
         lambda size: rindex(b"a" * size, b"b"),
     ],
