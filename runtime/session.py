@@ -23,7 +23,7 @@ from kinst.runtime.boards.registry import new_board
 from kinst.runtime.call import CALL_RETURNS_TO, FunctionCall, find_function, load_for_call, parse_call
 from kinst.runtime.deferred import DeferredSites
 from kinst.runtime.execution.locations import Machine
-from kinst.runtime.execution.symbols import original_addresses
+from kinst.runtime.execution.moved_image import MovedImage
 from kinst.runtime.execution.unwind_registry import stack_effects
 from kinst.runtime.inline_arguments import InlineArguments
 from kinst.runtime.inline_clauses import InlineClauses, OwnCode
@@ -153,7 +153,7 @@ class Session:
         self._sites: SiteTable | None = None
         self.pending_returns: PendingReturns | None = None
         self._deferred: DeferredSites | None = None
-        self.original_address: Callable[[int], int] = lambda address: address  # undoes what the image did to itself
+        self.moved = MovedImage(self.loaded.image, lambda: (self.loaded.bias,))
         if manifest is not None:
             manifest = manifest if manifest.is_numbered else numbered(manifest, numbering_of(self.opened.program))
             if wanted.method is not None:
@@ -177,7 +177,7 @@ class Session:
         trampolines = moved_trampolines(system, self.loaded, patched.manifest.trampolines[0])
         copies = RelocatedCopies(sites, self.loaded, system.trap, trampolines, system.exceptions, system.space)
         system.pristine = copies.pristine
-        self.original_address = original_addresses(self.loaded.image, lambda: copies.distances)
+        self.moved = MovedImage(self.loaded.image, lambda: copies.distances)
         check = ModeCheck(copies.claim, copies.pristine, system, lambda line: self.warn(line))
         system.trap.chain.append(check.claim)
         self.pending_returns = self._pending_returns(copies)
@@ -203,7 +203,7 @@ class Session:
         return pending
 
     def _link_address(self, address: int) -> int:
-        return self.original_address(address) - self.loaded.bias
+        return self.moved.original(address) - self.loaded.bias
 
     def enable(self, action: Callable[[Firing], None]) -> Iterator[Matched]:
         """Enable the probes of every description; one `Matched` each, in order.

@@ -49,6 +49,7 @@ class Surroundings:
     memory: Memory
     stacks: Stacks
     symbols: Symbols
+    locate: Callable[[int, int], int]  # a link address, for the code at another address -> where it is now
     profile: GuestProfile
     contexts: Contexts | None  # whose self-> variables are; None: the CPU's, without a guest
     reasons: Mapping[str, str]  # why a description patches nothing
@@ -78,6 +79,7 @@ def without_guest(clock: ClockKind, timeout: float | None = None, wall_timeout: 
         memory=no_guest(scratch),
         stacks=NoStacks(),
         symbols=NoSymbols(),
+        locate=lambda link, _site: link,
         profile=BareProfile(""),
         contexts=None,
         reasons={},
@@ -101,7 +103,7 @@ def with_guest(wanted: Wanted, opened: Opened | None, types: ImageTypes) -> Surr
     memory = GuestMemory(scratch, observe, system.space.observe_write, system.memory)
     session.plug_in(memory)
     original = loaded.image if opened is None else opened.program.image
-    moved = session.original_address
+    moved = session.moved.original
     symbols = ImageSymbols(original, lambda: session.opened.program.functions, bias=loaded.bias, moved=moved)
     is_user = user_mode(system.arch, lambda: system.engine.live.get("priv"))
     host.user_mode = is_user
@@ -123,6 +125,7 @@ def with_guest(wanted: Wanted, opened: Opened | None, types: ImageTypes) -> Surr
         memory=memory,
         stacks=stacks,
         symbols=symbols,
+        locate=session.moved.locate,
         profile=profile,
         contexts=contexts,
         reasons=session.reasons,
@@ -159,7 +162,7 @@ def _locations(session: Session, stacks: MachineStacks, memory: Memory) -> Machi
     """How the arguments of inlined copies are found."""
     arch, bias = session.system.arch, session.loaded.bias
     effects = stack_effects(arch.name)
-    frames = CallerFrames(arch, effects, stacks.unwinder, memory, bias=bias, moved=session.original_address)
+    frames = CallerFrames(arch, effects, stacks.unwinder, memory, bias=bias, moved=session.moved.original)
     instructions = CallInstructions(lambda: session.opened.program)
     entries = EntryValues(frames, memory, instructions, session.call_sites, bias=bias)
     return Machine(effects.dwarf_registers, stacks.frame_address, memory.read, bias, entries.of_firing)

@@ -80,6 +80,7 @@ class Tracer:
         self.memory: Memory = surroundings.memory
         self.stacks: Stacks = surroundings.stacks
         self.symbols: Symbols = surroundings.symbols
+        self.locate = surroundings.locate
         self.profile: GuestProfile = surroundings.profile
         self.arch: ArchFacts = surroundings.host.arch
         self.now: Callable[[], int] = surroundings.host.now

@@ -80,9 +80,9 @@ def external_name(reader: Reader, node: tree.ExternalName) -> Operand:
         text = f"no symbolic type information is available for {symbol.module}`{symbol.name}"
         raise DError("D_SYM_NOTYPES", text, node.span)
     if isinstance(symbol.type, Function):
-        value = program.Integer(symbol.type, symbol.address)
+        value = program.Linked(symbol.type, symbol.address)
         return Operand(symbol.type, value, is_lvalue=True, size=symbol.size)
-    result = in_memory(symbol.type, program.Integer(UINTPTR, symbol.address))
+    result = in_memory(symbol.type, program.Linked(UINTPTR, symbol.address))
     result.is_lvalue, result.size = True, symbol.size or None
     return result
 

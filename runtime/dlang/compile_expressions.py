@@ -161,6 +161,11 @@ def _integer(_generator: Generator, node: program.Integer) -> Code:
     return null() if is_string(node.type) else constant(word_of(node.type).fold(node.value))
 
 
+def _linked(generator: Generator, node: program.Linked) -> Code:
+    locate = generator.bind("locate", generator.environment.locate)
+    return Code(f"{locate}({node.address}, firing.site)", 0, UNSIGNED.high)
+
+
 def _literal(generator: Generator, node: program.Text) -> Code:
     return literal(node.value[: generator.strsize])
 
@@ -263,6 +268,7 @@ _VALUES: Final[Mapping[type, Callable[[Generator, Any], Code]]] = {
     program.Integer: _integer,
     program.Text: _literal,
     program.Builtin: builtin,
+    program.Linked: _linked,
     program.Read: places.read,
     program.Load: places.load,
     program.Unary: arithmetic.unary,

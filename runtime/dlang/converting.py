@@ -82,7 +82,13 @@ def retyped(value: program.Expression, to: DType) -> program.Expression:
     """An address as one of another type: nothing happens to it when the program runs."""
     match value:
         case (
-            program.Integer() | program.Builtin() | program.Read() | program.Load() | program.Binary() | program.Call()
+            program.Integer()
+            | program.Linked()
+            | program.Builtin()
+            | program.Read()
+            | program.Load()
+            | program.Binary()
+            | program.Call()
         ):
             return replace(value, type=to) if _is_unsigned_word(value.type) else program.Convert(to, value)
         case program.Convert(operand=operand):

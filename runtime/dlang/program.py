@@ -69,6 +69,14 @@ class Builtin:
 
 
 @dataclass(frozen=True, slots=True)
+class Linked:
+    """Where something of the image is that was linked at an address: the guest may have moved itself."""
+
+    type: DType
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """The value of a variable, or of an element of an associative array."""
 
@@ -230,6 +238,7 @@ Expression = (
     Integer
     | Text
     | Builtin
+    | Linked
     | Read
     | Load
     | Unary

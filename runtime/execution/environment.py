@@ -159,6 +159,11 @@ class Environment(Protocol):
         ...
 
     @property
+    def locate(self) -> Callable[[int, int], int]:
+        """A link address, and where code runs that means it -> where it is: the guest may have moved itself."""
+        ...
+
+    @property
     def profile(self) -> GuestProfile:
         """The guest's software."""
         ...

@@ -178,24 +178,3 @@ class ImageSymbols:
 
 def _functions(image: Image, symbols: Symbols | None) -> Functions:
     return find_functions(image, sweep=dissector(image.facts).dissect, symbols=symbols)
-
-
-def original_addresses(image: Image, distances: Callable[[], Sequence[int]]) -> Callable[[int], int]:
-    """`ImageSymbols.moved` for an image that copied itself.
-
-    Args:
-        image: the image.
-        distances: how far what was loaded, and each copy made since, is from its link address; what was loaded first.
-    """
-    loads = [segment for segment in image.segments if segment.kind == PT_LOAD and segment.size]
-    spans = [range(segment.address, segment.address + segment.size) for segment in loads]
-
-    def moved(address: int) -> int:
-        known = distances()
-        for distance in known:
-            link = address - distance
-            if any(link in span for span in spans):  # they may be far apart: Linux on amd64 has one at 0
-                return link + known[0]
-        return address
-
-    return moved

@@ -54,7 +54,7 @@ def booted(arch: str, descriptions: tuple[str, ...] = (), prepare: Prepare = lam
     assert session.run(recorder) is End.TIMEOUT
     hits: Counter[int] = Counter()
     for (address, _), count in recorder.hits.items():
-        hits[session.original_address(address)] += count
+        hits[session.moved.original(address)] += count
     return Booted(session, hits)
 
 

@@ -23,6 +23,7 @@ PROGRAM = """
 fbt::setup_[!v]*:entry, fbt::start_kernel:entry, EARLY { @[probefunc] = count(); }
 LAST { printf("%p", caller); stack(2); }
 fbt::setup_arch:entry { printf("%p", caller); stack(); }
+fbt::setup_arch:entry /regs[R_PC] - (uint64_t)&`setup_arch <= 16/ { @["a function's own address"] = count(); }
 """
 CONSOLE = {"linux-arm64": ("--append", "earlycon=pl011,0x9000000"), "linux-riscv64": ("--append", "earlycon=sbi")}
 STEP = {"linux-amd64": 0x20_0000, "linux-arm64": 0x1_0000}  # of the offsets that each may have
@@ -49,7 +50,7 @@ def test_linux_at_a_random_offset(image: str, tmp_path: Path) -> None:
     there, callers_there, stacks_there = traced(image, tmp_path, "--kaslr-seed", SEED)
     here, callers_here, stacks_here = traced(image, tmp_path)
     assert there == here
-    assert all(here[name] == 1 for name in (*EARLY[image], "start_kernel", "setup_arch"))
+    assert all(here[name] == 1 for name in (*EARLY[image], "start_kernel", "setup_arch", "a function's own address"))
     assert stacks_there == stacks_here
     assert [names[0].partition("+")[0] for names in stacks_here] == [EARLY[image][-1], "setup_arch"]
     physical, virtual = (there - here for there, here in zip(callers_there, callers_here, strict=True))

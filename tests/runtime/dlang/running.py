@@ -108,6 +108,7 @@ class Environment:
         self.scratch = Scratch(4 << 20)
         self.memory = GuestMemory(self.scratch, mapped, mapped, self.ram)
         self.profile, self.stacks, self.symbols = Profile(), Stacks(), Symbols()
+        self.locate = lambda link, _site: link
         self.arch: ArchFacts = arch_by_name("amd64")
         self.records_time = records_time
         self.time = 1_000

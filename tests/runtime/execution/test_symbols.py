@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kinst.runtime.execution.symbols import ImageSymbols, original_addresses
+from kinst.runtime.execution.moved_image import MovedImage
+from kinst.runtime.execution.symbols import ImageSymbols
 from kinst.targets.image import Image, open_image
 from tests.images import real_image
 from tests.targets.inputs import symbol_table
@@ -112,7 +113,7 @@ def test_copies_that_the_image_made_of_itself_have_its_names() -> None:
     image = sample("riscv64")
     address, _, _, _ = next(row for row in nm(image.path) if row[3] == "printk")
     distances = [0x1000]
-    symbols = ImageSymbols(image, bias=0x1000, moved=original_addresses(image, lambda: distances))
+    symbols = ImageSymbols(image, bias=0x1000, moved=MovedImage(image, lambda: distances).original)
     assert symbols.describe(address + 0x4000_0000, "mod") == f"{address + 0x4000_0000:#x}"
     distances.append(0x4000_0000)
     assert symbols.describe(address + 0x4000_0008, "") == f"{image.module}`printk+0x8"
@@ -126,7 +127,7 @@ def test_a_copy_between_segments_that_are_far_apart_has_its_names(tmp_path: Path
     path = tmp_path / "far.elf"
     path.write_bytes(elf64(EM_X86_64, text, [Part(".text", text, b"\x90" * 64, 5), low], [Symbol("early", text, 64)]))
     distances = [0, 0x10_0000 - text]
-    symbols = ImageSymbols(open_image(path), moved=original_addresses(open_image(path), lambda: distances))
+    symbols = ImageSymbols(open_image(path), moved=MovedImage(open_image(path), lambda: distances).original)
     assert symbols.describe(0x10_0008, "").endswith("`early+0x8")
 
 
