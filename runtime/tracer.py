@@ -101,7 +101,8 @@ class Tracer:
         size = options.number("bufsize") & -WORD if options.is_set("bufsize") else None
         self.buffers = Buffers(size, options.text("bufpolicy"))
         self.speculations = Speculations(options.number("nspec"), options.number("specsize"), self.buffers)
-        self.store = AggregationStore(options.number("aggsize") if options.is_set("aggsize") else None)
+        size = options.number("aggsize") if options.is_set("aggsize") else None
+        self.store = AggregationStore(size, options.number("strsize"))
         self.totals = Totals(options)
         self.state = State(self, self.buffers, self.speculations, self.store, surroundings.scratch)
         self._enablings = Enablings([], None)

@@ -52,7 +52,7 @@ from kinst.runtime.consumer import distributions, printf
 from kinst.runtime.consumer.json_values import Json, JsonValues, text
 from kinst.runtime.consumer.live_options import LiveOptions
 from kinst.runtime.consumer.messages import Drop, error_message
-from kinst.runtime.consumer.records import NOT_RECORDED, Recorded, change
+from kinst.runtime.consumer.records import NOT_RECORDED, Recorded, change, option_of
 from kinst.runtime.consumer.totals import Cell, Totals, is_distribution
 from kinst.runtime.dlang import formats, program
 from kinst.runtime.dlang.options import OptionError
@@ -139,7 +139,7 @@ class JsonOutput:
                 argument = {} if value is None else {"argument": value}
                 yield {action.kind: f"@{action.aggregation.name}", **argument}
             case program.SetOption():
-                yield self._set_option(action)
+                yield self._set_option(*option_of(value))
             case program.Truncate():
                 yield {"ftruncate": True}
             case _:
@@ -189,12 +189,12 @@ class JsonOutput:
         yield {"aggregations": shown}
         self._totals.mark_printed(aggregations)
 
-    def _set_option(self, action: program.SetOption) -> Json:
-        done: dict[str, Json] = {"setopt": action.option}
-        if action.value is not None:
-            done["argument"] = action.value
+    def _set_option(self, name: str, value: str | None) -> Json:
+        done: dict[str, Json] = {"setopt": name}
+        if value is not None:
+            done["argument"] = value
         try:
-            self._options.set_while_running(action.option, action.value)
+            self._options.set_while_running(name, value)
         except OptionError as error:
             done["failed"] = error.why
         return done

@@ -91,11 +91,20 @@ class TextOutput:
             values,
             self._aggregations,
             self._action_failed,
-            self._configure,
+            self._reconfigure,
             self._exited,
         )
         self._maker = ClauseSteps(here)
         self._steps: dict[int, list[Step]] = {}
+
+    def _reconfigure(self) -> None:
+        """setopt(): what follows in its own clause is done anew, too: the steps being taken change in place."""
+        assert self._record is not None, "only a record changes options"
+        clause = self._record[2]
+        taken = self._steps[clause]
+        self._configure()
+        taken[:] = self._maker.steps(self._clauses[clause])
+        self._steps[clause] = taken
 
     # -- records ------------------------------------------------------------------------------------------------------
 

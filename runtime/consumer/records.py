@@ -63,8 +63,10 @@ class ClauseSteps:
                 return lambda value: self._here.exited(_number(value))
             case program.ChangeAggregation():
                 return lambda value: change(self._here.totals, action, value)
-            case program.SetOption() | program.Truncate():
-                return self._control(action)
+            case program.SetOption():
+                return lambda values: self._set_option(*option_of(values))
+            case program.Truncate():
+                return lambda _value: self._here.stream.truncate()
             case _:
                 return self._writing(self._plain(action))
 
@@ -142,19 +144,20 @@ class ClauseSteps:
 
     # -- acting now ---------------------------------------------------------------------------------------------------
 
-    def _control(self, action: program.SetOption | program.Truncate) -> Step:
-        if isinstance(action, program.Truncate):
-            return lambda _value: self._here.stream.truncate()
-        return lambda _value: self._set_option(action)
-
-    def _set_option(self, action: program.SetOption) -> None:
+    def _set_option(self, name: str, value: str | None) -> None:
         try:
-            self._here.options.set_while_running(action.option, action.value)
+            self._here.options.set_while_running(name, value)
         except OptionError as error:
-            value = "1" if action.value is None else action.value
-            self._here.failed(f'couldn\'t set option "{action.option}" to "{value}": {error.why}')
+            given = "1" if value is None else value
+            self._here.failed(f'couldn\'t set option "{name}" to "{given}": {error.why}')
         else:
             self._here.changed()
+
+
+def option_of(values: Recorded) -> tuple[str, str | None]:
+    """What setopt() recorded: the option's name, and a value if one was given."""
+    name, *value = [_bytes(text).decode(errors="backslashreplace") for text in _several(values)]
+    return name, value[0] if value else None
 
 
 def change(totals: Totals, action: program.ChangeAggregation, value: Recorded) -> None:
@@ -188,6 +191,12 @@ def _several(values: Recorded) -> tuple[Value, ...]:
     if not isinstance(values, tuple):
         raise TypeError("one value where several were expected")
     return values
+
+
+def _bytes(value: Value) -> bytes:
+    if not isinstance(value, bytes):
+        raise TypeError(f"no text: {value!r}")
+    return value
 
 
 def _number(value: Recorded) -> int:

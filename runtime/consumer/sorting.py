@@ -32,10 +32,11 @@ def average(moments: Moments, normal: int = 1) -> int:
 
 
 def deviation(moments: Moments, normal: int = 1) -> int:
-    """The square root of the average of the squares minus the square of the average, in whole numbers."""
+    """The square root of the average of the squares minus the square of the average, in whole numbers; that of values
+    which are all divided by `normal`."""
     if not moments[0]:
         return 0
-    squares = (moments[2] & _128_BITS) // normal // moments[0]
+    squares = (moments[2] & _128_BITS) // normal // normal // moments[0]
     return isqrt((squares - average(moments, normal) ** 2) & _128_BITS) & _64_BITS
 
 

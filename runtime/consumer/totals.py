@@ -185,10 +185,11 @@ class Totals:
             self._printed.update(aggregation.number for aggregation in aggregations)
 
     def unprinted(self) -> list[Aggregation]:
-        """All that have rows and were not printed, in the order of their definition."""
+        """All that have rows and were not printed, in the order of their definition, or with aggsortrev the other way
+        round: dtrace sorts the rows of all of them together."""
         return [
             total.aggregation
-            for number, total in sorted(self._totals.items())
+            for number, total in sorted(self._totals.items(), reverse=self._options.is_on("aggsortrev"))
             if number not in self._printed and total.table
         ]
 

@@ -209,18 +209,9 @@ def _destructive(node: tree.Call, checking: Checking) -> Action:
 
 
 def _set_option(node: tree.Call, checking: Checking) -> Action:
-    """Names and values of options are constants here: what an option is set to is known before the program runs."""
     values = _arguments(node, checking)
-    words = [_word(node, place, value) for place, value in enumerate(values)]
     note_recording(checking.state, node.span)
-    return program.SetOption(words[0], words[1] if len(words) > 1 else None)
-
-
-def _word(node: tree.Call, place: int, value: Expression) -> str:
-    if not isinstance(value, program.Text):
-        what, kind = "setopt( ) argument", describe(value.type)
-        raise prototypes.wrong_argument(what, place + 1, "string constant", kind, node.arguments[place].span)
-    return value.value.decode(errors="surrogateescape")
+    return program.SetOption(tuple(checking.convert(value, STRING) for value in values))
 
 
 def _truncate(node: tree.Call, checking: Checking) -> Action:

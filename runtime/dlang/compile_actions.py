@@ -120,7 +120,7 @@ def _reference_reader(memory: Memory) -> Callable[[int, int], bytes]:
     return read
 
 
-def _printf(actions: Actions, action: program.Printf) -> None:
+def _several(actions: Actions, action: program.Printf | program.SetOption) -> None:
     kept = _numbered(actions, action.arguments)
     actions.records.append(f"({''.join(text + ', ' for text in kept)})")
 
@@ -185,7 +185,7 @@ _EMITTERS: Final[Mapping[type, Callable[[Actions, Any], None]]] = {
     program.TraceMemory: _trace_memory,
     program.Print: _trace,
     program.PrintMemory: _print_memory,
-    program.Printf: _printf,
+    program.Printf: _several,
     program.Printa: _happened,
     program.StackTrace: _stack,
     program.SymbolTrace: _symbol,
@@ -194,7 +194,7 @@ _EMITTERS: Final[Mapping[type, Callable[[Actions, Any], None]]] = {
     program.Commit: _finish,
     program.Discard: _finish,
     program.ChangeAggregation: _change,
-    program.SetOption: _happened,
+    program.SetOption: _several,
     program.Truncate: _happened,
     program.Destructive: _destructive,
 }

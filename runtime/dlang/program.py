@@ -411,10 +411,9 @@ class ChangeAggregation:
 
 @dataclass(frozen=True, slots=True)
 class SetOption:
-    """setopt(option, value): records nothing but that it happened (None)."""
+    """setopt(option[, value]): records a tuple of the strings."""
 
-    option: str
-    value: str | None
+    arguments: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,8 @@ def _sizes(action: Action, string_size: int, frames: int) -> Iterator[int]:
             yield size
         case program.PrintMemory(size=size):
             yield size + WORD
+        case program.SetOption(arguments=arguments):
+            yield from (_size(argument, string_size, frames) for argument in (*arguments, _NO_ARGUMENT)[:2])
         case program.StackTrace(is_user=is_user, frames=wanted, string_size=text):
             yield _stack_size(frames if wanted is None else wanted, is_user=is_user) + text
         case program.Exit():

@@ -68,10 +68,11 @@ class Contents:
 class AggregationStore:
     """The aggregations of a session. `drops` counts by CPU what found no room since the last `take_drops`."""
 
-    def __init__(self, size: int | None) -> None:
-        """`size`: aggsize, bytes per CPU as the kernel counts them; None: only our memory is the limit."""
+    def __init__(self, size: int | None, strsize: int = 256) -> None:
+        """`size`: aggsize, bytes per CPU as the kernel counts them; None: only our memory is the limit. `strsize`: what
+        a string takes of them."""
         self.drops: Counter[int] = Counter()
-        self._size = size
+        self._size, self._strsize = size, strsize
         self._used: Counter[int] = Counter()  # of `size`
         self._memory = 0  # of LIMIT
         self._tables: dict[int, tuple[Aggregation, defaultdict[int, Table]]] = {}
@@ -95,7 +96,7 @@ class AggregationStore:
     def updater(self, aggregation: Aggregation) -> Updater:
         """What adds one value: of CPU, key, value, increment."""
         _, tables = self._tables.setdefault(aggregation.number, (aggregation, defaultdict(dict)))
-        cost = _kernel_cost(aggregation)
+        cost = _kernel_cost(aggregation, self._strsize)
 
         def admit(cpu: int, key: Key) -> bool:
             """Count the room of a new key."""
@@ -212,7 +213,7 @@ _UPDATERS: Final[dict[AggregatingFunction, Callable[[Tables, Admit], Updater]]] 
 }
 
 
-def _kernel_cost(aggregation: Aggregation) -> int:
+def _kernel_cost(aggregation: Aggregation, strsize: int) -> int:
     """What a key takes of aggsize."""
     size = _KERNEL_SIZES.get(aggregation.function, 8)
     if aggregation.function is AggregatingFunction.LQUANTIZE:
@@ -221,7 +222,7 @@ def _kernel_cost(aggregation: Aggregation) -> int:
     for key in aggregation.keys:
         kind = bare(key)
         if isinstance(kind, String):
-            size += 256
+            size += strsize
         elif isinstance(kind, Dynamic):
             size += 160
         else:

@@ -166,10 +166,10 @@ def test_structs_are_objects() -> None:
         (printf(b"echo hi", kind="system"), (), [{"system": "echo hi", "printed": "hi\n"}]),
         (printf(b"/x", kind="freopen"), (), [{"freopen": "/x"}]),
         (program.Truncate(), None, [{"ftruncate": True}]),
-        (program.SetOption("quiet", "yes"), None, [{"setopt": "quiet", "argument": "yes"}]),
+        (program.SetOption(()), (b"quiet", b"yes"), [{"setopt": "quiet", "argument": "yes"}]),
         (
-            program.SetOption("bufsize", "1"),
-            None,
+            program.SetOption(()),
+            (b"bufsize", b"1"),
             [{"setopt": "bufsize", "argument": "1", "failed": "Operation illegal when tracing is active"}],
         ),
     ],

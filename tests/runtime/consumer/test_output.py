@@ -272,17 +272,27 @@ def test_aggpack() -> None:
 # -- acting -----------------------------------------------------------------------------------------------------------
 
 
-def test_setopt_counts_from_there_on() -> None:
-    recording = Recording([clause(trace(INT), program.SetOption("quiet", None), trace(INT)), clause(trace(INT))])
+def set_option(arguments: int) -> program.SetOption:
+    return program.SetOption((program.Text(STRING, b""),) * arguments)
 
-    assert consume(recording, begin(1, None, 2), begin(3, which=1)) == (
-        HEADER + BEGIN_LINE + b"        1        2" + b"3"
-    )
+
+def test_setopt_counts_from_there_on() -> None:
+    """For the rest of its clause, too."""
+    recording = Recording([clause(trace(INT), set_option(1), trace(INT)), clause(trace(INT))])
+
+    assert consume(recording, begin(1, (b"quiet",), 2), begin(3, which=1)) == HEADER + BEGIN_LINE + b"        1" + b"23"
+
+
+def test_setopt_changes_what_its_clause_prints_again_and_again() -> None:
+    recording = Recording([clause(trace(INT), set_option(2), trace(INT), set_option(2), trace(INT))], quiet=None)
+    values = begin(1, (b"quiet", b"no"), 2, (b"quiet", b"yes"), 3)
+
+    assert consume(recording, values, values) == b"1        23" * 2
 
 
 def test_setopt_of_what_cannot_be_set() -> None:
-    recording = Recording([clause(program.SetOption("bufsize", "5m"), program.SetOption("quiet", "x"))])
-    consume(recording, begin(None, None))
+    recording = Recording([clause(set_option(2), set_option(2))])
+    consume(recording, begin((b"bufsize", b"5m"), (b"quiet", b"x")))
 
     assert recording.errors.getvalue() == (
         "dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): "
@@ -293,9 +303,9 @@ def test_setopt_of_what_cannot_be_set() -> None:
 
 
 def test_setopt_flowindent_in_the_middle() -> None:
-    recording = Recording([clause(program.SetOption("flowindent", None)), clause()], quiet=None)
+    recording = Recording([clause(set_option(1)), clause()], quiet=None)
 
-    assert consume(recording, begin(None), (0, 10, 1, 0, ()), (0, 11, 1, 0, ())) == (
+    assert consume(recording, begin((b"flowindent",)), (0, 10, 1, 0, ()), (0, 11, 1, 0, ())) == (
         b"  0  -> vm_fault" + b" " * 30 + b"  0  <- vm_fault" + b" " * 30
     )
 

@@ -51,8 +51,9 @@ def test_control() -> None:
     assert action("discard(1);") == program.Discard(program.Integer(types.INT, 1))
     assert action("speculate(1);") == program.Speculate(program.Integer(types.INT, 1))
     assert action("commit(1);") == program.Commit(program.Integer(types.INT, 1))
-    assert action('setopt("aggsortrev");') == program.SetOption("aggsortrev", None)
-    assert action('setopt("switchrate", "1s");') == program.SetOption("switchrate", "1s")
+    words = [program.Text(types.STRING, word) for word in (b"switchrate", b"1s")]
+    assert action('setopt("switchrate");') == program.SetOption((words[0],))
+    assert action('setopt("switchrate", "1s");') == program.SetOption((words[0], words[1]))
     assert action("ftruncate();") == program.Truncate()
     for text, argument in (("stop()", None), ("raise(9)", 9), ("breakpoint()", None), ("panic()", None)):
         made = check(f"BEGIN {{ {text}; }}")
@@ -119,7 +120,6 @@ def test_expressions_are_statements() -> None:
         ("D_PROTO_ARG", "exit(execname);"),
         ("D_PROTO_LEN", "ftruncate(1);"),
         ("D_PROTO_ARG", "setopt(1);"),
-        ("D_PROTO_ARG", "setopt(execname);"),
         ("D_PROTO_LEN", "stop(1);"),
         ("D_PROTO_ARG", "raise(execname);"),
         ("D_PROTO_ARG", "chill(execname);"),
@@ -227,7 +227,8 @@ def test_errors_are_where_they_are() -> None:
         (1, 32, "printm(8, memref(alloca(8), 8));"),
         (4, 32, "@a = count(); @b = count();"),
         (7, 32, "@a[1] = quantize(arg0, 2); @b[1] = quantize(arg0);"),
-        (2, 32, 'setopt("quiet");'),
+        (2, 280, 'setopt("quiet");'),
+        (2, 528, 'setopt("quiet", "no");'),
     ],
 )
 def test_numbers_and_sizes(count: int, size: int, statements: str) -> None:

@@ -90,10 +90,10 @@ def test_actions_that_the_consumer_performs_record_that_they_happened() -> None:
         change,
         program.ChangeAggregation("clear", COUNT, None),
         program.Printa(None, (COUNT,)),
-        program.SetOption("quiet", None),
+        program.SetOption((text(b"quiet"),)),
         program.Truncate(),
     )
-    assert Bench().run(*actions) == [(5, None, None, None, None)]
+    assert Bench().run(*actions) == [(5, None, None, (b"quiet",), None)]
 
 
 def test_stacks_and_names_of_addresses() -> None:
