@@ -53,12 +53,12 @@ _SWITCHES: Final = {  # option of the command line: option of D, what it does
 _VALUES: Final = {
     "-b": ("bufsize", "SIZE", "Size of the trace buffer of each CPU, e.g. 4m; without it no record is dropped."),
     "-X": ("stdc", "MODE", "Which ANSI C the D compiler keeps to: a, c, s or t."),
-    "-L": ("libdir", "DIR", "Another directory of D libraries."),
 }
-_DEFINITIONS: Final = {
+_REPEATED: Final = {
     "-D": ("define", "NAME[=VALUE]", "Define a macro for cpp."),
     "-U": ("undef", "NAME", "Undefine a macro for cpp."),
     "-I": ("incdir", "DIR", "Search DIR for included files."),
+    "-L": ("libdir", "DIR", "Read the D libraries in DIR, its files *.d, before the programs."),
 }
 
 
@@ -81,7 +81,7 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
     """The options that dtrace(1) has with one letter and that need no code of their own."""
     for switch, (name, text) in reversed(_SWITCHES.items()):
         command = click.option(switch, f"d_{name}", is_flag=True, help=text)(command)
-    for options, many in ((_VALUES, False), (_DEFINITIONS, True)):
+    for options, many in ((_VALUES, False), (_REPEATED, True)):
         for flag, (name, metavar, text) in reversed(options.items()):
             command = click.option(flag, f"d_{name}", metavar=metavar, multiple=many, help=text)(command)
     command = click.option(
@@ -201,14 +201,21 @@ def _run(request: Request, given: dict[str, Any]) -> None:
     if given["is_list"]:
         _list(traced, given)
         return
+    if given["is_check"] and not request.programs:
+        traced.check()  # of libraries alone
+        return
+    _enable(traced, given)
+    if not given["is_check"]:
+        _trace(traced, given)
+
+
+def _enable(traced: TracedRun, given: dict[str, Any]) -> None:
     for program, count in traced.enable():
-        if not request.options.is_on("quiet"):  # which a program may have said by now
+        if not traced.options.is_on("quiet"):  # which a program may have said by now
             click.echo(f"{_NAME}: {program.title} matched {count} probe{'' if count == 1 else 's'}", err=True)
         if given["is_verbose"]:
             click.echo(traced.report(program))
     _tell_refusals(traced, given)
-    if not given["is_check"]:
-        _trace(traced, given)
 
 
 def _list(traced: TracedRun, given: dict[str, Any]) -> None:
@@ -277,7 +284,7 @@ def _options(order: list[str], given: dict[str, Any]) -> Options:
     return options
 
 
-_NAMED: Final[dict[str, tuple[str, ...]]] = {**_SWITCHES, **_VALUES, **_DEFINITIONS}
+_NAMED: Final[dict[str, tuple[str, ...]]] = {**_SWITCHES, **_VALUES, **_REPEATED}
 
 
 def _settings(flag: str, parameter: str, given: dict[str, Any]) -> list[_Setting]:

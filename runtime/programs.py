@@ -13,13 +13,12 @@ from kinst.runtime.dlang.cursor import Names
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.macros import Macros, check_used
 from kinst.runtime.dlang.options import Options
+from kinst.runtime.dlang.pragmas import set_option
 from kinst.targets.errors import KinstError, ProbeNameError
 from kinst.targets.probe import PROVIDERS, ProbeName, parse_probe_name
 
 _LONGEST: Final = 64 << 20  # bytes of a program: /dev/zero has more
 _FIRST_CLAUSE: Final = re.compile(r"[{/;]")
-# The lexer needs these before it reads the rest; libdtrace's lexer carries out pragmas as it meets them.
-_EARLY_OPTIONS: Final = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+option[ \t]+(defaultargs|empty)\b", re.MULTILINE)
 
 
 class Origin(Enum):
@@ -45,6 +44,7 @@ class ProgramText:
     origin: Origin
     name: str
     text: str
+    is_library: bool = False
 
     @property
     def is_script(self) -> bool:
@@ -64,6 +64,7 @@ class ProgramError(KinstError):
 
     def __init__(self, program: ProgramText, error: DError, *, has_tags: bool, hint: str = "") -> None:
         what = "failed to compile script" if program.is_script else "invalid probe specifier"
+        what = "failed to compile library" if program.is_library else what
         caret = diagnostics.caret(error)
         message = (
             f"{what} {program.name}: {diagnostics.describe(error, has_tags=has_tags, has_lines=program.is_script)}"
@@ -88,6 +89,15 @@ class ParsedProgram:
 
 def read_script(path: str) -> ProgramText:
     """A program file; "-" is standard input."""
+    return ProgramText(Origin.SCRIPT, path, _content(path))
+
+
+def read_library(path: Path) -> ProgramText:
+    """A file of a library folder."""
+    return ProgramText(Origin.SCRIPT, str(path), _content(str(path)), is_library=True)
+
+
+def _content(path: str) -> str:
     try:
         if path == "-":
             data = sys.stdin.buffer.read(_LONGEST + 1)
@@ -98,14 +108,23 @@ def read_script(path: str) -> ProgramText:
         raise KinstError(f"failed to open {path}: {error.strerror}") from error
     if len(data) > _LONGEST:
         raise KinstError(f"failed to open {path}: it is longer than {_LONGEST} bytes")
-    return ProgramText(Origin.SCRIPT, path, data.decode("utf-8", "surrogateescape"))
+    return data.decode("utf-8", "surrogateescape")
 
 
 class ProgramReader:
     """Parses programs that share macro arguments and options."""
 
-    def __init__(self, options: Options, arguments: Sequence[str], is_type: Callable[[str], bool]) -> None:
-        """`arguments` are $1, $2, ...; `is_type` knows D's own and the image's type names."""
+    def __init__(
+        self,
+        options: Options,
+        arguments: Sequence[str],
+        is_type: Callable[[str], bool],
+        declare: Callable[[Sequence[tree.Unit]], None],
+    ) -> None:
+        """`arguments` are $1, $2, ...; `is_type` knows D's own and the image's type names; `declare` raises DError for
+        what is wrong outside of the clauses of units."""
+        self._declare = declare
+        self._units: list[tree.Unit] = []
         self._options = options
         self._arguments = arguments
         self._is_type = is_type
@@ -119,13 +138,23 @@ class ProgramReader:
         Raises:
             ProgramError: it is wrong.
         """
+        items: list[tree.TopLevel] = []
         try:
-            unit = self._parse(program)
+            unit = self._parse(program, items)
             expanded = sugar.expand(unit, adds_error_clause=not self._has_sugar)
         except DError as error:
-            raise self.failed(program, error) from error
+            raise self.failed(program, self._first_error(items, error)) from error
+        self._units.append(expanded)
         self._has_sugar = self._has_sugar or len(expanded.items) != len(unit.items)
         return ParsedProgram(program, expanded)
+
+    def _first_error(self, items: Sequence[tree.TopLevel], error: DError) -> DError:
+        """Declarations act as they are read: what is wrong with one comes before an error of the syntax behind it."""
+        try:
+            self._declare([*self._units, tree.Unit(tuple(items))])
+        except DError as earlier:
+            return earlier
+        return error
 
     def failed(self, program: ProgramText, error: DError, *, hint: str = "") -> ProgramError:
         """The error as the user reads it; `hint` may be why."""
@@ -143,26 +172,32 @@ class ProgramReader:
             except DError as error:
                 raise self.failed(program, error) from error
 
-    def _parse(self, program: ProgramText) -> tree.Unit:
+    def _parse(self, program: ProgramText, items: list[tree.TopLevel]) -> tree.Unit:
         options = self._options
-        for found in _EARLY_OPTIONS.finditer(program.text):
-            options.set(found[1], None)
         text = program.text
-        if options.is_on("cpp"):
+        if options.is_on("cpp") and not program.is_library:
             text = preprocess.preprocess(text, file=program.name, settings=self._cpp_settings())
         macros = Macros(
-            self._arguments,
+            () if program.is_library else self._arguments,
             script=program.name if program.is_script else "",
             has_defaults=options.is_on("defaultargs"),
         )
-        self._macros.append(macros)
+        if not program.is_library:
+            self._macros.append(macros)
+
+        def on_pragma(node: tree.Pragma) -> None:
+            set_option(node, options)
+            macros.has_defaults = options.is_on("defaultargs")
+
         unit = parser.parse(
             text,
             is_type=self._is_type,
             names=self._names,
             macros=macros,
-            is_description=not program.is_script or options.is_on("pspec"),
-            allows_empty=options.is_on("empty"),
+            is_description=not program.is_script or (options.is_on("pspec") and not program.is_library),
+            allows_empty=lambda: program.is_library or options.is_on("empty"),
+            on_pragma=on_pragma,
+            items=items,
         )
         return _with_all_fields(unit, program.origin.missing_fields)
 

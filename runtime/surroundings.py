@@ -35,7 +35,7 @@ from kinst.targets.c_types import ImageTypes
 from kinst.targets.image import Image
 
 _SCRATCH: Final = 16 << 20  # bytes that one clause may use
-_NO_IMAGE_ARCH: Final = "amd64"  # whose types and R_ names a program without an image has
+NO_IMAGE_ARCH: Final = "amd64"  # whose types and R_ names a program without an image has
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Surroundings:
 
 def without_guest(clock: ClockKind, timeout: float | None = None, wall_timeout: float | None = None) -> Surroundings:
     """For programs that need no image; timeouts are in seconds."""
-    host = NoGuest(clock, _NO_IMAGE_ARCH)
+    host = NoGuest(clock, NO_IMAGE_ARCH)
     dtrace = DtraceProvider()
     providers = Providers([dtrace, ProfileProvider(host)])
     scratch = Scratch(_SCRATCH)

@@ -4,6 +4,7 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import BinaryIO, Final, TextIO
 
 import numpy as np
@@ -12,11 +13,12 @@ from kinst.rewriter.inline_probes import is_inline
 from kinst.rewriter.resolve import numbering_of
 from kinst.rewriter.rewriting import Opened, open_source
 from kinst.rewriter.static_sites import provider_names
+from kinst.runtime import library_files
 from kinst.runtime.consumer.json_output import JsonOutput
 from kinst.runtime.consumer.output import TextOutput
 from kinst.runtime.dlang import tree, unparse
 from kinst.runtime.dlang.check import Checker
-from kinst.runtime.dlang.context import CheckContext
+from kinst.runtime.dlang.context import CheckContext, EveryProbe
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.program import Program
@@ -26,10 +28,11 @@ from kinst.runtime.listing import report
 from kinst.runtime.matching import Matching
 from kinst.runtime.programs import Origin, ParsedProgram, ProgramReader, ProgramText, site_names
 from kinst.runtime.session import Wanted, interruptible
-from kinst.runtime.surroundings import Surroundings, with_guest, without_guest
+from kinst.runtime.surroundings import NO_IMAGE_ARCH, Surroundings, with_guest, without_guest
 from kinst.runtime.system import ClockKind, End
 from kinst.runtime.tracer import DrainTimer, Tracer
 from kinst.runtime.type_texts import TypeTexts
+from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.c_types import ImageTypes, NoImageTypes
 from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.errors import KinstError, MachineError
@@ -80,7 +83,10 @@ class TracedRun:
         opened = _opened(request, programs)
         types = _types(request, opened)
         scope = TypeScope(types)
-        self._reader = ProgramReader(request.options, request.arguments, scope.is_type)
+        self._types = types
+        self._arch = arch_by_name(NO_IMAGE_ARCH) if opened is None else opened.program.image.facts
+        self._reader = ProgramReader(request.options, request.arguments, scope.is_type, self._declare)
+        self._libraries = self._read_libraries()
         self.parsed = [self._reader.read(program) for program in programs]
         self._identified = {} if opened is None else _identified(opened, self._descriptions())
         self._known_providers = () if opened is None else provider_names(opened.program.image)
@@ -95,13 +101,27 @@ class TracedRun:
             self.surroundings.inlines,
             self._known_providers,
         )
-        host = self.surroundings.host
         self.ending: Ending | None = None  # of a run that is over
-        self._types = types
-        self._checker = Checker(CheckContext(host.arch, types, self.matching, self.options))
+        self._checker = Checker(CheckContext(self._arch, types, self.matching, self.options))
         self._clock = request.clock
         self._records_time = records_time
         self.tracer: Tracer | None = None
+
+    def _read_libraries(self) -> list[ParsedProgram]:
+        """Those of -L in their order; they declare types that the programs need to be read."""
+        if self.options.is_on("nolibs"):
+            return []
+        try:
+            libraries = library_files.in_order(library_files.find(self.options.library_folders))
+        except library_files.LibraryError as error:
+            raise self._reader.failed(error.program, error.error) from error
+        return [self._reader.read(library.program) for library in libraries]
+
+    def _declare(self, units: Sequence[tree.Unit]) -> None:
+        """What is wrong outside of clauses, before probes are known. Raises DError."""
+        checker = Checker(CheckContext(self._arch, self._types, EveryProbe(), self.options))
+        for unit in units:
+            checker.declare(unit)
 
     def _reason(self, description: str) -> str:
         """Why the names that a description stands for patch nothing; it has four fields, or is an identifier."""
@@ -114,15 +134,23 @@ class TracedRun:
         return list(dict.fromkeys(one.text for parsed in self.parsed for one in parsed.descriptions()))
 
     def check(self) -> list[Program]:
-        """Check all programs. Raises ProgramError for the first that is wrong."""
+        """Check all programs, libraries first. Raises ProgramError for the first that is wrong."""
+        for library in self._libraries:
+            with self._failing(library):
+                self._checker.load(Path(library.program.name).name, library.unit)
         programs = [self._check(parsed) for parsed in self.parsed]
         if self.parsed:
             self._reader.check_arguments(self.parsed[-1].program)
         return programs
 
     def _check(self, parsed: ParsedProgram) -> Program:
-        try:
+        with self._failing(parsed):
             return self._checker.check(parsed.unit)
+
+    @contextmanager
+    def _failing(self, parsed: ParsedProgram) -> Iterator[None]:
+        try:
+            yield
         except DError as error:
             raise self._reader.failed(parsed.program, error, hint=self._types.obstacle()) from error
 

@@ -1,5 +1,7 @@
 """A program as written to a program that is ready to be compiled: names resolved, types known, rules kept."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,19 +53,41 @@ class Checker:
         """Check one program text."""
         session = self._session
         session.variables.begin_program()
+        self.declare(unit)
         clauses: list[program.Clause] = []
         is_destructive = False
         for item in unit.items:
-            try:
-                made, destroys = self._item(item)
-            except RecursionError as error:
-                raise DError("D_SYNTAX", "the program is nested too deeply", item.span) from error
-            clauses += made
-            is_destructive = is_destructive or destroys
+            if isinstance(item, tree.Clause):
+                with _bounded(item):
+                    made, destroys = self._clause(item)
+                clauses += made
+                is_destructive = is_destructive or destroys
         pragmas.finish(Expressions(session))
         aggregations = tuple(session.program.aggregations.values())
         variables, types = session.variables.declared(), session.scope.declared
         return Program(tuple(clauses), aggregations, variables, types, is_destructive)
+
+    def load(self, name: str, unit: tree.Unit) -> None:
+        """Read a library. One that needs a provider, a module or a library that there is not is left where it says so:
+        not every machine has all that libraries are about."""
+        state = self._session.program
+        state.is_library = True
+        try:
+            self.declare(unit)
+        except DError as error:
+            if error.tag != "D_PRAGMA_DEPEND":
+                raise
+        else:
+            state.libraries.add(name)
+        finally:
+            state.is_library = False
+
+    def declare(self, unit: tree.Unit) -> None:
+        """What stands outside of clauses, which acts as it is read: clauses are checked when all of it is known."""
+        outside = Expressions(self._session)
+        for item in unit.items:
+            with _bounded(item):
+                _declare(outside, item)
 
     def _is_variable(self, name: str) -> bool:
         session = self._session
@@ -71,23 +95,6 @@ class Checker:
         if is_predefined(name) or name in known.defined or known.constant(name) is not None:
             return True
         return session.variables.is_known_global(name)
-
-    def _item(self, item: tree.TopLevel) -> tuple[list[program.Clause], bool]:
-        outside = Expressions(self._session)
-        match item:
-            case tree.Clause():
-                return self._clause(item)
-            case tree.Declaration():
-                _declaration(outside, item)
-            case tree.Inline():
-                _inline(outside, item)
-            case tree.Translator():
-                translators.declare(outside, item)
-            case tree.ProviderDeclaration():
-                provider_declarations.declare(item, outside)
-            case tree.Pragma():
-                pragmas.apply(item, outside)
-        return [], False
 
     # -- clauses ------------------------------------------------------------------------------------------------------
 
@@ -116,6 +123,30 @@ class Checker:
             return self._session.context.probes.match(description.text)
         except DError as error:
             raise DError(error.tag, error.message, error.span or description.span) from error
+
+
+@contextmanager
+def _bounded(item: tree.TopLevel) -> Iterator[None]:
+    try:
+        yield
+    except RecursionError as error:
+        raise DError("D_SYNTAX", "the program is nested too deeply", item.span) from error
+
+
+def _declare(outside: Expressions, item: tree.TopLevel) -> None:
+    match item:
+        case tree.Clause():
+            pass
+        case tree.Declaration():
+            _declaration(outside, item)
+        case tree.Inline():
+            _inline(outside, item)
+        case tree.Translator():
+            translators.declare(outside, item)
+        case tree.ProviderDeclaration():
+            provider_declarations.declare(item, outside)
+        case tree.Pragma():
+            pragmas.apply(item, outside)
 
 
 def _body(reader: Expressions, node: tree.Clause) -> _Body:

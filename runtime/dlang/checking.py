@@ -29,6 +29,8 @@ class ProgramState:
     aggregations: dict[str, Aggregation] = field(default_factory=dict)
     awaited: dict[str, tuple[str, Span]] = field(default_factory=dict)  # name: kind of the pragma that is about it
     providers: dict[str, dict[str, tuple[DType, ...]]] = field(default_factory=dict)  # declared: probes, arguments
+    libraries: set[str] = field(default_factory=set)  # that were loaded, by the names of their files
+    is_library: bool = False  # what is checked now
 
 
 class Checking(Protocol):

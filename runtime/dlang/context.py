@@ -27,6 +27,14 @@ class ProbeLookup(Protocol):
         ...
 
 
+class EveryProbe:
+    """While probes are not known yet, every description matches."""
+
+    def match(self, description: str) -> MatchedProbes:
+        """See `ProbeLookup`."""
+        return MatchedProbes(description, 1, None)
+
+
 class OptionValues(Protocol):
     """Options: `kinst.runtime.dlang.options.Options`."""
 

@@ -65,9 +65,13 @@ _CLOSE: Final = {")": 0, "]": 1, "}": 2}
 
 
 class Lexer:
-    """Reads a text from its start; `pragmas` are those met since somebody last took them."""
+    """Reads a text from its start; `pragmas` are those met since somebody last took them. `on_pragma` is told of each
+    where it stands, before what is behind it is read."""
 
-    def __init__(self, text: str, *, macros: Macros, file: str, is_description: bool) -> None:
+    def __init__(
+        self, text: str, *, macros: Macros, file: str, is_description: bool, on_pragma: Callable[[tree.Pragma], None]
+    ) -> None:
+        self._on_pragma = on_pragma
         self.pragmas: list[tree.Pragma] = []
         self._text = text
         self._macros = macros
@@ -143,6 +147,7 @@ class Lexer:
 
     def _control(self, found: tree.Pragma | control_lines.LineMarker | None) -> None:
         if isinstance(found, tree.Pragma):
+            self._on_pragma(found)
             self.pragmas.append(found)
         elif found is not None:
             self._line = found.line - 1  # this line's newline is still to come

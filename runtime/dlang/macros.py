@@ -32,7 +32,7 @@ class Macros:
     ) -> None:
         self._arguments = (script or "dtrace", *arguments)
         self._target = target
-        self._has_defaults = has_defaults
+        self.has_defaults = has_defaults  # -x defaultargs: what is not given is 0 or ""
         self._referenced: set[int] = set()
 
     def argument(self, number: str, *, written: str, default: str, span: Span | None) -> str:
@@ -41,7 +41,7 @@ class Macros:
         if index < len(self._arguments):
             self._referenced.add(index)
             return self._arguments[index]
-        if self._has_defaults:
+        if self.has_defaults:
             return default
         raise DError("D_MACRO_UNDEF", f"macro argument {written} is not defined", span)
 

@@ -169,6 +169,7 @@ class Options:
         self._values: dict[str, Value] = {}
         self.changed: Callable[[str], None] = lambda _name: None
         self.definitions: list[tuple[str, str]] = []  # -D, -U, -I of the preprocessor, in their order
+        self.library_folders: list[str] = []  # -L, -x libdir, likewise
 
     @staticmethod
     def names() -> tuple[str, ...]:
@@ -195,6 +196,8 @@ class Options:
             raise _refused(name, value, "Invalid value for specified option") from None
         if name in ("define", "undef", "incdir"):
             self.definitions.append(({"define": "-D", "undef": "-U", "incdir": "-I"}[name], str(parsed)))
+        if name == "libdir":
+            self.library_folders.append(str(parsed))
         self._values[name] = parsed
         self.changed(name)
 

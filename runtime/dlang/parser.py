@@ -140,22 +140,25 @@ def parse(
     macros: Macros,
     file: str = "",
     is_description: bool = False,
-    allows_empty: bool = False,
+    allows_empty: Callable[[], bool] = lambda: False,
     names: Names | None = None,
+    on_pragma: Callable[[tree.Pragma], None] = lambda _pragma: None,
+    items: list[tree.TopLevel] | None = None,
 ) -> tree.Unit:
     """The tree of a program. `is_type` knows the types that the text does not declare itself, D's own included; names
     may have a module: "module`type". `file` is what spans say until the text says otherwise. `is_description`: the text
     begins with a probe description, even if the word is a type, and needs no actions, as with -n. `names`: what the
-    programs before this one declared; this one's are added.
+    programs before this one declared; this one's are added. `on_pragma` is told of each pragma before what is behind it
+    is read; `allows_empty` is asked at the end. `items` takes the items as they are read, also those before an error.
 
     Raises DError: D_SYNTAX, D_EMPTY, the D_INT_, D_CHR_, D_STR_, D_MACRO_ and D_PRAG tags, and a few of declarations
     that need nothing but the text.
     """
     names = names or Names(is_type)
-    lexer = Lexer(text, macros=macros, file=file, is_description=is_description)
+    lexer = Lexer(text, macros=macros, file=file, is_description=is_description, on_pragma=on_pragma)
     cursor = Cursor(names)
     parser = _Parser(cursor, is_description=is_description)
-    items: list[tree.TopLevel] = []
+    items = [] if items is None else items
     is_empty = True
     while True:
         cursor.begin(lexer.item(names.is_type))
@@ -167,6 +170,6 @@ def parse(
             break
         items.append(parser.item())
         is_empty = False
-    if is_empty and not allows_empty:
+    if is_empty and not allows_empty():
         raise DError("D_EMPTY", "empty D program translation unit", cursor.token.span)
     return tree.Unit(tuple(items))

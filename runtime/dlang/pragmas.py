@@ -7,6 +7,7 @@ from typing import Final
 from kinst.runtime.dlang import tree
 from kinst.runtime.dlang.builtins import CONSTANTS, is_predefined
 from kinst.runtime.dlang.checking import Checking
+from kinst.runtime.dlang.context import OptionValues
 from kinst.runtime.dlang.errors import DError
 
 _STABILITIES: Final = frozenset(
@@ -20,11 +21,11 @@ _MOST_SYMBOLS: Final = 10_000_000  # looked at for a module's name
 
 
 def apply(node: tree.Pragma, checking: Checking) -> None:
-    """What a pragma says. Raises DError: D_PRAGMA_OPTSET, D_PRAGMA_MALFORM, D_PRAGMA_INVAL, D_PRAGMA_SCOPE,
-    D_PRAGMA_DEPEND, D_PRAGERR."""
+    """What a pragma says; options were set when they were read. Raises DError: D_PRAGMA_MALFORM, D_PRAGMA_INVAL,
+    D_PRAGMA_SCOPE, D_PRAGMA_DEPEND, D_PRAGERR."""
     match node.kind:
         case "option":
-            _option(node, checking)
+            pass
         case "attributes":
             _attributes(node, checking)
         case "binding":
@@ -50,14 +51,14 @@ def _malformed(node: tree.Pragma, shape: str) -> DError:
     return DError("D_PRAGMA_MALFORM", f"malformed #pragma {node.kind} {shape}", node.span)
 
 
-def _option(node: tree.Pragma, checking: Checking) -> None:
-    if len(node.words) != 1:
-        raise _malformed(node, "<option>=<val>")
-    if checking.matched is not None:
-        raise DError("D_PRAGMA_SCOPE", "#pragma option may not be used inside a clause", node.span)
+def set_option(node: tree.Pragma, options: OptionValues) -> None:
+    """`#pragma D option name=value`, while the program is read: it is in force from there on. Other pragmas do nothing
+    yet. Raises DError D_PRAGMA_OPTSET."""
+    if node.kind != "option":
+        return
     name, equals, value = node.words[0].partition("=")
     try:
-        checking.context.options.set(name, value if equals else None)
+        options.set(name, value if equals else None)
     except DError as error:
         raise DError(error.tag, error.message, error.span or node.span) from error
 
@@ -119,7 +120,7 @@ def _out_of_scope(node: tree.Pragma) -> DError:
 
 
 def _depends_on(node: tree.Pragma, checking: Checking) -> None:
-    """depends_on provider|module name: the program is not run without it."""
+    """depends_on provider|module name: the program is not run without it. Of libraries also depends_on library name."""
     if len(node.words) < 2:
         raise _malformed(node, "<class> <name>")
     kind, name = node.words[:2]
@@ -128,6 +129,8 @@ def _depends_on(node: tree.Pragma, checking: Checking) -> None:
             is_found = name in checking.program.providers or _matches(f"{name}:::", checking)
         case "module":
             is_found = _has_module(name, checking)
+        case "library" if checking.program.is_library:
+            is_found = name in checking.program.libraries
         case "library":
             text = "main program may not explicitly depend on a library"
             raise DError("D_PRAGMA_DEPEND", text, node.span)

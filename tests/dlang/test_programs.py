@@ -3,7 +3,7 @@
 `tst.*.d` ends with status 0 and prints exactly its `.out`; `err.D_TAG.*.d` is refused with that tag. A comment in the
 file may say how to run it:
 
-    @options: -x strsize=16 -w        options of kinst-run
+    @options: -x strsize=16 -w        options of kinst-run; HERE is the program's folder, *.lib in it are libraries
     @arguments: one "two three"       $1, $2, ...
     @image: kernel [arm64 ...]        on the sample kernels of all three machines, or those named, with --clock icount
     @status: 3                        the exit status
@@ -28,7 +28,7 @@ from kinst.runtime.dlang.options import Options
 HERE = Path(__file__).parent
 SAMPLES = HERE.parent.parent / "samples"
 MACHINES = ("amd64", "arm64", "riscv64")
-PROGRAMS = sorted(HERE.rglob("*.d"))
+PROGRAMS = sorted(path for path in HERE.rglob("*.d") if path.parent.suffix != ".lib")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ def cases() -> Iterator[Case]:
 
 def command(case: Case) -> list[str]:
     text = case.path.read_text("latin-1")
-    words = ["--clock", "icount", *shlex.split(directive(text, "options"))]
+    options = directive(text, "options").replace("HERE", str(case.path.parent))
+    words = ["--clock", "icount", *shlex.split(options)]
     if directive(text, "input"):
         words += [directive(text, "input"), text.removesuffix("\n")]
     else:

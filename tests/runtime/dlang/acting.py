@@ -11,6 +11,8 @@ from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.macros import Macros
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.parser import parse
+from kinst.runtime.dlang.pragmas import set_option
+from kinst.runtime.dlang.tree import Pragma
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.c_types import NoImageTypes, Symbol
 
@@ -41,8 +43,13 @@ def context() -> CheckContext:
 
 def check(text: str, session: CheckContext | None = None) -> program.Program:
     """A checked program text."""
-    checker = Checker(session or context())
-    return checker.check(parse(text, is_type=checker.is_type, macros=Macros(())))
+    session = session or context()
+    checker = Checker(session)
+
+    def on_pragma(node: Pragma) -> None:
+        set_option(node, session.options)
+
+    return checker.check(parse(text, is_type=checker.is_type, macros=Macros(()), on_pragma=on_pragma))
 
 
 def actions(statements: str) -> tuple[program.Action, ...]:

@@ -9,6 +9,7 @@ from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.macros import Macros
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.parser import parse
+from kinst.runtime.dlang.pragmas import set_option
 from kinst.runtime.dlang.program import Program
 from kinst.runtime.dlang.sugar import expand
 from kinst.targets.arch.registry import arch_by_name
@@ -104,7 +105,7 @@ def checker(**options: str) -> Checker:
 def check(text: str, by: Checker | None = None) -> Program:
     """One program."""
     by = by or checker()
-    unit = parse(text, is_type=by.is_type, macros=Macros(()))
+    unit = parse(text, is_type=by.is_type, macros=Macros(()), on_pragma=lambda node: set_option(node, Options()))
     return by.check(expand(unit, adds_error_clause=False))
 
 

@@ -27,7 +27,7 @@ def read(
         is_type=types.__contains__,
         macros=Macros(arguments),
         is_description=is_description,
-        allows_empty=allows_empty,
+        allows_empty=lambda: allows_empty,
     )
 
 

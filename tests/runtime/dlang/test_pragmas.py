@@ -83,16 +83,6 @@ def test_names_that_never_come() -> None:
     pragmas.finish(checking)  # said once
 
 
-def test_options_belong_outside_clauses() -> None:
-    found = context()
-    scope = TypeScope(found.types, 256)
-    session = Session(found, scope, Inlines({}, found.types, scope))
-    inside = Expressions(session, found.probes.match("BEGIN"))
-    with pytest.raises(DError) as caught:
-        pragmas.apply(Pragma(NOWHERE, "option", ("quiet",)), inside)
-    assert caught.value.tag == "D_PRAGMA_SCOPE"
-
-
 # -- providers --------------------------------------------------------------------------------------------------------
 
 

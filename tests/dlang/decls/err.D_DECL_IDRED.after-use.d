@@ -1,7 +1,0 @@
-/* What was assigned has its type. */
-BEGIN
-{
-	x = 1;
-}
-
-string x;

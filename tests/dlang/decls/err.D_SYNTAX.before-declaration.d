@@ -1,0 +1,9 @@
+/* and behind what was wrong before. */
+int x;
+
+BEGIN
+{
+	trace(1 2);
+}
+
+string x;

@@ -1,0 +1,3 @@
+#pragma D depends_on library provider.d
+
+inline int UPON = 2;

@@ -1,0 +1,4 @@
+typedef struct pair {
+	int x;
+	int y;
+} pair_t;

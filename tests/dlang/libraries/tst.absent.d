@@ -1,0 +1,8 @@
+/*
+ * Nobody has to use it.
+ * @options: -L HERE/absent.lib -q
+ */
+BEGIN
+{
+	exit(0);
+}
