@@ -48,9 +48,7 @@ def note_speculate(state: ClauseState, span: Span) -> None:
 
 
 def note_commit(state: ClauseState, span: Span) -> None:
-    """Raises DError: D_COMM_COMM, D_COMM_DREC."""
-    if state.has_committed:
-        raise DError("D_COMM_COMM", "commit( ) may not follow commit( )", span)
+    """Several speculations may be committed, as on Linux. Raises DError: D_COMM_DREC."""
     if state.has_recorded:
         raise DError("D_COMM_DREC", "commit( ) may not follow data-recording action(s)", span)
     state.has_committed = True

@@ -19,7 +19,7 @@ from kinst.runtime.dlang.program import Action, Expression
 from kinst.runtime.dlang.record_layout import action_count, record_size
 from kinst.runtime.dlang.signatures import ACTIONS, AGGREGATING
 from kinst.runtime.dlang.type_names import describe
-from kinst.runtime.dlang.types import INT, LONG, STACK, STRING, SYMBOL, UINT64, UINTPTR, bare
+from kinst.runtime.dlang.types import INT, INT64, LONG, STACK, STRING, SYMBOL, UINT64, UINTPTR, bare
 from kinst.targets.c_types import Array
 
 RESTORE: Final = b"."  # what libdtrace has for freopen("") inside: it cannot be a file's name
@@ -185,20 +185,25 @@ def _exit(node: tree.Call, checking: Checking) -> Action:
     return program.Exit(status)
 
 
+def _speculation(node: tree.Call, checking: Checking) -> Expression:
+    """A number that cannot be is still none when it is looked up: no bits are cut off."""
+    return checking.convert(_arguments(node, checking)[0], INT64)
+
+
 def _speculate(node: tree.Call, checking: Checking) -> Action:
-    number = _number(node, checking)
+    number = _speculation(node, checking)
     note_speculate(checking.state, node.span)
     return program.Speculate(number)
 
 
 def _commit(node: tree.Call, checking: Checking) -> Action:
-    number = _number(node, checking)
+    number = _speculation(node, checking)
     note_commit(checking.state, node.span)
     return program.Commit(number)
 
 
 def _discard(node: tree.Call, checking: Checking) -> Action:
-    return program.Discard(_number(node, checking))
+    return program.Discard(_speculation(node, checking))
 
 
 def _destructive(node: tree.Call, checking: Checking) -> Action:

@@ -64,21 +64,7 @@ class _Compilation:
                 expressions.emit(f"if not {test.text}: return")
         for action, number in zip(clause.actions, clause.action_numbers, strict=True):
             self._actions.add(action, number)
-        if clause.record_size:
-            self._record()
-
-    def _record(self) -> None:
-        """The record, after all that may be aborted."""
-        expressions, actions = self._expressions, self._actions
-        values = "".join(text + ", " for text in actions.records)
-        cpu, probe = expressions.local("cpu"), expressions.local("probe")
-        time = "time" if self._environment.records_time else "0"
-        record = f"({cpu}, {probe}, {self._number}, {time}, ({values}))"
-        if actions.speculation is not None:
-            append = expressions.bind("append_speculatively", self._state.speculations.append)
-            expressions.emit(f"{append}({actions.speculation}, {record})")
-        else:
-            expressions.emit(f"{expressions.bind('append', self._state.buffers.append)}({record})")
+        self._actions.leave()
 
     # -- the text -----------------------------------------------------------------------------------------------------
 

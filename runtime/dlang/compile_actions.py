@@ -24,6 +24,7 @@ class Actions:
         self.record_size = record_size
         self.records: list[str] = []
         self.speculation: str | None = None  # where the number of the speculation is that takes the record
+        self._is_left = False
 
     def add(self, action: program.Action, number: int) -> None:
         """One more action, with its number."""
@@ -41,6 +42,24 @@ class Actions:
         name = self.expressions.temporary()
         self.expressions.emit(f"{name} = {code.text}")
         return name
+
+    def leave(self) -> None:
+        """The record, after all of the clause that may be aborted; but before the first commit(), which takes it along
+        if it is of that speculation. Nothing is recorded after that."""
+        if self._is_left or not self.record_size:
+            return
+        self._is_left = True
+        expressions = self.expressions
+        state = expressions.state
+        values = "".join(text + ", " for text in self.records)
+        cpu, probe = expressions.local("cpu"), expressions.local("probe")
+        time = "time" if expressions.environment.records_time else "0"
+        record = f"({cpu}, {probe}, {expressions.number}, {time}, ({values}))"
+        if self.speculation is not None:
+            append = expressions.bind("append_speculatively", state.speculations.append)
+            expressions.emit(f"{append}({self.speculation}, {record})")
+        else:
+            expressions.emit(f"{expressions.bind('append', state.buffers.append)}({record})")
 
     def method(self, owner: object, name: str) -> str:
         """A method's name in the clause."""
@@ -158,7 +177,10 @@ def _speculate(actions: Actions, action: program.Speculate) -> None:
 def _finish(actions: Actions, action: program.Commit | program.Discard) -> None:
     expressions = actions.expressions
     number = fit(expressions, expressions.value(action.number), SIGNED)
-    name = "commit" if isinstance(action, program.Commit) else "discard"
+    name = "discard"
+    if isinstance(action, program.Commit):
+        actions.leave()
+        name = "commit"
     finish = actions.method(expressions.state.speculations, name)
     cpu = expressions.local("cpu")
     expressions.emit(f"{finish}({number.text}, {cpu})")

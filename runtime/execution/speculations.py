@@ -83,8 +83,10 @@ class Speculations:
         return True
 
     def append(self, number: int, record: Record) -> None:
-        """The record for which room was reserved."""
+        """The record for which room was reserved. Its own clause may have discarded the speculation since."""
         found = self._made[number - 1]
+        if not found.is_active:
+            return
         found.used[record[0]] += self._pending
         found.records.append((self._pending, record))
 

@@ -1,2 +1,0 @@
-/* Once is enough. */
-BEGIN { commit(1); commit(2); }

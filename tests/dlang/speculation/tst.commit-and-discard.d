@@ -1,0 +1,11 @@
+/* commit() and discard() by turns; the same one twice, none at all. */
+#pragma D option quiet
+#pragma D option nspec=4
+
+BEGIN { a = speculation(); b = speculation(); c = speculation(); d = speculation(); }
+BEGIN { speculate(a); printf("a\n"); }
+BEGIN { speculate(b); printf("b\n"); }
+BEGIN { speculate(c); printf("c\n"); }
+BEGIN { speculate(d); printf("d\n"); }
+BEGIN { commit(d); discard(c); commit(0); commit(b); commit(b); discard(a); commit(a); }
+BEGIN { exit(0); }

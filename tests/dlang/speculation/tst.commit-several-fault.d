@@ -1,0 +1,10 @@
+/* What was committed before a fault stays so; what comes after it is not. */
+#pragma D option quiet
+#pragma D option nspec=2
+
+BEGIN { a = speculation(); b = speculation(); }
+BEGIN { speculate(a); printf("one\n"); }
+BEGIN { speculate(b); printf("two\n"); }
+BEGIN { commit(a); commit(-1); commit(b); }
+ERROR { printf("fault %d\n", arg2); }
+BEGIN { exit(0); }
