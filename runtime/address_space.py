@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Protocol
 
 from kinst.runtime.bus import Bus
-from kinst.runtime.memory import PhysicalMemory
+from kinst.runtime.memory import PAGE, PhysicalMemory
 from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, StorePhysical, Translation, Walker
 from kinst.runtime.qiling_machine import QilingMachine
 from kinst.targets.errors import MachineError
@@ -18,10 +18,12 @@ from kinst.targets.errors import MachineError
 # Physical pages that no guest names: copies of the trampolines, and a page where nothing answers.
 TRAMPOLINE_FRAMES = 1 << 40
 OPEN_BUS = 1 << 41
+OPEN_BUS_CODE = OPEN_BUS + PAGE  # the same to execute: the engine executes RAM only
 # Plain numbers: a miss is answered some thousand times a second, and enum flags are slow.
 _EXECUTE, _READ, _WRITE = int(Permission.EXECUTE), int(Permission.READ), int(Permission.WRITE)
-_READ_WRITE, _ALL = _READ | _WRITE, int(Permission.ALL)
+_READ_WRITE = _READ | _WRITE
 _PAGE_SHIFT = 12
+_MOST_BLOCKS = 1 << 16
 NothingThere = Callable[[int, Access], PageFault | None]
 
 
@@ -154,8 +156,17 @@ class AddressSpace:
             self.fault = fault
             return None
         if translation.shift > _PAGE_SHIFT:
-            self._blocks.setdefault(translation.shift, set()).add(address >> translation.shift)
+            self._remember_block(address, translation.shift)
         return self._grant(address, translation, access)
+
+    def _remember_block(self, address: int, shift: int) -> None:
+        """A guest that never drops its translations gets as far as memory does: they are all dropped now and then."""
+        blocks = self._blocks.setdefault(shift, set())
+        if len(blocks) >= _MOST_BLOCKS:
+            self._blocks.clear()
+            self._engine.flush_tlb()
+            blocks = self._blocks.setdefault(shift, set())
+        blocks.add(address >> shift)
 
     def _invalidated(self, address: int) -> None:
         """The guest drops a translation by any address in it. Unicorn drops a page, whatever the entry maps."""
@@ -221,7 +232,11 @@ class AddressSpace:
         if physical >> 12 in self.device_pages and access is not Access.FETCH:
             return physical, _READ_WRITE
         self.fault = self.nothing_there(address, access)
-        return None if self.fault is not None else (OPEN_BUS | physical & 0xFFF, _ALL)
+        if self.fault is not None:
+            return None
+        if access is Access.FETCH:
+            return OPEN_BUS_CODE | physical & 0xFFF, _EXECUTE
+        return OPEN_BUS | physical & 0xFFF, _READ_WRITE
 
     # -- accesses of the trap path ------------------------------------------------------------------------------------
 
@@ -295,6 +310,11 @@ class AddressSpace:
         first = min(size, 4096 - (address & 4095))
         head = self._memory.read(self.real_physical(address), first)
         return head if first == size else head + self.fetch(address + first, size - first)
+
+    def is_nothing_executed(self, address: int) -> bool:
+        """Whether the running CPU fetches what floats on the bus at a virtual address."""
+        physical = self._to_access[Access.FETCH](address)
+        return physical is not None and physical & -PAGE == OPEN_BUS_CODE
 
     def real_physical(self, address: int) -> int:
         """The physical address that the guest executes, whatever is executed there instead; raises PageFault."""

@@ -2,9 +2,12 @@
 
 from bisect import bisect_right
 from collections.abc import Callable
+from typing import Final
 
 from kinst.runtime.devices.device import Device
 from kinst.targets.errors import MachineError
+
+_LAST_PORT: Final = 0xFFFF
 
 
 class Bus:
@@ -50,6 +53,20 @@ class Bus:
             found[0].write(found[1], size, value)
             if self._on_write is not None:
                 self._on_write(found[0])
+
+
+class PortBus(Bus):
+    """I/O ports are bytes, as on the ISA bus: a wider access is one to as many ports."""
+
+    def read(self, address: int, size: int) -> int:
+        """Answer a read."""
+        answers = (super(PortBus, self).read(address + at & _LAST_PORT, 1) & 0xFF for at in range(size))
+        return sum(answer << 8 * at for at, answer in enumerate(answers))
+
+    def write(self, address: int, size: int, value: int) -> None:
+        """Carry out a write."""
+        for at in range(size):
+            super().write(address + at & _LAST_PORT, 1, value >> 8 * at & 0xFF)
 
 
 class Window:

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from kinst.runtime.native_hooks import InstructionCounter
 
+_LONGEST_SLEEP: Final = 100_000_000  # ns
 NANOSECONDS_PER_INSTRUCTION: Final = 10  # icount: a guest CPU of 100 MIPS
 
 
@@ -25,8 +26,12 @@ class MachineClock(Protocol):
         """The run ended."""
         ...
 
+    def wait(self, until: int) -> None:
+        """All CPUs wait until this time, or for a while: whoever waits asks again."""
+        ...
+
     def skip(self, until: int) -> None:
-        """All CPUs wait until this time."""
+        """Let the time pass until then."""
         ...
 
     def interrupt(self) -> None:
@@ -66,6 +71,10 @@ class HostClock:
         """Nothing to stop any more."""
         with self._condition:
             self._deadline = None
+
+    def wait(self, until: int) -> None:
+        """Sleep, but not longer than a user waits for an answer to Ctrl-C."""
+        self.skip(min(until, self.now() + _LONGEST_SLEEP))
 
     def skip(self, until: int) -> None:
         """Sleep."""
@@ -111,6 +120,10 @@ class InstructionClock:
 
     def end(self) -> None:
         """Nothing to do: the budget ended the run, or the rest of it is taken back by the next `begin`."""
+
+    def wait(self, until: int) -> None:
+        """Jump."""
+        self.skip(until)
 
     def skip(self, until: int) -> None:
         """Jump."""

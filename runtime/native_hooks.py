@@ -5,9 +5,9 @@ A Python callback there costs half a microsecond, these 1 to 3 ns. Stopping from
 2.1.4 leaves the PC of a block behind that was entered by a chained jump when `uc_emu_stop` is called by another thread
 or inside a device access, and executes instructions twice when it goes on. At the start of a block the PC is exact.
 
-A run does not end in a trampoline, and only the displaced instruction is counted there, at the start of its slot; the
-trap path takes back the count of its breakpoint. So a displaced instruction counts once, and amd64's repeated string
-instructions once an iteration, wherever they run.
+A run does not end in a trampoline, but between two iterations of amd64's repeated string instructions, which can go on
+for ever. Only the displaced instruction is counted there, at the start of its slot; the trap path takes back the count
+of its breakpoint. So a displaced instruction counts once, and a repeated one once an iteration, wherever they run.
 """
 
 import ctypes
@@ -22,19 +22,22 @@ from typing import Final
 # interrupts that are masked: whether the first block is still to come, uc_reg_read, the register that holds the mask
 # and a place for its value, the mask's bits and those of them that mean "not masked" when they are 0. To look at
 # blocks: a byte for each address that may be marked, whether the next block is looked at in any case, and what looks.
+# Last, the block before, while there is something to do: one that comes again in a trampoline is an iteration.
 _WORD, _START, _SIZE, _STOP, _HAS_STOPPED, _IS_FIRST, _READ, _REGISTER, _VALUE, _MASK, _UNMASKING = range(11)
-_MARKS, _LOOKS_AT_NEXT, _LOOK = range(11, 14)
+_MARKS, _LOOKS_AT_NEXT, _LOOK, _LAST = range(11, 15)
 _SLOT_MASK: Final = 5
 # The word of blocks has two halves, so that one comparison is enough where there is nothing to do.
 _STOPPING, _MARKED = range(2)
 _NOW, _WHEN_UNMASKED = 1, 2
 _X86_64_STOP: Final = bytes.fromhex(
     "48833900"  # cmp qword [rcx], 0
-    "0f8496000000"  # je done
+    "0f84a8000000"  # je done
+    "4c8b4970"  # mov r9, [rcx + 112]
+    "48897170"  # mov [rcx + 112], rsi
     "4889f0"  # mov rax, rsi
     "482b4108"  # sub rax, [rcx + 8]
     "483b4110"  # cmp rax, [rcx + 16]
-    "0f8285000000"  # jb done
+    "0f8285000000"  # jb in_trampolines
     "83790400"  # cmp dword [rcx + 4], 0
     "7437"  # je stopping
     "488b4158"  # mov rax, [rcx + 88]
@@ -58,7 +61,7 @@ _X86_64_STOP: Final = bytes.fromhex(
     "8b01"  # stopping: mov eax, [rcx]
     "83f801"  # cmp eax, 1
     "7436"  # je stop
-    "723f"  # jb done
+    "7249"  # jb done
     "4883792800"  # cmp qword [rcx + 40], 0
     "7409"  # je look
     "48c7412800000000"  # mov qword [rcx + 40], 0
@@ -75,9 +78,13 @@ _X86_64_STOP: Final = bytes.fromhex(
     "488b4140"  # mov rax, [rcx + 64]
     "48334150"  # xor rax, [rcx + 80]
     "48854148"  # test [rcx + 72], rax
-    "740b"  # jz done
+    "7415"  # jz done
     "48c7412001000000"  # stop: mov qword [rcx + 32], 1
     "ff6118"  # jmp [rcx + 24]
+    "4939f1"  # in_trampolines: cmp r9, rsi
+    "7505"  # jne done
+    "833901"  # cmp dword [rcx], 1
+    "74eb"  # je stop
     "c3"  # done: ret
 )
 _X86_64_COUNT: Final = bytes.fromhex(
@@ -102,11 +109,13 @@ def _words(*words: int) -> bytes:
 
 _AARCH64_STOP: Final = _words(
     0xF9400065,  # ldr x5, [x3]
-    0xB4000625,  # cbz x5, done
+    0xB40006E5,  # cbz x5, done
+    0xF9403868,  # ldr x8, [x3, #112]
+    0xF9003861,  # str x1, [x3, #112]
     0xA9409C66,  # ldp x6, x7, [x3, #8]
     0xCB060026,  # sub x6, x1, x6
     0xEB0700DF,  # cmp x6, x7
-    0x540005A3,  # b.lo done
+    0x540005A3,  # b.lo in_trampolines
     0xD360FCA6,  # lsr x6, x5, #32
     0xB4000226,  # cbz x6, stopping
     0xF9402C66,  # ldr x6, [x3, #88]
@@ -126,7 +135,7 @@ _AARCH64_STOP: Final = _words(
     0xA9410FE0,  # ldp x0, x3, [sp, #16]
     0xA8C27BFD,  # ldp x29, x30, [sp], #32
     0xB9400065,  # stopping: ldr w5, [x3]
-    0x34000325,  # cbz w5, done
+    0x340003A5,  # cbz w5, done
     0x710004BF,  # cmp w5, #1
     0x54000260,  # b.eq stop
     0xF9401465,  # ldr x5, [x3, #40]
@@ -146,11 +155,15 @@ _AARCH64_STOP: Final = _words(
     0xCA0600A5,  # eor x5, x5, x6
     0xF9402466,  # ldr x6, [x3, #72]
     0xEA0600BF,  # tst x5, x6
-    0x540000A0,  # b.eq done
+    0x54000120,  # b.eq done
     0xD2800025,  # stop: mov x5, #1
     0xF9001065,  # str x5, [x3, #32]
     0xF9400C65,  # ldr x5, [x3, #24]
     0xD61F00A0,  # br x5
+    0xEB01011F,  # in_trampolines: cmp x8, x1
+    0x54000061,  # b.ne done
+    0x710004BF,  # cmp w5, #1
+    0x54FFFF20,  # b.eq stop
     0xD65F03C0,  # done: ret
 )
 _AARCH64_COUNT: Final = _words(
@@ -201,7 +214,7 @@ class _NativeHook:
 
     def __init__(self, stop: int) -> None:
         """`stop` is the address of uc_emu_stop."""
-        self._state = (ctypes.c_uint64 * 14)(0, 0, 0, stop)
+        self._state = (ctypes.c_uint64 * 15)(0, 0, 0, stop)
         self._kept: object = None
 
     def set_trampolines(self, address: int, size: int) -> None:
@@ -227,21 +240,17 @@ class _NativeHook:
     def _in_python(self, uc: int, address: int, size: int, _data: int) -> None:
         """What the machine code does, for hosts that we have none for."""
         offset = address - self._state[_START]
-        if 0 <= offset < self._state[_SIZE] and not self._looks_at(offset):
-            return
-        self._before(address, size)
-        if self._is_over(uc):
+        is_inside = 0 <= offset < self._state[_SIZE]
+        if self._is_over_inside(address, offset) if is_inside else self._is_over(uc, address, size):
             self._state[_HAS_STOPPED] = 1
             _STOP_FUNCTION(self._state[_STOP])(uc)
 
-    def _looks_at(self, _offset: int) -> bool:
-        """Whether an instruction at an offset in the trampolines is the hook's business."""
-        return False
+    def _is_over_inside(self, address: int, offset: int) -> bool:
+        """Whether the run ends before an instruction or block at an offset in the trampolines."""
+        raise NotImplementedError
 
-    def _before(self, address: int, size: int) -> None:
-        """What else is done at an instruction or block."""
-
-    def _is_over(self, uc: int) -> bool:
+    def _is_over(self, uc: int, address: int, size: int) -> bool:
+        """Whether it ends before one elsewhere."""
         raise NotImplementedError
 
 
@@ -263,7 +272,7 @@ class BlockHook(_NativeHook):
 
     def clear(self) -> None:
         """The run ended."""
-        self._word[_STOPPING] = self._state[_HAS_STOPPED] = 0
+        self._word[_STOPPING] = self._state[_HAS_STOPPED] = self._state[_LAST] = 0
 
     def watch(self, read: int, register: int, mask: int, inverted: int) -> None:
         """Where the guest masks interrupts: address of uc_reg_read, Unicorn's register, and its bits that mask, all of
@@ -276,11 +285,20 @@ class BlockHook(_NativeHook):
         self._state[_IS_FIRST] = 1
         self._word[_STOPPING] = _WHEN_UNMASKED
 
-    def _before(self, address: int, size: int) -> None:
+    def _is_over_inside(self, address: int, offset: int) -> bool:
+        if not self._state[_WORD]:
+            return False
+        last, self._state[_LAST] = self._state[_LAST], address
+        return last == address and self._word[_STOPPING] == _NOW
+
+    def _is_over(self, uc: int, address: int, size: int) -> bool:
+        if self._state[_WORD]:
+            self._state[_LAST] = address
         if self.marks.concern(address, size):
             self.marks.look(address, size)
+        return self._is_wanted(uc)
 
-    def _is_over(self, uc: int) -> bool:
+    def _is_wanted(self, uc: int) -> bool:
         state, wanted = self._state, self._word[_STOPPING]
         if wanted != _WHEN_UNMASKED:
             return wanted == _NOW
@@ -391,11 +409,11 @@ class InstructionCounter(_NativeHook):
         self._granted = self._state[_WORD] = _UNLIMITED if instructions is None else instructions
         self._state[_HAS_STOPPED] = 0
 
-    def _is_over(self, uc: int) -> bool:
+    def _is_over_inside(self, address: int, offset: int) -> bool:
+        return not offset & self._state[_SLOT_MASK] and self._is_over(0, address, 0)
+
+    def _is_over(self, uc: int, address: int, size: int) -> bool:
         if self._state[_WORD] == 0:
             return True
         self._state[_WORD] -= 1
         return False
-
-    def _looks_at(self, offset: int) -> bool:
-        return not offset & self._state[_SLOT_MASK]

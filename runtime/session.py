@@ -51,6 +51,7 @@ from kinst.targets.machines.registry import default_machine, machine_facts
 from kinst.targets.manifest import Manifest, Method, find_manifest
 from kinst.targets.probe import ProbeName, parse_probe_names
 
+_LONGEST_LINE: Final = 4096  # bytes in which --until looks: it looks again with each
 _LINE_REST: Final = 20_000_000  # ns that a line which matched --until gets to be completed
 
 
@@ -414,6 +415,8 @@ class _UntilWatch:
                 self._line.clear()
                 continue
             self._line.append(byte)
+            if len(self._line) > _LONGEST_LINE:
+                del self._line[: _LONGEST_LINE // 2]
             if self._end_at is None and self._expression.search(self._line):
                 self._end_at = self._system.clock.now() + _LINE_REST
 

@@ -4,14 +4,16 @@ Implements `kinst.runtime.machine.Machine`. One loop: choose a CPU, let it take 
 the next deadline is over or something happens, deal with that.
 """
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, assert_never
 
-from kinst.runtime.address_space import OPEN_BUS, AddressSpace
-from kinst.runtime.bus import Bus, Window
+from kinst.runtime.address_space import OPEN_BUS, OPEN_BUS_CODE, AddressSpace
+from kinst.runtime.bus import Bus, PortBus, Window
 from kinst.runtime.clock import HostClock, InstructionClock, MachineClock
 from kinst.runtime.cpu import VirtualCpu
 from kinst.runtime.devices.device import Device, Timed
@@ -88,7 +90,7 @@ class System:
         self.space.nothing_there = lambda address, access: self.exceptions.nothing_there(self.current, address, access)
         self.space.current_pc = self.engine.pc
         self.clock: MachineClock = self._make_clock(configuration.clock)
-        self._bus, self._ports = Bus(self._written), Bus(self._written)
+        self._bus, self._ports = Bus(self._written), PortBus(self._written)
         self.space.bus = self._bus
         self._turn_ends = 0
         self._timed: list[Timed] = []
@@ -117,6 +119,8 @@ class System:
         self.trap = self._make_trap_path()
         self.engine.on_interrupt(self.trap.handler())
         self.engine.map_window(OPEN_BUS, PAGE, Window(Bus(), 0))
+        self.memory.add_ram(OPEN_BUS_CODE, PAGE)
+        self.memory.write(OPEN_BUS_CODE, b"\xff" * PAGE)
         self._hook_instructions()
         if self.exceptions.interrupt_mask is not None:
             self.engine.watch_interrupt_mask(*self.exceptions.interrupt_mask)
@@ -255,15 +259,31 @@ class System:
         limit = None if timeout is None else self.clock.now() + timeout
         self._wall_limit = None if wall_timeout is None else time.monotonic_ns() + wall_timeout
         try:
-            while self._end is None:
-                if limit is not None and self.clock.now() >= limit:
-                    return End.TIMEOUT
-                if self._wall_left() == 0:
-                    return End.WALL_TIMEOUT
-                self._turn(limit)
+            with self._alarm():
+                while self._end is None:
+                    if limit is not None and self.clock.now() >= limit:
+                        return End.TIMEOUT
+                    if self._wall_left() == 0:
+                        return End.WALL_TIMEOUT
+                    self._turn(limit)
         finally:
             self.clock.close()
         return self._end
+
+    @contextmanager
+    def _alarm(self) -> Iterator[None]:
+        """End the turn in which the host's time is over: under the instruction clock it may be a long one."""
+        left = self._wall_left()
+        if left is None:
+            yield
+            return
+        alarm = threading.Timer(min(left / 1e9, threading.TIMEOUT_MAX), self.engine.stop)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            yield
+        finally:
+            alarm.cancel()
 
     def _turn(self, limit: int | None) -> None:
         deadline = self._advance_devices()
@@ -361,7 +381,7 @@ class System:
             raise MachineError("every CPU waits for an interrupt, and no device will ever raise one")
         left = self._wall_left()
         until = min(bounds)
-        self.clock.skip(until if left is None else min(until, self.clock.now() + left))
+        self.clock.wait(until if left is None else min(until, self.clock.now() + left))
 
     def _wall_left(self) -> int | None:
         """Nanoseconds of the host's time that the run has left; None: it has all."""
@@ -426,7 +446,7 @@ class System:
             return
         if self.exceptions.is_undefined(event) and len(self.undefined) < _UNDEFINED_KEPT:
             self.undefined.setdefault(pc, self.instruction(pc))
-        self._outcome(self.exceptions.event(self.current, event), pc, f"exception {event.number}")
+        self._outcome(self.exceptions.event(self.current, event), pc, self.exceptions.name(event))
 
     def _page_fault(self, fault: PageFault) -> None:
         pc = self.engine.pc()
@@ -439,11 +459,13 @@ class System:
         match outcome:
             case Outcome.RESUME:
                 self._check_progress(pc, what)
+            case Outcome.ANSWERED:
+                self._repeated = (0, 0)
             case Outcome.WAIT:
                 self.current.is_waiting = True
                 self.yield_cpu()
             case Outcome.WEDGED:
-                raise MachineError(f"CPU {self.current.number} at {pc:#x}: {what}, which cannot be delivered")
+                raise MachineError(f"{self._told(pc, what)}, which cannot be delivered")
             case _:
                 assert_never(outcome)
 
@@ -455,4 +477,9 @@ class System:
         address, count = self._repeated
         self._repeated = pc, count + 1 if address == pc else 1
         if self._repeated[1] > 100:
-            raise MachineError(f"CPU {self.current.number} at {pc:#x}: {what} again and again in its own handler")
+            raise MachineError(f"{self._told(pc, what)} again and again in its own handler")
+
+    def _told(self, pc: int, what: str) -> str:
+        """Who did what, for a message."""
+        where = " where there is no memory" if self.space.is_nothing_executed(pc) else ""
+        return f"CPU {self.current.number} at {pc:#x}: {what}{where}"

@@ -19,6 +19,7 @@ from typing import Final
 from kinst.runtime.arch.emulator import Emulation
 from kinst.runtime.paging.walker import PageFault
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.errors import MachineError
 
 Hit = Callable[[int], None]  # what to do at a breakpoint's address
 Load = Callable[[int, int], int]
@@ -285,7 +286,7 @@ class TrapPath:
         def hit(_pc: int) -> None:
             fired = self.fired
             if not fired or fired[-1][0] != slot:
-                raise LookupError(f"trampoline at {slot:#x}: entered by the guest itself")
+                raise MachineError(f"the guest jumped to {slot:#x}, into the trampolines of its probes")
             regs[pc_index] = fired.pop()[2]
             write_pc()
 

@@ -23,6 +23,7 @@ from kinst.rewriter.arch.amd64_opcodes import (
     Prefix,
     has,
 )
+from kinst.targets.arch.amd64 import LONGEST
 
 MARGIN = 32  # bytes that must follow the last instruction: an encoding is looked at beyond its end
 
@@ -72,10 +73,13 @@ def displacements(code: NDArray[np.uint8], at: NDArray[np.int64], size: int) -> 
 
 
 def _scan_prefixes(code: NDArray[np.uint8], at: NDArray[np.int64]) -> NDArray[np.uint16]:
-    """Move `at` to the opcodes. A REX that is not the last prefix means nothing (SDM volume 2, 2.2.1)."""
+    """Move `at` to the opcodes, past as many prefixes as an instruction can have. A REX that is not the last one
+    means nothing (SDM volume 2, 2.2.1)."""
     prefixes = np.zeros(len(at), np.uint16)
     rows = np.flatnonzero(_IS_PREFIX.take(code.take(at)))
-    while rows.size:
+    for _ in range(LONGEST - 1):
+        if not rows.size:
+            break
         byte = code.take(at[rows])
         prefixes[rows] = (prefixes[rows] & ~np.uint16(REX)) | _BITS.take(byte)
         at[rows] += 1

@@ -79,6 +79,11 @@ def _nanoseconds(ticks: int) -> int:
     return -(-ticks * _SECOND // FREQUENCY)
 
 
+def _from_bcd(word: int) -> int:
+    """Four digits; what is written need not be decimal."""
+    return sum((word >> 4 * digit & 15) * 10**digit for digit in range(4))
+
+
 def _to_bcd(value: int) -> int:
     return int(str(value % 10000), 16)
 
@@ -122,7 +127,7 @@ class Pit8254:
             count = value << 8 | (channel.pending_low or 0)
             channel.pending_low = None
         if channel.bcd:
-            count = int(f"{count:x}")
+            count = _from_bcd(count)
         channel.reload = count or (10000 if channel.bcd else 0x10000)
         self._restart(channel)
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
+_SLP_EN: Final = 0x2000
 PowerOff = Callable[[int], None]  # called with the exit code of the run
 
 
@@ -34,13 +36,14 @@ class AcpiPowerControl:
     _value: int = field(default=1, init=False)
 
     def read(self, offset: int, size: int) -> int:
-        """SCI_EN and what was written last."""
-        return self._value >> offset * 8
+        """A byte of what was written last, with SCI_EN."""
+        return self._value >> offset * 8 & 0xFF
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Switch off if SLP_EN says so."""
-        self._value = value & 0xFFFF & ~0x2000 | 1
-        if value & 0x2000:
+        """Change a byte; switch off if SLP_EN, in the high one, says so."""
+        at = 8 * offset
+        self._value = (self._value & ~(0xFF << at) | (value & 0xFF) << at) & ~_SLP_EN | 1
+        if value << at & _SLP_EN:
             self.power_off(0)
 
 

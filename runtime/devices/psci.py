@@ -56,9 +56,9 @@ class Psci:
         if function == Function.CPU_OFF:
             self._on.discard(cpu.number)
             cpu.power_off()
-            return Outcome.RESUME
+            return Outcome.ANSWERED
         registers.set("x0", self._answer(function, arguments) & _WORD)
-        return Outcome.WAIT if function == Function.CPU_SUSPEND else Outcome.RESUME
+        return Outcome.WAIT if function == Function.CPU_SUSPEND else Outcome.ANSWERED
 
     def _answer(self, function: int, arguments: list[int]) -> int:
         match function:

@@ -76,16 +76,16 @@ class Sbi:
         arguments = [registers.get(f"a{index}") for index in range(4)]
         if extension <= Extension.LEGACY_SHUTDOWN:
             registers.set("a0", self._legacy(cpu, extension, arguments) & _WORD)
-            return Outcome.RESUME
+            return Outcome.ANSWERED
         if (extension, function) == (Extension.HSM, 1):
             self._on.discard(cpu.number)
             cpu.power_off()
-            return Outcome.RESUME
+            return Outcome.ANSWERED
         error, value = self._answer(cpu, extension, function, arguments)
         registers.set("a0", error & _WORD)
         registers.set("a1", value & _WORD)
         is_suspended = (extension, function, error) == (Extension.HSM, 3, Error.SUCCESS)
-        return Outcome.WAIT if is_suspended else Outcome.RESUME
+        return Outcome.WAIT if is_suspended else Outcome.ANSWERED
 
     def _answer(self, cpu: Cpu, extension: int, function: int, arguments: Sequence[int]) -> tuple[int, int]:
         match extension, function:

@@ -29,6 +29,10 @@ from kinst.targets.errors import MachineError
 # Vectors (SDM table 6-1).
 DEBUG, NMI, BREAKPOINT, INVALID_OPCODE, DOUBLE_FAULT = 1, 2, 3, 6, 8
 INVALID_TSS, SEGMENT_NOT_PRESENT, STACK_FAULT, GENERAL_PROTECTION, PAGE_FAULT = 10, 11, 12, 13, 14
+_NAMES: Final = {
+    0: "#DE", 1: "#DB", 2: "NMI", 3: "#BP", 4: "#OF", 5: "#BR", 6: "#UD", 7: "#NM", 8: "#DF", 10: "#TS", 11: "#NP",
+    12: "#SS", 13: "#GP", 14: "#PF", 16: "#MF", 17: "#AC", 18: "#MC", 19: "#XM",
+}  # fmt: skip
 _WITH_ERROR_CODE: Final = frozenset({8, 10, 11, 12, 13, 14, 17, 21, 29, 30})
 _CONTRIBUTORY: Final = frozenset({0, 10, 11, 12, 13})  # SDM table 6-4
 EXTERNAL: Final = 256  # `pending`: the PIC has an interrupt; its vector is known when it is acknowledged
@@ -148,6 +152,11 @@ class Amd64Exceptions:
         registers.set("old_exception", -1)
         return self._raise(cpu, event.number, code, is_software=is_software)
 
+    def name(self, event: Event) -> str:
+        """The vector, with its mnemonic."""
+        vector = event.number if event.source is Source.INTERRUPT else INVALID_OPCODE
+        return f"exception {vector} ({_NAMES[vector]})" if vector in _NAMES else f"vector {vector:#x}"
+
     def is_undefined(self, event: Event) -> bool:
         """See `ExceptionModel`."""
         return event.source is Source.INVALID or event == _INVALID_OPCODE_RAISED
@@ -196,7 +205,7 @@ class Amd64Exceptions:
             vector = NMI
         else:
             vector = self._source.acknowledge(cpu.number, number)
-        self._raise(cpu, vector, 0)
+        self._must_raise(cpu, vector)
 
     def wakes(self, cpu: Cpu) -> bool:
         """Whether hlt ends: an NMI, or an interrupt that would be taken."""
@@ -237,6 +246,12 @@ class Amd64Exceptions:
         cpu.registers.set("rdx", value >> 32)
         return True
 
+    def _must_raise(self, cpu: Cpu, vector: int) -> None:
+        """Deliver what nobody waits to hear the outcome of."""
+        if self._raise(cpu, vector, 0) is Outcome.WEDGED:
+            place, what = cpu.registers.get("rip"), self.name(Event(Source.INTERRUPT, vector))
+            raise MachineError(f"CPU {cpu.number} at {place:#x}: {what}, which cannot be delivered")
+
     def _raise(self, cpu: Cpu, vector: int, code: int, *, is_software: bool = False) -> Outcome:
         """Deliver, turning a fault on the way into what table 6-5 says; WEDGED after a third."""
         if not cpu.registers.get("efer") & EFER_LMA:
@@ -270,8 +285,10 @@ class Amd64Exceptions:
         """
         registers = cpu.registers
         if not registers.get("efer") & EFER_SCE:
-            self._raise(cpu, INVALID_OPCODE, 0)
-            registers.set("rip", registers.get("rip") - 2)
+            try:
+                self._must_raise(cpu, INVALID_OPCODE)
+            finally:
+                registers.set("rip", registers.get("rip") - 2)
             return
         flags = registers.get("rflags")
         selector = registers.get("star") >> 32 & 0xFFFC

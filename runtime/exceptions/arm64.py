@@ -62,6 +62,15 @@ ARMED = (0xD4000001 | 0x40D << 5).to_bytes(4, "little")
 _SYSTEM = 0x354  # bits 31:22 of msr, mrs, sys and the like
 _OP1_EL2 = 4  # bits 18:16 of registers that only EL2 and EL3 have
 _SIMD = 7  # bits 27:25 of SIMD and floating point
+_NAMES: Mapping[int, str] = {
+    Number.UNDEFINED: "an undefined instruction",
+    Number.SVC: "svc",
+    Number.FETCH_ABORT: "an instruction abort",
+    Number.DATA_ABORT: "a misaligned exclusive",
+    Number.BREAKPOINT: "brk",
+    Number.HVC: "hvc",
+    Number.SMC: "smc",
+}
 _NEVER_DEFINED = frozenset({"udf", ".byte", "hvc", "smc", "svc", "brk", "hlt", "eret", "dcps1", "dcps2", "dcps3"})
 
 MPIDR = 0x8000_0000  # MPIDR_EL1 of CPU 0; the others have their number in the lowest bits
@@ -154,6 +163,11 @@ class Arm64Exceptions:
             case _:
                 return Outcome.WEDGED
         return Outcome.RESUME
+
+    def name(self, event: Event) -> str:
+        """The kind of exception."""
+        number = event.number if event.source is Source.INTERRUPT else Number.UNDEFINED
+        return _NAMES.get(number, f"QEMU's exception {number}")
 
     def is_undefined(self, event: Event) -> bool:
         """See `ExceptionModel`."""

@@ -40,6 +40,7 @@ class Outcome(IntEnum):
     RESUME = 0  # go on at the CPU's PC
     WAIT = 1  # the CPU waits for an interrupt (hlt, wfi); PC is the instruction after
     WEDGED = 2  # nothing can be delivered (e.g. triple fault): the run ends with MachineError
+    ANSWERED = 3  # firmware that is not in memory did what it was called for: go on behind the call
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,10 @@ class ExceptionModel(Protocol):
 
     def event(self, cpu: "Cpu", event: Event) -> Outcome:
         """Deliver an event that no probe claimed: the guest's own breakpoint, exception or system call, or a wait."""
+        ...
+
+    def name(self, event: Event) -> str:
+        """What the event is, in the machine's own words: for people."""
         ...
 
     def is_undefined(self, event: Event) -> bool:

@@ -20,6 +20,12 @@ from kinst.runtime.paging.walker import Access, PageFault, Registers
 USER, SUPERVISOR, MACHINE = 0, 1, 3
 # Exception codes, Privileged Architecture table 3.6.
 _ILLEGAL, _BREAKPOINT, _ECALL_FROM_USER = 2, 3, 8
+_NAMES: Final = {
+    0: "a misaligned jump",
+    _ILLEGAL: "an illegal instruction",
+    _BREAKPOINT: "ebreak",
+    _ECALL_FROM_USER: "ecall",
+}
 # Bits of mip: software, timer and external interrupt of S and of M mode.
 SSIP, MSIP, STIP, MTIP, SEIP, MEIP = 1, 3, 5, 7, 9, 11
 _DRIVEN: Final = 1 << MSIP | 1 << MTIP | 1 << SEIP | 1 << MEIP  # by devices; the others are M mode's to write
@@ -88,6 +94,11 @@ class Riscv64Exceptions:
                 return self._firmware.call(cpu)
             return self._trap(cpu, _ECALL_FROM_USER + privilege, 0, pc)
         return self._trap(cpu, event.number, 0, pc)
+
+    def name(self, event: Event) -> str:
+        """The kind of exception."""
+        number = event.number if event.source is Source.INTERRUPT else _BREAKPOINT
+        return _NAMES.get(number, f"cause {number}")
 
     def is_undefined(self, event: Event) -> bool:
         """See `ExceptionModel`."""

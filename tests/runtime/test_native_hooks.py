@@ -30,6 +30,7 @@ class Case:
     looks_at_next: bool
     is_first: bool
     register: int
+    last: int  # the block before
     calls: list[tuple[object, ...]] = field(default_factory=list)
 
     def hook(self) -> BlockHook:
@@ -38,6 +39,7 @@ class Case:
         hook.watch(0, 7, 0b11, 0b10)
         hook._word[0] = self.word
         hook._state[5] = self.is_first
+        hook._state[14] = self.last
         for address in self.marks:
             hook.marks.mark(address)
         hook.marks.looks_at_next = self.looks_at_next and bool(self.marks)
@@ -46,20 +48,25 @@ class Case:
 
 def cases() -> Iterator[Case]:
     draw = random.Random(1)
-    for _ in range(150):
+    for _ in range(300):
+        address = draw.choice(ADDRESSES)
         yield Case(
-            address=draw.choice(ADDRESSES),
+            address=address,
             size=draw.choice(SIZES),
             word=draw.choice((0, 0, 1, 2)),
             marks=draw.sample([*ADDRESSES], draw.choice((0, 0, 3, 8))),
             looks_at_next=draw.random() < 0.2,
             is_first=draw.random() < 0.3,
             register=draw.randrange(4),
+            last=draw.choice((0, address, address - 2)),
         )
 
 
-def in_python(case: Case) -> tuple[list[tuple[object, ...]], bool, bool]:
-    """The calls that the hook makes, whether it stopped, and whether the first block is still to come."""
+Done = tuple[list[tuple[object, ...]], bool, bool, int]
+
+
+def in_python(case: Case) -> Done:
+    """The calls that the hook makes, whether it stopped, whether the first block is still to come, and the last one."""
     hook = case.hook()
 
     def stop(_uc: int) -> int:
@@ -75,7 +82,7 @@ def in_python(case: Case) -> tuple[list[tuple[object, ...]], bool, bool]:
     hook._state[3], hook._state[6] = (ctypes.cast(one, ctypes.c_void_p).value or 0 for one in functions)
     hook.marks.looks.append(lambda address, size: case.calls.append(("look", address, size)))
     hook._in_python(UC, case.address, case.size, 0)
-    return case.calls, hook.has_stopped, bool(hook._state[5])
+    return case.calls, hook.has_stopped, bool(hook._state[5]), hook._state[14]
 
 
 @dataclass(frozen=True)
@@ -125,7 +132,7 @@ def prepared(hook: BlockHook, host: Host, code: bytes) -> unicorn.Uc:
     return cpu
 
 
-def executed(case: Case, host: Host, code: bytes) -> tuple[list[tuple[object, ...]], bool, bool]:
+def executed(case: Case, host: Host, code: bytes) -> Done:
     cpu, calls = prepared(case.hook(), host, code), list[tuple[object, ...]]()
 
     def called(_uc: object, address: int, _size: int, _data: object) -> None:
@@ -145,8 +152,8 @@ def executed(case: Case, host: Host, code: bytes) -> tuple[list[tuple[object, ..
     for register, value in zip(host.arguments, (UC, case.address, case.size, STATE), strict=True):
         cpu.reg_write(register, value)
     cpu.emu_start(CODE, BACK)
-    after = [int.from_bytes(cpu.mem_read(STATE + 8 * number, 8), "little") for number in range(14)]
-    return calls, bool(after[4]), bool(after[5])
+    after = [int.from_bytes(cpu.mem_read(STATE + 8 * number, 8), "little") for number in range(15)]
+    return calls, bool(after[4]), bool(after[5]), after[14]
 
 
 @pytest.mark.parametrize("name", HOSTS)
@@ -157,4 +164,5 @@ def test_blocks_are_looked_at_and_runs_stop_as_in_python(name: str) -> None:
         found = executed(case, HOSTS[name], code)
         assert found == in_python(case), case
         seen |= {call[0] for call in found[0]}
-    assert seen == {"look", "read", "stop"}
+        seen |= {"iteration"} if found[1] and case.address in range(0x7020, 0x7030) else set()
+    assert seen == {"look", "read", "stop", "iteration"}

@@ -11,6 +11,7 @@ from kinst.runtime.trap import Enabling, Firing, Port, Site, TrapFrame, TrapPath
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.riscv64 import RISCV64
+from kinst.targets.errors import MachineError
 
 BREAKPOINT = 3
 SLOTS = range(0x9000, 0xA000)
@@ -211,7 +212,7 @@ def test_a_guest_that_enters_a_trampoline_by_itself_is_an_error() -> None:
     machine = Machine()
     machine.trap.add(Site(0x1000, 4, 0x9000, None, ()))
     machine.hit(0x9004)
-    assert isinstance(machine.log[0], LookupError)
+    assert isinstance(machine.log[0], MachineError)
 
 
 def test_the_breakpoint_of_a_copied_instruction_is_not_counted_twice() -> None:

@@ -94,6 +94,11 @@ def test_undefined_instructions_do_not_put_the_sweep_out_of_step() -> None:
     assert found.size.tolist() == [5, 3, 5, 3, 1]
 
 
+def test_more_prefixes_than_an_instruction_has_bytes_end_the_sweep() -> None:
+    found = dissect(b"\x90" + b"\x66" * 100)
+    assert (found.size.tolist()[0], reasons(found)) == (1, ["NONE", "UNDECODABLE"])
+
+
 def test_padding_is_what_nothing_falls_into_or_branches_to() -> None:
     """Fillers behind the last instruction, if that one never falls through; but not those that a branch reaches."""
     padded = bytes.fromhex("c3 cc 90 0f1f00 0000")

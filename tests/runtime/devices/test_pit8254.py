@@ -78,6 +78,14 @@ def test_one_byte_counts_and_bcd() -> None:
     assert bench.count() in (0x0998, 0x0999)
 
 
+def test_digits_that_are_not_decimal_count_all_the_same() -> None:
+    bench = Bench()
+    bench.pit.write(3, 1, 0x31)  # both bytes, mode 0, BCD
+    bench.pit.write(0, 1, 0x0A)
+    bench.pit.write(0, 1, 0x0F)
+    assert bench.count() == 0x1510  # 15 hundreds and 10
+
+
 def test_a_periodic_interrupt_has_one_edge_a_period() -> None:
     bench = Bench()
     bench.program(0, 2, 11932)
