@@ -7,12 +7,14 @@ original bytes, every header laid out again. Whatever differs from that is unexp
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.arch.registry import dissector
+from kinst.rewriter.claims import wrong_claims
 from kinst.rewriter.derive import site_instructions
 from kinst.rewriter.layout import Layout, Piece, lay_out
 from kinst.rewriter.places import Places
@@ -25,7 +27,7 @@ from kinst.targets.elf_header import PT_LOAD, SHT_SYMTAB
 from kinst.targets.errors import ImageError, ManifestError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Instructions
-from kinst.targets.manifest import Manifest, find_manifest
+from kinst.targets.manifest import SECTION, Manifest, find_manifest
 
 _BLOCK: Final = 1 << 23
 _GAP: Final = 8  # equal bytes inside one range of unexplained ones
@@ -78,7 +80,7 @@ def compare(original: Image, patched: Image, *, progress: Progress = silent) -> 
         return Diff(original, patched, None, None, None, tuple(found), count)
     digest = _check_pair(original, patched, manifest)
     instructions = site_instructions(original, dissector(original.facts), manifest)
-    wrong = list(_wrong_sites(original, patched, manifest, instructions))
+    wrong = [*_wrong_sites(original, patched, manifest, instructions), *_wrong_claims(original, patched, manifest)]
     plan = _plan(original, patched, manifest, instructions, progress)
     layout = lay_out(plan, digest, trampoline_symbols=_has_symbols(patched, manifest))
     places = Places(original, patched, manifest, layout)
@@ -93,8 +95,8 @@ def _damaged(original: Image, patched: Image, why: str, progress: Progress) -> D
     """A manifest that cannot be read explains nothing; what differs from the original is counted all the same."""
     places = Places(original, patched, None, None)
     found, count = _mismatches(original, patched, (), places, progress)
-    section = next(one for one in patched.sections if one.name == ".kinst.manifest")
-    first = Unexplained(section.offset, "manifest", b"", b"", why)
+    section = patched.section(SECTION)
+    first = Unexplained(0 if section is None else section.offset, "manifest", b"", b"", why)
     return Diff(original, patched, None, None, None, (first, *found), count + 1)
 
 
@@ -149,6 +151,13 @@ def _wrong_sites(
         address = int(sites["address"][row])
         text = "the manifest describes another instruction than the original has here"
         yield Unexplained(original.offset_of(address) or 0, places.site(row), b"", b"", text)
+
+
+def _wrong_claims(original: Image, patched: Image, manifest: Manifest) -> Iterator[Unexplained]:
+    section = patched.section(SECTION)
+    assert section is not None, "the manifest was in it"
+    for claim in islice(wrong_claims(original, manifest), _LIMIT):
+        yield Unexplained(section.offset, "manifest", b"", b"", f"the original has {claim}")
 
 
 def _parts(piece: Piece) -> Iterator[tuple[int, memoryview]]:

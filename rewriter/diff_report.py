@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.claims import unproved
 from kinst.rewriter.diff import Diff, Unexplained
 from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.layout import PT_GNU_STACK, PT_NULL, PT_PHDR, Piece
@@ -108,6 +109,7 @@ def _explained(diff: Diff) -> Iterator[tuple[str, str]]:
     yield "sites", _sites_text(diff, diff.manifest)
     for piece in diff.layout.appended:
         yield piece.what, f"{piece.size:,} bytes at file offset {piece.offset:#x}{_piece_text(piece, diff.manifest)}"
+    yield from unproved(diff.manifest)
 
 
 def _header_text(old: bytes, new: bytes) -> str:

@@ -12,9 +12,10 @@ from kinst.rewriter.inlinecall import inlinecall_lines, inlinecall_values
 from kinst.rewriter.inlinecall_cache import KeptAnswers, Values
 from kinst.rewriter.wording import counted
 from kinst.targets.debuginfo.debugfile import find_debug
-from kinst.targets.debuginfo.elf_file import open_elf
+from kinst.targets.debuginfo.elf_file import ElfFile, open_elf
 from kinst.targets.debuginfo.inline_search import InlineSearch
-from kinst.targets.errors import ImageError, ProbeError
+from kinst.targets.errors import ImageError, ManifestError, ProbeError
+from kinst.targets.manifest_seal import SECTION, opened
 
 _TOLD = 8  # damaged units that are named
 _EPILOG = """\b
@@ -58,6 +59,16 @@ def _untold(count: int) -> list[str]:
     return [counted(count, "more damaged unit")] if count > 0 else []
 
 
+def _check_manifest(elf: ElfFile) -> None:
+    """That of a patched image is not needed, but a file that is damaged there may be so elsewhere."""
+    for section in elf.sections:
+        if section.name == SECTION:
+            try:
+                opened(elf.data[section.offset : section.offset + section.size].data)
+            except ManifestError as error:
+                raise ManifestError(f"{elf.path}: {error}") from error
+
+
 def _found(function: str, path: Path, debug_file: Path | None, *, use_cache: bool) -> tuple[Values, tuple[str, ...]]:
     """What is known of a function, and what is wrong with units that may know more."""
     elf = open_elf(path)
@@ -65,6 +76,7 @@ def _found(function: str, path: Path, debug_file: Path | None, *, use_cache: boo
     known = None if kept is None else kept.read(function)
     if known is not None:
         return known, ()
+    _check_manifest(elf)
     debug = find_debug(elf, debug_file)
     search = InlineSearch(elf, debug)
     matching = search.find_readable(function)

@@ -39,10 +39,9 @@ from kinst.targets.elf_header import (
     read_section_headers,
 )
 from kinst.targets.errors import ImageError
-from kinst.targets.manifest import SECTION, Manifest, manifest_parts
+from kinst.targets.manifest import SECTION, TEXT_SECTION, Manifest, manifest_parts
 from kinst.targets.symbols import STT_FUNC, SYMBOL
 
-TEXT_SECTION: Final = ".kinst.text"
 NAMES_SECTION: Final = ".kinst.shstrtab"
 PT_NULL: Final = 0
 PT_PHDR: Final = 6

@@ -19,7 +19,6 @@ def restore(image: Image, manifest: Manifest, out: Path, *, progress: Progress =
     Raises:
         ManifestError: what comes out is not the original: the patched file was changed after it was written.
     """
-    check_machine(image, manifest)
     with new_file(out, mode_of(image.path)) as file:
         write_original(image, manifest, file, progress)
 
@@ -33,7 +32,6 @@ def open_original(path: Path, module: str | None = None, progress: Progress = si
     manifest = find_manifest(image)
     if manifest is None:
         return image, None
-    check_machine(image, manifest)
     with tempfile.NamedTemporaryFile(prefix="kinst-", suffix=".elf") as file:
         with Path(file.name).open("r+b") as writable:
             write_original(image, manifest, writable, progress)
@@ -59,9 +57,3 @@ def write_original(image: Image, manifest: Manifest, file: BufferedRandom, progr
             f"{image.path}: cannot be restored: its SHA-256 would be {digest[:16]}..., the original's is "
             f"{manifest.original_sha256[:16]}...: the file was changed after it was patched"
         )
-
-
-def check_machine(image: Image, manifest: Manifest) -> None:
-    """The manifest says which machine's breakpoints are at the sites."""
-    if manifest.arch != image.facts.name:
-        raise ManifestError(f"{image.path}: its manifest is for {manifest.arch}, the image is {image.facts.name}")

@@ -96,7 +96,7 @@ def entry_sites(code: Decoded, rows: Rows) -> Sites:
     room = np.full(len(at), -1)
     moving = np.ones(len(at), np.bool_)
     while moving.any():
-        moving &= _stepped_over(code.instructions, at) & (at + 1 < last[position])
+        moving &= stepped_over(code.instructions, at) & (at + 1 < last[position])
         room = np.where(moving & (room < 0) & (code.instructions.verdict[at] == Verdict.DEFER), at, room)
         at += moving
     is_loop = (at > first[position]) & np.isin(code.instructions.address[at], _branched_to(code, rows))
@@ -121,7 +121,8 @@ def _branched_to(code: Decoded, rows: Rows) -> NDArray[np.uint64]:
     return result
 
 
-def _stepped_over(found: Instructions, at: NDArray[np.int64]) -> NDArray[np.bool_]:
+def stepped_over(found: Instructions, at: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of some instructions the entry of a function may be behind: landing pads, room for the function tracer."""
     reason, flow = found.reason[at], found.flow[at]
     passes = (flow == Flow.NEXT) | (flow == Flow.CALL)
     result: NDArray[np.bool_] = (reason == Reason.LANDING_PAD) | ((reason == Reason.TRACER_CALL) & passes)

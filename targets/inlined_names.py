@@ -5,9 +5,12 @@ Kept so that such names can be probed where the debug information is not at hand
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kinst.targets.debuginfo.inlined import Range
+from kinst.targets.manifest_values import address_of, number_of, text_of_value
+
+_MOST_COPIES: Final = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +58,27 @@ def _value(one: InlinedName) -> list[Any]:
 
 
 def inlined_names(values: Sequence[Sequence[Any]]) -> tuple[InlinedName, ...]:
-    """Raises ValueError, TypeError or IndexError: they are damaged."""
+    """Raises ValueError, TypeError or LookupError: they are damaged."""
     return tuple(map(_name, values))
 
 
 def _name(value: Sequence[Any]) -> InlinedName:
     function, name, copies, functions, own, texts, places = value
+    known = list(map(text_of_value, texts))
     return InlinedName(
-        str(function),
-        str(name),
-        int(copies),
-        int(functions),
-        tuple((_address(address), str(text)) for address, text in own),
-        tuple(_place(place, list(map(str, texts))) for place in places),
+        text_of_value(function),
+        text_of_value(name),
+        number_of(copies, _MOST_COPIES),
+        number_of(functions, _MOST_COPIES),
+        tuple((address_of(address), text_of_value(text)) for address, text in own),
+        tuple(_place(place, known) for place in places),
     )
 
 
 def _place(value: Sequence[Any], texts: Sequence[str]) -> InlinedPlace:
-    address, function, file, line, *bounds = map(_address, value)
+    address, function, file, line, *bounds = map(address_of, value)
     staying = tuple(zip(bounds[::2], bounds[1::2], strict=True))
     return InlinedPlace(address, texts[function], staying, texts[file], line)
-
-
-def _address(value: Any) -> int:
-    if not isinstance(value, int) or not 0 <= value < 1 << 64:
-        raise ValueError(f"{value!r} is no address")
-    return value
 
 
 def joined(earlier: Sequence[InlinedName], fresh: Sequence[InlinedName]) -> tuple[InlinedName, ...]:

@@ -142,9 +142,10 @@ def read_manifest(data: bytes) -> tuple[dict[str, object], list[Site]]:
     """The JSON head and the sites."""
     magic, version, _, total, head_size, _ = struct.unpack_from("<8sIIQII", data)
     assert (magic, total) == (b"KINSTMAN", len(data))
-    assert version == 3
-    head = json.loads(data[32 : 32 + head_size])
-    start = 32 + head_size
+    assert version == 4
+    assert hashlib.sha256(data[:12] + data[16:32] + data[64:]).digest() == data[32:64]
+    head = json.loads(data[64 : 64 + head_size])
+    start = 64 + head_size
     sites = []
     for row in range(head["records"]["sites"]):
         address, trampoline, code, size, _, verdict, _, _ = _SITE.unpack_from(data, start + row * _SITE.size)

@@ -13,6 +13,7 @@ from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
 from kinst.targets.errors import ImageError, KinstError
 from kinst.targets.image import open_image
+from kinst.targets.instruction import Flow
 from kinst.targets.manifest import find_manifest, pack_manifest
 from kinst.targets.probe import parse_probe_names
 from tests.rewriter.programs import small
@@ -149,7 +150,7 @@ def test_a_forged_manifest_is_not_believed(pair: tuple[Path, Path], tmp_path: Pa
     image = open_image(patched)
     manifest, section = find_manifest(image), image.section(".kinst.manifest")
     assert manifest is not None and section is not None
-    for field, value in (("original", b"\x90"), ("kind", 77), ("size", 4)):
+    for field, value in (("original", b"\x90"), ("kind", 3), ("flow", Flow.STOP)):
         sites = manifest.sites.copy()
         sites[field][1] = value
         forged = pack_manifest(replace(manifest, sites=sites))

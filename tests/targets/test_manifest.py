@@ -3,6 +3,7 @@
 import struct
 import zlib
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,13 +20,14 @@ from kinst.targets.manifest import (
     pack_manifest,
     unpack_manifest,
 )
+from kinst.targets.manifest_seal import sealed
 
 
 def manifest_of(count: int) -> Manifest:
     """A manifest of `count` sites, one kinst probe each, in two functions."""
     sites = np.zeros(count, SITE)
     sites["address"] = 0xFFFF_FFFF_8000_0000 + 4 * np.arange(count, dtype=np.uint64)
-    sites["trampoline"] = 0xFFFF_FFFF_F000_0000 + 8 * np.arange(count, dtype=np.uint64)
+    sites["trampoline"] = 0xFFFF_FFFF_F000_0000 + 16 * np.arange(count, dtype=np.uint64)
     sites["original"] = b"\x13\x05\x15\x00"
     sites["size"] = 4
     sites["function"] = np.arange(count) % 2
@@ -34,7 +36,7 @@ def manifest_of(count: int) -> Manifest:
     probes["function"] = sites["function"]
     enablings = np.zeros(count, ENABLING)
     enablings["site"] = enablings["probe"] = np.arange(count)
-    functions = np.array([(0x8000_0000, 64, 0), (0x8000_0040, 64, 9)], FUNCTION)
+    functions = np.array([(0xFFFF_FFFF_8000_0000, 4 * count + 64, name) for name in (0, 9)], FUNCTION)
     return Manifest(
         tool_version="0.1.0",
         original_sha256="ab" * 32,
@@ -43,7 +45,7 @@ def manifest_of(count: int) -> Manifest:
         module="kernel",
         method="trap",
         options=("kinst::vm_*:", "fbt:::entry"),
-        trampolines=(0xFFFF_FFFF_F000_0000, 8 * count + -8 * count % 4096),
+        trampolines=(0xFFFF_FFFF_F000_0000, 16 * count + -16 * count % 4096),
         restore=((40, b"\x01\x02\x03"), (64, bytes(56))),
         sites=sites,
         probes=probes,
@@ -121,6 +123,20 @@ def test_a_newer_format_says_so() -> None:
         ("sites", "size", 0),
         ("sites", "size", 17),
         ("sites", "verdict", 2),
+        ("sites", "kind", 250),
+        ("sites", "flow", 8),
+        ("sites", "trampoline", 0xFFFF_FFFF_F000_0031),  # in the middle of a slot
+        ("sites", "trampoline", 0xFFFF_FFFF_F000_0020),  # another site's slot
+        ("sites", "address", 0xFFFF_FFFF_FFFF_FFFE),
+        ("sites", "address", 0xFFFF_FFFF_8000_0009),  # inside the instruction before
+        ("sites", "function", 0),  # its probe is in the other
+        ("probes", "offset", 8),
+        ("probes", "kind", 1),  # an offset, and no instruction
+        ("probes", "function", 0),
+        ("enablings", "probe", 2),  # one probe twice at a site, and one without a site
+        ("functions", "size", 8),
+        ("functions", "size", (1 << 64) - 1),
+        ("functions", "name", 3),  # the middle of a name
     ],
 )
 def test_records_that_contradict_each_other_are_refused(table: str, field: str, value: int) -> None:
@@ -135,7 +151,7 @@ def test_records_that_contradict_each_other_are_refused(table: str, field: str, 
 @pytest.mark.parametrize("restore", [((-1, b"x"),), ((123_456, b"x"),), ((1 << 60, b"x"),)])
 def test_header_bytes_outside_the_original_are_refused(restore: tuple[tuple[int, bytes], ...]) -> None:
     data = pack_manifest(replace(manifest_of(1), restore=restore))
-    with pytest.raises(ManifestError, match="bytes that the original did not have"):
+    with pytest.raises(ManifestError, match=r"bytes that the original did not have|out of range"):
         unpack_manifest(data)
 
 
@@ -144,3 +160,49 @@ def test_a_million_sites_stay_small_and_load() -> None:
     assert len(data) <= 64 * 1_000_000
     manifest = unpack_manifest(data)
     assert len(manifest.sites) == 1_000_000
+
+
+@pytest.mark.parametrize(
+    "names", [b"vm_fault\0gr\xff\0", b"vm_fault\0a\x1b[2J\0", b"vm_fault\0a\nb\0", b"vm_fault\0ab"]
+)
+def test_names_that_no_terminal_should_see_are_refused(names: bytes) -> None:
+    with pytest.raises(ManifestError, match="characters that no name has"):
+        unpack_manifest(pack_manifest(replace(manifest_of(4), names=names)))
+
+
+@pytest.mark.parametrize("option", ["BEGIN{system(1)}", "fbt:::entry {}", "#pragma", "a;b", "", "a\nb"])
+def test_what_was_asked_for_is_a_name_and_no_program(option: str) -> None:
+    """`kinst-run` compiles it."""
+    with pytest.raises(ManifestError, match="damaged"):
+        unpack_manifest(pack_manifest(replace(manifest_of(4), options=(option,))))
+
+
+@pytest.mark.parametrize("option", ["fbt::internal/cpu.Initialize:entry", "kinst::0x10:", "kinst::core$fmt$f:", ":::"])
+def test_names_of_every_language_are_asked_for(option: str) -> None:
+    assert unpack_manifest(pack_manifest(replace(manifest_of(4), options=(option,)))).options == (option,)
+
+
+@pytest.mark.parametrize("head", [b"[" * 100_000, b"[]", b"{}", b'{"records": 7}', b"\xff", b"9" * 5000, b'{"a": NaN}'])
+def test_a_head_that_is_none_is_refused(head: bytes) -> None:
+    with pytest.raises(ManifestError, match="damaged"):
+        unpack_manifest(b"".join(sealed(memoryview(head))))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"original_size": 1 << 60}, {"arch": "vax"}, {"method": "magic"}, {"module": "\x1b[2J"}, {"original_sha256": "ab"},
+     {"next_identifier": 1 << 60}, {"next_identifier": 5}, {"trampolines": (1 << 64, 0)},
+     {"trampolines": ((1 << 64) - 4096, 8192)}],
+)  # fmt: skip
+def test_fields_are_bounded(change: dict[str, Any]) -> None:
+    with pytest.raises(ManifestError, match="damaged"):
+        unpack_manifest(pack_manifest(replace(manifest_of(4), **change)))
+
+
+def test_a_digest_is_part_of_the_format() -> None:
+    """Of bytes that the CRC happens to fit."""
+    data = bytearray(pack_manifest(manifest_of(1)))
+    data[40] ^= 1
+    data[12:16] = struct.pack("<I", zlib.crc32(bytes(data[:12] + data[16:])))
+    with pytest.raises(ManifestError, match="its SHA-256 does not match"):
+        unpack_manifest(bytes(data))

@@ -1,0 +1,183 @@
+"""An original image and the manifest of a patched one -> what the manifest says of the image and the image does not.
+
+A digest in the manifest proves nothing: whoever changes a name makes it anew. Names, identifiers, static probes and
+the places of probes are found again in the original. What came from elsewhere cannot be, and is told instead
+(`unproved`): what was asked for, and names from `--symbols`, `--debug-file` and `--name`.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.numbering import numbered
+from kinst.rewriter.program import Program, instructions_of, open_program
+from kinst.rewriter.resolve import numbering_of, with_functions_at, with_static
+from kinst.rewriter.sites import stepped_over
+from kinst.rewriter.wording import counted
+from kinst.targets.functions import Functions
+from kinst.targets.image import Image
+from kinst.targets.inlined_names import inlined_values
+from kinst.targets.instruction import Flow
+from kinst.targets.manifest import Manifest, ProbeKind
+from kinst.targets.static_probes import StaticProbe
+
+_LEAVING: Final = (Flow.RETURN, Flow.JUMP, Flow.BRANCH, Flow.INDIRECT_JUMP)
+_ROOM: Final = 64  # bytes that the entry of a function may be behind its first instruction
+_PAD: Final = 16  # bytes of a landing pad before the place of a static probe
+_SHOWN: Final = 16  # digits of a digest
+
+
+def wrong_claims(original: Image, manifest: Manifest) -> list[str]:
+    """A sentence for each claim that the original contradicts."""
+    program, static = with_static(open_program(original, given=manifest.given))
+    wrong = [
+        *_wrong_functions(program, original, manifest),
+        *_wrong_inlined(program, manifest),
+        *(
+            f"no static probe {':'.join(one.key)} as the manifest has it"
+            for one in manifest.static
+            if one not in static
+        ),
+        *_wrong_places(program, manifest),
+    ]
+    if manifest.original_size != len(original.data):
+        wrong.append(f"{len(original.data):,} bytes, not {manifest.original_size:,}")
+    if not wrong and manifest.is_numbered and not _has_own_identifiers(program, manifest):
+        wrong.append("other identifiers of probes")
+    return wrong
+
+
+def unproved(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """What the manifest says and no original can prove, nor contradict: what it is, and the claim."""
+    yield "asked for", ", ".join(manifest.options)
+    yield "says by itself", f"module {manifest.module}, method {manifest.method}, kinst-rewrite {manifest.tool_version}"
+    if len(manifest.given):
+        given = manifest.symbols.tobytes() + manifest.strings
+        yield "names given", f"{counted(len(manifest.given), 'name')} from elsewhere, SHA-256 {_digest(given)}"
+    if manifest.inlined:
+        copies = sum(one.copies for one in manifest.inlined)
+        told = json.dumps(inlined_values(manifest.inlined)).encode()
+        names = counted(len(manifest.inlined), "name")
+        yield "inlined", f"{names} of {copies:,} copies, by debug information, SHA-256 {_digest(told)}"
+
+
+def _digest(data: bytes) -> str:
+    return f"{hashlib.sha256(data).hexdigest()[:_SHOWN]}..."
+
+
+def _wrong_functions(program: Program, original: Image, manifest: Manifest) -> Iterator[str]:
+    """A function may have the bounds that it had before names were given: an image can be patched in several steps."""
+    wrong = _unlike(program, manifest, range(len(manifest.functions)))
+    if wrong and len(manifest.given):
+        wrong = _unlike(with_static(open_program(original))[0], manifest, wrong)
+    for row in wrong:
+        address, size, _ = manifest.functions[row].tolist()
+        yield f"no function {manifest.function_name(row)} of {size} bytes at {address:#x}"
+
+
+def _unlike(program: Program, manifest: Manifest, rows: Sequence[int]) -> list[int]:
+    """Rows of the manifest's functions that the program does not have."""
+    addresses, sizes = manifest.functions["address"].tolist(), manifest.functions["size"].tolist()
+    known = program.functions
+    unnamed = [addresses[row] for row in rows if manifest.function_name(row) == _unnamed(addresses[row])]
+    every = with_functions_at(program, unnamed).functions if unnamed else known
+    at = {address: row for row, address in enumerate(every.address.tolist())}
+
+    def is_known(row: int) -> bool:
+        address, name = addresses[row], manifest.function_name(row)
+        found = at.get(address)
+        if found is None or name not in _names(every, found):
+            return False
+        if sizes[row] == every.size[found]:
+            return True
+        alone = with_functions_at(program, [address]).functions  # known by its address, and others were not yet
+        place = alone.row_at(address)
+        return name == _unnamed(address) and place is not None and sizes[row] == alone.size[place]
+
+    return [row for row in rows if not is_known(row)]
+
+
+def _unnamed(address: int) -> str:
+    return f"sub_{address:x}"
+
+
+def _names(functions: Functions, row: int) -> tuple[str, ...]:
+    return functions.names[row], *functions.aliases.get(row, ()), _unnamed(int(functions.address[row]))
+
+
+def _wrong_inlined(program: Program, manifest: Manifest) -> Iterator[str]:
+    """Which function a place is a copy of only debug information knows."""
+    functions = program.functions
+    for one in manifest.inlined:
+        for address, name in one.own:
+            row = functions.row_at(address)
+            if row is None or name not in _names(functions, row):
+                yield f"no function {name} at {address:#x}"
+        for place in one.places:
+            if functions.row_at(place.address) is None:
+                yield f"no code at {place.address:#x}, of {one.function}'s copies"
+
+
+def _wrong_places(program: Program, manifest: Manifest) -> Iterator[str]:
+    """Probes at another place than their names say; those of kinst were looked at when the manifest was read."""
+    enablings, probes = manifest.enablings, manifest.probes
+    probe, site = enablings["probe"], enablings["site"]
+    kind = probes["kind"][probe]
+    checks: dict[ProbeKind, Callable[[NDArray[np.uint32], NDArray[np.uint32]], NDArray[np.bool_]]] = {
+        ProbeKind.FBT_ENTRY: lambda probe, site: _are_entries(program, manifest, probe, site),
+        ProbeKind.FBT_RETURN: lambda _, site: np.isin(manifest.sites["flow"][site], _LEAVING),
+        ProbeKind.SDT: lambda probe, site: _are_static(manifest, probe, site),
+    }
+    for one, check in checks.items():
+        rows = np.flatnonzero(kind == one)
+        if len(rows):
+            for row in rows[~check(probe[rows], site[rows])].tolist():
+                address = int(manifest.sites["address"][site[row]])
+                yield f"no probe {manifest.probe_name(int(probe[row]))} at {address:#x}"
+
+
+def _are_entries(
+    program: Program, manifest: Manifest, probe: NDArray[np.uint32], site: NDArray[np.uint32]
+) -> NDArray[np.bool_]:
+    """One place each, with nothing before it but what an entry's place may be behind (see `sites.entry_sites`)."""
+    function = manifest.probes["function"][probe]
+    starts = manifest.functions["address"][function]
+    distance = manifest.sites["address"][site] - starts
+    ends = distance + manifest.sites["size"][site]
+    first, row = np.unique(starts, return_inverse=True)
+    size = np.zeros(len(first), np.uint64)
+    np.maximum.at(size, row, np.minimum(ends, np.uint64(_ROOM)))  # no instruction is cut: that costs time
+    trimmed = Functions(first, size, np.zeros(len(first), np.uint8), tuple(map(_unnamed, first.tolist())), {})
+    found = instructions_of(replace(program, functions=trimmed), np.arange(len(first)))
+    stops = ~stepped_over(found, np.arange(len(found)))
+    # Of each function the first instruction that is not stepped over: no place behind it is an entry.
+    last = np.full(len(first), _ROOM, np.uint64)
+    np.minimum.at(last, found.function[stops], found.address[stops] - first[found.function[stops]])
+    _, number, count = np.unique(probe, return_inverse=True, return_counts=True)
+    result: NDArray[np.bool_] = (count[number] == 1) & (distance <= last[row])
+    return result
+
+
+def _are_static(manifest: Manifest, probe: NDArray[np.uint32], site: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    addresses = manifest.sites["address"][site].tolist()
+    rows = manifest.probes["offset"][probe].tolist()
+    pairs = zip(rows, addresses, strict=True)
+    return np.array([_is_place(manifest.static[row], address) for row, address in pairs], np.bool_)
+
+
+def _is_place(probe: StaticProbe, address: int) -> bool:
+    return any(0 <= address - place.address < _PAD for place in probe.places)
+
+
+def _has_own_identifiers(program: Program, manifest: Manifest) -> bool:
+    known = numbered(manifest, numbering_of(program))
+    return (
+        np.array_equal(known.numbers, manifest.numbers)
+        and known.static_numbers == manifest.static_numbers
+        and known.next_identifier == manifest.next_identifier
+    )

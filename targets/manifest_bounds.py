@@ -1,0 +1,195 @@
+"""What a manifest says of itself and of the image that carries it must hold together: checked before any of it is used.
+
+A record that points outside its table, a site without a slot, or header bytes that the original did not have would be
+believed, and crash or be written, later and far away. Each check is one pass over columns: there may be millions.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.arch.registry import arch_by_name
+from kinst.targets.elf_header import PT_LOAD
+from kinst.targets.errors import ManifestError
+from kinst.targets.image import Image
+from kinst.targets.instruction import Flow, Verdict
+from kinst.targets.manifest_records import FIRST_PROBE_ID, Manifest, ProbeKind
+
+Tables = Mapping[str, NDArray[np.void]]
+_REFERENCES = (
+    ("sites", "function", "functions"),
+    ("probes", "function", "functions"),
+    ("enablings", "site", "sites"),
+    ("enablings", "probe", "probes"),
+    ("functions", "name", "names"),
+    ("symbols", "name", "strings"),
+)
+_TEXTS = ("names", "strings")
+_MOST = np.uint64((1 << 64) - 1)
+
+
+def check_tables(tables: Tables) -> None:
+    """Records that refer to others, string tables, and the order of records.
+
+    Raises:
+        ManifestError: what is wrong.
+    """
+    for table, column, target in _REFERENCES:
+        _require(_below(tables[table][column], len(tables[target])), f"{table} refer to {target} that do not exist")
+    for name in _TEXTS:
+        _require(_is_text(tables[name]), "a string table does not end, or has characters that no name has")
+    starts = tables["functions"]["name"]
+    _require((tables["names"][starts[starts > 0] - 1] == 0).all(), "functions refer to parts of names")
+    addresses, enablings = tables["sites"]["address"], tables["enablings"]
+    pairs = enablings["site"].astype(np.uint64) << np.uint64(32) | enablings["probe"]
+    in_order = _ascends(addresses) and (enablings["site"][:-1] <= enablings["site"][1:]).all()
+    _require(in_order, "its records are out of order")
+    _require(_differ(pairs), "a probe that is twice at one site")
+
+
+def check_manifest(manifest: Manifest) -> None:
+    """Everything that it says by itself.
+
+    Raises:
+        ManifestError: what is wrong.
+    """
+    _check_restored(manifest)
+    _check_functions(manifest)
+    _check_sites(manifest)
+    _check_probes(manifest)
+    _check_enablings(manifest)
+    _check_identifiers(manifest)
+
+
+def check_image(manifest: Manifest, image: Image) -> None:
+    """That it is of the machine of the image that carries it, and speaks of nothing outside of that.
+
+    Raises:
+        ManifestError: what is wrong.
+    """
+    if manifest.arch != image.facts.name:
+        raise ManifestError(f"its manifest is for {manifest.arch}, the image is {image.facts.name}")
+    _require(manifest.original_size <= len(image.data), "the original was longer than the patched file")
+    address, size = manifest.trampolines
+    loads = [one for one in image.segments if one.kind == PT_LOAD]
+    has_trampolines = any(one.address == address and one.file_size >= size for one in loads)
+    _require(not size or has_trampolines, "trampolines that no segment holds")
+    bounds = [(one.address, one.address + one.file_size) for one in loads if one.address + one.file_size < 1 << 64]
+    functions, sites = manifest.functions, manifest.sites
+    _require(_within(functions["address"], functions["size"], bounds), "a function outside of the image")
+    _require(_within(sites["address"], sites["size"], bounds), "a site outside of the image")
+
+
+def _require(holds: object, why: str) -> None:
+    if not holds:
+        raise ManifestError(f"manifest: damaged: {why}")
+
+
+def _below(column: NDArray[np.void], end: int) -> bool:
+    return not len(column) or int(column.max()) < end
+
+
+def _is_text(table: NDArray[np.void]) -> bool:
+    """NUL-terminated texts of UTF-8 without control characters."""
+    data = table.tobytes()
+    try:
+        return not data or (data[-1] == 0 and data.replace(b"\0", b"").decode().isprintable())
+    except UnicodeDecodeError:
+        return False
+
+
+def _ascends(column: NDArray[np.uint64]) -> bool:
+    return bool((column[:-1] < column[1:]).all())
+
+
+def _differ(values: NDArray[np.uint64]) -> bool:
+    return _ascends(values) or _ascends(np.sort(values))
+
+
+def _check_restored(manifest: Manifest) -> None:
+    for offset, data in manifest.restore:
+        _require(offset + len(data) <= manifest.original_size, "it restores bytes that the original did not have")
+
+
+def _check_functions(manifest: Manifest) -> None:
+    address, size = manifest.functions["address"], manifest.functions["size"]
+    _require((size <= _MOST - address).all(), "a function that passes the end of the address space")
+
+
+def _check_sites(manifest: Manifest) -> None:
+    sites, facts = manifest.sites, arch_by_name(manifest.arch)
+    if not len(sites):
+        return
+    slots, (address, size) = sites["trampoline"], manifest.trampolines
+    offsets = slots - np.uint64(address)
+    in_slots = size >= facts.slot_size and (offsets <= np.uint64(size - facts.slot_size)).all()
+    _require(in_slots, "a trampoline outside its segment")
+    _require(not (offsets % np.uint64(facts.slot_size)).any() and _ascends(slots), "trampolines that are no slots")
+    possible = (
+        ("size", tuple(facts.breakpoints)),
+        ("kind", tuple(facts.kinds)),
+        ("flow", tuple(Flow)),
+        ("verdict", (Verdict.COPY, Verdict.EMULATE, Verdict.DEFER)),
+    )
+    for name, values in possible:
+        _require(_are_of(sites[name], values), "a site that cannot be")
+    apart = sites["address"][1:] - sites["address"][:-1] >= sites["size"][:-1]
+    _require(apart.all() and (sites["size"] <= _MOST - sites["address"]).all(), "sites that overlap")
+
+
+def _are_of(column: NDArray[np.uint8], values: tuple[int, ...]) -> bool:
+    known = np.zeros(256, np.bool_)
+    known[list(values)] = True
+    return bool(known[column].all())
+
+
+def _check_probes(manifest: Manifest) -> None:
+    kind, offset = manifest.probes["kind"], manifest.probes["offset"]
+    _require(_below(kind, len(ProbeKind)), "a kind of probe that does not exist")
+    is_static, is_fbt = kind == ProbeKind.SDT, (kind == ProbeKind.FBT_ENTRY) | (kind == ProbeKind.FBT_RETURN)
+    _require(_below(offset[is_static], len(manifest.static)), "probes refer to static probes that do not exist")
+    _require(not offset[is_fbt].any(), "a probe of a function that has an offset")
+    function = manifest.probes["function"].astype(np.uint64) << np.uint64(34)
+    keys = function | kind.astype(np.uint64) << np.uint64(32) | offset
+    _require(_differ(keys), "a probe that is there twice")
+
+
+def _check_enablings(manifest: Manifest) -> None:
+    """Each site is of a probe, and each probe has one; but for static ones it is where its name says."""
+    enablings, probes, functions = manifest.enablings, manifest.probes, manifest.functions
+    for name, table in (("site", manifest.sites), ("probe", probes)):
+        used = np.zeros(len(table), np.bool_)
+        used[enablings[name]] = True
+        _require(used.all(), f"a {name} that nothing enables")
+    probe = probes[enablings["probe"]]
+    is_own = probe["function"] == manifest.sites["function"][enablings["site"]]
+    has_own = np.zeros(len(manifest.sites), np.bool_)
+    has_own[enablings["site"][is_own]] = True
+    _require(has_own.all(), "a site in a function that none of its probes has")
+    function = functions[probe["function"]]
+    distance = manifest.sites["address"][enablings["site"]] - function["address"]
+    is_kinst, is_static = probe["kind"] == ProbeKind.KINST, probe["kind"] == ProbeKind.SDT
+    _require((is_static | (distance < function["size"])).all(), "a probe outside of its function")
+    _require((~is_kinst | (distance == probe["offset"])).all(), "a probe at another offset than its name says")
+
+
+def _check_identifiers(manifest: Manifest) -> None:
+    _require(len(manifest.numbers) in (0, len(manifest.functions)), "identifiers of other functions")
+    _require(len(manifest.static_numbers) in (0, len(manifest.static)), "identifiers of other static probes")
+    numbers = manifest.numbers
+    known = (*_extremes(numbers["fbt"]), *_extremes(numbers["fbt"] + np.uint64(1)), *_extremes(numbers["kinst"]))
+    is_known = all(FIRST_PROBE_ID <= one < manifest.next_identifier for one in (*known, *manifest.static_numbers))
+    _require(is_known and manifest.next_identifier >= FIRST_PROBE_ID, "identifiers that cannot be")
+
+
+def _extremes(column: NDArray[Any]) -> tuple[int, ...]:
+    return (int(column.min()), int(column.max())) if len(column) else ()
+
+
+def _within(address: NDArray[np.uint64], size: NDArray[np.uint64], bounds: list[tuple[int, int]]) -> bool:
+    inside = np.zeros(len(address), np.bool_)
+    for start, end in bounds:
+        inside |= (address >= np.uint64(start)) & (address <= np.uint64(end)) & (size <= np.uint64(end) - address)
+    return bool(inside.all())

@@ -1,0 +1,108 @@
+"""The JSON head of a manifest: its scalar fields, static probes and inlined names <-> values, each bounded.
+
+Whoever made the file chose these values: a number is a whole one of a range, a text has no control characters in it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from kinst.targets.arch.registry import NAMES
+from kinst.targets.inlined_names import inlined_names, inlined_values
+from kinst.targets.manifest_records import FIRST_PROBE_ID, Manifest, Method
+from kinst.targets.manifest_values import address_of, number_of, text_of_value
+from kinst.targets.probe import is_glob
+from kinst.targets.static_probes import PlaceKind, StaticPlace, StaticProbe, is_name
+
+Head = Mapping[str, Any]
+_MOST_BYTES: Final = 1 << 48  # of a file, and identifiers of probes
+_OF_D: Final = frozenset("{};#")  # what a D program needs to do anything, and no probe's name
+_TRAP: Final = "trap"  # what manifests of the first version call Method.AUTO
+
+
+def packed_head(manifest: Manifest, records: Sequence[str]) -> memoryview:
+    """The head as bytes, padded with blanks; `records` name the tables that follow."""
+    head: dict[str, Any] = {
+        "tool_version": manifest.tool_version,
+        "original_sha256": manifest.original_sha256,
+        "original_size": manifest.original_size,
+        "arch": manifest.arch,
+        "module": manifest.module,
+        "method": manifest.method,
+        "options": manifest.options,
+        "trampolines": manifest.trampolines,
+        "restore": [(offset, data.hex()) for offset, data in manifest.restore],
+        "records": {name: len(getattr(manifest, name)) for name in records},
+        "next_identifier": manifest.next_identifier,
+        "static_numbers": manifest.static_numbers,
+        "inlined": inlined_values(manifest.inlined),
+    }
+    if manifest.static:
+        head["static"] = [asdict(probe) for probe in manifest.static]
+    text = json.dumps(head, separators=(",", ":"), sort_keys=True).encode()
+    return memoryview(text + b" " * (-len(text) % 8))
+
+
+def read_head(data: memoryview) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Fields of a `Manifest`, and the number of records of each table, not checked yet.
+
+    Raises:
+        ValueError, TypeError, LookupError, RecursionError: it is damaged.
+    """
+    head = json.loads(bytes(data))
+    if not isinstance(head, dict) or not isinstance(head["records"], dict):
+        raise ValueError("its head is no table of fields")
+    start, size = head["trampolines"]
+    fields = {
+        "tool_version": text_of_value(head["tool_version"]),
+        "original_sha256": _sha256(head["original_sha256"]),
+        "original_size": number_of(head["original_size"], _MOST_BYTES),
+        "arch": _one_of(head["arch"], NAMES),
+        "module": text_of_value(head["module"]),
+        "method": _one_of(head["method"], (*Method, _TRAP)),
+        "options": tuple(map(_option, head["options"])),
+        "trampolines": (address_of(start), number_of(size, (1 << 64) - address_of(start) + 1)),
+        "restore": tuple((number_of(offset, _MOST_BYTES), bytes.fromhex(text)) for offset, text in head["restore"]),
+        "static": tuple(map(_static, head.get("static", ()))),
+        "inlined": inlined_names(head.get("inlined", ())),
+        "static_numbers": tuple(number_of(value, _MOST_BYTES) for value in head.get("static_numbers", ())),
+        "next_identifier": number_of(head.get("next_identifier", FIRST_PROBE_ID), _MOST_BYTES),
+    }
+    return fields, head["records"]
+
+
+def _sha256(value: Any) -> str:
+    text = text_of_value(value)
+    if text and len(bytes.fromhex(text)) != 32:
+        raise ValueError(f"{text[:40]!r} is no SHA-256")
+    return text
+
+
+def _one_of(value: Any, known: Sequence[str]) -> str:
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{str(value)[:40]!r} is none of {', '.join(known)}")
+    return str(value)
+
+
+def _option(value: Any) -> str:
+    """A probe's name, and nothing that a D program could do: `kinst-run` compiles it as it would the user's."""
+    text = text_of_value(value)
+    if not text or any(letter.isspace() for letter in text) or not _OF_D.isdisjoint(text):
+        raise ValueError(f"{text[:40]!r} is no name of probes")
+    return text
+
+
+def _static(value: Mapping[str, Any]) -> StaticProbe:
+    places = tuple(map(_place, value["places"]))
+    provider, module, function, name = (text_of_value(value[field]) for field in StaticProbe.__slots__[:4])
+    if not places or not is_name(provider) or not is_name(name) or is_glob(function):
+        raise ValueError(f"{provider[:40]}:::{name[:40]} is no static probe")
+    semaphores, declared = tuple(map(address_of, value["semaphores"])), tuple(map(text_of_value, value["declared"]))
+    words = address_of(value["id_word"]), address_of(value["switch"])
+    return StaticProbe(provider, module, function, name, places, semaphores, declared, *words)
+
+
+def _place(value: Mapping[str, Any]) -> StaticPlace:
+    operands, kind = tuple(map(text_of_value, value["operands"])), number_of(value["kind"], len(PlaceKind))
+    return StaticPlace(address_of(value["address"]), operands, PlaceKind(kind), address_of(value["target"]))

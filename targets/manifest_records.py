@@ -1,0 +1,149 @@
+"""The treaty between rewriter and runtime: what was patched, as a value.
+
+The runtime needs nothing else to run a patched image, and never asks how a patch was decided. `kinst.targets.manifest`
+packs it.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.inlined_names import InlinedName
+from kinst.targets.instruction import Verdict
+from kinst.targets.static_probes import StaticProbe
+from kinst.targets.symbols import SYMBOL, Symbols, symbols_of
+
+# Identifiers of probes: 1, 2, 3 are dtrace:::BEGIN, END and ERROR, as in DTrace; then timers; from FIRST_PROBE_ID on
+# what the image has, and behind it what other providers make.
+TIMER_IDS = range(4, 1004)
+FIRST_PROBE_ID = TIMER_IDS.stop
+
+
+class Method(StrEnum):
+    """`--method`: how displaced instructions are carried out. Manifests of the first version say "trap" for AUTO."""
+
+    AUTO = "auto"  # in trampolines, but for those that must be emulated
+    EMULATE = "emulate"  # emulated wherever that can be
+
+
+class ProbeKind(IntEnum):
+    """What a probe stands for; also gives its provider and the form of its name."""
+
+    KINST = 0  # kinst:module:function:<offset>
+    FBT_ENTRY = 1  # fbt:module:function:entry
+    FBT_RETURN = 2  # fbt:module:function:return, one probe for all sites of a function
+    SDT = 3  # a static probe of the image; its `offset` is a row of `Manifest.static`
+
+
+# One patched instruction, in address order: 40 bytes.
+SITE = np.dtype(
+    [
+        ("address", "<u8"),  # link address
+        ("trampoline", "<u8"),  # link address of its slot
+        ("original", "V16"),  # pristine bytes of the instruction, zero-padded
+        ("size", "u1"),  # of the instruction; amd64 patches only its first byte
+        ("kind", "u1"),  # the machine's own Kind
+        ("verdict", "u1"),  # Verdict.COPY, EMULATE or DEFER
+        ("flow", "u1"),  # Flow
+        ("function", "<u4"),  # row of `functions`
+    ]
+)
+# One probe: 12 bytes.
+PROBE = np.dtype([("kind", "<u4"), ("function", "<u4"), ("offset", "<u4")])
+# One (site, probe) pair, ordered by site; a site may serve several probes and a probe several sites: 8 bytes.
+ENABLING = np.dtype([("site", "<u4"), ("probe", "<u4")])
+# One function that has a probe; its name starts at `name` in the NUL-terminated string table.
+FUNCTION = np.dtype([("address", "<u8"), ("size", "<u8"), ("name", "<u8")])
+# The first identifiers of a function's probes, beside its record: of fbt's two, and of kinst's, one a byte.
+NUMBER = np.dtype([("fbt", "<u8"), ("kinst", "<u8")])
+NOT_NUMBERED = np.zeros(0, NUMBER)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a patched image says of itself. Addresses are link addresses."""
+
+    tool_version: str
+    original_sha256: str
+    original_size: int
+    arch: str
+    module: str
+    method: str  # a `Method`
+    options: tuple[str, ...]  # the probe specifications, as the user wrote them
+    trampolines: tuple[int, int]  # address and size of the trampoline segment
+    restore: tuple[tuple[int, bytes], ...]  # (file offset, original bytes) of changed header fields
+    sites: NDArray[np.void]  # SITE
+    probes: NDArray[np.void]  # PROBE
+    enablings: NDArray[np.void]  # ENABLING
+    functions: NDArray[np.void]  # FUNCTION
+    names: bytes  # string table of the functions' names
+    static: tuple[StaticProbe, ...] = ()  # those that have probes
+    numbers: NDArray[np.void] = field(default_factory=lambda: NOT_NUMBERED)  # NUMBER, one a function
+    static_numbers: tuple[int, ...] = ()  # identifiers of `static`
+    next_identifier: int = FIRST_PROBE_ID  # behind all that probes of the image can have
+    symbols: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, SYMBOL))  # names given beside the image's own
+    strings: bytes = b""  # their string table
+    inlined: tuple[InlinedName, ...] = ()  # what names that mean inlined copies came to
+
+    @property
+    def given(self) -> Symbols:
+        """Names that came from elsewhere when the image was patched: a System.map, a debug file."""
+        return symbols_of(self.symbols, self.strings)
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether it says what the identifiers of its probes are: formats before 3 did not."""
+        return len(self.numbers) == len(self.functions) and len(self.static_numbers) == len(self.static)
+
+    @property
+    def identifiers(self) -> NDArray[np.int64]:
+        """The identifier of each probe, by row; one names the same probe whatever else is patched."""
+        probes = self.probes
+        kinds, offsets = probes["kind"], probes["offset"].astype(np.int64)
+        numbers = self.numbers[probes["function"]]
+        is_return = kinds == ProbeKind.FBT_RETURN
+        found: NDArray[np.int64] = numbers["fbt"].astype(np.int64) + is_return
+        is_kinst, is_static = kinds == ProbeKind.KINST, kinds == ProbeKind.SDT
+        found[is_kinst] = numbers["kinst"][is_kinst].astype(np.int64) + offsets[is_kinst]
+        found[is_static] = np.array(self.static_numbers, np.int64)[offsets[is_static]]
+        return found
+
+    @property
+    def is_deferred(self) -> NDArray[np.bool_]:
+        """Which sites are the guest's to write: the file and memory keep its bytes there."""
+        deferred: NDArray[np.bool_] = self.sites["verdict"] == Verdict.DEFER
+        return deferred
+
+    @property
+    def patched(self) -> NDArray[np.void]:
+        """The sites at which the file has breakpoints."""
+        deferred = self.is_deferred
+        return self.sites[~deferred] if deferred.any() else self.sites
+
+    def function_name(self, row: int) -> str:
+        """Name of the function in `row` of `functions`."""
+        start = int(self.functions["name"][row])
+        return self.names[start : self.names.index(b"\0", start)].decode()
+
+    def probe_name(self, row: int) -> str:
+        """The probe in `row` of `probes` as DTrace spells it, for example ``kinst:kernel:vm_fault:12``."""
+        return ":".join(self.probe_fields(row))
+
+    def probe_fields(self, row: int) -> tuple[str, str, str, str]:
+        """Provider, module, function and name of the probe in `row` of `probes`."""
+        kind, function, offset = self.probes[row].tolist()
+        if kind == ProbeKind.SDT:
+            static = self.static[offset]
+            return static.provider, static.module or self.module, static.function, static.name
+        provider, name = PROBE_FORM[kind]
+        return provider, self.module, self.function_name(function), name or str(offset)
+
+
+# Provider and name of each kind of probe; kinst's name is the offset, static probes have their own.
+PROBE_FORM = {
+    ProbeKind.KINST: ("kinst", ""),
+    ProbeKind.FBT_ENTRY: ("fbt", "entry"),
+    ProbeKind.FBT_RETURN: ("fbt", "return"),
+}
