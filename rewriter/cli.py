@@ -13,7 +13,7 @@ from typing import Any, ParamSpec
 import click
 import numpy as np
 
-from kinst.rewriter.command import METHOD_HELP, SETTINGS, VERSION, check_files, reported
+from kinst.rewriter.command import METHOD_HELP, SETTINGS, VERSION, check_files, reported, unescaped
 from kinst.rewriter.diff import compare
 from kinst.rewriter.diff_report import json_lines, text_lines
 from kinst.rewriter.listing import disassembly_lines, inlined_copies, instruction_rows, probe_lines, probe_values
@@ -116,7 +116,7 @@ def _restore(path: Path, output: Path | None, probes: tuple[str, ...]) -> int:
     target = output or path.with_name(path.name.replace(".kinst", "", 1))
     if output is None and (target == path or target.exists()):
         raise UsageError(f"{target}: is there already: name the output with -o")
-    restore(image, manifest, target, progress=bars(sys.stderr))
+    restore(image, manifest, target, progress=bars(unescaped(sys.stderr)))
     click.echo(f"{target}: restored, SHA-256 {manifest.original_sha256}")
     return 0
 
@@ -140,7 +140,7 @@ def _rewrite(
         raise UsageError("no --probe: what shall be probed?")
     base = _address(trampoline_base)
     target = output or _default_output(path)
-    progress = bars(sys.stderr)
+    progress = bars(unescaped(sys.stderr))
     opened = open_source(_source(path, **source), progress=progress)
     names = _probe_names(probes, opened.program.image)
     resolution = resolve(
@@ -218,7 +218,7 @@ def list_probes(
     Without a SPEC: the probes that a patched image has, and all fbt and static probes of another.
     """
     check_files(image, source["symbols"], source["debug_file"])
-    progress = bars(sys.stderr)
+    progress = bars(unescaped(sys.stderr))
     opened = open_source(_source(image, **source), progress=progress)
     if opened.manifest is not None and not specs:
         _write(_json_array(probe_values(opened.manifest)) if as_json else probe_lines(opened.manifest))
@@ -290,7 +290,7 @@ def diff(original: Path, patched: Path, *, form: str, verbose: bool) -> int:
     Each trampoline is derived again from the original's bytes and compared: the manifest is not trusted.
     """
     check_files(original, patched)
-    found = compare(open_image(original), open_image(patched), progress=bars(sys.stderr))
+    found = compare(open_image(original), open_image(patched), progress=bars(unescaped(sys.stderr)))
     if form == "json":
         _write(json_lines(found, verbose=verbose))
     else:

@@ -4,12 +4,13 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from kinst.targets.errors import ImageError, KinstError
+from kinst.targets.visible import visible_lines
 
 METHOD_HELP: Final = (
     "How probed instructions are carried out: in trampolines but for those that must be emulated (auto); or emulated "
@@ -50,14 +51,43 @@ def reported(command: str) -> Iterator[None]:
         _fail(command, f"internal error: {type(error).__name__}: {error} ({_WITH_TRACEBACK}=1 shows where)", 1)
 
 
+class _Visible:
+    """A stream of text whose control characters are written as escapes: names are an image's, an error may quote it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.unescaped = stream
+
+    def write(self, text: str) -> int:
+        encoding = self.unescaped.encoding or "utf-8"
+        shown = visible_lines(text)
+        # What the encoding of the user's locale lacks is no error.
+        self.unescaped.write(shown if shown.isascii() else shown.encode(encoding, "backslashreplace").decode(encoding))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unescaped, name)
+
+
+def unescaped(stream: TextIO) -> TextIO:
+    """The stream itself, for what only moves the cursor."""
+    found: TextIO = getattr(stream, "unescaped", stream)
+    return found
+
+
 @contextmanager
 def _streams() -> Iterator[None]:
     """A process can be started with its streams closed, for which Python has None: they are nowhere then."""
-    with ExitStack() as nowhere:
+    with ExitStack() as before:
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-            if getattr(sys, name) is None:
-                nowhere.callback(setattr, sys, name, None)
-                setattr(sys, name, nowhere.enter_context(Path(os.devnull).open(mode)))
+            stream = getattr(sys, name)
+            before.callback(setattr, sys, name, stream)
+            if stream is None:
+                stream = before.enter_context(Path(os.devnull).open(mode))
+            setattr(sys, name, stream if mode == "r" or isinstance(stream, _Visible) else _Visible(stream))
         yield
 
 

@@ -37,6 +37,7 @@ from kinst.targets.errors import ImageError
 from kinst.targets.relocations import Relocations, read_relocations
 from kinst.targets.sections import CodeRegion, Section, Segment, content
 from kinst.targets.symbols import Symbols, read_symbols
+from kinst.targets.visible import visible
 
 __all__ = [
     "CodeRegion",
@@ -187,7 +188,7 @@ def module_name(path: Path) -> str:
     name = path.name
     for ending in (".debug", ".elf", ".ko", ".dbg", ".axf", ".out"):
         name = name.removesuffix(ending)
-    return name or path.name
+    return visible(name or path.name)
 
 
 def _read(path: Path, module: str) -> Image:
@@ -276,7 +277,7 @@ def _sections(
         found.append(
             Section(
                 index=index,
-                name=str(row.name),
+                name=visible(str(row.name)),
                 kind=kind,
                 flags=int(row.flags),
                 address=address,

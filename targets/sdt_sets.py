@@ -20,6 +20,7 @@ from kinst.targets.elf_header import FileKind
 from kinst.targets.errors import ImageError
 from kinst.targets.image import Image
 from kinst.targets.static_probes import is_name
+from kinst.targets.visible import visible
 
 _PROBES: Final = "set_sdt_probes_set"
 _ARGUMENTS: Final = "set_sdt_argtypes_set"
@@ -80,7 +81,7 @@ def _text(image: Image, address: int) -> str | None:
     if offset is None:
         return None
     text, end, _ = image.data[offset : offset + _LONGEST].tobytes().partition(b"\0")
-    return text.decode("ascii", "replace") if end else None
+    return visible(text.decode("ascii", "replace")) if end else None
 
 
 def _record(

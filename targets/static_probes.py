@@ -127,7 +127,7 @@ def _read(descriptor: bytes, base: int | None) -> StaticNote | None:
     address, base_then, semaphore = _ADDRESSES.unpack_from(descriptor)
     moved = 0 if base is None else base - base_then
     provider, name, operands = (text.decode("ascii", "replace") for text in texts[:3])
-    if not is_name(provider) or not is_name(name):
+    if not is_name(provider) or not is_name(name) or not operands.isprintable():
         return None
     place = StaticPlace(address + moved & _MASK, split_operands(operands))
     return StaticNote(provider, dashed(name), place, semaphore and semaphore + moved & _MASK)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kinst.targets.elf_header import SHT_DYNSYM, SHT_STRTAB, SHT_SYMTAB, ElfHeader, FileKind
 from kinst.targets.errors import ImageError
 from kinst.targets.sections import CodeRegion, Section, content
+from kinst.targets.visible import text_of
 
 SYMBOL: Final = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -57,13 +58,13 @@ class Symbols:
     def name_of(self, row: int) -> str:
         """The name of one symbol."""
         start = int(self.name[row])
-        return self.strings[start : self.strings.index(b"\0", start)].decode(errors="backslashreplace")
+        return text_of(self.strings[start : self.strings.index(b"\0", start)])
 
     def names(self, rows: NDArray[np.intp]) -> list[str]:
         """The names of some symbols."""
         strings, find = self.strings, self.strings.index
         starts: list[int] = self.name[rows].tolist()
-        return [strings[start : find(b"\0", start)].decode(errors="backslashreplace") for start in starts]
+        return [text_of(strings[start : find(b"\0", start)]) for start in starts]
 
     def rows_named(self, name: str) -> NDArray[np.intp]:
         """Every symbol of that name; statics of different files share one."""

@@ -172,12 +172,12 @@ class TextOutput:
         if self._console_output is not None:
             self._console_output.write(data)
         elif not self._clauses:
-            self._stream.write(data)
+            self._stream.write_shown(data)
         else:
             self._partial += data
             end = self._partial.rfind(b"\n") + 1
             if end:
-                self._stream.write(bytes(self._partial[:end]))
+                self._stream.write_shown(bytes(self._partial[:end]))
                 del self._partial[:end]
 
     def _say(self, line: str) -> None:
@@ -205,7 +205,7 @@ class TextOutput:
         """The run is over: the console's last line, a blank line, the aggregations that no printa() printed. Others say
         how it ended."""
         if self._partial:
-            self._stream.write(bytes(self._partial) + b"\n")
+            self._stream.write_shown(bytes(self._partial) + b"\n")
             self._partial.clear()
         if self._clauses:
             self._stream.write(b"\n")

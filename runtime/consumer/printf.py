@@ -17,6 +17,7 @@ from kinst.runtime.execution.environment import Symbols, Value
 Renderer = Callable[[Sequence[Value]], bytes]
 # Of an aggregation, normalized: its number, or what writes its distribution when it is asked to.
 AggregateValue = int | Callable[[], bytes]
+Shown = Callable[[bytes], bytes] | None  # what a guest's text becomes where a terminal shows it; None: nothing else
 PrintaRenderer = Callable[[Sequence[Value], Sequence[AggregateValue]], bytes]
 
 _DYNAMIC: Final = Mark.ANY_WIDTH | Mark.ANY_PRECISION
@@ -28,13 +29,13 @@ def render(template: Format, types: Sequence[DType], values: Sequence[Value], sy
     return renderer(template, types, symbols)(values)
 
 
-def renderer(template: Format, types: Sequence[DType], symbols: Symbols) -> Renderer:
+def renderer(template: Format, types: Sequence[DType], symbols: Symbols, shown: Shown = None) -> Renderer:
     """A function from the values of a record to the output. `types` are those of all arguments after the format,
-    checked already; so are the values' number and kinds."""
+    checked already; so are the values' number and kinds. What the format itself says is the program's, and stays."""
     if any(conversion.marks & _DYNAMIC for conversion in template.conversions):
-        row = _Row(template, types, symbols)
+        row = _Row(template, types, symbols, shown)
         return lambda values: row.render(values, ())
-    return _static_renderer(template, types, symbols)
+    return _static_renderer(template, types, symbols, shown)
 
 
 def render_printa(
@@ -48,13 +49,13 @@ def render_printa(
     return printa_renderer(template, types, symbols)(keys, values)
 
 
-def printa_renderer(template: Format, types: Sequence[DType], symbols: Symbols) -> PrintaRenderer:
+def printa_renderer(template: Format, types: Sequence[DType], symbols: Symbols, shown: Shown = None) -> PrintaRenderer:
     """A function from one row's keys and aggregated values to the output: plain conversions take the keys (of `types`)
     in order, those with `@` the values, of which the last one serves for all further ones."""
-    return _Row(template, types, symbols).render
+    return _Row(template, types, symbols, shown).render
 
 
-def _static_renderer(template: Format, types: Sequence[DType], symbols: Symbols) -> Renderer:
+def _static_renderer(template: Format, types: Sequence[DType], symbols: Symbols, shown: Shown) -> Renderer:
     """Where every width is known: one template for all."""
     pieces: list[bytes] = []
     fields: list[_Field] = []
@@ -64,7 +65,7 @@ def _static_renderer(template: Format, types: Sequence[DType], symbols: Symbols)
         if conversion.kind.shows is Shows.PERCENT:
             pieces.append(b"%%")
         else:
-            fields.append(_field(conversion, next(remaining, INT64), symbols))
+            fields.append(_field(conversion, next(remaining, INT64), symbols, shown))
             pieces.append(fields[-1].piece)
     pieces.append(template.suffix)
     is_plain = all(field.convert is None for field in fields)
@@ -106,8 +107,9 @@ class _Step:
 class _Row:
     """The general renderer."""
 
-    def __init__(self, template: Format, types: Sequence[DType], symbols: Symbols) -> None:
+    def __init__(self, template: Format, types: Sequence[DType], symbols: Symbols, shown: Shown) -> None:
         self._symbols = symbols
+        self._shown = shown
         self._suffix = template.suffix
         self._types = tuple(types)
         self._steps: list[_Step | bytes] = []
@@ -128,7 +130,7 @@ class _Row:
         else:
             value_at, types = self._take(), self._types
         kind = types[value_at] if value_at < len(types) else INT64
-        field = None if marks & _DYNAMIC else _field(conversion, kind, self._symbols)
+        field = None if marks & _DYNAMIC else _field(conversion, kind, self._symbols, self._shown)
         return _Step(conversion, kind, value_at, width_at, precision_at, field)
 
     def _take(self) -> int:
@@ -141,7 +143,7 @@ class _Row:
         return b"".join(parts) + self._suffix
 
     def _value(self, step: _Step, arguments: Sequence[Value], aggregated: Sequence[AggregateValue]) -> bytes:
-        field = step.field or _field(_with_columns(step, arguments), step.type, self._symbols)
+        field = step.field or _field(_with_columns(step, arguments), step.type, self._symbols, self._shown)
         if Mark.AGGREGATION not in step.conversion.marks:
             return field.spell(arguments[step.value_at])
         value = aggregated[min(step.value_at, len(aggregated) - 1)]
@@ -181,7 +183,14 @@ def _as_it_is(value: Value) -> Value:
     return value
 
 
-def _field(conversion: Conversion, kind: DType, symbols: Symbols) -> _Field:
+def _field(conversion: Conversion, kind: DType, symbols: Symbols, shown: Shown) -> _Field:
+    if shown is None or conversion.kind.shows not in _OF_GUESTS:
+        return _plain_field(conversion, kind, symbols)
+    bare = _plain_field(replace(conversion, width=0, marks=Mark.NONE), kind, symbols)
+    return _Field(_piece(replace(conversion, precision=0), "-", "s"), lambda value: shown(bare.spell(value)))
+
+
+def _plain_field(conversion: Conversion, kind: DType, symbols: Symbols) -> _Field:
     match conversion.kind.shows:
         case Shows.DECIMAL | Shows.SIGNED | Shows.UNSIGNED | Shows.OCTAL | Shows.HEX:
             return _integer_field(conversion, kind)
@@ -212,6 +221,7 @@ _TEXTS: Final[dict[Shows, Callable[[Value], bytes]]] = {
     Shows.DATE: printf_values.mail_date,
     Shows.PORT: printf_values.port,
 }
+_OF_GUESTS: Final = (Shows.TEXT, Shows.CHARACTER, Shows.WIDE_TEXT, Shows.WIDE_CHARACTER)  # any bytes may be in it
 _MARKS: Final = {"#": Mark.ALTERNATE, "0": Mark.ZEROS, "-": Mark.LEFT, "+": Mark.PLUS, " ": Mark.SPACE}
 
 

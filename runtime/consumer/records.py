@@ -95,9 +95,10 @@ class ClauseSteps:
 
     def _formatted(self, action: program.Printf) -> Step:
         types = [argument.type for argument in action.arguments]
-        render = printf.renderer(formats.parse(action.format), types, self._here.symbols)
+        shown = self._here.stream.shown if action.kind == "printf" else None
+        render = printf.renderer(formats.parse(action.format), types, self._here.symbols, shown)
         if action.kind == "printf":
-            write = self._write
+            write = self._here.stream.write_shown
             return lambda values: write(render(_several(values)))
         if action.kind == "system":
             return lambda values: self._here.stream.run(_as_c(render(_several(values))))
@@ -110,12 +111,15 @@ class ClauseSteps:
             self._here.stream.reopen(path)
         except OSError as error:
             self._here.failed(f'couldn\'t freopen() "{path.decode(errors="replace")}": {error.strerror}')
+        else:
+            self._here.changed()  # a terminal is written to in another way than a file
 
     def _printa(self, action: program.Printa) -> Step:
         if action.format is None:
             return lambda _value: self._printa_plain(action.aggregations)
         types: tuple[DType, ...] = action.aggregations[0].keys
-        render = printf.printa_renderer(formats.parse(action.format), types, self._here.symbols)
+        stream = self._here.stream
+        render = printf.printa_renderer(formats.parse(action.format), types, self._here.symbols, stream.shown)
         return lambda _value: self._printa_formatted(render, action.aggregations)
 
     def _printa_plain(self, aggregations: Sequence[program.Aggregation]) -> None:
@@ -130,7 +134,7 @@ class ClauseSteps:
         totals = self._here.totals
         alone = len(aggregations) == 1
         for row in totals.each_row(aggregations[0]) if alone else totals.joined(aggregations):
-            self._write(render(row.key, [self._cell(cell) for cell in row.cells]))
+            self._here.stream.write_shown(render(row.key, [self._cell(cell) for cell in row.cells]))
         self._mark(aggregations)
 
     def _cell(self, cell: Cell) -> printf.AggregateValue:

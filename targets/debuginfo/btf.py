@@ -45,6 +45,7 @@ from kinst.targets.debuginfo.c_layout import (
 from kinst.targets.debuginfo.debug_sections import ElfLike
 from kinst.targets.errors import ImageError
 from kinst.targets.sections import content
+from kinst.targets.visible import text_of
 
 _MAGIC: Final = 0xEB9F
 _HEADER: Final = struct.Struct("<HBBIIIII")
@@ -234,7 +235,7 @@ class BtfTypes:
             return self._base._text(at)
         at -= self._first_string
         end = self._strings.find(b"\0", at)
-        return self._strings[at : end if end >= 0 else len(self._strings)].decode(errors="backslashreplace")
+        return text_of(self._strings[at : end if end >= 0 else len(self._strings)])
 
     def _record(self, number: int) -> _Record:
         at = self._starts[number]

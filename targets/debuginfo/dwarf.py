@@ -10,6 +10,7 @@ from kinst.targets.debuginfo.forms import UNIT_REFERENCES, Form, leb
 from kinst.targets.debuginfo.type_units import DAMAGED, SignedTypes
 from kinst.targets.debuginfo.units import Entry as Raw
 from kinst.targets.debuginfo.units import UnitEntries
+from kinst.targets.visible import text_of
 
 # DW_TAG_ and DW_AT_ without their prefixes (DWARF 5, 7.5.3 and 7.5.4).
 TAGS: Final = {
@@ -54,7 +55,7 @@ class Entry:
             found = self._entries.text(self._raw, ATTRIBUTES["name"])
         except DAMAGED:
             return ""
-        return "" if found is None else found.decode(errors="backslashreplace")
+        return "" if found is None else text_of(found)
 
     @property
     def full_name(self) -> str:

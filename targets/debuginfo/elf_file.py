@@ -17,6 +17,7 @@ from kinst.targets.elf_header import SHF_ALLOC, SHT_NOBITS, ElfHeader, FileKind,
 from kinst.targets.errors import ImageError
 from kinst.targets.sections import Section
 from kinst.targets.symbols import Symbols, read_symbols
+from kinst.targets.visible import text_of
 
 _FIELDS: Final = ("kind", "flags", "address", "offset", "size", "link", "info", "entry_size", "alignment")
 
@@ -80,6 +81,6 @@ def _sections(data: NDArray[np.uint8], header: ElfHeader) -> tuple[Section, ...]
             fields["address"] = end if is_empty else fields["offset"]
             end += fields["size"] if is_empty else 0
         at = int(row["name"])
-        name = names[at : names.index(b"\0", at)].decode(errors="backslashreplace")
+        name = text_of(names[at : names.index(b"\0", at)])
         found.append(Section(index=index, name=name, **fields))
     return tuple(found)

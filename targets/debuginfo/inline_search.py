@@ -26,6 +26,7 @@ from kinst.targets.debuginfo.ranges import entry_of, ranges_of
 from kinst.targets.debuginfo.units import Entry, UnitEntries, Units
 from kinst.targets.errors import ImageError
 from kinst.targets.probe import matcher
+from kinst.targets.visible import text_of
 
 _U32: Final = struct.Struct("<I").unpack_from
 _LONGEST_NAME: Final = 4096
@@ -150,7 +151,7 @@ class InlineSearch:
             except ImageError as error:
                 damaged(error)
         found.update(self._string(place) for place in places)
-        names = sorted(name.decode(errors="backslashreplace") for name in found if name)
+        names = sorted(text_of(name) for name in found if name)
         return [name for name in names if matches(name)]
 
     def _collect(self, entries: UnitEntries, found: set[bytes], places: set[int]) -> None:

@@ -10,6 +10,7 @@ from kinst.targets.debuginfo.inlined import InlinedParameter, Location, Range
 from kinst.targets.debuginfo.location_lists import places_of
 from kinst.targets.debuginfo.ranges import ranges_of
 from kinst.targets.debuginfo.units import Entry, UnitEntries, Units
+from kinst.targets.visible import text_of
 
 _DEEPEST: Final = 32  # types within types; only damaged debug information has more
 _LONGEST_CHAIN: Final = 16
@@ -93,7 +94,7 @@ class Parameters:
                 break
             entries, entry = self._found(entries, origin)
             name, kind = name or entries.text(entry, At.NAME), kind or entry.number(At.TYPE)
-        text = (name or b"").decode(errors="backslashreplace")
+        text = text_of(name or b"")
         return text, None if kind is None else self._type(entries, kind, 0)
 
     # -- the function around ------------------------------------------------------------------------------------------
@@ -137,7 +138,7 @@ class Parameters:
         return Void() if inner is None else self._type(entries, inner, depth)
 
     def _named(self, entries: UnitEntries, entry: Entry, depth: int) -> CType | None:
-        name = (entries.text(entry, At.NAME) or b"").decode(errors="backslashreplace")
+        name = text_of(entries.text(entry, At.NAME) or b"")
         found = self._types.type_named(_KEYWORDS[Tag(entry.declaration.tag)] + name) if self._types and name else None
         if found is None and name and entry.declaration.tag == Tag.TYPEDEF:
             inner = self._inner(entries, entry, depth)

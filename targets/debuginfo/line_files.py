@@ -9,6 +9,7 @@ from kinst.targets.debuginfo.forms import DAMAGE, Form, Sizes, leb, read_form
 from kinst.targets.debuginfo.inlined import SourceLine
 from kinst.targets.debuginfo.units import Entry, UnitEntries
 from kinst.targets.errors import ImageError
+from kinst.targets.visible import text_of
 
 _PATH, _DIRECTORY = 1, 2  # DW_LNCT_
 _MOST: Final = 1 << 20  # files of a unit; more is damage
@@ -66,7 +67,7 @@ class LineFiles:
 
     def _text(self, value: _Value) -> str:
         as_entry = Entry(self._entries.unit.offset, 0, self._entries.root.declaration, {At.NAME: value})
-        return (self._entries.text(as_entry, At.NAME) or b"").decode(errors="backslashreplace")
+        return text_of(self._entries.text(as_entry, At.NAME) or b"")
 
 
 def _plain(row: _Row) -> tuple[_Value, int]:

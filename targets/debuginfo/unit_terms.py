@@ -7,6 +7,7 @@ from kinst.targets.debuginfo.abbreviations import At, Tag
 from kinst.targets.debuginfo.forms import DAMAGE
 from kinst.targets.debuginfo.units import Units
 from kinst.targets.errors import ImageError
+from kinst.targets.visible import text_of
 
 _SIGNED: Final = frozenset({0x05, 0x06, 0x0D})  # DW_ATE_signed, signed_char, signed_fixed
 _INTEGERS: Final = frozenset({0x01, 0x02, 0x05, 0x06, 0x07, 0x08, 0x10, 0x11, 0x12})  # and address, boolean, characters
@@ -37,7 +38,7 @@ class UnitTerms:
         size, encoding = entry.number(At.BYTE_SIZE), entry.number(At.ENCODING)
         if entry.declaration.tag != Tag.BASE_TYPE or not size or encoding is None:
             raise entries.damaged(ImageError("an expression takes it for a base type"), entry.offset)
-        name = (entries.text(entry, At.NAME) or b"").decode(errors="backslashreplace")
+        name = text_of(entries.text(entry, At.NAME) or b"")
         return BaseType(name, size, encoding in _SIGNED, encoding in _INTEGERS)
 
     def address(self, index: int) -> int:

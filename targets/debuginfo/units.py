@@ -24,6 +24,7 @@ from kinst.targets.debuginfo.forms import (
     read_form,
 )
 from kinst.targets.errors import ImageError
+from kinst.targets.visible import text_of
 
 _SKELETON, _SPLIT_COMPILE, _SPLIT_TYPE, _TYPE = 4, 5, 6, 2  # DW_UT_
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
@@ -130,7 +131,7 @@ class Units:
                 if name is not None:
                     raise ImageError(
                         f"{self.sections.path}: split DWARF is not supported: the debug information of the unit at "
-                        f"{unit.offset:#x} is in {name.decode(errors='backslashreplace')}: build without -gsplit-dwarf"
+                        f"{unit.offset:#x} is in {text_of(name)}: build without -gsplit-dwarf"
                     )
 
     @cached_property
