@@ -104,6 +104,7 @@ class Tracer:
         size = options.number("aggsize") if options.is_set("aggsize") else None
         self.store = AggregationStore(size, options.number("strsize"))
         self.totals = Totals(options)
+        surroundings.scratch.bound(options.number("scratchsize"))
         self.state = State(self, self.buffers, self.speculations, self.store, surroundings.scratch)
         self._enablings = Enablings([], None)
         self._next_drain = self._next_snapshot = self._next_status = 0
@@ -187,7 +188,7 @@ class Tracer:
         if self._is_in_error:
             self._errors_in_error += 1
             return
-        if self._repeated.noted(probe, clause, action, fault):
+        if self._repeated.noted(probe, clause, action, fault) and not self.options.is_on("noerror"):
             self.warn(self._repeated.line(self.probe(probe), clause, action, fault))
         epid = self.epid(clause, probe)
         self.buffers.append_error(ErrorRecord(firing.cpu, probe, epid, action, fault))

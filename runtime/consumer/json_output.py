@@ -102,7 +102,7 @@ class JsonOutput:
                 self._consume(entry)
             elif isinstance(entry, bytes):
                 self._console(entry)
-            else:
+            elif not self._options.is_on("noerror"):
                 self._error(entry)
 
     def _put(self, element: Json) -> None:

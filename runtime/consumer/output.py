@@ -116,7 +116,7 @@ class TextOutput:
                 self._consume(entry, place)
             elif isinstance(entry, bytes):
                 self._console(entry)
-            else:
+            elif not self._options.is_on("noerror"):
                 self._say(error_message(entry, self._describe(entry.probe)))
 
     def _consume(self, record: Record, place: int) -> None:

@@ -26,7 +26,7 @@ class When(Enum):
 @dataclass(frozen=True, slots=True)
 class _Option:
     when: When
-    read: Callable[[str | None], Value]
+    read: Callable[[str | None], Value | None]  # None: back to the default
     default: Value
 
 
@@ -39,7 +39,7 @@ class OptionError(DError):
 
 
 class _BadValueError(ValueError):
-    pass
+    """The text, if there is one, says why."""
 
 
 _POSITIVE: Final = frozenset({"yes", "enable", "enabled", "true", "on", "set"})
@@ -51,6 +51,7 @@ _UNITS: Final = {
 }  # fmt: skip
 _SIZES: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _LARGEST: Final = (1 << 63) - 1
+_LONGEST_STRING: Final = (1 << 32) - 1
 
 
 def _number_and_unit(text: str | None) -> tuple[int, str]:
@@ -65,12 +66,12 @@ def _number_and_unit(text: str | None) -> tuple[int, str]:
     return value, found[2].lower()
 
 
-def _number(text: str | None) -> int:
-    """A number, or a boolean word; none means that it is set."""
-    if text is None or text in _POSITIVE:
+def _number(text: str | None) -> int | None:
+    """A number, or a boolean word in any case; without either it is set, with an empty one it is not."""
+    if text is None or text.lower() in _POSITIVE:
         return 1
-    if text in _NEGATIVE or not text:
-        return 0
+    if text.lower() in _NEGATIVE or not text:
+        return None
     value, unit = _number_and_unit(text)
     if unit:
         raise _BadValueError
@@ -79,7 +80,7 @@ def _number(text: str | None) -> int:
 
 def _flag(text: str | None) -> int:
     """A compile-time switch takes no value."""
-    if text is not None and text not in _POSITIVE:
+    if text is not None and text.lower() not in _POSITIVE:
         raise _BadValueError
     return 1
 
@@ -89,6 +90,14 @@ def _size(text: str | None) -> int:
     if unit not in _SIZES or value << _SIZES[unit] > _LARGEST:
         raise _BadValueError
     return value << _SIZES[unit]
+
+
+def _string_size(text: str | None) -> int:
+    """The kernel counts a string's bytes in 32 bits."""
+    value = _size(text)
+    if value > _LONGEST_STRING:
+        raise _BadValueError("Value too large for defined data type")
+    return value
 
 
 def _rate(text: str | None) -> int:
@@ -119,7 +128,7 @@ def _one_of(*words: str) -> Callable[[str | None], Value]:
 def _options() -> dict[str, _Option]:
     table: dict[str, _Option] = {}
 
-    def add(when: When, read: Callable[[str | None], Value], default: Value, *names: str) -> None:
+    def add(when: When, read: Callable[[str | None], Value | None], default: Value, *names: str) -> None:
         table.update(dict.fromkeys(names, _Option(when, read, default)))
 
     add(
@@ -136,9 +145,10 @@ def _options() -> dict[str, _Option]:
     add(When.RUN, _size, 0, "aggsize", "bufsize")  # 0: not set, see `Buffers`
     add(When.RUN, _size, 64 << 20, "dynvarsize")
     add(When.RUN, _size, 32 << 10, "specsize")
-    add(When.RUN, _size, 256, "strsize")
+    add(When.RUN, _size, 16 << 20, "scratchsize")
+    add(When.RUN, _string_size, 256, "strsize")
     add(When.RUN, _size, 512, "jstackstrsize")
-    add(When.RUN, _number, 0, "destructive", "grabanon", "temporal")
+    add(When.RUN, _number, 0, "destructive", "grabanon", "noerror", "temporal")
     add(When.RUN, _number, 1, "nspec")
     add(When.RUN, _number, -1, "cpu")
     add(When.RUN, _number, 20, "stackframes", "ustackframes")
@@ -192,13 +202,16 @@ class Options:
             raise _refused(name, value, "Operation illegal when tracing is active")
         try:
             parsed = option.read(value)
-        except _BadValueError:
-            raise _refused(name, value, "Invalid value for specified option") from None
+        except _BadValueError as error:
+            raise _refused(name, value, str(error) or "Invalid value for specified option") from None
         if name in ("define", "undef", "incdir"):
             self.definitions.append(({"define": "-D", "undef": "-U", "incdir": "-I"}[name], str(parsed)))
         if name == "libdir":
             self.library_folders.append(str(parsed))
-        self._values[name] = parsed
+        if parsed is None:
+            self._values.pop(name, None)
+        else:
+            self._values[name] = parsed
         self.changed(name)
 
     def is_set(self, name: str) -> bool:

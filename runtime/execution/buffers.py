@@ -21,7 +21,7 @@ Entry = Record | ErrorRecord | bytes
 LIMIT: Final = 64 << 20  # accounted bytes, at which a buffer without a size asks for a drain
 LARGEST: Final = 32 << 20  # of one CPU's buffer that is kept to the end: as bufresize=auto, we give less than asked
 DEFAULT: Final = 4 << 20  # bufsize of dtrace
-_OVERHEAD: Final = 200  # what a small record takes in our memory besides its bytes
+OVERHEAD: Final = 200  # what a small record takes in our memory besides its bytes
 _ERROR_SIZE: Final = 56  # of a record of dtrace's own ERROR enabling
 
 
@@ -155,7 +155,7 @@ class _Drained(_Listed):
         if size > DEFAULT:
             self._buffers.drops[cpu] += 1
             return False
-        self._pending = size = size + _OVERHEAD
+        self._pending = size = size + OVERHEAD
         if self._used + size <= LIMIT:
             return True
         self._buffers.on_full()

@@ -13,6 +13,7 @@ TAG: Final = 0x7D5A  # bits 63 to 48 of all scratch addresses
 _BASE: Final = TAG << 48
 _KEPT: Final = _BASE | 1 << 47  # here begins what variables own
 _KEPT_LIMIT: Final = 64 << 20  # bytes
+_LARGEST: Final = 256 << 20  # of what a clause may have, whatever it asks for
 _ALIGNMENT: Final = 8
 
 
@@ -25,6 +26,10 @@ class Scratch:
         self._data, self._used = bytearray(), 0
         self._kept = bytearray()
 
+    def bound(self, limit: int) -> None:
+        """Another limit, before the first clause: the option scratchsize."""
+        self._limit = min(limit, _LARGEST)
+
     def reset(self) -> None:
         """A clause begins: what earlier ones allocated is gone."""
         self._used = 0
@@ -32,9 +37,9 @@ class Scratch:
     def allocate(self, size: int) -> int:
         """The address of `size` zero bytes, until the clause ends."""
         begin = self._used
-        end = begin + -(-size // _ALIGNMENT) * _ALIGNMENT
-        if size < 0 or end > self._limit:
+        if size < 0 or begin + size > self._limit:
             raise Fault(FaultKind.NOSCRATCH)
+        end = begin + -(-size // _ALIGNMENT) * _ALIGNMENT
         self._data[begin:end] = bytes(end - begin)
         self._used = end
         return _BASE + begin

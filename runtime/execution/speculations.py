@@ -8,11 +8,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from kinst.runtime.execution.buffers import Buffers
+from kinst.runtime.execution.buffers import LIMIT, OVERHEAD, Buffers
 from kinst.runtime.execution.environment import Record
 from kinst.runtime.execution.faults import Fault, FaultKind
 
-_MOST: Final = 1 << 20  # speculations, however large nspec is: each is an object
+_MOST: Final = 1 << 18  # speculations, however large nspec is: each is an object
 
 
 @dataclass(slots=True)
@@ -44,6 +44,7 @@ class Speculations:
         self._made: list[_Speculation] = []
         self._free: list[int] = []  # numbers that were used and are inactive, any order
         self._pending = 0
+        self._memory = 0  # of LIMIT: accounted bytes of all speculations together
         self.drops = 0
         self.unavailable = 0
         self.busy = 0
@@ -76,7 +77,7 @@ class Speculations:
         found = self._find(number)
         if found is None:
             return False
-        if found.used[cpu] + size > self._size:
+        if found.used[cpu] + size > self._size or self._memory + size + OVERHEAD > LIMIT:
             found.dropped += 1
             return False
         self._pending = size
@@ -88,6 +89,7 @@ class Speculations:
         if not found.is_active:
             return
         found.used[record[0]] += self._pending
+        self._memory += self._pending + OVERHEAD
         found.records.append((self._pending, record))
 
     def commit(self, number: int, _cpu: int) -> None:
@@ -109,5 +111,6 @@ class Speculations:
 
     def _end(self, number: int, found: _Speculation) -> None:
         self.drops += found.dropped  # DTrace tells of them only now
+        self._memory -= sum(size + OVERHEAD for size, _ in found.records)
         found.empty()
         self._free.append(number)

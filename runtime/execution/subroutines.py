@@ -18,6 +18,7 @@ from kinst.runtime.execution.faults import Fault, FaultKind
 Subroutine = Callable[..., int | bytes]
 _WORD: Final = (1 << 64) - 1
 _CHUNK: Final = 1 << 16  # bytes copied at once: a size of 2**60 ends where memory does, not with ours
+_LONGEST: Final = 16 << 20  # of what strjoin() makes: a string doubles in each clause, up to strsize
 _LONGEST_MEMSTR: Final = 4096
 NULLABLE: Final = frozenset({"json", "strchr", "strrchr", "strstr", "strtok"})  # which may give NULL
 _OF_TWO: Final = frozenset({"index", "json", "rindex", "strjoin", "strstr"})  # which take two texts
@@ -109,7 +110,7 @@ def _on_text(strings: int, state: Context) -> dict[str, Subroutine]:
         "json": json_path.select,
         "rindex": text.rindex,
         "strchr": text.strchr,
-        "strjoin": lambda first, second: text.strjoin(first, second, strings),
+        "strjoin": lambda first, second: text.strjoin(first, second, min(strings, _LONGEST)),
         "strlen": len,
         "strrchr": text.strrchr,
         "strstr": text.strstr,

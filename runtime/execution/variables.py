@@ -20,6 +20,7 @@ Key = int | bytes | tuple[int | bytes, ...]
 _HEADER: Final = 48
 _KEY: Final = 16
 _BUCKET: Final = 64
+LIMIT: Final = 256 << 20  # bytes of all dynamic variables
 
 
 class Cell:
@@ -55,11 +56,12 @@ class Frames(dict[int, list[Stored]]):
 
 
 class Pool:
-    """The bound on dynamic variables. As in the kernel all chunks are as large as the largest variable needs."""
+    """The bound on dynamic variables. As in the kernel all chunks are as large as the largest variable needs, and where
+    more is asked for than there can be, less is given."""
 
     def __init__(self, size: int) -> None:
         """`size` is the option dynvarsize."""
-        self._size = size
+        self._size = min(size, LIMIT)
         self._chunk = 0
         self.limit = 0
         self.live = 0

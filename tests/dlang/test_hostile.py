@@ -47,6 +47,15 @@ def doubling(levels: int) -> str:
     return text
 
 
+DOUBLING = 'string s; BEGIN { s = "0123456789abcdef"; } ' + "BEGIN { s = strjoin(s, s); } " * 26
+MEGABYTES = ("-x", "strsize=1m")
+MANY_VARIABLES = ("-x", "dynvarsize=1t")
+LARGE = 'int i; string s; BEGIN { s = "0123456789abcdef"; } ' + "BEGIN { s = strjoin(s, s); } " * 15
+FILLED = "tick-1ms {{ {} = strjoin(s, lltostr(i)); i++; }} tick-1ms /i == 1000/ {{ exit(0); }}"
+SPECULATED = """int j; tick-1ms /i % {} == 0 && i < 1000/ {{ x = speculation(); }}
+tick-1ms /i < 1000/ {{ i++; speculate(x); printf("%s", strjoin(s, lltostr(i))); }}
+tick-1ms /i >= 1000/ {{ discard(++j); }} tick-1ms /j == 500/ {{ exit(0); }}"""
+SPECULATIONS = (*MEGABYTES, "-x", "nspec=1000000000", "-x")
 DEEP = r"D_SYNTAX\] line 1: \w+ is nested too deeply"
 PROGRAMS = [
     # -- deep
@@ -101,7 +110,14 @@ PROGRAMS = [
     Hostile("copyin", begin("x = copyin(0, 0x7fffffffffffffff);"), "out of scratch space in action #1"),
     Hostile("bcopy", begin("bcopy(alloca(8), alloca(8), -1);"), "invalid address"),
     Hostile("bytes", begin("tracemem(0, 2000000000);"), "drop|invalid address"),
-    Hostile("strsize", begin('x = "abc"; trace(strjoin(x, x));'), "1 drop on CPU 0", ("-x", "strsize=1t")),
+    Hostile("strsize", begin('x = "abc"; trace(strjoin(x, x));'), "1 drop on CPU 0", ("-x", "strsize=1g")),
+    Hostile("strsize-too-large", begin('trace("");'), "Value too large", ("-x", "strsize=1t")),
+    Hostile("strings", DOUBLING + begin("trace(strlen(s));"), "out of scratch space", ("-x", "strsize=2g")),
+    Hostile("variables-large", LARGE + FILLED.format("x[i]"), "dynamic variable drops", (*MEGABYTES, *MANY_VARIABLES)),
+    Hostile("threads-large", LARGE + FILLED.format("self->x[i]"), "dynamic variable", (*MEGABYTES, *MANY_VARIABLES)),
+    Hostile("speculations-large", LARGE + SPECULATED.format(1000), "speculative drops", (*SPECULATIONS, "specsize=1t")),
+    Hostile("speculations-many", LARGE + SPECULATED.format(2), "speculative drops", (*SPECULATIONS, "specsize=3m")),
+    Hostile("scratchsize", begin("x = alloca(1 << 30);"), "out of scratch space", ("-x", "scratchsize=1t")),
     Hostile("strsize-long", begin(f'x = "{"/." * 400_000}"; trace(strlen(cleanpath(x)));'), "", ("-x", "strsize=1m")),
     Hostile("json", begin(f'trace(json("{"[" * 400_000}", "{"[0]" * 200_000}"));'), "", ("-x", "strsize=1m")),
     Hostile("stackindent", begin("stack();"), "matched 1 probe", ("-x", "stackindent=1000000000")),

@@ -5,6 +5,17 @@ import pytest
 from kinst.runtime.dlang.options import OptionError, Options
 
 
+def test_a_word_of_denial_goes_back_to_the_default() -> None:
+    options = given("aggsortkeypos", "3")
+    options.set("aggsortkeypos", "unset")
+    assert (options.is_set("aggsortkeypos"), options.number("aggsortkeypos")) == (False, 0)
+
+
+def test_strings_have_a_largest_size() -> None:
+    with pytest.raises(OptionError, match="Value too large for defined data type"):
+        given("strsize", "4g")
+
+
 def given(name: str, value: str | None) -> Options:
     options = Options()
     options.set(name, value)
@@ -29,6 +40,14 @@ def given(name: str, value: str | None) -> Options:
         ("quiet", "no", 0),
         ("quiet", "true", 1),
         ("quiet", "2", 2),
+        ("quiet", "TRUE", 1),
+        ("quiet", "Enabled", 1),
+        ("quiet", "OFF", 0),
+        ("quiet", "", 0),
+        ("nspec", "Unset", 1),
+        ("stackframes", "No", 20),
+        ("stackframes", "Yes", 1),
+        ("strsize", "4294967295", 0xFFFF_FFFF),
         ("destructive", "disabled", 0),
         ("nspec", "010", 8),
         ("errtags", None, 1),
