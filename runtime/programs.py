@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from kinst.runtime.dlang import diagnostics, parser, preprocess, sugar, tree
+from kinst.runtime.dlang import diagnostics, parser, preprocess, sugar, tree, versions
 from kinst.runtime.dlang.cursor import Names
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.macros import Macros, check_used
@@ -204,7 +204,8 @@ class ProgramReader:
     def _cpp_settings(self) -> preprocess.CppSettings:
         options = self._options
         flags = tuple(f"{flag}{value}" for flag, value in options.definitions)
-        return preprocess.CppSettings(options.text("cpppath"), flags, prints_includes=options.is_on("cpphdrs"))
+        has_names, version = options.is_on("cpphdrs"), versions.wanted(options)
+        return preprocess.CppSettings(options.text("cpppath"), flags, prints_includes=has_names, version=version)
 
 
 def _with_all_fields(unit: tree.Unit, colons: str) -> tree.Unit:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.dlang import check_actions, inlines, pragmas, program, provider_declarations, translators, tree
-from kinst.runtime.dlang.builtins import is_predefined
 from kinst.runtime.dlang.check_expressions import Expressions, Session, refuse_valueless
 from kinst.runtime.dlang.check_variables import SCOPES, key_type
 from kinst.runtime.dlang.context import CheckContext, MatchedProbes
@@ -19,6 +18,7 @@ from kinst.runtime.dlang.program import Action, Expression, Program, Scope
 from kinst.runtime.dlang.scope import TypeScope
 from kinst.runtime.dlang.type_names import describe
 from kinst.runtime.dlang.types import DType
+from kinst.runtime.dlang.versions import is_own
 from kinst.targets.c_types import Function
 
 _UNKNOWN_VARIABLE: Final = ("D_IDENT_UNDEF", "D_VAR_UNDEF")
@@ -92,7 +92,7 @@ class Checker:
     def _is_variable(self, name: str) -> bool:
         session = self._session
         known = session.inlines
-        if is_predefined(name) or name in known.defined or known.constant(name) is not None:
+        if is_own(name, session.context.options) or name in known.defined or known.constant(name) is not None:
             return True
         return session.variables.is_known_global(name)
 
@@ -219,7 +219,7 @@ def _variable(
     reader: Expressions, declarator: tree.Declarator, scope: Scope, kind: DType, keys: tuple[DType, ...] | None
 ) -> None:
     name = declarator.name
-    if scope is Scope.GLOBAL and (is_predefined(name) or _is_inline(reader, name)):
+    if scope is Scope.GLOBAL and (is_own(name, reader.context.options) or _is_inline(reader, name)):
         raise DError("D_DECL_IDRED", f"built-in identifier redeclared: {name}", declarator.span)
     if keys is not None and scope is Scope.CLAUSE:
         text = f"associative arrays may not be declared as local variables: {name}"

@@ -38,9 +38,11 @@ def actions(node: tree.ExpressionStatement, checking: Checking) -> tuple[Action,
     target = check_aggregations.aggregation_of(expression)
     if target is not None:
         raise check_aggregations.null_effect(target, checking)
-    if isinstance(expression, tree.Call) and expression.function in ACTIONS:
+    if not isinstance(expression, tree.Call) or not functions.is_function(expression.function, checking):
+        return (program.Evaluate(checking.expression(expression)),)
+    if expression.function in ACTIONS:
         return (_action(expression, checking),)
-    if isinstance(expression, tree.Call) and expression.function in AGGREGATING:
+    if expression.function in AGGREGATING:
         return (program.Evaluate(functions.call(expression, checking)),)  # which refuses it
     return (program.Evaluate(checking.expression(expression)),)
 

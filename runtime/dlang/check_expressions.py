@@ -43,6 +43,7 @@ from kinst.runtime.dlang.types import (
     DType,
     Dynamic,
 )
+from kinst.runtime.dlang.versions import is_later
 
 HEAVIEST: Final = 200_000  # parts of a clause with its inlines expanded
 
@@ -184,7 +185,7 @@ class Expressions:
         name = node.name
         known = self.inlines
         return (
-            name in VARIABLES
+            (name in VARIABLES and not is_later(name, self.context.options))
             or name in known.defined
             or known.parameter(name) is not None
             or known.constant(name) is not None
@@ -223,6 +224,8 @@ def _aggregation(reader: Expressions, node: tree.AggregationName) -> Operand:
 def _call(reader: Expressions, node: tree.Call) -> Operand:
     """Actions and aggregating functions have no place in an expression, but where they stand decides the error."""
     name = node.function
+    if is_later(name, reader.context.options):
+        return value_operand(functions.call(node, reader))  # which refuses it
     if name in AGGREGATING or name in ACTIONS:
         functions.check_valueless(node, reader)
     if name in AGGREGATING:

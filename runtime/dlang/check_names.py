@@ -13,6 +13,7 @@ from kinst.runtime.dlang.operands import Operand, Reader, Use
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.type_names import describe
 from kinst.runtime.dlang.types import UINT64, UINTPTR, DType, bare
+from kinst.runtime.dlang.versions import is_later
 from kinst.targets.c_types import Array, Function, Pointer
 
 
@@ -43,7 +44,8 @@ def _predefined(reader: Reader, node: tree.Name) -> Operand | None:
     found = reader.inlines.parameter(name)
     if found is not None:
         return found
-    if name in VARIABLES:
+    is_own = not is_later(name, reader.context.options)
+    if is_own and name in VARIABLES:
         kind = _thread_pointer(reader, node) if name == "curthread" else VARIABLES[name]
         return Operand(kind, program.Builtin(kind, name), is_lvalue=True, is_variable=True)
     inline = reader.inlines.defined.get(name)
@@ -51,7 +53,7 @@ def _predefined(reader: Reader, node: tree.Name) -> Operand | None:
         if inline.keys is not None:
             raise bad_reference(node, "inline array", "a scalar variable")
         return inlines.value_of(reader, inline)
-    if name in ARRAYS or name in FUNCTIONS:
+    if is_own and (name in ARRAYS or name in FUNCTIONS):
         raise bad_reference(node, "array" if name in ARRAYS else "function", "a scalar variable")
     return reader.inlines.constant(name)
 
@@ -115,11 +117,12 @@ def index(reader: Reader, node: tree.Index, use: Use) -> Operand:
 
 def _index_of_name(reader: Reader, node: tree.Index, name: tree.Name, use: Use) -> Operand | None:
     word = name.name
-    if reader.inlines.parameter(word) is not None or word in VARIABLES:
+    is_own = not is_later(word, reader.context.options)
+    if reader.inlines.parameter(word) is not None or (is_own and word in VARIABLES):
         return None
-    if word in ARRAYS:
+    if is_own and word in ARRAYS:
         return _builtin_element(reader, node, word)
-    if word in FUNCTIONS:
+    if is_own and word in FUNCTIONS:
         raise bad_reference(name, "function", "an associative array")
     inline = reader.inlines.defined.get(word)
     if inline is not None:

@@ -32,6 +32,7 @@ from kinst.runtime.dlang.types import (
     Dynamic,
     bare,
 )
+from kinst.runtime.dlang.versions import is_later
 from kinst.targets.c_types import Array, Pointer, Typedef
 
 DESTRUCTIVE: Final = frozenset({"copyout", "copyoutstr"})
@@ -107,7 +108,7 @@ def call(node: tree.Call, checking: Checking) -> program.Expression:
     actions and aggregating functions, which have no value; D_PROTO_LEN, D_PROTO_ARG; D_ACT_SPEC for copyout after
     speculate()."""
     prototype = SUBROUTINES.get(node.function)
-    if prototype is None:
+    if prototype is None or not is_function(node.function, checking):
         raise _no_subroutine(node, checking)
     values = [checking.expression(argument) for argument in node.arguments]
     prototypes.check(f"{node.function}( )", prototype, values, node.span)
@@ -142,30 +143,32 @@ def undefined_aggregation(node: tree.AggregationName, known: Iterable[str]) -> D
 def _no_subroutine(node: tree.Call, checking: Checking) -> DError:
     name = node.function
     for kind, known in (("action", ACTIONS), ("aggregating function", AGGREGATING)):
-        if name in known:
+        if name in known and is_function(name, checking):
             text = f"{kind} {name}( ) may not be called from a D expression (D program context required)"
             return DError("D_CG_EXPR", text, node.span)
     check_is_function(node, checking)
-    return _undefined(node)
+    return _undefined(node, checking)
 
 
-def is_function(name: str) -> bool:
+def is_function(name: str, checking: Checking) -> bool:
     """A subroutine, an action or an aggregating function."""
-    return name in SUBROUTINES or name in ACTIONS or name in AGGREGATING
+    is_known = name in SUBROUTINES or name in ACTIONS or name in AGGREGATING
+    return is_known and not is_later(name, checking.context.options)
 
 
 def check_is_function(node: tree.Call, checking: Checking) -> None:
     """Raises DError for a call of something else: D_FUNC_IDKIND of a variable or constant, else D_FUNC_UNDEF."""
     name = node.function
-    if is_function(name):
+    if is_function(name, checking):
         return
     if name.startswith("@") or checking.reaches(tree.Name(node.span, name)):
         raise DError("D_FUNC_IDKIND", f"'{name}' may not be referenced as a function", node.span)
-    raise _undefined(node)
+    raise _undefined(node, checking)
 
 
-def _undefined(node: tree.Call) -> DError:
-    hint = nearest(node.function, (*SUBROUTINES, *ACTIONS, *AGGREGATING))
+def _undefined(node: tree.Call, checking: Checking) -> DError:
+    known = (name for name in (*SUBROUTINES, *ACTIONS, *AGGREGATING) if is_function(name, checking))
+    hint = nearest(node.function, known)
     return DError("D_FUNC_UNDEF", f"undefined function name: {node.function}{hint}", node.span)
 
 
@@ -179,6 +182,8 @@ def value(node: tree.Expression, checking: Checking) -> program.Expression:
     match node:
         case tree.AggregationName():
             return program.Builtin(DYNAMIC, f"@{node.name}")
+        case tree.Call(function=name) if not is_function(name, checking):
+            return checking.expression(node)
         case tree.Call(function=name) if is_key_call(name):
             return key_call(node, checking)
         case tree.Call(function=name) if name in ACTIONS or name in AGGREGATING:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from kinst.runtime.dlang import program, tree
-from kinst.runtime.dlang.builtins import CONSTANTS, is_predefined
+from kinst.runtime.dlang.builtins import CONSTANTS
 from kinst.runtime.dlang.check_variables import check_keys, key_type
 from kinst.runtime.dlang.compatibility import is_accepted
 from kinst.runtime.dlang.conversions import are_compatible, is_integer, is_void, wrap
@@ -16,6 +16,7 @@ from kinst.runtime.dlang.operands import Operand, Reader, constant_operand, is_f
 from kinst.runtime.dlang.scope import TypeScope
 from kinst.runtime.dlang.type_names import describe
 from kinst.runtime.dlang.types import INT, DType, bare
+from kinst.runtime.dlang.versions import is_own
 from kinst.targets.c_types import EnumType, ImageTypes, Pointer
 
 
@@ -96,7 +97,7 @@ def define(reader: Reader, node: tree.Inline, kind: DType) -> None:
     name = node.declarator.name
     inlines = reader.inlines
     known = name in inlines.defined or inlines.constant(name) is not None or reader.variables.is_known_global(name)
-    if known or is_predefined(name):
+    if known or is_own(name, reader.context.options):
         raise DError("D_DECL_IDRED", f"identifier redefined: {name}", node.span)
     if is_void(kind):
         raise DError("D_DECL_VOIDOBJ", f"cannot declare void inline: {name}", node.span)

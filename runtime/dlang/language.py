@@ -2,6 +2,13 @@
 
 from typing import Final
 
-VERSION: Final = "1.13"  # of the classic language: if and else came with it
-# What the C preprocessor knows while it reads D, by which headers tell: that it is D, its words' size, its version.
-PREDEFINED: Final = ("__SUNW_D=1", "__SUNW_D_64=1", f"__SUNW_D_VERSION={1 << 24 | 13 << 12:#010x}")
+Version = tuple[int, int, int]  # major, minor, micro
+LATEST: Final = (1, 13, 0)  # of the classic language: if and else came with it
+VERSION: Final = "1.13"
+
+
+def predefined(version: Version) -> tuple[str, ...]:
+    """What the C preprocessor knows while it reads D, by which headers tell: that it is D, its words' size, its
+    version."""
+    major, minor, micro = version
+    return "__SUNW_D=1", "__SUNW_D_64=1", f"__SUNW_D_VERSION={major << 24 | minor << 12 | micro:#010x}"

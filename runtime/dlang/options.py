@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from kinst.runtime.dlang import versions
 from kinst.runtime.dlang.errors import DError
+from kinst.runtime.dlang.language import LATEST, VERSION
 from kinst.runtime.dlang.nearest import nearest
 
 Value = int | str
@@ -116,6 +118,16 @@ def _word(text: str | None) -> str:
     return text
 
 
+def _version(text: str | None) -> str:
+    """One that there was; names of later ones are the program's."""
+    found = versions.read(_word(text))
+    if found is None:
+        raise _BadValueError("Invalid version: it has two or three numbers")
+    if found not in versions.VERSIONS:
+        raise _BadValueError(f"Requested version is not known; the latest is {VERSION}")
+    return _word(text)
+
+
 def _one_of(*words: str) -> Callable[[str | None], Value]:
     def read(text: str | None) -> Value:
         if text not in words:
@@ -136,7 +148,8 @@ def _options() -> dict[str, _Option]:
         "argref", "cpp", "cpphdrs", "defaultargs", "droptags", "empty", "errtags", "kdefs", "knodefs", "nolibs",
         "pspec", "strip", "udefs", "unodefs", "verbose", "zdefs", "lazyload", "aggpercpu",
     )  # fmt: skip
-    add(When.COMPILE, _word, "", "define", "incdir", "undef", "libdir", "syslibdir", "ctypes", "dtypes", "version")
+    add(When.COMPILE, _word, "", "define", "incdir", "undef", "libdir", "syslibdir", "ctypes", "dtypes")
+    add(When.COMPILE, _version, VERSION, "version")
     add(When.COMPILE, _word, "cpp", "cpppath")
     add(When.COMPILE, _word, "", "amin")
     add(When.COMPILE, _one_of("kernel", "dynamic", "static", "primary"), "kernel", "linkmode")
@@ -204,6 +217,8 @@ class Options:
             parsed = option.read(value)
         except _BadValueError as error:
             raise _refused(name, value, str(error) or "Invalid value for specified option") from None
+        if name == "version" and (versions.read(str(parsed)) or LATEST) > versions.wanted(self):
+            raise _refused(name, value, "Requested version conflicts with an earlier setting")
         if name in ("define", "undef", "incdir"):
             self.definitions.append(({"define": "-D", "undef": "-U", "incdir": "-I"}[name], str(parsed)))
         if name == "libdir":

@@ -1,11 +1,10 @@
 """`#pragma D ...`: options, and what programs say about the stability and version of their names (dt_pragma.c)."""
 
-import re
 from itertools import islice
 from typing import Final
 
-from kinst.runtime.dlang import tree
-from kinst.runtime.dlang.builtins import CONSTANTS, is_predefined
+from kinst.runtime.dlang import tree, versions
+from kinst.runtime.dlang.builtins import CONSTANTS
 from kinst.runtime.dlang.checking import Checking
 from kinst.runtime.dlang.context import OptionValues
 from kinst.runtime.dlang.errors import DError
@@ -15,7 +14,6 @@ _STABILITIES: Final = frozenset(
 )
 _CLASSES: Final = frozenset({"Unknown", "CPU", "Platform", "Group", "ISA", "Common"})
 _PARTS: Final = frozenset({"provider", "module", "function", "name", "args"})
-_VERSION: Final = re.compile(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?")
 _LARGEST: Final = (255, 4095, 4095)  # major, minor, micro
 _MOST_SYMBOLS: Final = 10_000_000  # looked at for a module's name
 
@@ -97,15 +95,15 @@ def _binding(node: tree.Pragma, checking: Checking) -> None:
     """binding "1.2.3" name."""
     if len(node.words) < 2:
         raise _malformed(node, '"version" <ident>')
-    found = _VERSION.fullmatch(node.words[0])
-    if found is None or any(int(part or 0) > most for part, most in zip(found.groups(), _LARGEST, strict=True)):
+    found = versions.read(node.words[0])
+    if found is None or any(part > most for part, most in zip(found, _LARGEST, strict=True)):
         raise DError("D_PRAGMA_INVAL", f"invalid version string specified by #pragma {node.kind}", node.span)
     _about(node, node.words[1], checking)
 
 
 def _about(node: tree.Pragma, name: str, checking: Checking) -> None:
     """A pragma on a name of the program itself, which may be defined later."""
-    if is_predefined(name) or name in CONSTANTS:
+    if versions.is_own(name, checking.context.options) or name in CONSTANTS:
         raise _out_of_scope(node)
     if not checking.reaches(tree.Name(node.span, name)):
         checking.program.awaited.setdefault(name, (node.kind, node.span))

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kinst.runtime.dlang.language import PREDEFINED
+from kinst.runtime.dlang.language import LATEST, Version, predefined
 from kinst.runtime.dlang.literals import encode
 from kinst.targets.errors import KinstError
 
 _MARKER: Final = re.compile(r'^# ([0-9]+) "<stdin>"', re.MULTILINE)
-_DEFINED: Final = tuple(f"-D{definition}" for definition in PREDEFINED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +20,7 @@ class CppSettings:
     path: str = "cpp"
     arguments: tuple[str, ...] = ()
     prints_includes: bool = False
+    version: Version = LATEST
 
 
 def preprocess(text: str, *, file: str, settings: CppSettings) -> str:
@@ -29,7 +29,8 @@ def preprocess(text: str, *, file: str, settings: CppSettings) -> str:
     if text.startswith("#!"):
         text = text[text.find("\n") :] if "\n" in text else ""
     folder = str(Path(file).parent) if file else "."
-    command = [settings.path, *_DEFINED, "-iquote", folder, *(["-H"] if settings.prints_includes else ())]
+    defined = (f"-D{definition}" for definition in predefined(settings.version))
+    command = [settings.path, *defined, "-iquote", folder, *(["-H"] if settings.prints_includes else ())]
     try:
         done = subprocess.run(
             [*command, *settings.arguments, "-"], input=encode(text), stdout=subprocess.PIPE, check=False

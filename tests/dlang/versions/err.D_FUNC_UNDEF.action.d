@@ -1,0 +1,7 @@
+/* Actions, too. */
+#pragma D option version=1.8.1
+
+BEGIN
+{
+	print(1);
+}

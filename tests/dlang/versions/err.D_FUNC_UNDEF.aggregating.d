@@ -1,0 +1,6 @@
+/* And aggregating functions.
+   @options: -x version=1.5 */
+BEGIN
+{
+	@ = stddev(1);
+}

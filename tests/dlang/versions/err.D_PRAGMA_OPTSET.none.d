@@ -1,0 +1,7 @@
+/* and what is none. */
+#pragma D option version=new
+
+BEGIN
+{
+	exit(0);
+}
