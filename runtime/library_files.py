@@ -11,6 +11,7 @@ from kinst.runtime.dlang.errors import DError, Span
 from kinst.runtime.programs import ProgramText, read_library
 
 _SUFFIX: Final = ".d"
+_MOST_SHOWN: Final = 10  # libraries of a circle
 _COMMENT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/', re.DOTALL)
 _CONTROL: Final = re.compile(r"^[\f\t\v ]*#(.*)$", re.MULTILINE)
 
@@ -78,11 +79,16 @@ def _append(library: Library, libraries: Mapping[str, Library], order: dict[str,
         needed = libraries.get(name)
         if needed is None:
             raise LibraryError(current.program, DError("D_PRAGMA_DEPEND", f"no library {name} in the folders", span))
-        if any(needed is one for one, _ in way):
-            circle = " needs ".join([*(one.name for one, _ in way), name])
+        names = [one.name for one, _ in way]
+        if name in names:
+            circle = _shown([*names[names.index(name) :], name])
             raise LibraryError(current.program, DError("D_PRAGMA_DEPEND", f"libraries in a circle: {circle}", span))
         if needed.name not in order:
             way.append((needed, iter(needed.needs)))
+
+
+def _shown(circle: list[str]) -> str:
+    return " needs ".join(circle if len(circle) <= _MOST_SHOWN else [*circle[: _MOST_SHOWN - 2], "...", circle[-1]])
 
 
 def _needs(program: ProgramText) -> tuple[tuple[str, Span], ...]:

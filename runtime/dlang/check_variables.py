@@ -7,13 +7,13 @@ from kinst.runtime.dlang import program, tree
 from kinst.runtime.dlang.builtins import ARRAYS, VARIABLES
 from kinst.runtime.dlang.compatibility import is_accepted
 from kinst.runtime.dlang.conversions import (
-    is_aggregate,
     is_integer,
     is_pointer,
     is_signed,
     is_string,
     is_string_like,
     is_void,
+    is_whole,
 )
 from kinst.runtime.dlang.converting import as_string, as_word_of_sign, converted
 from kinst.runtime.dlang.errors import DError, Span
@@ -179,7 +179,7 @@ def key_type(kind: DType, number: int, span: Span) -> DType:
     if is_text:
         return STRING
     is_word = is_integer(kind) or (is_pointer(kind) and not isinstance(bare(kind), Array))
-    if is_word or is_string(kind) or is_aggregate(kind):
+    if is_word or is_string(kind) or is_whole(kind):
         return kind
     raise DError("D_KEY_TYPE", f"{describe(kind)} expression may not be used as an index: key #{number}", span)
 

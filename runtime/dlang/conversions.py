@@ -67,6 +67,11 @@ def is_aggregate(kind: DType) -> bool:
     return isinstance(bare(kind), Aggregate)
 
 
+def is_whole(kind: DType) -> bool:
+    """A struct or a union whose size is known, so that it can be copied."""
+    return is_aggregate(kind) and size_of(kind, 1) > 0
+
+
 def is_function(kind: DType) -> bool:
     """A function."""
     return isinstance(bare(kind), Function)

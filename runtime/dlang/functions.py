@@ -7,7 +7,15 @@ from kinst.runtime.dlang import program, prototypes, tree
 from kinst.runtime.dlang.action_order import note_destructive
 from kinst.runtime.dlang.check_stacks import is_key_call, key_call
 from kinst.runtime.dlang.checking import Checking
-from kinst.runtime.dlang.conversions import is_dynamic, is_pointer, is_scalar, is_string_like, is_void
+from kinst.runtime.dlang.conversions import (
+    is_aggregate,
+    is_dynamic,
+    is_pointer,
+    is_scalar,
+    is_string_like,
+    is_void,
+    is_whole,
+)
 from kinst.runtime.dlang.errors import DError
 from kinst.runtime.dlang.nearest import nearest
 from kinst.runtime.dlang.prototypes import STRUCTURE, TEXT, Prototype
@@ -208,7 +216,8 @@ def _expression(node: tree.Expression, checking: Checking) -> program.Expression
 def key(node: tree.Expression, number: int, checking: Checking) -> program.Expression:
     """A key of an aggregation. Raises DError: D_KEY_TYPE for what cannot be one."""
     found = value(node, checking)
-    if is_void(found.type) or found.type == DYNAMIC or _is_other_array(found.type):
+    is_incomplete = is_aggregate(found.type) and not is_whole(found.type)
+    if is_void(found.type) or found.type == DYNAMIC or is_incomplete or _is_other_array(found.type):
         text = f"{describe(found.type)} expression may not be used as aggregation index: key #{number}"
         raise DError("D_KEY_TYPE", text, node.span)
     return checking.convert(found, STRING) if isinstance(bare(found.type), Array) else found

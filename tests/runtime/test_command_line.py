@@ -215,6 +215,20 @@ def test_e_compiles_only() -> None:
     assert kinst_run("-e", "-n", "BEGIN {").exit_code == 1
 
 
+def test_compiling_libraries_alone(tmp_path: Path) -> None:
+    """-e needs no program: what there is to check are the libraries, a chain of a thousand, too."""
+    assert kinst_run("-e").exit_code == 0
+    for number in range(1000):
+        (tmp_path / f"{number}.d").write_text(f"#pragma D depends_on library {number + 1}.d\n")
+    missing = kinst_run("-e", "-L", tmp_path)
+    assert missing.exit_code == 1
+    assert f"failed to compile library {tmp_path / '999.d'}: line 1: no library 1000.d" in missing.stderr
+    (tmp_path / "1000.d").write_text("inline int END_OF_CHAIN = 1;\n")
+    assert kinst_run("-e", "-L", tmp_path).exit_code == 0
+    (tmp_path / "1000.d").write_text("#pragma D depends_on library 500.d\n")
+    assert "libraries in a circle" in kinst_run("-e", "-L", tmp_path).stderr
+
+
 def test_l_lists() -> None:
     assert kinst_run("-l", "-n", "BEGIN").stdout == TABLE + f"    1     dtrace {'':17} {'':33} BEGIN\n"
     names = [line.split()[-1] for line in kinst_run("-l", "-P", "dtrace").stdout.splitlines()]

@@ -1,0 +1,7 @@
+/* A struct that is only declared has nothing to be a key. */
+struct k;
+
+BEGIN
+{
+	@[*(struct k *)alloca(8)] = count();
+}
