@@ -357,8 +357,8 @@ def test_timeout_without_an_image() -> None:
 @pytest.mark.parametrize(
     ("option", "text", "wanted"),
     [
-        ("strsize=4", 'trace("abcdef");', "abc"),
-        ("strsize=0x4", 'trace("abcdef");', "abc"),
+        ("strsize=4", 'trace("abcdef");', "abcd"),
+        ("strsize=0x4", 'trace("abcdef");', "abcd"),
         ("quiet=yes", "trace(1);", "1"),
         ("stackindent=3", "stack();", "\n"),
         ("aggsortrev", "@[1] = count(); @[2] = count(); @[2] = count(); printa(\"%d \", @);", "2 1 "),
@@ -373,4 +373,4 @@ def test_options(option: str, text: str, wanted: str) -> None:
 
 def test_a_pragma_overrides_the_command_line() -> None:
     program = '#pragma D option strsize=4\nBEGIN { trace("abcdef"); exit(0); }'
-    assert kinst_run("-q", "-x", "strsize=8", "-n", program).stdout == "abc\n"
+    assert kinst_run("-q", "-x", "strsize=8", "-n", program).stdout == "abcd\n"
