@@ -219,8 +219,11 @@ def _section(name: int, kind: int, offset: int, size: int, alignment: int) -> ND
 
 
 def _bytes_of(data: NDArray[np.uint8], rows: NDArray[np.void], index: int) -> bytes:
+    """The content of a section; nothing where there is none of that number."""
+    if not 0 < index < len(rows):
+        return b""
     start, size = int(rows["offset"][index]), int(rows["size"][index])
-    return data[start : start + size].tobytes() if index else b""
+    return data[start : start + size].tobytes()
 
 
 def _symbol_tables(

@@ -1,0 +1,16 @@
+"""What fuzzing has found, as small as it became: a kind, what was wrong, the input."""
+
+from typing import Any, Final
+
+from tests.fuzz.bytes_changed import Damage
+
+FINDINGS: Final[tuple[tuple[str, str, Any], ...]] = (
+    (
+        "traffic",
+        "a count of the PC's timer in BCD whose digits are not decimal",
+        ("pc-amd64", bytes.fromhex("00003105a003000000000a0500000000000f05000000")),
+    ),
+    ("traffic", "a word to the last of the timer's ports", ("pc-amd64", bytes.fromhex("0081ff05a00300020a05000003"))),
+    ("headers", "an index of section names that is beyond the sections", Damage(0, ((34, 8, 0),))),
+    ("manifests", "functions of any size, which took longer than anyone waits", Damage(1, ((40003, 8, 1091),))),
+)

@@ -1,0 +1,14 @@
+"""Every kind of fuzzing there is, by name."""
+
+from typing import Final
+
+from tests.fuzz.code import CODE
+from tests.fuzz.images import DWARF, HEADERS, MANIFESTS
+from tests.fuzz.kind import Kind
+from tests.fuzz.programs import PROGRAMS
+from tests.fuzz.traffic import TRAFFIC
+from tests.fuzz.types_and_names import BTF, SYMBOLS
+
+KINDS: Final[dict[str, Kind]] = {
+    kind.name: kind for kind in (PROGRAMS, HEADERS, MANIFESTS, DWARF, BTF, SYMBOLS, TRAFFIC, CODE)
+}
