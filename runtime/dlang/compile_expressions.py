@@ -221,12 +221,17 @@ def _convert(generator: Generator, node: program.Convert) -> Code:
         return generator.text(node.operand)
     scalar = scalar_of(node.type)
     if is_string(node.operand.type) and scalar is not None:
-        text = generator.text(node.operand)
+        text = _characters(generator, node.operand)
         generator.uses_scratch = True
         copy = generator.bind("copy_string", generator.state.scratch.copy)
         return fit(generator, Code(f"{copy}({text.text})", 0, UNSIGNED.high, text.depth + 1), scalar)
     code = generator.value(node.operand)
     return code if scalar is None else fit(generator, code, scalar)
+
+
+def _characters(generator: Generator, node: Expression) -> Code:
+    """What a string's address leads to: a literal is there as long as it is written."""
+    return literal(node.value) if isinstance(node, program.Text) else generator.text(node)
 
 
 def _string_of(generator: Generator, node: program.StringOf) -> Code:
