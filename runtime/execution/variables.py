@@ -196,4 +196,5 @@ def storage_size(kind: DType, strsize: int) -> int:
 
 
 def _key_size(kind: DType, strsize: int) -> int:
-    return _KEY + (strsize if isinstance(bare(kind), String) else 0)
+    """Words are in the key itself, the rest behind it."""
+    return _KEY + (storage_size(kind, strsize) if is_block(kind) or isinstance(bare(kind), String) else 0)
