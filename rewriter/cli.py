@@ -16,6 +16,7 @@ import numpy as np
 from kinst.rewriter.command import METHOD_HELP, SETTINGS, VERSION, check_files, reported, unescaped
 from kinst.rewriter.diff import compare
 from kinst.rewriter.diff_report import json_lines, text_lines
+from kinst.rewriter.file_name import FileName
 from kinst.rewriter.listing import disassembly_lines, inlined_copies, instruction_rows, probe_lines, probe_values
 from kinst.rewriter.outcome_report import lost_lines, outcome_lines, plan_line, plan_value, summary_lines
 from kinst.rewriter.plan import make_plan
@@ -30,7 +31,7 @@ from kinst.targets.image import Image, open_image
 from kinst.targets.manifest import Method, find_manifest
 from kinst.targets.probe import ProbeName, checked_module, parse_probe_names
 
-_FILE = click.Path(path_type=Path)
+_FILE = FileName(path_type=Path)
 _LINES = 1 << 14  # written at a time
 
 P = ParamSpec("P")

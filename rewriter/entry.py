@@ -7,6 +7,9 @@ import signal
 import sys
 from functools import partial
 from importlib import import_module
+from pathlib import Path
+
+from kinst.rewriter.command import reported
 
 
 def start(module: str, command: str) -> None:
@@ -15,7 +18,8 @@ def start(module: str, command: str) -> None:
     try:
         run = getattr(import_module(module), command)
         signal.signal(signal.SIGINT, handler)
-        run()
+        with reported(Path(sys.argv[0]).name):  # --help and --version, too, can find that they cannot write
+            run()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
 

@@ -5,12 +5,15 @@ that it came from, and the code that found it, are what they were.
 """
 
 import contextlib
+import errno
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from kinst.rewriter.fresh_file import fresh_file
 from kinst.targets.debuginfo import debugfile
 from kinst.targets.debuginfo.elf_file import ElfFile
 
@@ -31,7 +34,7 @@ class KeptAnswers:
         """What was kept about a function; None if nothing is, or it is not valid any more."""
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             path = self._path(function)
-            kept = None if path is None else json.loads(path.read_bytes())
+            kept = None if path is None or not _is_private(path.parent) else json.loads(_content(path))
             if kept and kept["state"] == self._state and kept["debug_state"] == _state(Path(kept["debug_path"])):
                 return list(kept["functions"])
         return None
@@ -49,17 +52,30 @@ class KeptAnswers:
             "functions": functions,
         }
         with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = path.with_suffix(f".{os.getpid()}")
-            try:
-                fresh.write_text(json.dumps(values, separators=(",", ":")))
-                fresh.replace(path)
-            finally:
-                fresh.unlink(missing_ok=True)
+            _home().mkdir(parents=True, exist_ok=True, mode=0o700)
+            for folder in reversed(path.parents[:3]):  # ours: kinst-rewrite/inlinecall/<build-id>
+                folder.mkdir(exist_ok=True, mode=0o700)
+            if _is_private(path.parent):
+                with fresh_file(path) as file:
+                    file.write(json.dumps(values, separators=(",", ":")).encode())
 
     def _path(self, function: str) -> Path | None:
         name = f"{quote(function, safe='', errors='surrogateescape')}.json"
         return None if self._folder is None or len(name) > _LONGEST_NAME else self._folder / name
+
+
+def _is_private(folder: Path) -> bool:
+    """Nobody else could have put a file, or a link, there: it is one of ours, in two more."""
+    states = [one.lstat() for one in (folder, *folder.parents[:2])]
+    return all(stat.S_ISDIR(one.st_mode) and one.st_uid == os.getuid() and not one.st_mode & 0o022 for one in states)
+
+
+def _content(path: Path) -> bytes:
+    """OSError for a link and for what is no regular file."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        return file.read()
 
 
 def _home() -> Path:

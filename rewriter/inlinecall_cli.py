@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from kinst.rewriter.command import SETTINGS, VERSION, check_files, reported
+from kinst.rewriter.file_name import FileName
 from kinst.rewriter.inlinecall import inlinecall_lines, inlinecall_values
 from kinst.rewriter.inlinecall_cache import KeptAnswers, Values
 from kinst.rewriter.wording import counted
@@ -32,8 +33,8 @@ Examples:
 @click.command(epilog=_EPILOG, context_settings=SETTINGS)
 @click.version_option(**VERSION)
 @click.argument("function")
-@click.argument("image", type=click.Path(path_type=Path))
-@click.option("--debug-file", type=click.Path(path_type=Path), metavar="FILE", help="The debug information of IMAGE.")
+@click.argument("image", type=FileName(path_type=Path))
+@click.option("--debug-file", type=FileName(path_type=Path), metavar="FILE", help="The debug information of IMAGE.")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @click.option("--no-cache", is_flag=True, help="Neither read nor keep answers in ~/.cache/kinst-rewrite/inlinecall.")
 def inlinecall(function: str, image: Path, *, debug_file: Path | None, as_json: bool, no_cache: bool) -> None:

@@ -1,7 +1,6 @@
 """A plan and the original file -> the patched file, byte for byte the original except where the plan says otherwise."""
 
 import hashlib
-import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.fresh_file import fresh_file
 from kinst.rewriter.layout import lay_out
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.progress import Progress, silent
@@ -137,12 +137,5 @@ def new_file(path: Path, mode: int) -> Iterator[BufferedRandom]:
         raise UsageError(f"{path}: is a folder: name a file")
     if path.exists() and not path.is_file():
         raise UsageError(f"{path}: is not a regular file: the image is written beside it and renamed")
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w+b") as file:
-            yield file
-            os.fchmod(descriptor, mode)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with fresh_file(path, mode) as file:
+        yield file

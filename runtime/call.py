@@ -82,13 +82,28 @@ def _argument(text: str, part: re.Match[str]) -> Argument:
 
 
 def _unescaped(text: str) -> bytes:
-    return text.encode().decode("unicode_escape").encode("latin-1") if "\\" in text else text.encode()
+    if "\\" not in text:
+        return text.encode(errors="surrogateescape")
+    try:
+        return text.encode(errors="surrogateescape").decode("unicode_escape").encode("latin-1")
+    except UnicodeError as error:
+        raise UsageError(f"--call: {text!r}: {error}") from None
+
+
+def _address(text: str) -> int:
+    try:
+        address = int(text, 16)
+    except ValueError:
+        raise UsageError(f"--call {text}: not an address") from None
+    if address >> 64:
+        raise UsageError(f"--call {text}: an address has 64 bits")
+    return address
 
 
 def find_function(image: Image, name: str, functions: Callable[[], Mapping[str, int]]) -> int:
     """The link address of a function: by address, by symbol, or by the names `functions` discovers."""
     if name[:2] in ("0x", "0X"):
-        return int(name, 16)
+        return _address(name)
     address = image.symbols.address_of(name)
     if address is not None:
         return address

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Final
 import click
 
 from kinst.rewriter.command import METHOD_HELP, check_files, reported
+from kinst.rewriter.file_name import FileName
 from kinst.runtime.dlang.language import VERSION
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.listing import table
@@ -30,7 +31,7 @@ _UNITS: Final = {
     "h": 3600.0,
 }  # fmt: skip
 _OF_IMAGES: Final = ("machine", "memory", "append", "until", "call", "debug_file", "modules")  # options
-_FILE: Final = click.Path(path_type=Path, dir_okay=False)
+_FILE: Final = FileName(path_type=Path, dir_okay=False)
 _PROGRAMS: Final = {
     Origin.SCRIPT: ("FILE", "Run the D program in FILE; - is standard input. Words behind IMAGE are its $1, $2, ..."),
     Origin.NAME: (
@@ -359,17 +360,18 @@ def _module(text: str) -> tuple[str, Path]:
 def _size(text: str | None) -> int | None:
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+|0[xX][0-9a-fA-F]+)([kmgKMG]?)(?:i?[bB])?", text)
+    found = re.fullmatch(r"([0-9]{1,19}|0[xX][0-9a-fA-F]{1,16})([kmgKMG]?)(?:i?[bB])?", text)
     if found is None:
         raise UsageError(f"--memory {text}: a number with k, m or g behind it")
-    return int(found[1], 0) * _SIZES[found[2].lower()]
+    number = found[1]
+    return int(number, 16 if number[:2] in ("0x", "0X") else 10) * _SIZES[found[2].lower()]
 
 
 def _seconds(given: dict[str, Any], option: str) -> float | None:
     text = given[option.replace("-", "_")]
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d*)?)([a-z]*)", text)
+    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]*)?)([a-z]*)", text)
     if found is None or found[2] not in _UNITS:
         raise UsageError(f"--{option} {text}: a number of seconds, or with a unit: us, ms, s, m, h")
     return float(found[1]) * _UNITS[found[2]]

@@ -4,6 +4,7 @@ import mmap
 from dataclasses import dataclass
 from typing import Final
 
+from kinst.runtime.host_memory import host_memory
 from kinst.runtime.qiling_machine import QilingMachine
 from kinst.targets.errors import MachineError
 
@@ -42,6 +43,12 @@ class PhysicalMemory:
         for region in self.regions:
             if address < region.base + region.size and region.base < address + size:
                 raise MachineError(f"RAM at {address:#x}: overlaps RAM at {region.base:#x}")
+        taken = sum(region.size for region in self.regions)
+        room = host_memory()
+        if taken + size > room:
+            raise MachineError(
+                f"RAM at {address:#x}: {taken + size >> 20:,} MiB, and the host has {room >> 20:,} MiB left"
+            )
         buffer = mmap.mmap(-1, size)
         self._engine.map_memory(address, buffer)
         self.regions.append(Region(address, size, memoryview(buffer)))

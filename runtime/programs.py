@@ -104,8 +104,8 @@ def _content(path: str) -> str:
         else:
             with Path(path).open("rb") as file:
                 data = file.read(_LONGEST + 1)
-    except OSError as error:
-        raise KinstError(f"failed to open {path}: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        raise KinstError(f"failed to open {path}: {getattr(error, 'strerror', error)}") from error
     if len(data) > _LONGEST:
         raise KinstError(f"failed to open {path}: it is longer than {_LONGEST} bytes")
     return data.decode("utf-8", "surrogateescape")

@@ -36,7 +36,8 @@ from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.fbt import fbt_provider
 from kinst.runtime.providers.host import GuestMemory, ImageHost
 from kinst.runtime.providers.kinst import kinst_provider
-from kinst.runtime.providers.provider import Providers, installed_providers
+from kinst.runtime.providers.plugged import installed_providers
+from kinst.runtime.providers.provider import Providers
 from kinst.runtime.providers.sdt import sdt_providers
 from kinst.runtime.relocated import RelocatedCopies
 from kinst.runtime.return_addresses import ReturnAddresses, named, reader, rules
@@ -88,6 +89,7 @@ class Wanted:
     configuration: Configuration = field(default_factory=Configuration)
     descriptions: tuple[str, ...] = ()  # what to enable; empty: all probes of a patched image
     names: tuple[ProbeName, ...] | None = None  # instead: what a D program may enable; what matches nothing is no error
+    asks_for: Callable[[str], bool] = lambda _provider: True  # whether programs name a provider of another package
     timeout: float | None = None  # seconds of the machine's time
     wall_timeout: float | None = None  # seconds of the host's time
     tells_more: bool = False  # -v: what is told of a run that is over, too
@@ -128,7 +130,7 @@ class Session:
         self._opened = opened
         self._types: ImageTypes = NoImageTypes() if types is None else types
         self._plugs = None if opened is None else ImageHost(opened.program.image)
-        self._plugged = installed_providers(self._plugs)
+        self._plugged = installed_providers(self._plugs, wanted.asks_for)
         self._until = _compiled(wanted.until)
         self._inlines: DebugInlines | None = None
         self.expansions: dict[str, Expansion] = {}  # of names that mean inlined copies
@@ -389,7 +391,7 @@ def _compiled(expression: str | None) -> re.Pattern[bytes] | None:
     if expression is None:
         return None
     try:
-        return re.compile(expression.encode())
+        return re.compile(expression.encode(errors="surrogateescape"))
     except re.error as error:
         raise UsageError(f"--until {expression}: not a regular expression: {error}") from error
 

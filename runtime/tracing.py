@@ -1,7 +1,7 @@
 """What the command line asks for -> programs compiled against an image (or none), probes enabled, ready to run."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from kinst.runtime.ending import Ending, Outcome
 from kinst.runtime.listing import report
 from kinst.runtime.matching import Matching
 from kinst.runtime.programs import Origin, ParsedProgram, ProgramReader, ProgramText, site_names
+from kinst.runtime.providers.plugged import asks_for
 from kinst.runtime.session import Wanted, interruptible
 from kinst.runtime.surroundings import NO_IMAGE_ARCH, Surroundings, with_guest, without_guest
 from kinst.runtime.system import ClockKind, End
@@ -92,7 +93,8 @@ class TracedRun:
         self._known_providers = () if opened is None else provider_names(opened.program.image)
         described = [str(self._identified.get(text, text)) for text in self._descriptions()]
         names = site_names(described, _with_places(self._known_providers))
-        self.surroundings = _surroundings(request, opened, types, names)
+        asks = asks_for(self._descriptions(), self._identified)
+        self.surroundings = _surroundings(request, opened, types, names, asks)
         self.matching = Matching(
             self.surroundings.providers,
             self.options,
@@ -311,14 +313,18 @@ def _programs(request: Request) -> Sequence[ProgramText]:
 
 
 def _surroundings(
-    request: Request, opened: Opened | None, types: ImageTypes, names: Sequence[ProbeName]
+    request: Request,
+    opened: Opened | None,
+    types: ImageTypes,
+    names: Sequence[ProbeName],
+    asks: Callable[[str], bool],
 ) -> Surroundings:
     wanted = request.wanted
     if wanted is None:
         return without_guest(request.clock, request.timeout, request.wall_timeout)
     if opened is None:
         return with_guest(wanted, None, types)
-    return with_guest(replace(wanted, names=tuple(names)), opened, types)
+    return with_guest(replace(wanted, names=tuple(names), asks_for=asks), opened, types)
 
 
 def _with_places(providers: Sequence[str]) -> list[str]:

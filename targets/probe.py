@@ -123,7 +123,10 @@ def parse_probe_name(text: str, *, providers: Collection[str] = PROVIDERS) -> Pr
     for field, value in zip(_FIELDS, (provider, module, function, name), strict=True):
         _check_pattern(text, field, value)
     _check_provider(text, provider, providers)
-    return ProbeName(provider, module, function, _checked_name(text, provider, name))
+    found = ProbeName(provider, module, function, _checked_name(text, provider, name))
+    if found.address is not None and found.address >> 64:
+        raise ProbeNameError(f"{text}: {function} has more than the 64 bits of an address")
+    return found
 
 
 def parse_probe_names(text: str, *, providers: Collection[str] = PROVIDERS) -> tuple[ProbeName, ...]:

@@ -1,8 +1,9 @@
 """What a third party's provider is given: the image, the guest's memory, and places in its code to be called at.
 
 A package plugs in through the entry-point group `kinst.providers`: an entry point is a callable that takes a
-`ProviderHost` and returns a `Provider`. It is called once for each run, before the program is compiled, and plants its
-points then; nothing is written into the guest's code until one is armed. `samples/providers` is such a package.
+`ProviderHost` and returns a `Provider` that has the entry point's name. It is called once for each run that names it
+(`kinst.runtime.providers.plugged`), before the program is compiled, and plants its points then; nothing is written into
+the guest's code until one is armed. `samples/providers` is such a package.
 """
 
 from collections.abc import Callable

@@ -9,8 +9,7 @@ are enabled; it never holds an object per probe where there are many.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
-from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,6 @@ from kinst.runtime.trap import Firing
 from kinst.targets.c_types import CType
 from kinst.targets.errors import KinstError
 from kinst.targets.probe import ProbeName, parse_probe_name
-
-if TYPE_CHECKING:
-    from kinst.runtime.providers.host import ProviderHost
 
 __all__ = [
     "Action",
@@ -37,10 +33,9 @@ __all__ = [
     "ProviderError",
     "Providers",
     "Registration",
-    "installed_providers",
+    "check_operations",
 ]
 
-ENTRY_POINTS: Final = "kinst.providers"
 Action = Callable[[Firing], None]
 _FORBIDDEN: Final = frozenset(":*?[]\\,;{}/")
 _LONGEST: Final = {"module": 64, "function": 192, "name": 64}  # DTRACE_MODNAMELEN, FUNCNAMELEN, NAMELEN, NUL included
@@ -243,7 +238,7 @@ class Providers:
         Raises:
             ProviderError: a name or a combination of operations that cannot work.
         """
-        _check_operations(provider)
+        check_operations(provider)
         _check_registration(provider.registration)
         kept = iter(provider.registration.identifiers)
         probes = Probes(provider.registration.name, lambda count: self._take(count, kept), self._tell)
@@ -418,7 +413,8 @@ def _check_registration(registration: Registration) -> None:
         )
 
 
-def _check_operations(provider: Provider) -> None:
+def check_operations(provider: Provider) -> None:
+    """ProviderError for a provider that lacks what the framework calls."""
     name = getattr(getattr(provider, "registration", None), "name", None) or type(provider).__name__
     missing = [one for one in _REQUIRED if not callable(getattr(provider, one, None))]
     if missing or not isinstance(getattr(provider, "registration", None), Registration):
@@ -426,26 +422,3 @@ def _check_operations(provider: Provider) -> None:
     half = [one for one in _OPTIONAL if not callable(getattr(provider, one, None))]
     if len(half) == 1:
         raise ProviderError(f"provider {name}: lacks {half[0]}: types and values of arguments come together")
-
-
-def installed_providers(host: "ProviderHost | None" = None) -> list[Provider]:
-    """What other packages plug in, for a run of an image; without one there is nothing for them to trace.
-
-    Raises:
-        ProviderError: a package whose entry point does not work: its name and why.
-    """
-    if host is None:
-        return []
-    found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
-    return [_made(entry, host) for entry in found]
-
-
-def _made(entry: EntryPoint, host: "ProviderHost") -> Provider:
-    try:
-        provider: Provider = entry.load()(host)
-    except KinstError:
-        raise
-    except Exception as error:  # it is someone else's code: say whose
-        package = "" if entry.dist is None else f" of {entry.dist.name}"
-        raise ProviderError(f"provider {entry.name}{package}: {type(error).__name__}: {error}") from error
-    return provider

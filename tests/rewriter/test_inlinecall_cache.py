@@ -1,5 +1,6 @@
 """kinst-inlinecall answers from what it kept, as long as that holds, and never needs it."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -90,3 +91,37 @@ def test_what_does_not_exist_is_not_kept(tmp_path: Path, home: Path) -> None:
 
     assert run("nothing", image).exit_code == 1 and not home.exists()
     assert run("other", image).stderr == run("other", image).stderr != ""
+
+
+def test_what_is_kept_is_private(tmp_path: Path, home: Path) -> None:
+    image = built(tmp_path, "-Wl,--build-id")
+    run("inlined", image)
+    (kept,) = files(home)
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert [folder.stat().st_mode & 0o777 for folder in kept.parents[:3]] == [0o700] * 3
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "writable"])
+def test_a_link_or_a_folder_of_others_is_not_believed(tmp_path: Path, home: Path, what: str) -> None:
+    """Whoever can write there could answer for us, or have us write elsewhere."""
+    image = built(tmp_path, "-Wl,--build-id")
+    first = run("inlined", image)
+    (kept,) = files(home)
+    forged = json.loads(kept.read_text())
+    forged["functions"] = []
+    elsewhere = tmp_path / "elsewhere"
+    if what == "file":
+        elsewhere.write_text(json.dumps(forged))
+        kept.unlink()
+        kept.symlink_to(elsewhere)
+    elif what == "folder":
+        kept.write_text(json.dumps(forged))
+        kept.parent.rename(elsewhere)
+        kept.parent.symlink_to(elsewhere)
+    else:
+        kept.write_text(json.dumps(forged))
+        kept.parent.chmod(0o777)
+    again = run("inlined", image)
+    assert again.stdout == first.stdout and first.stdout
+    if what == "file":
+        assert json.loads(elsewhere.read_text()) == forged and not kept.is_symlink()

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from kinst.rewriter.rewriting import Source, open_source
+from kinst.runtime.cli import run
 from kinst.runtime.providers.host import ImageHost, ProviderHost
-from kinst.runtime.providers.provider import Provider, ProviderError, installed_providers
+from kinst.runtime.providers.plugged import asks_for, installed_providers
+from kinst.runtime.providers.provider import Provider, ProviderError
 from kinst.runtime.trap import Firing
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.probe import ProbeName
@@ -166,3 +169,42 @@ def test_a_package_that_breaks_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_nothing_is_installed_here() -> None:
     assert not importlib.metadata.entry_points(group="kinst.providers")
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageHost:
+    """A host for a package that cannot be loaded."""
+    install(tmp_path, "broken-one", "[kinst.providers]\nrpc = kinst_broken_module:make\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return ImageHost(open_source(Source(sample("amd64"))).program.image)
+
+
+@pytest.mark.parametrize("description", ["rpc:::", "r*:::done", "rpc:v2:read:done", "99999"])
+def test_a_package_runs_where_it_is_asked_for(description: str, broken: ImageHost) -> None:
+    with pytest.raises(ProviderError, match="broken-one"):
+        installed_providers(broken, asks_for([description], {"1004"}))
+
+
+@pytest.mark.parametrize("description", ["fbt::rpc_call:entry", ":::rpc", ":::", "kinst::rpc:", ":rpc::", "1004"])
+def test_a_package_does_not_run_where_it_is_not(description: str, broken: ImageHost) -> None:
+    assert installed_providers(broken, asks_for([description], {"1004"})) == []
+
+
+@pytest.mark.parametrize("operation", ["provide", "enable", "arguments", "called"])
+def test_an_exception_names_the_package(operation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever it comes: while probes are made, enabled, looked at, or while the guest runs."""
+    info = (PACKAGE / "kinst_rpc.py").read_text()
+    broken = {
+        "provide": "def provide(self, probes, wanted): raise RuntimeError('no')",
+        "enable": "def enable(self, identifiers, action): raise RuntimeError('no')",
+        "arguments": "def arguments(self, identifier): raise RuntimeError('no')",
+        "called": "def _entered(self, firing): raise RuntimeError('no')",
+    }[operation]
+    info += f"\n\nclass Broken(RpcProvider):\n    {broken}\n"
+    (tmp_path / "kinst_broken.py").write_text(info)
+    install(tmp_path, "broken-one", "[kinst.providers]\nrpc = kinst_broken:Broken\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    words = [str(sample("arm64")), "-qn", "rpc:::start { trace(args[0]); }", "--console", str(tmp_path / "console")]
+    result = CliRunner().invoke(run, words, prog_name="kinst-run")
+    assert result.exit_code == 1
+    assert "provider rpc of broken-one: RuntimeError: no" in result.stderr

@@ -1,0 +1,24 @@
+"""How much memory a guest may have: a guest that writes to all of its RAM takes that much of the host's."""
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+_MEMORY: Final = Path("/proc/meminfo")
+_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")  # of a container
+
+
+def host_memory() -> int:
+    """Bytes that can be had without taking what other programs have; all of the host's where it does not say."""
+    found = re.search(r"^MemAvailable:\s+([0-9]+) kB$", _text(_MEMORY), re.MULTILINE)
+    available = int(found[1]) << 10 if found else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = _text(_LIMIT).strip()
+    return min(available, int(limit)) if limit.isdecimal() else available
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,65 @@
+"""Output files: whole or not there, whoever writes at the same time and however it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from kinst.rewriter.fresh_file import fresh_file
+from tests.rewriter.test_cli import ROOT
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from kinst.rewriter.fresh_file import fresh_file
+with fresh_file(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_one_of_many_writers_wins_and_nothing_is_torn(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+
+    def write(letter: int) -> None:
+        with fresh_file(path) as file:
+            for _ in range(64):
+                file.write(bytes([letter]) * 1000)
+
+    with ThreadPoolExecutor(8) as writers:
+        list(writers.map(write, range(65, 91)))
+    content = path.read_bytes()
+    assert content == content[:1] * 64_000
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"before")
+    with pytest.raises(ZeroDivisionError), fresh_file(path) as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+    assert path.read_bytes() == b"before" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_killed_writer_leaves_nothing_under_the_name(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / ".typing"), str(ROOT)])}
+    run = subprocess.run([sys.executable, "-c", KILLED, path], env=environment, check=False)
+    assert run.returncode == -signal.SIGKILL and not path.exists()
+    with fresh_file(path) as file:  # and does not keep the next one from it
+        file.write(b"whole")
+    assert path.read_bytes() == b"whole"
+
+
+def test_a_file_is_private_until_it_is_said_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    with fresh_file(path, 0o644):
+        (partial,) = tmp_path.iterdir()
+        assert partial.stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_mode & 0o777 == 0o644
