@@ -52,7 +52,7 @@ def plain_run(case: Case, cpus: int = 1) -> Plain:
 
     done = run(case, cpus=cpus, prepare=watch)
     bias = done.session.loaded.bias
-    found = Plain(done, traces[0], (bias, *_copies(done)))
+    found = Plain(done, traces[0], (bias, *copies_of(done)))
     for region in done.session.system.memory.regions:
         give_back(region)
     return found
@@ -68,7 +68,7 @@ def give_back(region: Region) -> None:
         buffer.madvise(mmap.MADV_REMOVE, first * mmap.PAGESIZE, (end - first) * mmap.PAGESIZE)
 
 
-def _copies(done: Run) -> tuple[int, ...]:
+def copies_of(done: Run) -> tuple[int, ...]:
     """Distances of copies that the guest made of its own text: most of its pages must agree on one."""
     ram, loaded = done.session.system.memory.regions[0], done.session.loaded
     content = bytes(ram.view)

@@ -1,12 +1,13 @@
 """Two runs of one image -> what differs between the machines they left behind."""
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.address_space import TRAMPOLINE_FRAMES
-from tests.system.plain import Plain, give_back
+from tests.system.plain import give_back
 from tests.system.runs import Run
 
 # Registers beside those of the trap frame: what else a guest can see of the way here.
@@ -31,7 +32,21 @@ MORE_REGISTERS = {
 _PART = 1 << 23  # bytes that are compared at once
 
 
-def differences(plain: Plain, patched: Run) -> list[str]:
+class Finished(Protocol):
+    """A plain run, and from where to where its text was moved: `tests.system.plain.Plain`."""
+
+    @property
+    def run(self) -> Run:
+        """What it left behind."""
+        ...
+
+    @property
+    def distances(self) -> tuple[int, ...]:
+        """From link addresses to where the text ran."""
+        ...
+
+
+def differences(plain: Finished, patched: Run) -> list[str]:
     """Everything that a guest could tell the patched run by: console, time, how it ended, memory, registers."""
     before = plain.run
     found = [
@@ -63,7 +78,7 @@ def _registers(plain: Run, patched: Run) -> Iterator[str]:
                 yield f"CPU {one.number}: {name}: {before:#x} -> {after:#x}"
 
 
-def _memory(plain: Plain, patched: Run) -> Iterator[str]:
+def _memory(plain: Finished, patched: Run) -> Iterator[str]:
     regions = [region for region in plain.run.session.system.memory.regions if region.base < TRAMPOLINE_FRAMES]
     others = [region for region in patched.session.system.memory.regions if region.base < TRAMPOLINE_FRAMES]
     for one, other in zip(regions, others, strict=True):
