@@ -30,11 +30,11 @@ def main() -> int:
     total = Report("all")
     for report in searched(kinds, given.seed, given.seconds, min(given.jobs, len(kinds))):
         print(_row(report), flush=True)
+        for what, found in report.found.items():
+            print(f"    {what}\n    {found.input[:4000]}", flush=True)
         total.inputs += report.inputs
         total.found |= {f"{report.kind}: {what}": found for what, found in report.found.items()}
     print(_row(total))
-    for what, found in total.found.items():
-        print(f"{what}\n    {found.input[:4000]}")
     return 1 if total.found else 0
 
 

@@ -1,6 +1,7 @@
 """A kind, a seed and a time -> what was found: hypothesis draws and shrinks, in processes that may crash or hang."""
 
 import contextlib
+import faulthandler
 import gc
 import multiprocessing
 import os
@@ -25,6 +26,7 @@ from kinst.targets.arch.registry import NAMES, arch_by_name
 from tests.fuzz.kind import Hang, Kind, signature
 
 _BATCH: Final = 200  # inputs of a process
+_PATIENCE: Final = 12  # times as long as an input may compute, until a process is ended that does not answer
 _LAST: Final = "last"  # file that holds the input of a process
 _FORK: Final = multiprocessing.get_context("fork")
 
@@ -62,18 +64,18 @@ class Report:
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise Hang in whatever runs for too long."""
+    """Raise Hang in whatever computes for too long; on a busy machine others do, too."""
 
     def ring(_number: int, _frame: object) -> None:
         raise Hang
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def tried(kind: Kind, value: Any, folder: Path) -> Found | None:
@@ -113,6 +115,7 @@ class _Task:
 
 def _batch(task: _Task, folder: Path, end: Connection) -> None:
     """Some inputs, in a process of its own; the first new finding is shrunk."""
+    faulthandler.disable()  # what a crash leaves is the input
     os.chdir(folder / "around")
     os.environ.update(TMPDIR=str(folder / "around"), HOME=str(folder / "around"), XDG_CACHE_HOME=str(folder / "around"))
     tempfile.tempdir = None
@@ -170,7 +173,7 @@ def _add_batch(task: _Task, report: Report) -> None:
         process = _FORK.Process(target=_batch, args=(task, folder, its))
         process.start()
         its.close()
-        found = _outcome(mine, report, 3 * task.kind.seconds)
+        found = _outcome(mine, report, _PATIENCE * task.kind.seconds)
         if found is not None:
             process.kill()
         process.join()

@@ -36,6 +36,11 @@ def _raise(value: int) -> None:
 
 
 def _wait(_value: int) -> None:
+    while True:
+        pass
+
+
+def _sleep(_value: int) -> None:
     time.sleep(600)
 
 
@@ -52,17 +57,18 @@ def _leave(_value: int) -> None:
     Path("left").touch()
 
 
-HARMS: list[tuple[Callable[[int], None], Harm, str]] = [
-    (_raise, Harm.TRACEBACK, "777"),
-    (_wait, Harm.HANG, "0"),
-    (_take, Harm.MEMORY, "0"),
-    (_leave, Harm.LEFTOVER, "0"),
+HARMS: list[tuple[Callable[[int], None], Harm, str, float]] = [
+    (_raise, Harm.TRACEBACK, "777", 10),
+    (_wait, Harm.HANG, "0", 0.3),
+    (_sleep, Harm.HANG, "0", 0.3),
+    (_take, Harm.MEMORY, "0", 10),
+    (_leave, Harm.LEFTOVER, "0", 10),
 ]
 
 
-@pytest.mark.parametrize(("harm", "kind", "smallest"), HARMS)
-def test_harm_is_found_and_made_small(harm: Callable[[int], None], kind: Harm, smallest: str) -> None:
-    fuzzed = Kind("harm", st.integers(0, 1000), lambda value, _folder: harm(value), seconds=2, megabytes=400)
+@pytest.mark.parametrize(("harm", "kind", "smallest", "seconds"), HARMS)
+def test_harm_is_found_and_made_small(harm: Callable[[int], None], kind: Harm, smallest: str, seconds: float) -> None:
+    fuzzed = Kind("harm", st.integers(0, 1000), lambda value, _folder: harm(value), seconds=seconds, megabytes=400)
     found = search(fuzzed, seed=1, seconds=1).found
     assert [(one.harm, one.input) for one in found.values()] == [(kind, smallest)]
 
