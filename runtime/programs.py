@@ -119,12 +119,12 @@ class ProgramReader:
         options: Options,
         arguments: Sequence[str],
         is_type: Callable[[str], bool],
-        declare: Callable[[Sequence[tree.Unit]], None],
+        declare: Callable[[Sequence[ParsedProgram]], None],
     ) -> None:
         """`arguments` are $1, $2, ...; `is_type` knows D's own and the image's type names; `declare` raises DError for
-        what is wrong outside of the clauses of units."""
+        what is wrong outside of the clauses of programs."""
         self._declare = declare
-        self._units: list[tree.Unit] = []
+        self._read: list[ParsedProgram] = []
         self._options = options
         self._arguments = arguments
         self._is_type = is_type
@@ -143,15 +143,17 @@ class ProgramReader:
             unit = self._parse(program, items)
             expanded = sugar.expand(unit, adds_error_clause=not self._has_sugar)
         except DError as error:
-            raise self.failed(program, self._first_error(items, error)) from error
-        self._units.append(expanded)
+            raise self.failed(
+                program, self._first_error(ParsedProgram(program, tree.Unit(tuple(items))), error)
+            ) from error
         self._has_sugar = self._has_sugar or len(expanded.items) != len(unit.items)
-        return ParsedProgram(program, expanded)
+        self._read.append(ParsedProgram(program, expanded))
+        return self._read[-1]
 
-    def _first_error(self, items: Sequence[tree.TopLevel], error: DError) -> DError:
+    def _first_error(self, begun: ParsedProgram, error: DError) -> DError:
         """Declarations act as they are read: what is wrong with one comes before an error of the syntax behind it."""
         try:
-            self._declare([*self._units, tree.Unit(tuple(items))])
+            self._declare([*self._read, begun])
         except DError as earlier:
             return earlier
         return error

@@ -85,6 +85,7 @@ class TracedRun:
         types = _types(request, opened)
         scope = TypeScope(types)
         self._types = types
+        # Whose types and registers programs have that are still being read.
         self._arch = arch_by_name(NO_IMAGE_ARCH) if opened is None else opened.program.image.facts
         self._reader = ProgramReader(request.options, request.arguments, scope.is_type, self._declare)
         self._libraries = self._read_libraries()
@@ -104,7 +105,7 @@ class TracedRun:
             self._known_providers,
         )
         self.ending: Ending | None = None  # of a run that is over
-        self._checker = Checker(CheckContext(self._arch, types, self.matching, self.options))
+        self._checker = Checker(CheckContext(self.surroundings.host.arch, types, self.matching, self.options))
         self._clock = request.clock
         self._records_time = records_time
         self.tracer: Tracer | None = None
@@ -119,11 +120,14 @@ class TracedRun:
             raise self._reader.failed(error.program, error.error) from error
         return [self._reader.read(library.program) for library in libraries]
 
-    def _declare(self, units: Sequence[tree.Unit]) -> None:
+    def _declare(self, read: Sequence[ParsedProgram]) -> None:
         """What is wrong outside of clauses, before probes are known. Raises DError."""
         checker = Checker(CheckContext(self._arch, self._types, EveryProbe(), self.options))
-        for unit in units:
-            checker.declare(unit)
+        for parsed in read:
+            if parsed.program.is_library:
+                _load(checker, parsed)
+            else:
+                checker.declare(parsed.unit)
 
     def _reason(self, description: str) -> str:
         """Why the names that a description stands for patch nothing; it has four fields, or is an identifier."""
@@ -139,7 +143,7 @@ class TracedRun:
         """Check all programs, libraries first. Raises ProgramError for the first that is wrong."""
         for library in self._libraries:
             with self._failing(library):
-                self._checker.load(Path(library.program.name).name, library.unit)
+                _load(self._checker, library)
         programs = [self._check(parsed) for parsed in self.parsed]
         if self.parsed:
             self._reader.check_arguments(self.parsed[-1].program)
@@ -267,6 +271,10 @@ class TracedRun:
         if ending.end is End.PANIC:
             return 1
         return 0 if session is None else session.system.exit_code
+
+
+def _load(checker: Checker, library: ParsedProgram) -> None:
+    checker.load(Path(library.program.name).name, library.unit)
 
 
 @contextmanager
