@@ -77,9 +77,9 @@ def check_image(manifest: Manifest, image: Image) -> None:
     has_trampolines = any(one.address == address and one.file_size >= size for one in loads)
     _require(not size or has_trampolines, "trampolines that no segment holds")
     bounds = [(one.address, one.address + one.file_size) for one in loads if one.address + one.file_size < 1 << 64]
-    functions, sites = manifest.functions, manifest.sites
+    functions = manifest.functions
     _require(_within(functions["address"], functions["size"], bounds), "a function outside of the image")
-    _require(_within(sites["address"], sites["size"], bounds), "a site outside of the image")
+    _require(_all_within(manifest.sites, bounds), "a site outside of the image")
 
 
 def _require(holds: object, why: str) -> None:
@@ -158,21 +158,20 @@ def _check_probes(manifest: Manifest) -> None:
 
 def _check_enablings(manifest: Manifest) -> None:
     """Each site is of a probe, and each probe has one; but for static ones it is where its name says."""
-    enablings, probes, functions = manifest.enablings, manifest.probes, manifest.functions
-    for name, table in (("site", manifest.sites), ("probe", probes)):
-        used = np.zeros(len(table), np.bool_)
-        used[enablings[name]] = True
+    site, probe = (np.ascontiguousarray(manifest.enablings[name]) for name in ("site", "probe"))
+    for name, rows, count in (("site", site, len(manifest.sites)), ("probe", probe, len(manifest.probes))):
+        used = np.zeros(count, np.bool_)
+        used[rows] = True
         _require(used.all(), f"a {name} that nothing enables")
-    probe = probes[enablings["probe"]]
-    is_own = probe["function"] == manifest.sites["function"][enablings["site"]]
+    function, kind, offset = (manifest.probes[name][probe] for name in ("function", "kind", "offset"))
     has_own = np.zeros(len(manifest.sites), np.bool_)
-    has_own[enablings["site"][is_own]] = True
+    has_own[site[function == manifest.sites["function"][site]]] = True
     _require(has_own.all(), "a site in a function that none of its probes has")
-    function = functions[probe["function"]]
-    distance = manifest.sites["address"][enablings["site"]] - function["address"]
-    is_kinst, is_static = probe["kind"] == ProbeKind.KINST, probe["kind"] == ProbeKind.SDT
-    _require((is_static | (distance < function["size"])).all(), "a probe outside of its function")
-    _require((~is_kinst | (distance == probe["offset"])).all(), "a probe at another offset than its name says")
+    start, size = (np.ascontiguousarray(manifest.functions[name])[function] for name in ("address", "size"))
+    distance = manifest.sites["address"][site] - start
+    _require(((distance < size) | (kind == ProbeKind.SDT)).all(), "a probe outside of its function")
+    is_there = (distance == offset) | (kind != ProbeKind.KINST)
+    _require(is_there.all(), "a probe at another offset than its name says")
 
 
 def _check_identifiers(manifest: Manifest) -> None:
@@ -193,3 +192,14 @@ def _within(address: NDArray[np.uint64], size: NDArray[np.uint64], bounds: list[
     for start, end in bounds:
         inside |= (address >= np.uint64(start)) & (address <= np.uint64(end)) & (size <= np.uint64(end) - address)
     return bool(inside.all())
+
+
+def _all_within(sites: NDArray[np.void], bounds: list[tuple[int, int]]) -> bool:
+    """The sites ascend, and segments do not overlap: only the last one of each can pass its end."""
+    inside, address = 0, sites["address"]
+    for start, end in bounds:
+        first, last = np.searchsorted(address, np.array([start, end], np.uint64)).tolist()
+        if first < last and int(address[last - 1]) + int(sites["size"][last - 1]) > end:
+            return False
+        inside += last - first
+    return inside == len(sites)

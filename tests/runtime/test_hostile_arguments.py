@@ -13,7 +13,9 @@ from click.testing import CliRunner
 from kinst.rewriter import cli
 from kinst.rewriter.inlinecall_cli import inlinecall
 from kinst.runtime.cli import run
+from tests.rewriter.programs import LOAD
 from tests.runtime.test_cli import ENVIRONMENT, SAMPLE
+from tests.writers.elf import EM_X86_64, Part, Symbol, elf64
 
 TEXTS = (
     "", "\0", "a\0b", "-1", "0", "1e400", "9" * 5000, "0x" + "f" * 40, "\udcff", "x" * 5000, ".", "/dev/full",
@@ -100,3 +102,16 @@ def test_streams_may_be_closed() -> None:
     ]
     closed = subprocess.run(command, env=ENVIRONMENT, preexec_fn=lambda: os.closerange(0, 3), check=False)
     assert closed.returncode == 0
+
+
+@pytest.mark.parametrize("size", [1 << 36, 1 << 42, 1 << 62])
+@pytest.mark.parametrize("words", [["--call", "vm_fault()"], ["--timeout", "1ms"]])
+def test_a_segment_of_terabytes_takes_nothing(size: int, words: list[str], tmp_path: Path) -> None:
+    """p_memsz costs the file nothing; it would cost the host."""
+    text = Part(".text", LOAD, b"\x90\xc3".ljust(64, b"\xcc"), 5, size=size, load_address=LOAD)
+    image = tmp_path / "large.elf"
+    image.write_bytes(elf64(EM_X86_64, LOAD, [text], [Symbol("vm_fault", LOAD, 2)]))
+    result = CliRunner().invoke(run, [str(image), *words], prog_name="kinst-run")
+    assert result.exit_code == 1 and "RAM" in result.stderr, result.stderr
+    listed = CliRunner().invoke(cli.list_probes, [str(image)], prog_name="kinst-list")
+    assert listed.exit_code in (0, 1) and "internal error" not in listed.stderr, listed.stderr
