@@ -56,6 +56,9 @@ _ACCESS: Final = {
     const.UC_MEM_WRITE: Access.WRITE,
     const.UC_MEM_FETCH: Access.FETCH,
 }
+# Bytes of translated code. Unicorn's own choice is 1 GiB, and a guest that changes its code all the time fills it: what
+# it changed is forgotten only when there is no room left, and then with all else.
+_TRANSLATED: Final = 256 << 20
 # Where a fetch is sure to fail, so that the fault's address can be recognised in Unicorn's own state.
 _CANARY: Final = 0x5AA5_1234_5678_9AB0
 
@@ -138,6 +141,7 @@ class _BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
             engine.ctl_set_cpu_model(self._target.cpu_model)
         if self._target.page_size is not None:
             engine.ctl_set_page_size(self._target.page_size)
+        engine.ctl_set_tcg_buffer_size(_TRANSLATED)
         return engine
 
 

@@ -16,10 +16,11 @@ import pytest
 from click.testing import CliRunner
 
 from kinst.rewriter.arch.registry import dissector
+from kinst.runtime import qiling_machine
 from kinst.runtime.cli import run
 from kinst.targets.arch.registry import NAMES, arch_by_name
 from tests.dlang.test_hostile import kilobytes
-from tests.runtime.hostile_guests import GUESTS, Guest
+from tests.runtime.hostile_guests import GOES_ON, GUESTS, Guest
 
 COMPILERS: Final = {
     "amd64": "x86_64-linux-gnu-gcc",
@@ -107,6 +108,16 @@ def test_ctrl_c_ends_it(key: tuple[str, str], tmp_path: Path) -> None:
     status, told, wrong, _ = harm(words, interrupt_after=2.0)
     assert (status, wrong) == (0, "")
     assert [line[:18] for line in told] == ([] if "-qn" in guest.options else ["interrupted: CPU 0"])
+
+
+def test_code_that_changes_all_the_time_takes_a_bounded_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was translated before is forgotten when its place is full, some hundred times in this run."""
+    monkeypatch.setattr(qiling_machine, "_TRANSLATED", 1 << 20)
+    guest = next(guest for guest in GUESTS if guest.name == "writes-over-itself")
+    status, told, wrong, taken = harm(["--wall-timeout", "3s", str(built(guest, tmp_path))])
+    assert (status, wrong) == (0, "")
+    assert re.match(GOES_ON, told[0])
+    assert taken < 60
 
 
 def test_a_wall_timeout_ends_a_turn_of_the_instruction_clock(tmp_path: Path) -> None:
