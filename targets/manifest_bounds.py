@@ -135,6 +135,8 @@ def _check_sites(manifest: Manifest) -> None:
     )
     for name, values in possible:
         _require(_are_of(sites[name], values), "a site that cannot be")
+    is_emulated = sites["verdict"] == Verdict.EMULATE
+    _require((sites["kind"][is_emulated] != facts.kinds["OTHER"]).all(), "a site that nothing can emulate")
     apart = sites["address"][1:] - sites["address"][:-1] >= sites["size"][:-1]
     _require(apart.all() and (sites["size"] <= _MOST - sites["address"]).all(), "sites that overlap")
 

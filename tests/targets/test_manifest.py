@@ -123,6 +123,7 @@ def test_a_newer_format_says_so() -> None:
         ("sites", "size", 0),
         ("sites", "size", 17),
         ("sites", "verdict", 2),
+        ("sites", "verdict", 1),  # its kind is one of those that run in trampolines only
         ("sites", "kind", 250),
         ("sites", "flow", 8),
         ("sites", "trampoline", 0xFFFF_FFFF_F000_0031),  # in the middle of a slot
