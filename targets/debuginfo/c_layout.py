@@ -74,7 +74,8 @@ def base_type(name: str, size: int, *, is_signed: bool, kind: IntegerKind) -> CT
 
 
 def enum_base(size: int, *, is_signed: bool) -> Integer:
-    """The integer type of an enumeration that names none."""
+    """The integer type of an enumeration that names none; no wider than a register, whatever damaged records say."""
+    size = min(size, _WORD)
     if size == 1:
         return Integer("signed char" if is_signed else "unsigned char", 1, is_signed, IntegerKind.CHARACTER)
     name = {2: "short", 4: "int"}.get(size, "long")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from tests.fuzz.engine import Harm, search
+from tests.fuzz.engine import Harm, limited, search
 from tests.fuzz.findings import FINDINGS
 from tests.fuzz.kind import Kind
 from tests.fuzz.kinds import KINDS
@@ -20,7 +20,8 @@ from tests.fuzz.kinds import KINDS
 def test_what_was_found_stays_mended(kind: str, what: str, value: Any, tmp_path: Path) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
-    KINDS[kind].run(value, folder)
+    with limited(KINDS[kind].seconds):
+        KINDS[kind].run(value, folder)
 
 
 @pytest.mark.parametrize("name", KINDS)
