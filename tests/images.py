@@ -4,6 +4,7 @@ The packages come through a private apt state, so the system's dpkg is not touch
 the one the system's own apt uses. Run as ``python -m tests.images [NAME...]`` to fill the cache and print the paths.
 """
 
+import fcntl
 import gzip
 import hashlib
 import lzma
@@ -14,7 +15,8 @@ import subprocess
 import sys
 import tarfile
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,8 +32,19 @@ def real_image(name: str) -> Path:
     """Path of image `name`, downloading it on first use. The SHA-256 of what came is kept beside it."""
     path = CACHE / name / "image.elf"
     if not path.exists():
-        _fetch(IMAGES[name], path)
+        with _alone():
+            if not path.exists():
+                _fetch(IMAGES[name], path)
     return path
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One process at a time: apt locks its state, and the workers of the tests ask for the same images."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def at_hand(*names: str) -> tuple[str, ...]:
