@@ -61,7 +61,8 @@ def _fetch(image: RealImage, path: Path) -> None:
             _stream_member(image, package, out)
         else:
             _unpack_member(image, package, out)
-    digest = hashlib.file_digest(partial.open("rb"), "sha256").hexdigest()
+    with partial.open("rb") as whole:
+        digest = hashlib.file_digest(whole, "sha256").hexdigest()
     path.with_suffix(".sha256").write_text(f"{digest}  {package}\n")
     partial.rename(path)
 
