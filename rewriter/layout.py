@@ -43,6 +43,7 @@ from kinst.targets.manifest import SECTION, TEXT_SECTION, Manifest, manifest_par
 from kinst.targets.symbols import STT_FUNC, SYMBOL
 
 NAMES_SECTION: Final = ".kinst.shstrtab"
+_MOST_NAMES: Final = 1 << 20  # bytes that sections may point into behind the table of names, if they have one
 PT_NULL: Final = 0
 PT_PHDR: Final = 6
 PT_GNU_STACK: Final = 0x6474E551
@@ -177,7 +178,10 @@ def _sections(plan: Plan, tail: _Tail, text: int, manifest: Manifest, *, trampol
     rows = read_section_headers(data, header).copy()
     if not len(rows):
         rows = np.zeros(1, SECTION_HEADER)  # row 0 is reserved; an image without sections has not even that
-    names = _Names(_bytes_of(data, rows, header.shstrndx))
+    named, used = _bytes_of(data, rows, header.shstrndx), int(rows["name"].max()) + 1
+    if used > len(named) + _MOST_NAMES:
+        raise ImageError(f"{plan.image.path}: damaged: a section's name is at {used - 1:#x}, where no names are")
+    names = _Names(named, used)
     text_index = len(rows)
     code = _section(names.add(TEXT_SECTION), SHT_PROGBITS, text, plan.placement.size, CHUNK)
     code["address"], code["flags"] = plan.placement.address, SHF_ALLOC | SHF_EXECINSTR
@@ -200,8 +204,9 @@ def _sections(plan: Plan, tail: _Tail, text: int, manifest: Manifest, *, trampol
 class _Names:
     """A string table that begins with the original's bytes."""
 
-    def __init__(self, original: bytes) -> None:
-        self.data = original or b"\0"
+    def __init__(self, original: bytes, used: int) -> None:
+        """`used`: what names of the original may point into, though it has no table, or one that ends there."""
+        self.data = (original or b"\0").ljust(used, b"\0")
         if self.data[-1]:
             self.data += b"\0"
 
