@@ -29,6 +29,7 @@ _CANONICAL: Final = {
     "bool": "_Bool",
 }
 _WORD: Final = 8
+_LOADED: Final = (1, 2, 4, 8)  # bytes
 
 Content = tuple[tuple[Member, ...], int, int | None]  # members, size, alignment (None: the natural one)
 Load = Callable[[], Content | None]
@@ -67,15 +68,18 @@ class UnreadAggregate(Aggregate):
 
 
 def base_type(name: str, size: int, *, is_signed: bool, kind: IntegerKind) -> CType:
-    """An integer type; one too wide for a register is an array of words."""
+    """An integer type; one too wide for a register is an array of words, one of a size that no load has (the record is
+    damaged) an array of bytes."""
     if size > _WORD:
         return Array(Integer("unsigned long", _WORD, is_signed=False), size // _WORD)
+    if size not in _LOADED:
+        return Array(Integer("unsigned char", 1, is_signed=False, kind=IntegerKind.CHARACTER), size)
     return Integer(_CANONICAL.get(name, name), size, is_signed, kind)
 
 
 def enum_base(size: int, *, is_signed: bool) -> Integer:
-    """The integer type of an enumeration that names none; no wider than a register, whatever damaged records say."""
-    size = min(size, _WORD)
+    """The integer type of an enumeration that names none; of a size that loads have, whatever damaged records say."""
+    size = max((one for one in _LOADED if one <= size), default=1)
     if size == 1:
         return Integer("signed char" if is_signed else "unsigned char", 1, is_signed, IntegerKind.CHARACTER)
     name = {2: "short", 4: "int"}.get(size, "long")
