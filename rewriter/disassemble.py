@@ -1,31 +1,25 @@
 """Bytes of code -> sizes of instructions in bulk (amd64), and lines of text (every machine). All that uses capstone.
 
 Sizes come from capstone's C function cs_disasm, a few thousand instructions a call, whose array of cs_insn is read as a
-numpy structured array: 3 million instructions a second against 0.3 with a Python object each.
+numpy structured array: 3 million instructions a second against 0.3 with a Python object each. capstone is imported
+when something is decoded: a run of a patched arm64 or riscv64 image never needs it.
 """
 
 import ctypes
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
-import capstone
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.facts import ArchFacts
 
-# AT&T syntax, as DTrace's users know it from kgdb and objdump; the other machines have one syntax only.
-_SYNTAX = {
-    "amd64": (capstone.CS_ARCH_X86, capstone.CS_MODE_64, capstone.CS_OPT_SYNTAX_ATT),
-    "arm64": (capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM, capstone.CS_OPT_SYNTAX_DEFAULT),
-    "riscv64": (
-        capstone.CS_ARCH_RISCV,
-        capstone.CS_MODE_RISCV64 | capstone.CS_MODE_RISCVC,
-        capstone.CS_OPT_SYNTAX_DEFAULT,
-    ),
-}
+if TYPE_CHECKING:
+    import capstone
+
 # The columns we read of capstone 5's cs_insn: unsigned id; uint64_t address; uint16_t size; uint8_t bytes[24];
-# char mnemonic[32]; char op_str[160]; cs_detail *detail. `_check_layout` proves the numbers.
+# char mnemonic[32]; char op_str[160]; cs_detail *detail. `_bulk_functions` proves the numbers.
 _CS_INSN_OFFSETS = {"address": 8, "size": 16}
 _CS_INSN = np.dtype(
     {
@@ -35,14 +29,7 @@ _CS_INSN = np.dtype(
         "itemsize": 248,
     }
 )
-_X86_MODES = {32: capstone.CS_MODE_32, 64: capstone.CS_MODE_64}
 _BATCH = 1 << 13  # instructions a call: 2 MB of cs_insn, which stays in the cache
-
-_cs_disasm = ctypes.CFUNCTYPE(
-    ctypes.c_size_t,
-    *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p),
-)(("cs_disasm", capstone._cs))
-_cs_free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)(("cs_free", capstone._cs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +55,11 @@ class Sweep:
     def __init__(self, code: NDArray[np.uint8], bits: int = 64) -> None:
         if not code.flags.c_contiguous:
             raise ValueError("the code must be contiguous: capstone reads it by address")
-        _check_layout()
+        import capstone
+
         self._code = code  # keeps the memory alive
-        self._engine = capstone.Cs(capstone.CS_ARCH_X86, _X86_MODES[bits])
+        self._disassemble, self._free = _bulk_functions()
+        self._engine = capstone.Cs(capstone.CS_ARCH_X86, {32: capstone.CS_MODE_32, 64: capstone.CS_MODE_64}[bits])
         self._handle = self._engine.csh.value
         self._base = code.ctypes.data
         self._array = ctypes.c_void_p()
@@ -87,28 +76,43 @@ class Sweep:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _call(self, start: int, end: int) -> NDArray[np.uint8]:
-        count = _cs_disasm(self._handle, self._base + start, end - start, start, _BATCH, self._array_address)
+        count = self._disassemble(self._handle, self._base + start, end - start, start, _BATCH, self._array_address)
         if count == 0:
             return np.empty(0, np.uint8)
         memory = (ctypes.c_char * (count * _CS_INSN.itemsize)).from_address(self._array.value or 0)
         sizes = np.frombuffer(memory, _CS_INSN)["size"].astype(np.uint8)
-        _cs_free(self._array, count)
+        self._free(self._array, count)
         return sizes
 
 
 @cache
-def _engine(name: str) -> capstone.Cs:
-    arch, mode, syntax = _SYNTAX[name]
-    engine = capstone.Cs(arch, mode)
+def _engine(name: str) -> "capstone.Cs":
+    """AT&T syntax, as DTrace's users know it from kgdb and objdump; the other machines have one syntax only."""
+    import capstone as cs
+
+    arch, mode, syntax = {
+        "amd64": (cs.CS_ARCH_X86, cs.CS_MODE_64, cs.CS_OPT_SYNTAX_ATT),
+        "arm64": (cs.CS_ARCH_ARM64, cs.CS_MODE_ARM, cs.CS_OPT_SYNTAX_DEFAULT),
+        "riscv64": (cs.CS_ARCH_RISCV, cs.CS_MODE_RISCV64 | cs.CS_MODE_RISCVC, cs.CS_OPT_SYNTAX_DEFAULT),
+    }[name]
+    engine = cs.Cs(arch, mode)
     engine.syntax = syntax
     engine.skipdata = True
     return engine
 
 
 @cache
-def _check_layout() -> None:
-    """Fail clearly, and not by wrong sizes, should a capstone lay out cs_insn in another way."""
+def _bulk_functions() -> tuple[Any, Any]:
+    """cs_disasm and cs_free of capstone's library, as ctypes calls them.
+
+    Fails clearly, and not by wrong sizes, should a capstone lay out cs_insn in another way.
+    """
+    import capstone
+
     layout = capstone._cs_insn
     seen = (ctypes.sizeof(layout), layout.address.offset, layout.size.offset, layout.size.size)
     if seen != (_CS_INSN.itemsize, *_CS_INSN_OFFSETS.values(), 2):
         raise RuntimeError(f"capstone {capstone.__version__}: cs_insn is laid out as {seen}, not as in capstone 5")
+    pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    disassemble_ = ctypes.CFUNCTYPE(size, pointer, pointer, size, ctypes.c_uint64, size, pointer)
+    return disassemble_(("cs_disasm", capstone._cs)), ctypes.CFUNCTYPE(None, pointer, size)(("cs_free", capstone._cs))

@@ -10,9 +10,8 @@ import struct
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import lief
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,6 +38,9 @@ from kinst.targets.sections import CodeRegion, Section, Segment, content
 from kinst.targets.symbols import Symbols, read_symbols
 from kinst.targets.visible import visible
 
+if TYPE_CHECKING:
+    import lief
+
 __all__ = [
     "CodeRegion",
     "Image",
@@ -50,8 +52,6 @@ __all__ = [
     "open_debug_symbols",
     "open_image",
 ]
-
-lief.logging.disable()  # a hostile file makes it write to stderr; what is wrong is said by our own errors
 
 _MAGIC: Final = b"\x7fELF"
 _MACHINE_NAMES: Final = {
@@ -238,8 +238,11 @@ def _facts(header: ElfHeader) -> ArchFacts:
         raise ImageError(f"an image for {name}: {error}" if name else str(error)) from None
 
 
-def _parse(tables: bytes, segment_count: int, section_count: int) -> lief.ELF.Binary:
+def _parse(tables: bytes, segment_count: int, section_count: int) -> "lief.ELF.Binary":
     """LIEF's model of an outline, without what has no content there: relocations, symbols, notes."""
+    import lief  # here, since it takes 0.4 s
+
+    lief.logging.disable()  # a hostile file makes it write to stderr; what is wrong is said by our own errors
     config = lief.ELF.ParserConfig()
     config.parse_relocations = config.parse_symtab_symbols = config.parse_dyn_symbols = False
     config.parse_symbol_versions = config.parse_notes = config.parse_overlay = False
@@ -263,7 +266,7 @@ def _segments(rows: NDArray[np.void]) -> tuple[Segment, ...]:
 
 
 def _sections(
-    binary: lief.ELF.Binary, rows: NDArray[np.void], header: ElfHeader, file_size: int
+    binary: "lief.ELF.Binary", rows: NDArray[np.void], header: ElfHeader, file_size: int
 ) -> tuple[Section, ...]:
     """Types and offsets come from the table itself: LIEF warns of a type that it does not know, and has an outline."""
     end, found = file_size, []

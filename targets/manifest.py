@@ -29,11 +29,11 @@ from kinst.targets.manifest_records import (
     SITE,
     TIMER_IDS,
     Manifest,
-    Method,
     ProbeKind,
 )
 from kinst.targets.manifest_seal import FORMAT_VERSION, SECTION, opened, sealed
 from kinst.targets.manifest_values import number_of
+from kinst.targets.method import Method
 from kinst.targets.symbols import SYMBOL
 
 __all__ = [

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.inlined_names import inlined_names, inlined_values
-from kinst.targets.manifest_records import FIRST_PROBE_ID, Manifest, Method
+from kinst.targets.manifest_records import FIRST_PROBE_ID, Manifest
 from kinst.targets.manifest_values import address_of, number_of, text_of_value
+from kinst.targets.method import Method
 from kinst.targets.probe import is_glob
 from kinst.targets.static_probes import PlaceKind, StaticPlace, StaticProbe, is_name
 

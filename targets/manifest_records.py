@@ -5,7 +5,7 @@ packs it.
 """
 
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,6 @@ from kinst.targets.symbols import SYMBOL, Symbols, symbols_of
 # what the image has, and behind it what other providers make.
 TIMER_IDS = range(4, 1004)
 FIRST_PROBE_ID = TIMER_IDS.stop
-
-
-class Method(StrEnum):
-    """`--method`: how displaced instructions are carried out. Manifests of the first version say "trap" for AUTO."""
-
-    AUTO = "auto"  # in trampolines, but for those that must be emulated
-    EMULATE = "emulate"  # emulated wherever that can be
 
 
 class ProbeKind(IntEnum):

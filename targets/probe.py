@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from kinst.targets.errors import ProbeNameError, UsageError
+
+if TYPE_CHECKING:
+    from numpy import bool_
+    from numpy.typing import NDArray
 
 PROVIDERS: Final = ("dtrace", "fbt", "kinst", "profile", "sdt")
 
@@ -196,8 +197,10 @@ def _anything(_: str) -> bool:
     return True
 
 
-def matching(field: str, names: Iterable[str]) -> NDArray[np.bool_]:
+def matching(field: str, names: Iterable[str]) -> "NDArray[bool_]":
     """Which of many names match the field."""
+    import numpy as np  # here: names are checked before anything that needs an array is known
+
     return np.fromiter(map(matcher(field), names), np.bool_)
 
 

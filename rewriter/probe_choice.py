@@ -1,0 +1,30 @@
+"""The probe names of a command line -> what they stand for in an image, and errors for those that stand for nothing."""
+
+from collections.abc import Iterable
+
+from kinst.rewriter.resolve import Resolution
+from kinst.rewriter.static_sites import provider_names
+from kinst.targets.errors import ProbeError
+from kinst.targets.image import Image
+from kinst.targets.probe import ProbeName, parse_probe_names
+
+
+def probe_names(specs: Iterable[str], image: Image) -> list[ProbeName]:
+    """The names in some SPECs; the providers of the image's own probes are known, too.
+
+    Raises:
+        ProbeNameError: one is no probe name.
+    """
+    providers = provider_names(image)
+    return [name for spec in specs for name in parse_probe_names(spec, providers=providers)]
+
+
+def check_outcomes(resolution: Resolution, *, strict: bool) -> None:
+    """ProbeError if a name came to nothing, or if something was refused and `strict` forbids that."""
+    errors = [str(outcome.error) for outcome in resolution.outcomes if outcome.error is not None]
+    notes = [outcome.note() for outcome in resolution.outcomes if outcome.error is None and outcome.note()]
+    if errors or (strict and notes):
+        code = max((one.error.exit_code for one in resolution.outcomes if one.error is not None), default=1)
+        failure = ProbeError("\n".join([*errors, *(notes if strict else [])]))
+        failure.exit_code = code
+        raise failure

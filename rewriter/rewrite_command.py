@@ -1,0 +1,87 @@
+"""The options of kinst-rewrite, checked -> a patched image, or the original of one, written and told of."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from kinst.rewriter.command_output import remark, write_lines
+from kinst.rewriter.outcome_report import lost_lines, outcome_lines, plan_line, plan_value, summary_lines
+from kinst.rewriter.plan import make_plan
+from kinst.rewriter.probe_choice import check_outcomes, probe_names
+from kinst.rewriter.progress import Progress
+from kinst.rewriter.resolve import resolve
+from kinst.rewriter.restore import restore
+from kinst.rewriter.rewriting import Source, open_source
+from kinst.rewriter.write import write_image
+from kinst.targets.errors import ManifestError, ProbeError, UsageError
+from kinst.targets.image import open_image
+from kinst.targets.manifest import find_manifest
+from kinst.targets.method import Method
+
+
+def rewrite_image(
+    source: Source,
+    target: Path,
+    progress: Progress,
+    *,
+    probes: Sequence[str],
+    trampoline_base: int | None,
+    trampoline_symbols: bool,
+    method: str | None,
+    strict: bool,
+    dry_run: bool,
+    as_json: bool,
+    include_excluded: bool,
+    quiet: bool,
+) -> None:
+    """Patch an image and say what was done; with `dry_run` only say it.
+
+    Raises:
+        KinstError: the image cannot be read, a name stands for nothing, or there is no room for the trampolines.
+        OSError: `target` cannot be written.
+    """
+    opened = open_source(source, progress=progress)
+    names = probe_names(probes, opened.program.image)
+    resolution = resolve(
+        opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress
+    )
+    check_outcomes(resolution, strict=strict)
+    plan = make_plan(
+        resolution,
+        trampoline_base=trampoline_base,
+        earlier=opened.manifest,
+        method=None if method is None else Method(method),
+        progress=progress,
+    )
+    if strict and len(plan.lost):
+        raise ProbeError("\n".join(lost_lines(resolution, plan)))
+    if not as_json and not quiet:
+        remark(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
+    if not as_json and dry_run:
+        write_lines(outcome_lines(resolution, plan))
+    if not dry_run:
+        write_image(plan, target, trampoline_symbols=trampoline_symbols, progress=progress)
+    if as_json:
+        click.echo(json.dumps(plan_value(resolution, plan, None if dry_run else target), indent=2))
+    else:
+        click.echo(plan_line(plan, target, is_written=not dry_run))
+
+
+def restore_image(path: Path, output: Path | None, progress: Progress) -> None:
+    """Write the original of a patched image to `output`; without, to where its name has no .kinst in it.
+
+    Raises:
+        KinstError: the image is not patched or was changed since, or the file without .kinst is there already.
+        OSError: it cannot be written.
+    """
+    image = open_image(path)
+    manifest = find_manifest(image)
+    if manifest is None:
+        raise ManifestError(f"{path}: is not patched: there is nothing to restore")
+    target = output or path.with_name(path.name.replace(".kinst", "", 1))
+    if output is None and (target == path or target.exists()):
+        raise UsageError(f"{target}: is there already: name the output with -o")
+    restore(image, manifest, target, progress=progress)
+    click.echo(f"{target}: restored, SHA-256 {manifest.original_sha256}")

@@ -1,0 +1,61 @@
+"""Nothing heavy is imported before it is used: counted in modules, which no other process on the machine changes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / ".typing"), str(ROOT)])}
+HEAVY = {"capstone", "elftools", "keystone", "lief", "numpy", "qiling", "unicorn", "zstandard"}
+SAMPLE = str(ROOT / "samples" / "kernel-riscv64.elf")
+COMMANDS = ("kinst_rewrite", "kinst_list", "kinst_diff", "kinst_inlinecall")
+# Runs a console script, and says on the last line of stderr what it imported.
+SCRIPT = """
+import atexit, json, sys
+atexit.register(lambda: print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})), file=sys.stderr))
+command, *sys.argv = sys.argv[1:]
+import kinst.rewriter.entry
+getattr(kinst.rewriter.entry, command)()
+"""
+
+
+def run(command: str, *arguments: str) -> tuple[int, set[str]]:
+    """The exit code of a command, and what heavy libraries it imported."""
+    words = [sys.executable, "-c", SCRIPT, command, command.replace("_", "-"), *arguments]
+    result = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False)
+    return result.returncode, HEAVY & set(json.loads(result.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_needs_no_library(command: str) -> None:
+    assert run(command, "--help") == (0, set())
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "code"),
+    [
+        ("kinst_rewrite", ("--no-such-option", SAMPLE), 2),
+        ("kinst_rewrite", (SAMPLE,), 2),
+        ("kinst_rewrite", (SAMPLE, "-p", "kinst:::", "--trampoline-base", "here"), 2),
+        ("kinst_rewrite", (SAMPLE, "-p", "kinst:::", "--name", "a:b"), 2),
+        ("kinst_rewrite", (SAMPLE, "--restore", "-p", "kinst:::"), 2),
+        ("kinst_list", (SAMPLE, "--name", "a:b"), 2),
+        ("kinst_list", ("there is no such file",), 1),
+        ("kinst_diff", (SAMPLE, SAMPLE, "--format", "none"), 2),
+        ("kinst_inlinecall", ("f",), 2),
+    ],
+)
+def test_a_wrong_option_needs_no_library(command: str, arguments: tuple[str, ...], code: int) -> None:
+    assert run(command, *arguments) == (code, set())
+
+
+def test_a_command_imports_what_its_image_needs(tmp_path: Path) -> None:
+    """Nothing is assembled or run, nothing is compressed, and no amd64 code is decoded."""
+    assert run("kinst_list", SAMPLE, "fbt:::entry") == (0, {"lief", "numpy"})
+    assert run("kinst_inlinecall", "f", SAMPLE)[1] == {"numpy"}
+    out = str(tmp_path / "patched.elf")
+    assert run("kinst_rewrite", SAMPLE, "-p", "fbt:::entry", "-o", out) == (0, {"lief", "numpy"})
