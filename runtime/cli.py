@@ -13,13 +13,13 @@ import click
 
 from kinst.rewriter.command import METHOD_HELP, check_files, reported
 from kinst.rewriter.file_name import FileName
-from kinst.runtime.dlang.language import VERSION
 from kinst.runtime.dlang.options import OptionError, Options
-from kinst.runtime.listing import table
-from kinst.runtime.programs import Origin, ProgramText, read_script
-from kinst.runtime.session import Wanted
-from kinst.runtime.system import ClockKind, Configuration
-from kinst.runtime.tracing import Request, Streams, TracedRun, everything, sugared
+from kinst.runtime.dlang.syntax.language import VERSION
+from kinst.runtime.machine.system import ClockKind, Configuration
+from kinst.runtime.tracing.listing import table
+from kinst.runtime.tracing.programs import Origin, ProgramText, read_script
+from kinst.runtime.tracing.session import Wanted
+from kinst.runtime.tracing.tracing import Request, Streams, TracedRun, everything, sugared
 from kinst.targets.errors import KinstError, UsageError
 from kinst.targets.manifest import Method
 from kinst.targets.probe import checked_module

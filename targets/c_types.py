@@ -1,7 +1,7 @@
 """C types as debug information describes them and as D programs declare them: LP64, little-endian.
 
 Types are values, except `Aggregate`: a struct or union may refer to itself and be declared before it is defined, so it
-is one object with an identity that is completed once. What D adds to C is in `kinst.runtime.dlang.types`.
+is one object with an identity that is completed once. What D adds to C is in `kinst.runtime.dlang.types.types`.
 """
 
 from collections.abc import Iterator

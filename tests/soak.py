@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.session import Session
+from kinst.runtime.tracing.session import Session
 from tests.images import CACHE, at_hand
 from tests.system.cases import CASES, KERNELS, Case
 from tests.system.plain import copies_of

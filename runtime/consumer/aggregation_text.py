@@ -8,7 +8,7 @@ from kinst.runtime.consumer.live_options import LiveOptions
 from kinst.runtime.consumer.totals import Cell, Row, Totals, is_distribution
 from kinst.runtime.consumer.values import PACKED_TEXT, ValueText, integer_width
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
-from kinst.runtime.dlang.types import DType
+from kinst.runtime.dlang.types.types import DType
 
 _DUMB_TERMINALS = frozenset({"sun", "sun-color", "dumb"})
 _IN_HISTOGRAMS = frozenset(

@@ -5,9 +5,9 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.runtime.dlang.type_names import describe
-from kinst.runtime.dlang.types import CHAR, DType, Dynamic, String, bare
-from kinst.runtime.execution.environment import Symbols, Value
+from kinst.runtime.clauses.environment import Symbols, Value
+from kinst.runtime.dlang.types.type_names import describe
+from kinst.runtime.dlang.types.types import CHAR, DType, Dynamic, String, bare
 from kinst.targets.c_types import (
     Aggregate,
     Array,

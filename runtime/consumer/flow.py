@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from kinst.runtime.execution.environment import Record
+from kinst.runtime.clauses.environment import Record
 from kinst.runtime.providers.provider import Probe
 
 HEADER: Final = b"%3s %-41s\n" % (b"CPU", b"FUNCTION")

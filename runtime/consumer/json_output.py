@@ -48,6 +48,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO, Final
 
+from kinst.runtime.clauses.environment import ErrorRecord, Record, Stack, Symbols
 from kinst.runtime.consumer import distributions, printf
 from kinst.runtime.consumer.json_values import Json, JsonValues, text
 from kinst.runtime.consumer.live_options import LiveOptions
@@ -56,11 +57,10 @@ from kinst.runtime.consumer.records import NOT_RECORDED, Recorded, change, optio
 from kinst.runtime.consumer.totals import Cell, Totals, is_distribution
 from kinst.runtime.dlang import formats, program
 from kinst.runtime.dlang.options import OptionError
-from kinst.runtime.dlang.type_names import describe as describe_type
-from kinst.runtime.dlang.types import SYMBOL
-from kinst.runtime.execution.environment import ErrorRecord, Record, Stack, Symbols
-from kinst.runtime.execution.faults import FAULT_TEXTS
+from kinst.runtime.dlang.types.type_names import describe as describe_type
+from kinst.runtime.dlang.types.types import SYMBOL
 from kinst.runtime.providers.provider import Probe
+from kinst.runtime.trap.faults import FAULT_TEXTS
 
 Entry = Record | ErrorRecord | bytes
 _ESCAPED: Final = re.compile("[\udc80-\udcff]")  # how Python keeps bytes of names that are no UTF-8

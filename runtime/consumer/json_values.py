@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from kinst.runtime.clauses.buckets import linear, log_linear, quantize_value
+from kinst.runtime.clauses.environment import Stack, SymbolName, Symbols, Value
 from kinst.runtime.consumer.sorting import divide
 from kinst.runtime.consumer.totals import Cell, Row, is_distribution
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
-from kinst.runtime.dlang.types import DType, Dynamic, String, bare
-from kinst.runtime.execution.buckets import linear, log_linear, quantize_value
-from kinst.runtime.execution.environment import Stack, SymbolName, Symbols, Value
+from kinst.runtime.dlang.types.types import DType, Dynamic, String, bare
 from kinst.targets.c_types import Aggregate, Array, CType, EnumType, Float, Integer, IntegerKind, size_of, strip
 
 Json = Any  # what json.dumps() takes

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from kinst.runtime.execution.environment import ErrorRecord
-from kinst.runtime.execution.faults import FAULT_TEXTS, WITH_ADDRESS, Fault
+from kinst.runtime.clauses.environment import ErrorRecord
 from kinst.runtime.providers.provider import Probe
+from kinst.runtime.trap.faults import FAULT_TEXTS, WITH_ADDRESS, Fault
 
 
 class DropKind(Enum):

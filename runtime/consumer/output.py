@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, Final, TextIO
 
+from kinst.runtime.clauses.environment import ErrorRecord, Record, Symbols
 from kinst.runtime.consumer import flow
 from kinst.runtime.consumer.aggregation_text import AggregationText
 from kinst.runtime.consumer.live_options import LiveOptions
@@ -13,7 +14,6 @@ from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.consumer.values import ValueText
 from kinst.runtime.dlang.formats import MOST_COLUMNS
 from kinst.runtime.dlang.program import Clause
-from kinst.runtime.execution.environment import ErrorRecord, Record, Symbols
 from kinst.runtime.providers.provider import Probe
 
 HEADER: Final = b"%3s %6s %32s\n" % (b"CPU", b"ID", b"FUNCTION:NAME")

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kinst.runtime.clauses.environment import Symbols, Value
 from kinst.runtime.consumer import printf_values
-from kinst.runtime.dlang.conversions import is_signed, is_string
 from kinst.runtime.dlang.formats import MOST_COLUMNS, Conversion, Format, Mark, Shows
-from kinst.runtime.dlang.types import INT64, DType
-from kinst.runtime.execution.environment import Symbols, Value
+from kinst.runtime.dlang.types.conversions import is_signed, is_string
+from kinst.runtime.dlang.types.types import INT64, DType
 
 Renderer = Callable[[Sequence[Value]], bytes]
 # Of an aggregation, normalized: its number, or what writes its distribution when it is asked to.

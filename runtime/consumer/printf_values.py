@@ -6,8 +6,8 @@ import struct
 import time
 from typing import Final
 
-from kinst.runtime.dlang.types import DType, Dynamic, String, bare
-from kinst.runtime.execution.environment import Stack, SymbolName, Symbols, Value
+from kinst.runtime.clauses.environment import Stack, SymbolName, Symbols, Value
+from kinst.runtime.dlang.types.types import DType, Dynamic, String, bare
 from kinst.targets.c_types import size_of
 
 NANOSECONDS: Final = 1_000_000_000

@@ -6,6 +6,7 @@ Steps are made once per clause, since a program may leave a million records.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from kinst.runtime.clauses.environment import Symbols, Value
 from kinst.runtime.consumer import printf
 from kinst.runtime.consumer.aggregation_text import AggregationText
 from kinst.runtime.consumer.dump import dump
@@ -15,8 +16,7 @@ from kinst.runtime.consumer.totals import Cell, Totals, is_distribution
 from kinst.runtime.consumer.values import ValueText, hex_dump
 from kinst.runtime.dlang import formats, program
 from kinst.runtime.dlang.options import OptionError
-from kinst.runtime.dlang.types import LONG, DType, Dynamic, String, bare
-from kinst.runtime.execution.environment import Symbols, Value
+from kinst.runtime.dlang.types.types import LONG, DType, Dynamic, String, bare
 from kinst.targets.c_types import size_of
 
 Recorded = Value | tuple[Value, ...]

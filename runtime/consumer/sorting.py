@@ -8,11 +8,11 @@ from collections.abc import Callable
 from math import isqrt
 from typing import Any, Final
 
+from kinst.runtime.clauses.aggregations import Content, Distribution, Key, Moments
+from kinst.runtime.clauses.buckets import linear, log_linear, quantize_value, signed
+from kinst.runtime.clauses.environment import Stack, SymbolName, Value
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
-from kinst.runtime.dlang.types import DType, Dynamic, String, bare
-from kinst.runtime.execution.aggregations import Content, Distribution, Key, Moments
-from kinst.runtime.execution.buckets import linear, log_linear, quantize_value, signed
-from kinst.runtime.execution.environment import Stack, SymbolName, Value
+from kinst.runtime.dlang.types.types import DType, Dynamic, String, bare
 from kinst.targets.c_types import Aggregate, size_of
 
 _128_BITS: Final = (1 << 128) - 1

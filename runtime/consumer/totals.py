@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from kinst.runtime.clauses.aggregations import Content, Contents, Key, Table, memory_of
+from kinst.runtime.clauses.buckets import signed
 from kinst.runtime.consumer.sorting import average, deviation, divide, key_order, value_order
 from kinst.runtime.dlang.context import OptionValues
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
-from kinst.runtime.execution.aggregations import Content, Contents, Key, Table, memory_of
-from kinst.runtime.execution.buckets import signed
 
 LIMIT: Final = 256 << 20  # bytes of our memory that all keys may take
 _BUCKET: Final = 100

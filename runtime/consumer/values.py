@@ -6,8 +6,8 @@ Widths: facts/dlang.md sections 6 and 7. Narrow integers are shown unsigned, 4 a
 from collections.abc import Callable
 from typing import Final
 
-from kinst.runtime.dlang.types import DType, Dynamic, String, bare
-from kinst.runtime.execution.environment import Stack, SymbolName, Symbols, Value
+from kinst.runtime.clauses.environment import Stack, SymbolName, Symbols, Value
+from kinst.runtime.dlang.types.types import DType, Dynamic, String, bare
 from kinst.targets.c_types import size_of
 
 Renderer = Callable[[Value], bytes]

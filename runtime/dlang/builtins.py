@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kinst.runtime.dlang.types import (
+from kinst.runtime.dlang.types.types import (
     INT,
     INT64,
     LONG,

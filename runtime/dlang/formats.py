@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from enum import Enum, Flag
 from typing import Final
 
-from kinst.runtime.dlang import types
-from kinst.runtime.dlang.conversions import is_character, is_float, is_integer, is_string
-from kinst.runtime.dlang.errors import DError, Span
-from kinst.runtime.dlang.type_names import describe
-from kinst.runtime.dlang.types import DType, bare
+from kinst.runtime.dlang.syntax.errors import DError, Span
+from kinst.runtime.dlang.types import types
+from kinst.runtime.dlang.types.conversions import is_character, is_float, is_integer, is_string
+from kinst.runtime.dlang.types.type_names import describe
+from kinst.runtime.dlang.types.types import DType, bare
 from kinst.targets.c_types import Array, EnumType, Float, Integer, IntegerKind, Pointer, size_of
 
 MOST_COLUMNS: Final = 1 << 16  # no field is wider: a program must not ask for gigabytes of blanks

@@ -10,9 +10,9 @@ from enum import Enum
 from typing import Final
 
 from kinst.runtime.dlang import versions
-from kinst.runtime.dlang.errors import DError
-from kinst.runtime.dlang.language import LATEST, VERSION
-from kinst.runtime.dlang.nearest import nearest
+from kinst.runtime.dlang.syntax.errors import DError
+from kinst.runtime.dlang.syntax.language import LATEST, VERSION
+from kinst.runtime.dlang.syntax.nearest import nearest
 
 Value = int | str
 

@@ -7,16 +7,16 @@ type. Values at run time:
   width inside an expression, as in libdtrace; loads, stores and casts to it truncate);
 - a string is `bytes` without NUL, not longer than strsize; NULL is the number 0, which equals the empty string but has
   no text to be read;
-- a struct, union or array is the address of its bytes: in the guest, or in scratch memory (`kinst.runtime.execution.
-  scratch`), whose addresses no guest can have, so `Load` asks one place for both;
-- a stack or symbol key is what `kinst.runtime.execution.environment` calls `Stack` and `SymbolName`.
+- a struct, union or array is the address of its bytes: in the guest, or in scratch memory
+  (`kinst.runtime.clauses.scratch`), whose addresses no guest can have, so `Load` asks one place for both;
+- a stack or symbol key is what `kinst.runtime.clauses.environment` calls `Stack` and `SymbolName`.
 """
 
 from dataclasses import dataclass, field
 from enum import Enum
 
-from kinst.runtime.dlang.errors import Span
-from kinst.runtime.dlang.types import DType, String
+from kinst.runtime.dlang.syntax.errors import Span
+from kinst.runtime.dlang.types.types import DType, String
 from kinst.targets.c_types import CType
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kinst.runtime.dlang import program
-from kinst.runtime.dlang.conversions import size_of
 from kinst.runtime.dlang.program import Action, Expression
-from kinst.runtime.dlang.types import LONG
+from kinst.runtime.dlang.types.conversions import size_of
+from kinst.runtime.dlang.types.types import LONG
 
 HEADER: Final = 12  # epid and time, in words of 4 bytes
 FRAMES: Final = 20  # the default of the options stackframes and ustackframes

@@ -5,7 +5,7 @@ from typing import Final
 
 from kinst.runtime.dlang.builtins import is_predefined
 from kinst.runtime.dlang.context import OptionValues
-from kinst.runtime.dlang.language import LATEST, Version
+from kinst.runtime.dlang.syntax.language import LATEST, Version
 
 _WRITTEN: Final = re.compile(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?")
 _MINOR: Final[dict[int, tuple[int, ...]]] = {2: (1, 2), 4: (1,), 6: (1, 2, 3), 7: (1,), 8: (1,), 9: (1,), 12: (1,)}

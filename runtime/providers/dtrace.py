@@ -6,7 +6,7 @@ from typing import Final
 from kinst.runtime.providers.probe_table import Identifiers
 from kinst.runtime.providers.provider import Action, Probes, Registration
 from kinst.runtime.providers.stability import PRIVATE, STABLE, ProviderAttributes
-from kinst.runtime.trap import Enabling, Firing
+from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.probe import ProbeName
 
 BEGIN, END, ERROR = 1, 2, 3

@@ -2,20 +2,20 @@
 
 At entry arg0, arg1, ... are the function's integer arguments in registers. At return arg0 is the offset of the
 returning instruction in the function and arg1 the value returned. A function that ends with a tail call returns when
-the callee does (`kinst.runtime.pending_returns`).
+the callee does (`kinst.runtime.unwinding.pending_returns`).
 """
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from kinst.runtime.execution.faults import Fault, FaultKind
 from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.patched.sites import Argument, SiteTable
 from kinst.runtime.providers import provider
 from kinst.runtime.providers.provider import Registration
 from kinst.runtime.providers.site_provider import SiteProvider
 from kinst.runtime.providers.stability import EVOLVING_ISA, PRIVATE, PRIVATE_ISA, ProviderAttributes
-from kinst.runtime.sites import Argument, SiteTable
-from kinst.runtime.trap import Firing
+from kinst.runtime.trap.faults import Fault, FaultKind
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import Function, Void, strip
 from kinst.targets.manifest import ProbeKind

@@ -11,11 +11,11 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from kinst.runtime.execution.faults import Fault, FaultKind
 from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.providers.site_provider import matching_rows
-from kinst.runtime.sites import SiteTable
-from kinst.runtime.trap import Enabling, Firing
+from kinst.runtime.trap.faults import Fault, FaultKind
+from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import ProbeError
 from kinst.targets.image import Image

@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from kinst.runtime.patched.sites import Argument, SiteTable
 from kinst.runtime.providers.provider import Registration
 from kinst.runtime.providers.site_provider import SiteProvider
 from kinst.runtime.providers.stability import EVOLVING, PRIVATE, PRIVATE_ISA, ProviderAttributes
-from kinst.runtime.sites import Argument, SiteTable
-from kinst.runtime.trap import Firing
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.manifest import ProbeKind
 
 KINST: Final = Registration("kinst", ProviderAttributes(EVOLVING, PRIVATE, PRIVATE, EVOLVING, PRIVATE_ISA))

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.runtime.execution.faults import Fault, FaultKind
 from kinst.runtime.paging.walker import PageFault
-from kinst.runtime.trap import Firing
+from kinst.runtime.trap.faults import Fault, FaultKind
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.static_probes import take_apart
 

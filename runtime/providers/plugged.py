@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
-from kinst.runtime.execution.faults import Fault
 from kinst.runtime.providers.host import Called, Point, ProviderHost
 from kinst.runtime.providers.probe_table import Identifiers
 from kinst.runtime.providers.provider import (
@@ -23,7 +22,8 @@ from kinst.runtime.providers.provider import (
     Registration,
     check_operations,
 )
-from kinst.runtime.trap import Firing
+from kinst.runtime.trap.faults import Fault
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.errors import KinstError, MachineError
 from kinst.targets.probe import ProbeName, matcher
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from kinst.runtime.devices.device import Timed
+from kinst.runtime.machine.device import Timed
 from kinst.runtime.providers.probe_table import Identifiers
 from kinst.runtime.providers.provider import Action, Probes, Registration
 from kinst.runtime.providers.stability import EVOLVING, PRIVATE, UNSTABLE, ProviderAttributes
-from kinst.runtime.trap import Enabling, Firing
+from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.manifest import TIMER_IDS
 from kinst.targets.probe import ProbeName
 

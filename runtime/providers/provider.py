@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kinst.runtime.providers.probe_table import Identifiers, Probe, ProbeBlock, ProbeTable
 from kinst.runtime.providers.stability import ProviderAttributes
-from kinst.runtime.trap import Firing
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.c_types import CType
 from kinst.targets.errors import KinstError
 from kinst.targets.probe import ProbeName, parse_probe_name

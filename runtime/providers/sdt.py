@@ -9,15 +9,15 @@ from typing import Final
 
 import numpy as np
 
+from kinst.runtime.patched.sites import Argument, SiteTable
+from kinst.runtime.patched.static_gates import place_at
 from kinst.runtime.providers import provider
 from kinst.runtime.providers.fbt import argument_at_entry
 from kinst.runtime.providers.operands import FindSymbol, Operands
 from kinst.runtime.providers.probe_table import Identifiers, ProbeTable
 from kinst.runtime.providers.provider import Action, Probes, Registration
 from kinst.runtime.providers.stability import EVOLVING, PRIVATE, ProviderAttributes
-from kinst.runtime.sites import Argument, SiteTable
-from kinst.runtime.static_gates import place_at
-from kinst.runtime.trap import Firing
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.manifest import ProbeKind
 from kinst.targets.probe import ProbeName

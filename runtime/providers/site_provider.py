@@ -6,10 +6,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime.patched.sites import ArgumentAt, SiteTable
 from kinst.runtime.providers.probe_table import Identifiers, Probe
 from kinst.runtime.providers.provider import Action, Argument, Probes, Registration
-from kinst.runtime.sites import ArgumentAt, SiteTable
-from kinst.runtime.trap import Firing
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.manifest import PROBE_FORM, Manifest, ProbeKind
 from kinst.targets.probe import ProbeName, matching
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.runtime.execution.faults import Fault
 from kinst.runtime.providers.host import ProviderHost, fire
 from kinst.runtime.providers.provider import Action, Argument, Identifiers, Probes, Registration
 from kinst.runtime.providers.stability import EVOLVING, PRIVATE, ProviderAttributes
-from kinst.runtime.trap import Enabling, Firing
+from kinst.runtime.trap.faults import Fault
+from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.image import Image
 from kinst.targets.probe import ProbeName
 

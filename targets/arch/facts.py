@@ -10,9 +10,9 @@ class ArchFacts:
     """Facts of one machine that need no code.
 
     To add a machine: fill this record in `targets/arch/<name>.py`; classify its instructions in
-    `rewriter/arch/<name>.py`; emulate the displaced ones in `runtime/arch/<name>.py`; say how it takes exceptions in
-    `runtime/exceptions/<name>.py` and translates addresses in `runtime/paging/<name>.py`; describe a board in
-    `targets/machines/` and make its devices in `runtime/boards/`.
+    `rewriter/arch/<name>.py`; emulate the displaced ones in `runtime/trap/arch/<name>.py`; say how it takes exceptions
+    in `runtime/machine/exceptions/<name>.py` and translates addresses in `runtime/paging/<name>.py`; describe a board
+    in `targets/machines/` and make its devices in `runtime/machine/boards/`.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """The record that every machine (board) fills: memory map, devices, interrupt numbers; data only, nothing runs here.
 
 To add a machine: fill this record in `targets/machines/<name>.py`, list it in `registry.py`, and say in
-`kinst.runtime.boards.<name>` how the devices are made and how an image is started.
+`kinst.runtime.machine.boards.<name>` how the devices are made and how an image is started.
 """
 
 from collections.abc import Mapping

@@ -10,7 +10,7 @@ MACHINES = ("virt-riscv64", "virt-arm64", "virt-el2-arm64", "pc-amd64")
 
 
 def module_name(machine: str) -> str:
-    """The file that describes `machine`, here and in `kinst.runtime.boards`."""
+    """The file that describes `machine`, here and in `kinst.runtime.machine.boards`."""
     return machine.replace("-", "_")
 
 

@@ -11,18 +11,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kinst.runtime.dlang.check import Checker
-from kinst.runtime.dlang.compile import compile_clause
+from kinst.runtime.clauses.compile.clause import compile_clause
+from kinst.runtime.dlang.check.checker import Checker
 from kinst.runtime.dlang.context import CheckContext
-from kinst.runtime.dlang.macros import Macros
 from kinst.runtime.dlang.options import Options
-from kinst.runtime.dlang.parser import parse
-from kinst.runtime.trap import Firing
+from kinst.runtime.dlang.syntax.macros import Macros
+from kinst.runtime.dlang.syntax.parser import parse
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.c_types import NoImageTypes
 from tests.bench.baselines import QilingRun
 from tests.bench.ours import OurRun
 from tests.bench.workload import AMD64
-from tests.runtime.dlang.running import AnyProbe, Bench, Script
+from tests.runtime.clauses.compile.running import AnyProbe, Bench, Script
 
 REPEATS = 9
 CALLS = 50_000
@@ -218,7 +218,7 @@ if sys.argv[1] == "dict":
     counts, base = {}, peak()
     def call(number): counts[(number,)] = counts.get((number,), 0) + 1
 else:
-    from tests.runtime.dlang.running import Script
+    from tests.runtime.clauses.compile.running import Script
     script = Script("BEGIN { @[arg0] = count(); }")
     bench, compiled, base = script.bench, script.compiled[0], peak()
     def call(number):

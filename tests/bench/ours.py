@@ -4,9 +4,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from kinst.runtime.session import Session, Wanted
-from kinst.runtime.system import End
-from kinst.runtime.trap import Firing
+from kinst.runtime.machine.system import End
+from kinst.runtime.tracing.session import Session, Wanted
+from kinst.runtime.trap.trap import Firing
 from tests.bench.baselines import STACK, STOP, Record
 from tests.bench.workload import Workload
 

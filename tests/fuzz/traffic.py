@@ -15,13 +15,13 @@ from typing import Any, Final, cast
 import numpy as np
 from hypothesis import strategies as st
 
-from kinst.runtime.boards.registry import new_board
-from kinst.runtime.bus import Bus, PortBus
-from kinst.runtime.devices.device import Device, Timed
-from kinst.runtime.exceptions.exception_model import Event, Source
-from kinst.runtime.loader import Loaded
-from kinst.runtime.machine import Machine
-from kinst.runtime.memory import PhysicalMemory
+from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.bus import Bus, PortBus
+from kinst.runtime.machine.device import Device, Timed
+from kinst.runtime.machine.exception_model import Event, Source
+from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.machine import Machine
+from kinst.runtime.machine.memory import PhysicalMemory
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.errors import KinstError
@@ -83,7 +83,7 @@ class IdleCpu:
 
 @dataclass
 class Traffic:
-    """A machine without an engine: `kinst.runtime.machine.Machine`. Every device is known by its place."""
+    """A machine without an engine: `kinst.runtime.machine.machine.Machine`. Every device is known by its place."""
 
     name: str
     time: int = 0

@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 from kinst.rewriter.arch.registry import dissector
-from kinst.runtime import qiling_machine
 from kinst.runtime.cli import run
+from kinst.runtime.engine import qiling_machine
 from kinst.targets.arch.registry import NAMES, arch_by_name
 from tests.dlang.test_hostile import kilobytes
 from tests.runtime.hostile_guests import GOES_ON, GUESTS, Guest

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.session import Session, Wanted
-from kinst.runtime.system import ClockKind, Configuration, End
-from kinst.runtime.trap import Firing
-from tests.runtime.recorder import Recorder
+from kinst.runtime.machine.system import ClockKind, Configuration, End
+from kinst.runtime.tracing.session import Session, Wanted
+from kinst.runtime.trap.trap import Firing
+from tests.runtime.tracing.recorder import Recorder
 from tests.samples.machines import MACHINES, SAMPLES
 from tests.system.activations import with_refused_returns
 

@@ -14,7 +14,7 @@ import unicorn
 from kinst.rewriter.program import Program, instructions_of
 from kinst.rewriter.rewriting import Opened, plan_probes
 from kinst.rewriter.select import base_names
-from kinst.runtime.session import Session
+from kinst.runtime.tracing.session import Session
 from kinst.targets.instruction import Flow
 from kinst.targets.probe import parse_probe_names
 

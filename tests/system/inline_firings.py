@@ -11,13 +11,13 @@ import numpy as np
 
 from kinst.rewriter.inline_probes import InlineSite
 from kinst.rewriter.rewriting import Opened, Source, open_source
-from kinst.runtime.enablings import Enabled, Enablings
-from kinst.runtime.execution.faults import Fault
-from kinst.runtime.execution.location_operations import OPTIMISED_OUT
-from kinst.runtime.session import Wanted
-from kinst.runtime.surroundings import Surroundings, with_guest
-from kinst.runtime.system import ClockKind, Configuration
-from kinst.runtime.trap import Firing
+from kinst.runtime.machine.system import ClockKind, Configuration
+from kinst.runtime.tracing.enablings import Enabled, Enablings
+from kinst.runtime.tracing.session import Wanted
+from kinst.runtime.tracing.surroundings import Surroundings, with_guest
+from kinst.runtime.trap.faults import Fault
+from kinst.runtime.trap.trap import Firing
+from kinst.runtime.unwinding.location_operations import OPTIMISED_OUT
 from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlinedParameter, Location
 from kinst.targets.manifest import ProbeKind

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.runtime.memory import Region
-from kinst.runtime.session import Session
+from kinst.runtime.machine.memory import Region
+from kinst.runtime.tracing.session import Session
 from kinst.targets.manifest import Manifest
 from kinst.targets.probe import parse_probe_names
 from tests.system.cases import Case

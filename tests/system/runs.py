@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kinst.runtime.session import Session, Wanted
-from kinst.runtime.sites import SiteTable
-from kinst.runtime.system import ClockKind, Configuration, End
-from kinst.runtime.trap import Firing
+from kinst.runtime.machine.system import ClockKind, Configuration, End
+from kinst.runtime.patched.sites import SiteTable
+from kinst.runtime.tracing.session import Session, Wanted
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.manifest import Manifest, Method
 from tests.system.cases import Case
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import kinst.runtime.clock
-import kinst.runtime.system
+import kinst.runtime.machine.clock
+import kinst.runtime.machine.system
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
-from kinst.runtime.session import Session, Wanted
-from kinst.runtime.system import ClockKind, Configuration, End
-from kinst.runtime.trap import Firing
+from kinst.runtime.machine.system import ClockKind, Configuration, End
+from kinst.runtime.tracing.session import Session, Wanted
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.errors import KinstError
 from kinst.targets.probe import parse_probe_names
 from tests.images import CACHE, real_image
@@ -107,9 +107,9 @@ def test_interrupts_at_any_instruction_and_cpus_in_any_turn(
     chance = random.Random(f"{case.image} {seed}")
     instruction = chance.choice((7, 37, 61, 100, 230, 400))
     turn = instruction * chance.randrange(40, 400)
-    monkeypatch.setattr(kinst.runtime.clock, "NANOSECONDS_PER_INSTRUCTION", instruction)
-    monkeypatch.setattr(kinst.runtime.system, "_SLICE", turn)
-    monkeypatch.setattr(kinst.runtime.system, "_TURN", turn)
+    monkeypatch.setattr(kinst.runtime.machine.clock, "NANOSECONDS_PER_INSTRUCTION", instruction)
+    monkeypatch.setattr(kinst.runtime.machine.system, "_SLICE", turn)
+    monkeypatch.setattr(kinst.runtime.machine.system, "_TURN", turn)
     cpus = chance.choice((2, 3, 4))
     plain = plain_run.__wrapped__(case, cpus)
     patched = run(case, ["kinst:::", "fbt:::"], cpus=cpus)

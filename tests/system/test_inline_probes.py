@@ -11,11 +11,11 @@ import pytest
 
 from kinst.rewriter.inline_probes import InlineSite
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.enablings import Enabled, Enablings
-from kinst.runtime.execution.locations import Machine
-from kinst.runtime.session import Session, Wanted
-from kinst.runtime.system import ClockKind, Configuration
-from kinst.runtime.trap import Firing
+from kinst.runtime.machine.system import ClockKind, Configuration
+from kinst.runtime.tracing.enablings import Enabled, Enablings
+from kinst.runtime.tracing.session import Session, Wanted
+from kinst.runtime.trap.trap import Firing
+from kinst.runtime.unwinding.locations import Machine
 from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.probe import ProbeName
 from tests.system.cases import CASES, SAMPLES, Case

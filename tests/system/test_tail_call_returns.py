@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.execution.faults import Fault
-from kinst.runtime.session import Session
-from kinst.runtime.trap import Firing
+from kinst.runtime.tracing.session import Session
+from kinst.runtime.trap.faults import Fault
+from kinst.runtime.trap.trap import Firing
 from tests.system.activations import Activations, with_refused_returns
 from tests.system.cases import SAMPLES, Case
 from tests.system.runs import run

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from kinst.runtime.clauses.environment import GuestProfile
+from kinst.runtime.clauses.profiles import BareProfile, Guest
 from kinst.runtime.cli import run
-from kinst.runtime.execution.environment import GuestProfile
-from kinst.runtime.execution.faults import Fault
-from kinst.runtime.execution.profiles import BareProfile, Guest
-from kinst.runtime.session import Session
-from kinst.runtime.trap import Firing
+from kinst.runtime.tracing.session import Session
+from kinst.runtime.trap.faults import Fault
+from kinst.runtime.trap.trap import Firing
 from tests.images import at_hand, real_image
 
 ENOUGH = "clocksource: Switched to clocksource"  # threads of all kinds sleep and wake by then
@@ -83,7 +83,7 @@ def test_on_linux_self_is_the_tasks(name: str, tmp_path: Path, monkeypatch: pyte
         return Oracle(guest, current_task(sessions[-1], guest))
 
     monkeypatch.setattr(Session, "__init__", kept)
-    monkeypatch.setattr("kinst.runtime.surroundings.profile_for", oracle)
+    monkeypatch.setattr("kinst.runtime.tracing.surroundings.profile_for", oracle)
     entries, returns = (", ".join(f"fbt::{name}:{end}" for name in SLEEPERS) for end in ("entry", "return"))
     program = PROGRAM.format(entries=entries, returns=returns)
     options = ("-q", "-Z", "--clock", "icount", "--console", str(tmp_path / "console"), "--until", ENOUGH)

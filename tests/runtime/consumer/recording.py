@@ -3,15 +3,15 @@
 import io
 from collections.abc import Sequence
 
+from kinst.runtime.clauses.aggregations import AggregationStore
+from kinst.runtime.clauses.environment import ErrorRecord, Record, Value
 from kinst.runtime.consumer.output import TextOutput
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang import program
-from kinst.runtime.dlang.errors import Span
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
-from kinst.runtime.dlang.types import DType
-from kinst.runtime.execution.aggregations import AggregationStore
-from kinst.runtime.execution.environment import ErrorRecord, Record, Value
+from kinst.runtime.dlang.syntax.errors import Span
+from kinst.runtime.dlang.types.types import DType
 from kinst.runtime.providers.provider import Probe
 
 PROBES = {

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinst.runtime.clauses.buckets import bucket_function
 from kinst.runtime.consumer.distributions import Style, packed, packed_header, packed_range, render
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
-from kinst.runtime.execution.buckets import bucket_function
 
 QUANTIZE = Aggregation(1, "a", AggregatingFunction.QUANTIZE, ())
 LINEAR = Aggregation(1, "a", AggregatingFunction.LQUANTIZE, (), (0, 10, 3))

@@ -7,7 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinst.runtime.consumer.dump import dump
-from kinst.runtime.dlang.types import BOOL, CHAR, INT, INT8, LONG, SHORT, STRING, UCHAR, UINT64, ULONG, VOID, DType
+from kinst.runtime.dlang.types.types import (
+    BOOL,
+    CHAR,
+    INT,
+    INT8,
+    LONG,
+    SHORT,
+    STRING,
+    UCHAR,
+    UINT64,
+    ULONG,
+    VOID,
+    DType,
+)
 from kinst.targets.c_types import (
     Aggregate,
     AggregateKind,

@@ -2,8 +2,8 @@
 
 import pytest
 
+from kinst.runtime.clauses.environment import Record
 from kinst.runtime.consumer.flow import Flow, flow_of
-from kinst.runtime.execution.environment import Record
 from tests.runtime.consumer.recording import Recording, clause
 
 HEADER = b"CPU FUNCTION                                 \n"

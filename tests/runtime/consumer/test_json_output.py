@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from kinst.runtime.clauses.environment import ErrorRecord, Stack, SymbolName
 from kinst.runtime.consumer.json_output import JsonOutput
 from kinst.runtime.consumer.messages import Drop, DropKind
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import AggregatingFunction, ChangeAggregation, Printa
-from kinst.runtime.dlang.types import CHAR, INT, LONG, STRING, SYMBOL, UINT, ULONG, DType
-from kinst.runtime.execution.environment import ErrorRecord, Stack, SymbolName
-from kinst.runtime.execution.faults import Fault, FaultKind
+from kinst.runtime.dlang.types.types import CHAR, INT, LONG, STRING, SYMBOL, UINT, ULONG, DType
+from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.targets.c_types import Aggregate, AggregateKind, Array, EnumType, Member, Pointer
 from tests.runtime.consumer.recording import (
     PROBES,

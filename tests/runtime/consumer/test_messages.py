@@ -2,9 +2,9 @@
 
 import pytest
 
+from kinst.runtime.clauses.environment import ErrorRecord
 from kinst.runtime.consumer.messages import Drop, DropKind
-from kinst.runtime.execution.environment import ErrorRecord
-from kinst.runtime.execution.faults import Fault, FaultKind
+from kinst.runtime.trap.faults import Fault, FaultKind
 from tests.runtime.consumer.recording import Recording
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from kinst.runtime.clauses.environment import Stack, SymbolName
 from kinst.runtime.consumer.output import TextOutput
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import AggregatingFunction, ChangeAggregation, Printa
-from kinst.runtime.dlang.types import CHAR, INT, LONG, STACK, STRING, SYMBOL, UINT, DType
-from kinst.runtime.execution.environment import Stack, SymbolName
+from kinst.runtime.dlang.types.types import CHAR, INT, LONG, STACK, STRING, SYMBOL, UINT, DType
 from tests.runtime.consumer.recording import (
     BEGIN_LINE,
     HEADER,

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kinst.runtime.clauses.environment import Stack, SymbolName, Value
 from kinst.runtime.consumer import printf
-from kinst.runtime.dlang import formats, types
-from kinst.runtime.dlang.types import DType
-from kinst.runtime.execution.environment import Stack, SymbolName, Value
+from kinst.runtime.dlang import formats
+from kinst.runtime.dlang.types import types
+from kinst.runtime.dlang.types.types import DType
 from kinst.targets.c_types import Array, Float, Integer
 
 libc = ctypes.CDLL(None)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinst.runtime.clauses.environment import Stack, SymbolName
 from kinst.runtime.consumer.totals import LIMIT, Row
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
-from kinst.runtime.dlang.types import CHAR, INT, LONG, STACK, STRING, SYMBOL
-from kinst.runtime.execution.environment import Stack, SymbolName
+from kinst.runtime.dlang.types.types import CHAR, INT, LONG, STACK, STRING, SYMBOL
 from tests.runtime.consumer.recording import Recording, aggregation
 
 F = AggregatingFunction

@@ -2,9 +2,9 @@
 
 import pytest
 
+from kinst.runtime.clauses.environment import Stack, SymbolName
 from kinst.runtime.dlang import program
-from kinst.runtime.dlang.types import CHAR, INT, LONG, SHORT, STRING, SYMBOL, UCHAR, UINT, ULONG, DType
-from kinst.runtime.execution.environment import Stack, SymbolName
+from kinst.runtime.dlang.types.types import CHAR, INT, LONG, SHORT, STRING, SYMBOL, UCHAR, UINT, ULONG, DType
 from kinst.targets.c_types import Array, Pointer
 from tests.runtime.consumer.recording import expression, printed, trace
 

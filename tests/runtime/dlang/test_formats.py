@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from kinst.runtime.dlang import formats, types
-from kinst.runtime.dlang.errors import DError, Span
+from kinst.runtime.dlang import formats
 from kinst.runtime.dlang.formats import Mark
-from kinst.runtime.dlang.types import DType
+from kinst.runtime.dlang.syntax.errors import DError, Span
+from kinst.runtime.dlang.types import types
+from kinst.runtime.dlang.types.types import DType
 from kinst.targets.c_types import Array, EnumType, Float, Pointer, Typedef
 
 SPAN = Span("", 3, 5, 4, "text")

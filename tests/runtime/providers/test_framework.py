@@ -10,7 +10,7 @@ import pytest
 from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, DtraceProvider
 from kinst.runtime.providers.provider import Privilege, Probe, ProviderError, Providers, Registration
 from kinst.runtime.providers.stability import EVOLVING_ISA, PRIVATE, STABLE, Dependency, ProviderAttributes
-from kinst.runtime.trap import Firing
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.errors import ProbeNameError
 from kinst.targets.probe import ProbeName, parse_probe_name
 from tests.runtime.providers.hosts import ATTRIBUTES, Toy, TypedToy, firing_of, ids

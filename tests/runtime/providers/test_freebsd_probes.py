@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kinst.runtime.arch.emulator import Emulation
-from kinst.runtime.static_gates import gated
-from kinst.runtime.trap import Enabling, Firing
+from kinst.runtime.patched.static_gates import gated
+from kinst.runtime.trap.arch.emulator import Emulation
+from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.registry import NAMES, arch_by_name
 from kinst.targets.image import open_image
 from kinst.targets.probe import ProbeName

@@ -6,7 +6,7 @@ import pytest
 
 from kinst.runtime.providers.profile import ProfileProvider, interval
 from kinst.runtime.providers.provider import Providers
-from kinst.runtime.trap import Firing
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.probe import parse_probe_name
 from tests.runtime.providers.hosts import Clock
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kinst.runtime.trap import Firing
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.probe import ProbeName
 from tests.runtime.providers.traced import SAMPLES, names_of, sample, traced

@@ -15,7 +15,7 @@ from kinst.runtime.cli import run
 from kinst.runtime.providers.host import ImageHost, ProviderHost
 from kinst.runtime.providers.plugged import asks_for, installed_providers
 from kinst.runtime.providers.provider import Provider, ProviderError
-from kinst.runtime.trap import Firing
+from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.probe import ProbeName
 from tests.runtime.providers.traced import SAMPLES, names_of, sample, traced

@@ -6,19 +6,19 @@ from pathlib import Path
 
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.static_sites import provider_names
-from kinst.runtime.arch.registry import emulator
-from kinst.runtime.boards.registry import new_board
-from kinst.runtime.loader import load_image
-from kinst.runtime.moved_trampolines import moved_trampolines
+from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.loader import load_image
+from kinst.runtime.machine.system import ClockKind, Configuration, End, System
+from kinst.runtime.patched.moved_trampolines import moved_trampolines
+from kinst.runtime.patched.relocated import RelocatedCopies
+from kinst.runtime.patched.sites import Patched, SiteTable
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.fbt import fbt_provider
 from kinst.runtime.providers.host import CpuMemory, ImageHost, ProviderHost
 from kinst.runtime.providers.kinst import kinst_provider
 from kinst.runtime.providers.provider import Action, Provider, Providers
 from kinst.runtime.providers.sdt import sdt_providers
-from kinst.runtime.relocated import RelocatedCopies
-from kinst.runtime.sites import Patched, SiteTable
-from kinst.runtime.system import ClockKind, Configuration, End, System
+from kinst.runtime.trap.arch.registry import emulator
 from kinst.targets.machines.registry import default_machine, machine_facts
 from kinst.targets.probe import ProbeName, parse_probe_names
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kinst.rewriter.arch.registry import dissector
-from kinst.runtime.arch.registry import emulator
+from kinst.runtime.trap.arch.registry import emulator
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import ARCHES, NAMES, arch_by_elf_machine, arch_by_name
 from kinst.targets.errors import ImageError, UsageError

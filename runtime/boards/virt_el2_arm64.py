@@ -1,9 +1,0 @@
-"""QEMU's virt board for arm64 with virtualization=on: as `virt_arm64`, but CPUs start in EL2."""
-
-from functools import partial
-from typing import Final
-
-from kinst.runtime.boards.virt_arm64 import VirtArm64
-from kinst.runtime.machine import BoardFactory
-
-BOARD: Final[BoardFactory] = partial(VirtArm64, has_el2=True)

@@ -1,0 +1,230 @@
+"""@name[keys] = function(value, increment) while clauses run: contents per CPU, moved out for each snapshot.
+
+A key's value is a number for count, sum, min and max; [count, total] for avg, with the sum of squares for stddev; and
+bucket -> count for the quantizing functions. Sums are not wrapped here: whoever merges them does it once
+(`kinst.runtime.consumer.totals`).
+
+A hit costs a dictionary access, so each aggregation has a closure of its own, and the room that a new key takes is
+counted on the way that only new keys go.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from kinst.runtime.clauses.buckets import INT64_MAX, bucket_function
+from kinst.runtime.clauses.environment import Stack, Value
+from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
+from kinst.runtime.dlang.types.types import Dynamic, String, bare
+from kinst.targets.c_types import size_of
+
+Key = tuple[Value, ...]
+Number = int
+Moments = list[int]  # count, total, and for stddev the sum of squares
+Distribution = dict[int, int]  # bucket -> count
+Content = Number | Moments | Distribution
+Table = dict[Key, Any]  # of `Content`; all of one kind in a table
+Updater = Callable[[int, Key, int, int], None]
+
+LIMIT: Final = 256 << 20  # bytes of our memory, of all CPUs together
+_WRAP: Final = 1 << 64
+_ENTRY: Final = 200  # what a key's entry takes in our memory: slot of the dictionary, tuple, a number
+_ITEM: Final = 40  # and each of its values besides its bytes
+_BUCKET: Final = 100
+_KERNEL_ENTRY: Final = 64  # what the kernel's entry of a hash table takes of aggsize
+_KERNEL_SIZES: Final = {
+    AggregatingFunction.AVG: 16,
+    AggregatingFunction.STDDEV: 32,
+    AggregatingFunction.QUANTIZE: 127 * 8,
+}
+
+
+def memory_of(key: Key) -> int:
+    """About what an entry with this key takes in our memory."""
+    return _ENTRY + sum(map(_memory_of_value, key))
+
+
+def _memory_of_value(value: Value) -> int:
+    match value:
+        case bytes():
+            return _ITEM + len(value)
+        case Stack(addresses=addresses):
+            return _ITEM * (len(addresses) + 3)
+        case _:
+            return _ITEM
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a CPU aggregated since the last snapshot."""
+
+    cpu: int
+    aggregation: Aggregation
+    table: Table
+
+
+class AggregationStore:
+    """The aggregations of a session. `drops` counts by CPU what found no room since the last `take_drops`."""
+
+    def __init__(self, size: int | None, strsize: int = 256) -> None:
+        """`size`: aggsize, bytes per CPU as the kernel counts them; None: only our memory is the limit. `strsize`: what
+        a string takes of them."""
+        self.drops: Counter[int] = Counter()
+        self._size, self._strsize = size, strsize
+        self._used: Counter[int] = Counter()  # of `size`
+        self._memory = 0  # of LIMIT
+        self._tables: dict[int, tuple[Aggregation, defaultdict[int, Table]]] = {}
+
+    def take(self) -> list[Contents]:
+        """What was aggregated since the last time; there is room again."""
+        taken = []
+        for aggregation, tables in self._tables.values():
+            taken += [Contents(cpu, aggregation, table) for cpu, table in tables.items() if table]
+            tables.clear()
+        self._used.clear()
+        self._memory = 0
+        return taken
+
+    def take_drops(self) -> dict[int, int]:
+        """`drops` since the last time."""
+        taken = dict(self.drops)
+        self.drops.clear()
+        return taken
+
+    def updater(self, aggregation: Aggregation) -> Updater:
+        """What adds one value: of CPU, key, value, increment."""
+        _, tables = self._tables.setdefault(aggregation.number, (aggregation, defaultdict(dict)))
+        cost = _kernel_cost(aggregation, self._strsize)
+
+        def admit(cpu: int, key: Key) -> bool:
+            """Count the room of a new key."""
+            used, memory = self._used[cpu] + cost, self._memory + memory_of(key)
+            if memory > LIMIT or (self._size is not None and used > self._size):
+                self.drops[cpu] += 1
+                return False
+            self._used[cpu], self._memory = used, memory
+            return True
+
+        make = _UPDATERS.get(aggregation.function)
+        if make is not None:
+            return make(tables, admit)
+        return self._quantizing(tables, admit, bucket_function(aggregation))
+
+    def _quantizing(self, tables: "Tables", admit: "Admit", bucket_of: Callable[[int], int]) -> Updater:
+        def update(cpu: int, key: Key, value: int, increment: int) -> None:
+            buckets = tables[cpu].get(key)
+            if buckets is None:
+                if not admit(cpu, key):
+                    return
+                buckets = tables[cpu][key] = {}
+            bucket = bucket_of(value)
+            try:
+                buckets[bucket] += increment
+            except KeyError:
+                if self._memory + _BUCKET > LIMIT:
+                    self.drops[cpu] += 1
+                    return
+                self._memory += _BUCKET
+                buckets[bucket] = increment
+
+        return update
+
+
+Tables = defaultdict[int, Table]
+Admit = Callable[[int, Key], bool]
+
+
+def _counting(tables: Tables, admit: Admit) -> Updater:
+    def update(cpu: int, key: Key, _value: int, _increment: int) -> None:
+        table = tables[cpu]
+        try:
+            table[key] += 1
+        except KeyError:
+            if admit(cpu, key):
+                table[key] = 1
+
+    return update
+
+
+def _summing(tables: Tables, admit: Admit) -> Updater:
+    def update(cpu: int, key: Key, value: int, _increment: int) -> None:
+        table = tables[cpu]
+        try:
+            table[key] += value
+        except KeyError:
+            if admit(cpu, key):
+                table[key] = value
+
+    return update
+
+
+def _choosing(tables: Tables, admit: Admit, choose: Callable[[int, int], int]) -> Updater:
+    """min and max compare as int64."""
+
+    def update(cpu: int, key: Key, value: int, _increment: int) -> None:
+        if value > INT64_MAX:
+            value -= _WRAP
+        table = tables[cpu]
+        try:
+            table[key] = choose(table[key], value)
+        except KeyError:
+            if admit(cpu, key):
+                table[key] = value
+
+    return update
+
+
+def _averaging(tables: Tables, admit: Admit) -> Updater:
+    def update(cpu: int, key: Key, value: int, _increment: int) -> None:
+        moments = tables[cpu].get(key)
+        if moments is not None:
+            moments[0] += 1
+            moments[1] += value
+        elif admit(cpu, key):
+            tables[cpu][key] = [1, value]
+
+    return update
+
+
+def _deviating(tables: Tables, admit: Admit) -> Updater:
+    def update(cpu: int, key: Key, value: int, _increment: int) -> None:
+        if value > INT64_MAX:
+            value -= _WRAP
+        moments = tables[cpu].get(key)
+        if moments is not None:
+            moments[0] += 1
+            moments[1] += value
+            moments[2] += value * value
+        elif admit(cpu, key):
+            tables[cpu][key] = [1, value, value * value]
+
+    return update
+
+
+_UPDATERS: Final[dict[AggregatingFunction, Callable[[Tables, Admit], Updater]]] = {
+    AggregatingFunction.COUNT: _counting,
+    AggregatingFunction.SUM: _summing,
+    AggregatingFunction.MIN: partial(_choosing, choose=min),
+    AggregatingFunction.MAX: partial(_choosing, choose=max),
+    AggregatingFunction.AVG: _averaging,
+    AggregatingFunction.STDDEV: _deviating,
+}
+
+
+def _kernel_cost(aggregation: Aggregation, strsize: int) -> int:
+    """What a key takes of aggsize."""
+    size = _KERNEL_SIZES.get(aggregation.function, 8)
+    if aggregation.function is AggregatingFunction.LQUANTIZE:
+        base, limit, step = aggregation.parameters
+        size = ((limit - base) // step + 3) * 8
+    for key in aggregation.keys:
+        kind = bare(key)
+        if isinstance(kind, String):
+            size += strsize
+        elif isinstance(kind, Dynamic):
+            size += 160
+        else:
+            size += max(8, size_of(kind) or 8)
+    return _KERNEL_ENTRY + size

@@ -1,0 +1,222 @@
+"""Actions as statements. What an action records goes to a local variable: the record is made at the clause's end, so
+that a clause which is aborted leaves nothing. Each expression has a line of its own, whose number tells its action."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from kinst.runtime.clauses.compile import places
+from kinst.runtime.clauses.compile.arithmetic import fit
+from kinst.runtime.clauses.compile.calls import stack_trace
+from kinst.runtime.clauses.compile.code import SIGNED, UNSIGNED, WORD, Code, Scalar
+from kinst.runtime.clauses.compile.expressions import Expressions
+from kinst.runtime.clauses.environment import Memory
+from kinst.runtime.dlang import program
+from kinst.runtime.dlang.program import Expression
+
+_STATUS: Final = Scalar(4, is_signed=True)
+
+
+class Actions:
+    """The actions of one clause. `records` are the texts of the record's values so far."""
+
+    def __init__(self, expressions: Expressions, record_size: int) -> None:
+        self.expressions = expressions
+        self.record_size = record_size
+        self.records: list[str] = []
+        self.speculation: str | None = None  # where the number of the speculation is that takes the record
+        self._is_left = False
+
+    def add(self, action: program.Action, number: int) -> None:
+        """One more action, with its number."""
+        self.expressions.action = number
+        _EMITTERS[type(action)](self, action)
+
+    def record(self, code: Code) -> None:
+        """A value of the record."""
+        self.records.append(self.kept(code))
+
+    def kept(self, code: Code) -> str:
+        """What has the value from now on."""
+        if code.constant is not None or code.text == "None":
+            return code.text
+        name = self.expressions.temporary()
+        self.expressions.emit(f"{name} = {code.text}")
+        return name
+
+    def leave(self) -> None:
+        """The record, after all of the clause that may be aborted; but before the first commit(), which takes it along
+        if it is of that speculation. Nothing is recorded after that."""
+        if self._is_left or not self.record_size:
+            return
+        self._is_left = True
+        expressions = self.expressions
+        state = expressions.state
+        values = "".join(text + ", " for text in self.records)
+        cpu, probe = expressions.local("cpu"), expressions.local("probe")
+        time = "time" if expressions.environment.records_time else "0"
+        record = f"({cpu}, {probe}, {expressions.number}, {time}, ({values}))"
+        if self.speculation is not None:
+            append = expressions.bind("append_speculatively", state.speculations.append)
+            expressions.emit(f"{append}({self.speculation}, {record})")
+        else:
+            expressions.emit(f"{expressions.bind('append', state.buffers.append)}({record})")
+
+    def method(self, owner: object, name: str) -> str:
+        """A method's name in the clause."""
+        return self.expressions.bind(name, getattr(owner, name))
+
+
+_NOTHING: Final = Code("None")
+
+
+def _evaluate(actions: Actions, action: program.Evaluate) -> None:
+    """An expression statement; assignments need no value."""
+    expressions = actions.expressions
+    match action.expression:
+        case program.Assign() as node:
+            expressions.emit(places.assign_statement(expressions, node))
+        case program.Update() as node:
+            expressions.emit(places.update_statement(expressions, node))
+        case node:
+            code = expressions.value(node)
+            if code.constant is None:
+                expressions.emit(code.text)
+
+
+def _aggregate(actions: Actions, action: program.Aggregate) -> None:
+    """DTrace's actions here: the aggregation's id, the keys, the increment, the function."""
+    expressions = actions.expressions
+    expressions.action += 1
+    keys = _numbered(actions, action.keys)
+    expressions.action += len(keys) > 0
+    cpu = expressions.local("cpu")
+    updater = expressions.bind("update", expressions.state.aggregations.updater(action.aggregation))
+    increment = "1"
+    if action.increment is not None:
+        increment = actions.kept(expressions.value(action.increment))
+        expressions.action += 1
+    value = "1" if action.value is None else expressions.value(action.value).text
+    expressions.emit(f"{updater}({cpu}, ({''.join(key + ', ' for key in keys)}), {value}, {increment})")
+
+
+def _numbered(actions: Actions, nodes: tuple[Expression, ...]) -> list[str]:
+    """Values that are an action each."""
+    kept = []
+    for index, node in enumerate(nodes):
+        actions.expressions.action += index > 0
+        kept.append(actions.kept(actions.expressions.recorded(node)))
+    return kept
+
+
+def _trace(actions: Actions, action: program.Trace | program.Print) -> None:
+    actions.record(actions.expressions.recorded(action.value))
+
+
+def _trace_memory(actions: Actions, action: program.TraceMemory) -> None:
+    expressions = actions.expressions
+    address = fit(expressions, expressions.value(action.address), UNSIGNED)
+    read = expressions.bind("read", expressions.environment.memory.read)
+    if action.dynamic is None:
+        actions.record(Code(f"{read}({address.text}, {action.size})"))
+        return
+    size = fit(expressions, expressions.value(action.dynamic), UNSIGNED)
+    actions.record(Code(f"{read}({address.text}, {action.size})[:{size.text} or None]"))
+
+
+def _print_memory(actions: Actions, action: program.PrintMemory) -> None:
+    expressions = actions.expressions
+    reference = fit(expressions, expressions.value(action.reference), UNSIGNED)
+    reader = expressions.bind("read_reference", _reference_reader(expressions.environment.memory))
+    actions.record(Code(f"{reader}({reference.text}, {action.size})"))
+
+
+def _reference_reader(memory: Memory) -> Callable[[int, int], bytes]:
+    """memref() leaves the address and the size, a word each."""
+
+    def read(reference: int, limit: int) -> bytes:
+        return memory.read(memory.load(reference, 8), min(memory.load((reference + 8) % WORD, 8), limit))
+
+    return read
+
+
+def _several(actions: Actions, action: program.Printf | program.SetOption) -> None:
+    kept = _numbered(actions, action.arguments)
+    actions.records.append(f"({''.join(text + ', ' for text in kept)})")
+
+
+def _happened(actions: Actions, _action: program.Action) -> None:
+    actions.record(_NOTHING)
+
+
+def _stack(actions: Actions, action: program.StackTrace) -> None:
+    actions.record(stack_trace(actions.expressions, action.frames, is_user=action.is_user))
+
+
+def _symbol(actions: Actions, action: program.SymbolTrace) -> None:
+    actions.record(actions.expressions.value(action.key))
+
+
+def _exit(actions: Actions, action: program.Exit) -> None:
+    expressions = actions.expressions
+    status = actions.kept(fit(expressions, expressions.value(action.status), _STATUS))
+    expressions.emit("state.is_tracing = False")
+    expressions.emit(f"{actions.method(expressions.environment, 'exit')}({status})")
+    actions.records.append(status)
+
+
+def _speculate(actions: Actions, action: program.Speculate) -> None:
+    """The rest of the clause is skipped if there is no room, or no speculation (number 0)."""
+    expressions = actions.expressions
+    number = actions.kept(fit(expressions, expressions.value(action.number), SIGNED))
+    reserve = actions.method(expressions.state.speculations, "reserve")
+    cpu = expressions.local("cpu")
+    expressions.emit(f"if not {reserve}({number}, {cpu}, {actions.record_size}): return")
+    actions.speculation = number
+
+
+def _finish(actions: Actions, action: program.Commit | program.Discard) -> None:
+    expressions = actions.expressions
+    number = fit(expressions, expressions.value(action.number), SIGNED)
+    name = "discard"
+    if isinstance(action, program.Commit):
+        actions.leave()
+        name = "commit"
+    finish = actions.method(expressions.state.speculations, name)
+    cpu = expressions.local("cpu")
+    expressions.emit(f"{finish}({number.text}, {cpu})")
+
+
+def _change(actions: Actions, action: program.ChangeAggregation) -> None:
+    expressions = actions.expressions
+    actions.record(_NOTHING if action.argument is None else expressions.recorded(action.argument))
+
+
+def _destructive(actions: Actions, action: program.Destructive) -> None:
+    expressions = actions.expressions
+    argument = "0" if action.argument is None else expressions.value(action.argument).text
+    act = actions.method(expressions.environment, "destructive")
+    expressions.emit(f"{act}(firing, {action.kind!r}, {argument})")
+    if action.kind == "chill":
+        expressions.time_passes()
+
+
+_EMITTERS: Final[Mapping[type, Callable[[Actions, Any], None]]] = {
+    program.Evaluate: _evaluate,
+    program.Aggregate: _aggregate,
+    program.Trace: _trace,
+    program.TraceMemory: _trace_memory,
+    program.Print: _trace,
+    program.PrintMemory: _print_memory,
+    program.Printf: _several,
+    program.Printa: _happened,
+    program.StackTrace: _stack,
+    program.SymbolTrace: _symbol,
+    program.Exit: _exit,
+    program.Speculate: _speculate,
+    program.Commit: _finish,
+    program.Discard: _finish,
+    program.ChangeAggregation: _change,
+    program.SetOption: _several,
+    program.Truncate: _happened,
+    program.Destructive: _destructive,
+}

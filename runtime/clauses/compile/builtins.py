@@ -1,0 +1,96 @@
+"""Builtin variables as Python."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kinst.runtime.clauses.compile.arithmetic import fit
+from kinst.runtime.clauses.compile.code import HALF, SIGNED, UNSIGNED, WORD, Code, Generator, is_string, scalar_of
+from kinst.runtime.dlang import program
+from kinst.runtime.trap.faults import Fault, FaultKind
+from kinst.runtime.trap.trap import Firing
+
+_NUMBERS: Final = (1 << 31) - 1  # CPUs and probes are counted
+_PROBE_FIELDS: Final = {"probeprov": "provider", "probemod": "module", "probefunc": "function", "probename": "name"}
+_PROFILE_STRINGS: Final = frozenset({"execname", "execargs", "zonename", "jailname", "cwd", "root"})
+_USER_DEPTH: Final = 2048  # frames that are counted for ustackdepth
+
+
+def builtin(generator: Generator, node: program.Builtin) -> Code:
+    """The value of a builtin variable, in the range of its type."""
+    name = node.name
+    if name in _PROBE_FIELDS:
+        texts = generator.bind(name, generator.state.probe_texts[_PROBE_FIELDS[name]])
+        return Code(f"{texts}[{generator.local('probe')}]")
+    if name in _PROFILE_STRINGS:
+        profile = generator.bind("profile", generator.environment.profile)
+        return Code(f"{profile}.string(firing, {name!r})[:{generator.strsize}]")
+    code = _numeric(generator, node)
+    scalar = scalar_of(node.type)
+    return code if scalar is None or is_string(node.type) else fit(generator, code, scalar)
+
+
+def _numeric(generator: Generator, node: program.Builtin) -> Code:
+    if node.index is not None:
+        return _indexed(generator, node.name, node.index)
+    if node.name.startswith("arg") and node.name[3:].isdigit():
+        return _argument(node.name[3:], 1)
+    if node.name in _NUMERIC:
+        return _NUMERIC[node.name](generator)
+    profile = generator.bind("profile", generator.environment.profile)
+    return Code(f"{profile}.integer(firing, {node.name!r})", -HALF, WORD - 1)
+
+
+def _argument(index: str, depth: int) -> Code:
+    """Providers give unsigned or signed numbers."""
+    return Code(f"firing.enabling.argument(firing, {index})", -HALF, WORD - 1, depth)
+
+
+def _indexed(generator: Generator, name: str, index: program.Expression) -> Code:
+    code = generator.value(index)
+    if name == "args":
+        return _argument(code.text, code.depth + 1)
+    count = len(generator.environment.arch.registers)
+    if isinstance(code.constant, int) and 0 <= code.constant < count:
+        return Code(f"firing.frame.regs[{code.constant}]", 0, UNSIGNED.high)
+    return Code(
+        f"{generator.bind('register', _register)}(firing, {code.text}, {count})", 0, UNSIGNED.high, code.depth + 1
+    )
+
+
+def _register(firing: Firing, index: int, count: int) -> int:
+    if not 0 <= index < count:
+        raise Fault(FaultKind.ILLOP, index)
+    return firing.regs[index]
+
+
+def _stacks(method: str, high: int) -> Callable[[Generator], Code]:
+    def generate(generator: Generator) -> Code:
+        stacks = generator.environment.stacks
+        return Code(f"{generator.bind(method, getattr(stacks, method))}(firing)", 0, high)
+
+    return generate
+
+
+def _user_depth(generator: Generator) -> Code:
+    user_stack = generator.bind("user_stack", generator.environment.stacks.user_stack)
+    return Code(f"len({user_stack}(firing, {_USER_DEPTH}))", 0, _USER_DEPTH)
+
+
+def _epid(generator: Generator) -> Code:
+    epid = generator.bind("epid", generator.environment.epid)
+    return Code(f"{epid}({generator.number}, {generator.local('probe')})", 0, _NUMBERS)
+
+
+_NUMERIC: Final[Mapping[str, Callable[[Generator], Code]]] = {
+    "cpu": lambda generator: Code(generator.local("cpu"), 0, _NUMBERS, 0),
+    "curcpu": lambda generator: Code(generator.local("cpu"), 0, _NUMBERS, 0),
+    "id": lambda generator: Code(generator.local("probe"), 0, _NUMBERS, 0),
+    "epid": _epid,
+    "timestamp": lambda generator: Code(generator.local("time"), 0, UNSIGNED.high, 0),
+    "vtimestamp": lambda generator: Code(generator.local("time"), 0, UNSIGNED.high, 0),
+    "walltimestamp": lambda generator: Code(generator.local("wall"), 0, SIGNED.high, 0),
+    "caller": _stacks("caller", UNSIGNED.high),
+    "ucaller": _stacks("user_caller", UNSIGNED.high),
+    "stackdepth": _stacks("depth", _NUMBERS),
+    "ustackdepth": _user_depth,
+}

@@ -1,0 +1,107 @@
+"""A checked clause -> a Python function that runs when its probe fires.
+
+The function is generated as source text, once: constants are folded, names are bound, and a value is folded into 64
+bits only where it may have left them. Nothing is interpreted at a hit.
+"""
+
+from collections.abc import Callable
+
+from kinst.runtime.clauses.compile.actions import Actions
+from kinst.runtime.clauses.compile.expressions import Expressions
+from kinst.runtime.clauses.environment import Environment
+from kinst.runtime.clauses.state import State
+from kinst.runtime.dlang.program import Clause
+from kinst.runtime.dlang.syntax.errors import DError
+from kinst.runtime.trap.faults import Fault
+from kinst.runtime.trap.trap import Firing
+
+Compiled = Callable[[Firing], None]
+
+
+def compile_clause(clause: Clause, number: int, state: State, environment: Environment) -> Compiled:
+    """`number` is the clause's place in the session's list, as records and faults name it.
+
+    Raises:
+        DError: the clause nests too deep, or its structs and arrays are too large.
+    """
+    try:
+        return _Compilation(clause, number, state, environment).function()
+    except (RecursionError, MemoryError) as error:  # Python's parser calls its own limits MemoryError
+        raise DError("D_UNKNOWN", "expression is nested too deep", clause.span) from error
+    except Fault as fault:
+        raise DError("D_UNKNOWN", "structs and arrays of the program are too large", clause.span) from fault
+
+
+class _Compilation:
+    """One clause."""
+
+    def __init__(self, clause: Clause, number: int, state: State, environment: Environment) -> None:
+        self._clause, self._number, self._state, self._environment = clause, number, state, environment
+        self._expressions = Expressions(state, environment, number)
+        self._actions = Actions(self._expressions, clause.record_size)
+
+    def function(self) -> Compiled:
+        """Generate, compile, bind."""
+        self._body()
+        expressions = self._expressions
+        source, numbers = self._source()
+        names = expressions.names
+        names.update(state=self._state, Fault=Fault, abort=self._aborter(numbers))
+        names.update(reserve=self._state.buffers.reserve, reset=self._state.scratch.reset)
+        exec(compile(source, f"<clause {self._number}>", "exec"), names)  # the text is ours, see the module
+        compiled: Compiled = names["clause"]  # type: ignore[assignment]
+        return compiled
+
+    # -- the body -----------------------------------------------------------------------------------------------------
+
+    def _body(self) -> None:
+        expressions, clause = self._expressions, self._clause
+        if self._environment.records_time:
+            expressions.local("time")
+        if clause.predicate is not None:
+            test = expressions.test(clause.predicate)
+            if not test.constant:
+                expressions.emit(f"if not {test.text}: return")
+        for action, number in zip(clause.actions, clause.action_numbers, strict=True):
+            self._actions.add(action, number)
+        self._actions.leave()
+
+    # -- the text -----------------------------------------------------------------------------------------------------
+
+    def _source(self) -> tuple[str, list[int]]:
+        """The function's text, and the number of the action of each of its lines."""
+        expressions = self._expressions
+        lines = [(0, "def clause(firing):"), (0, " if not state.is_tracing: return")]
+        if self._clause.record_size:
+            lines.append((0, f" if not reserve(firing.cpu, {self._clause.record_size}): return"))
+        lines += [(0, line) for line in self._parts()]
+        lines.append((0, " try:"))
+        if expressions.uses_scratch:
+            lines.append((0, "  reset()"))
+        lines += [(action, "  " + line) for action, line in expressions.lines] or [(0, "  return")]
+        lines += [(0, " except Fault as fault:"), (0, "  abort(firing, fault)")]
+        return "\n".join(line for _, line in lines), [0, *(action for action, _ in lines)]
+
+    def _parts(self) -> list[str]:
+        """Functions inside the clause, for what would nest too deep."""
+        expressions = self._expressions
+        if not expressions.outlined:
+            return []
+        lines = [f" {name} = None" for name in expressions.shared]
+        shared = [f"  nonlocal {name}" for name in expressions.shared]
+        for index, part in enumerate(expressions.outlined, 1):
+            lines += [f" def part{index}():", *shared, *("  " + line for line in part)]
+        return lines
+
+    def _aborter(self, numbers: list[int]) -> Callable[[Firing, Fault], None]:
+        """What reports a fault: the line that was running tells the action, so that clauses need not."""
+        fault_handler, number = self._environment.fault, self._number
+
+        def abort(firing: Firing, fault: Fault) -> None:
+            traceback = fault.__traceback__
+            assert traceback is not None
+            action = numbers[traceback.tb_lineno]
+            fault.__traceback__ = None  # it keeps the frames alive that it names
+            fault_handler(firing, number, action, fault)
+
+        return abort

@@ -1,0 +1,407 @@
+"""Where values are kept, as Python: variables, elements of associative arrays, memory. Reading and storing them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from kinst.runtime.clauses.compile.arithmetic import Operation, combine, fit, twice
+from kinst.runtime.clauses.compile.code import (
+    SIGNED,
+    UNSIGNED,
+    Code,
+    Generator,
+    Scalar,
+    is_reference,
+    is_string,
+    scalar_of,
+    word_of,
+)
+from kinst.runtime.clauses.variables import Cell, is_block
+from kinst.runtime.dlang import program
+from kinst.runtime.dlang.program import Scope, Variable
+from kinst.runtime.dlang.types.types import DType, bare
+from kinst.targets.c_types import Aggregate, Array, size_of
+
+
+class Place(Protocol):
+    """Something that can be read and assigned; what is evaluated to find it is evaluated once, by the first of `read`
+    and `store`, if the place was made for an update."""
+
+    def read(self) -> str:
+        """The value's text."""
+        ...
+
+    def store(self, value: str) -> str:
+        """Text that stores `value`, and whose own value is that."""
+        ...
+
+    def statement(self, value: str) -> str:
+        """A statement that stores `value`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Global:
+    """A cell's attribute."""
+
+    cell: str
+    setter: str
+
+    def read(self) -> str:
+        return f"{self.cell}.value"
+
+    def store(self, value: str) -> str:
+        return f"{self.setter}({self.cell}, {value})"
+
+    def statement(self, value: str) -> str:
+        return f"{self.cell}.value = {value}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Local:
+    """An item of the CPU's frame."""
+
+    frame: str
+    slot: int
+    setter: str
+
+    def read(self) -> str:
+        return f"{self.frame}[{self.slot}]"
+
+    def store(self, value: str) -> str:
+        return f"{self.setter}({self.frame}, {self.slot}, {value})"
+
+    def statement(self, value: str) -> str:
+        return f"{self.frame}[{self.slot}] = {value}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Dynamic:
+    """An item of a dictionary. `first` is the key's text where it is evaluated, `key` afterwards."""
+
+    getter: str
+    storer: str
+    cpu: str
+    first: str
+    key: str
+
+    def read(self) -> str:
+        return f"{self.getter}({self.first}, 0)"
+
+    def store(self, value: str) -> str:
+        return f"{self.storer}({value}, {self.key}, {self.cpu})"
+
+    statement = store
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """A scalar or bit-field in memory."""
+
+    load: Callable[[str], str]  # an address's text -> the value's
+    storer: str
+    size: int
+    bits: tuple[int, int] | None
+    first: str
+    address: str
+
+    def read(self) -> str:
+        return self.load(self.first)
+
+    def store(self, value: str) -> str:
+        return f"{self.storer}({value}, {self.address}, {self.size}, {self.bits})"
+
+    statement = store
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Bytes of a struct, union or array, copied from an address; of characters, also from a string."""
+
+    copier: str
+    address: str
+    size: int
+
+    def read(self) -> str:
+        return self.address
+
+    def store(self, value: str) -> str:
+        return f"{self.copier}({value}, {self.address}, {self.size})"
+
+    statement = store
+
+
+def set_cell(cell: Cell, value: Any) -> Any:
+    """An assignment as an expression."""
+    cell.value = value
+    return value
+
+
+def set_item(frame: list[Any], slot: int, value: Any) -> Any:
+    """An assignment as an expression."""
+    frame[slot] = value
+    return value
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def read(generator: Generator, node: program.Read) -> Code:
+    """A variable's value. One of a struct or array has its bytes from when it is first seen."""
+    variable = node.variable
+    if is_block(variable.type):
+        return Code(*_block_address(generator, node), UNSIGNED.high, 1)
+    place, depth = _variable(generator, node, is_update=False)
+    return _ranged(place.read(), variable.type, depth)
+
+
+def _block_address(generator: Generator, node: program.Read) -> tuple[str, int]:
+    variable, variables = node.variable, generator.state.variables
+    if not _is_dynamic(variable):
+        place, _ = _variable(generator, node, is_update=False)
+        return place.read(), 0
+    block = generator.bind(f"block_{variable.name}", variables.dynamic(variable).block)
+    cpu = generator.local("cpu")
+    return f"{block}({_key(generator, variable, node.keys).text}, {cpu})", 0
+
+
+def _ranged(text: str, kind: DType, depth: int) -> Code:
+    """A value that was truncated to its type when it was stored."""
+    scalar = scalar_of(kind)
+    if scalar is None:
+        return Code(text, depth=depth, is_nullable=is_string(kind))
+    return Code(text, scalar.low, scalar.high, depth)
+
+
+def load(generator: Generator, node: program.Load) -> Code:
+    """What is at an address."""
+    address = fit(generator, generator.value(node.address), UNSIGNED)
+    if is_reference(node.type):
+        return address
+    if is_string(node.type):
+        return string_at(generator, address, generator.strsize)
+    scalar = scalar_of(node.type) or UNSIGNED
+    word = generator.bind("load", generator.environment.memory.load)
+    return _loaded(generator, f"{word}({address.text}, {scalar.size})", scalar, node.bits, address.depth + 1)
+
+
+def string_at(generator: Generator, address: Code, limit: int) -> Code:
+    """The string at an address, at most `limit` bytes of it; NULL at 0."""
+    string = generator.bind("string", generator.environment.memory.string)
+    name, first = twice(generator, address)
+    return Code(f"({string}({name}, {limit}) if {first} else 0)", depth=address.depth + 1, is_nullable=True)
+
+
+def _loaded(generator: Generator, text: str, scalar: Scalar, bits: tuple[int, int] | None, depth: int) -> Code:
+    """A loaded unsigned word as what it means."""
+    if bits is None:
+        return _extended(generator, Code(text, 0, (1 << 8 * scalar.size) - 1, depth), 8 * scalar.size, scalar)
+    shift, width = bits
+    shifted = f"({text} >> {shift} & {(1 << width) - 1})"
+    return _extended(generator, Code(shifted, 0, (1 << width) - 1, depth + 1), width, scalar)
+
+
+def _extended(generator: Generator, code: Code, width: int, scalar: Scalar) -> Code:
+    if not scalar.is_signed:
+        return code
+    if width == 64:
+        return fit(generator, code, SIGNED)
+    half = 1 << width - 1
+    return Code(f"(({code.text} ^ {half}) - {half})", -half, half - 1, code.depth + 2)
+
+
+# -- places -----------------------------------------------------------------------------------------------------------
+
+
+def _is_dynamic(variable: Variable) -> bool:
+    return variable.keys is not None or variable.scope is Scope.THREAD
+
+
+def _variable(generator: Generator, node: program.Read, *, is_update: bool) -> tuple[Place, int]:
+    """The place of a variable, and how deep the text of its key is."""
+    variable, variables = node.variable, generator.state.variables
+    if _is_dynamic(variable):
+        return _element(generator, node, is_update=is_update)
+    if variable.scope is Scope.CLAUSE:
+        slot = variables.slot(variable)
+        return _Local(generator.local("this"), slot, generator.bind("set_item", set_item)), 0
+    cell = generator.bind(f"global_{variable.name}", variables.cell(variable))
+    return _Global(cell, generator.bind("set_cell", set_cell)), 0
+
+
+def _element(generator: Generator, node: program.Read, *, is_update: bool) -> tuple[Place, int]:
+    variable = node.variable
+    dynamic = generator.state.variables.dynamic(variable)
+    key = _key(generator, variable, node.keys)
+    first, later = _once(generator, key, is_update=is_update)
+    getter = generator.bind(f"get_{variable.name}", dynamic.cells.get)
+    storer = generator.bind(f"store_{variable.name}", dynamic.store)
+    return _Dynamic(getter, storer, generator.local("cpu"), first, later), key.depth + 1
+
+
+def _once(generator: Generator, code: Code, *, is_update: bool) -> tuple[str, str]:
+    if not is_update or code.text.isidentifier() or code.constant is not None:
+        return code.text, code.text
+    name = generator.temporary()
+    return f"({name} := {code.text})", name
+
+
+def _key(generator: Generator, variable: Variable, keys: tuple[program.Expression, ...]) -> Code:
+    """The thread, if it is a thread's own, and the keys as the array declares them. A single one is no tuple."""
+    parts = [Code(generator.local("thread"))] if variable.scope is Scope.THREAD else []
+    for kind, key in zip(variable.keys or (), keys, strict=True):
+        parts.append(_key_part(generator, kind, key))
+    if len(parts) == 1:
+        return parts[0]
+    return Code("(" + ", ".join(part.text for part in parts) + ")", 0, 0, max(part.depth for part in parts) + 1)
+
+
+def _key_part(generator: Generator, kind: DType, key: program.Expression) -> Code:
+    if is_string(kind):
+        return generator.present(key)
+    if is_reference(kind):
+        return content(generator, key)
+    return fit(generator, generator.value(key), word_of(kind))
+
+
+def content(generator: Generator, node: program.Expression) -> Code:
+    """The bytes of a struct, union or array."""
+    address = generator.value(node)
+    read = generator.bind("read", generator.environment.memory.read)
+    return Code(f"{read}({address.text}, {size_of_reference(node.type)})", 0, 0, address.depth + 1)
+
+
+def _memory(generator: Generator, node: program.Load, *, is_update: bool) -> tuple[Place, int]:
+    address = fit(generator, generator.value(node.address), UNSIGNED)
+    first, later = _once(generator, address, is_update=is_update)
+    scalar = scalar_of(node.type)
+    if scalar is None or is_reference(node.type):
+        return _Block(_copier(generator), address.text, size_of_reference(node.type)), address.depth + 1
+    word = generator.bind("load", generator.environment.memory.load)
+    size = scalar.size
+
+    def loaded(text: str) -> str:
+        return _loaded(generator, f"{word}({text}, {size})", scalar, node.bits, 1).text
+
+    storer = generator.bind("store_word", _word_storer(generator))
+    return _Memory(loaded, storer, size, node.bits, first, later), address.depth + 3
+
+
+def size_of_reference(kind: DType) -> int:
+    """Bytes of a struct, union or array; 0 for one of unknown size."""
+    stripped = bare(kind)
+    return size_of(stripped) or 0 if isinstance(stripped, Array | Aggregate) else 0
+
+
+def _word_storer(generator: Generator) -> Callable[[int, int, int, tuple[int, int] | None], int]:
+    memory = generator.environment.memory
+
+    def store(value: int, address: int, size: int, bits: tuple[int, int] | None) -> int:
+        if bits is None:
+            memory.store(address, size, value)
+        else:
+            mask = (1 << bits[1]) - 1 << bits[0]
+            memory.store(address, size, memory.load(address, size) & ~mask | value << bits[0] & mask)
+        return value
+
+    return store
+
+
+def _copier(generator: Generator) -> str:
+    memory = generator.environment.memory
+
+    def copy(value: int | bytes, address: int, size: int) -> int:
+        if isinstance(value, bytes):
+            memory.write(address, (value + b"\0")[:size])
+        else:
+            memory.write(address, memory.read(value, size))
+        return address
+
+    return generator.bind("copy_block", copy)
+
+
+def _place(generator: Generator, target: program.Read | program.Load, *, is_update: bool) -> tuple[Place, int]:
+    if isinstance(target, program.Load):
+        return _memory(generator, target, is_update=is_update)
+    if is_block(target.variable.type):
+        address, _ = _block_address(generator, target)
+        return _Block(_copier(generator), address, size_of_reference(target.variable.type)), 1
+    return _variable(generator, target, is_update=is_update)
+
+
+# -- assignments ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Assignment:
+    """A place and the value for it."""
+
+    place: Place
+    value: Code
+    depth: int
+
+
+def _assignment(generator: Generator, node: program.Assign) -> _Assignment:
+    value = _stored(generator, node)
+    place, depth = _place(generator, node.target, is_update=False)
+    return _Assignment(place, value, max(depth, value.depth) + 1)
+
+
+def _stored(generator: Generator, node: program.Assign) -> Code:
+    kind = node.target.variable.type if isinstance(node.target, program.Read) else node.target.type
+    if is_string(kind):
+        return generator.text(node.value)
+    return _truncated(generator, generator.value(node.value), node.target)
+
+
+def _truncated(generator: Generator, value: Code, target: program.Read | program.Load) -> Code:
+    """What is left of a value in a variable, in memory or in a bit-field."""
+    kind = target.variable.type if isinstance(target, program.Read) else target.type
+    scalar = scalar_of(kind)
+    if scalar is None or is_reference(kind):
+        return value
+    if isinstance(target, program.Load) and target.bits is not None:
+        width = target.bits[1]
+        mask = (1 << width) - 1
+        return _extended(generator, Code(f"({value.text} & {mask})", 0, mask, value.depth + 1), width, scalar)
+    return fit(generator, value, scalar)
+
+
+def assign(generator: Generator, node: program.Assign) -> Code:
+    """An assignment whose value is used."""
+    made = _assignment(generator, node)
+    return replace(made.value, text=made.place.store(made.value.text), depth=made.depth, constant=None)
+
+
+def assign_statement(generator: Generator, node: program.Assign) -> str:
+    """An assignment."""
+    made = _assignment(generator, node)
+    return made.place.statement(made.value.text)
+
+
+def update(generator: Generator, node: program.Update) -> Code:
+    """target = target operator value, with a value of its own."""
+    place, old, new = _updated(generator, node)
+    depth = max(old.depth, new.depth) + 2
+    if not node.gives_old:
+        return replace(new, text=place.store(new.text), depth=depth, constant=None)
+    return replace(old, depth=depth, text=f"({old.text}, {place.store(new.text)})[0]")
+
+
+def update_statement(generator: Generator, node: program.Update) -> str:
+    """target = target operator value."""
+    place, _, new = _updated(generator, replace(node, gives_old=False))
+    return place.statement(new.text)
+
+
+def _updated(generator: Generator, node: program.Update) -> tuple[Place, Code, Code]:
+    """The place, its old value and the new one; the old one has a name if it is used twice."""
+    place, depth = _place(generator, node.target, is_update=True)
+    old = _ranged(place.read(), node.target.type, depth)
+    again = old
+    if node.gives_old:
+        name = generator.temporary()
+        old, again = replace(old, text=f"({name} := {old.text})"), replace(old, text=name)
+    operation = Operation(node.operator, SIGNED if node.is_signed else UNSIGNED, node.is_signed)
+    result = combine(generator, operation, again, generator.value(node.value))
+    return place, old, _truncated(generator, result, node.target)

@@ -1,0 +1,200 @@
+"""The variables of a program while it runs: cells, frames of clause-local ones, and dynamic variables with their bound.
+
+A variable's value is as `kinst.runtime.dlang.program` says; a struct or array is the address of a block in scratch
+memory. Clauses reach the storage itself (a cell's attribute, a frame's list, a dictionary), so that a read costs a few
+nanoseconds; what they store was truncated to the variable's type before.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from kinst.runtime.clauses.scratch import Scratch
+from kinst.runtime.dlang.program import Scope, Variable
+from kinst.runtime.dlang.types.types import DType, String, bare
+from kinst.targets.c_types import Aggregate, Array, size_of
+
+Stored = int | bytes
+Key = int | bytes | tuple[int | bytes, ...]
+# Sizes of the kernel's own structures, so that `dynvarsize` holds about as many variables as there: dtrace_dynvar_t
+# with the first key (the variable's number), one dtrace_key_t each for the others, and a hash bucket.
+_HEADER: Final = 48
+_KEY: Final = 16
+_BUCKET: Final = 64
+LIMIT: Final = 256 << 20  # bytes of all dynamic variables
+
+
+class Cell:
+    """A global variable."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Stored) -> None:
+        self.value = value
+
+
+class Frames(dict[int, list[Stored]]):
+    """Clause-local variables: a list of values for each CPU, made when the CPU is first seen."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        super().__init__()
+        self._scratch = scratch
+        self._types: list[tuple[DType, int]] = []
+
+    def add(self, kind: DType, strsize: int) -> int:
+        """A new variable's place in the lists."""
+        self._types.append((kind, storage_size(kind, strsize)))
+        for frame in self.values():
+            frame.append(self._initial(*self._types[-1]))
+        return len(self._types) - 1
+
+    def __missing__(self, cpu: int) -> list[Stored]:
+        self[cpu] = frame = [self._initial(*of) for of in self._types]
+        return frame
+
+    def _initial(self, kind: DType, size: int) -> Stored:
+        return self._scratch.keep(size) if is_block(kind) else zero(kind)
+
+
+class Pool:
+    """The bound on dynamic variables. As in the kernel all chunks are as large as the largest variable needs, and where
+    more is asked for than there can be, less is given."""
+
+    def __init__(self, size: int) -> None:
+        """`size` is the option dynvarsize."""
+        self._size = min(size, LIMIT)
+        self._chunk = 0
+        self.limit = 0
+        self.live = 0
+        self.drops: dict[int, int] = {}
+
+    def need(self, chunk: int) -> None:
+        """There are variables this large."""
+        self._chunk = max(self._chunk, -(-chunk // 8) * 8)
+        self.limit = self._size // (self._chunk + _BUCKET)
+
+    def take(self, cpu: int) -> bool:
+        """A new variable: False if there is no room, which is counted."""
+        if self.live >= self.limit:
+            self.drops[cpu] = self.drops.get(cpu, 0) + 1
+            return False
+        self.live += 1
+        return True
+
+
+class Dynamic:
+    """An associative array, or a thread-local variable: `cells` by key. `store(value, key, cpu)` gives the value:
+    arguments in the order in which D evaluates them. What is stored as 0, NULL for strings, is freed."""
+
+    def __init__(self, size: int, pool: Pool, scratch: Scratch) -> None:
+        self.cells: dict[Key, Stored] = {}
+        self._size, self._pool, self._scratch = size, pool, scratch
+        self.store = self._storer()
+
+    def _storer(self) -> Callable[[Stored, Key, int], Stored]:
+        cells, pool = self.cells, self._pool
+
+        def store(value: Stored, key: Key, cpu: int) -> Stored:
+            if value or value == b"":
+                if key in cells or pool.take(cpu):
+                    cells[key] = value
+            elif cells.pop(key, None) is not None:
+                pool.live -= 1
+            return value
+
+        return store
+
+    def forget(self, thread: int, *, is_array: bool) -> None:
+        """Free what is kept of a thread: keys are the thread, or begin with it."""
+        keys = [key for key in self.cells if isinstance(key, tuple) and key[0] == thread] if is_array else [thread]
+        for key in keys:
+            if self.cells.pop(key, None) is not None:
+                self._pool.live -= 1
+
+    def block(self, key: Key, cpu: int) -> Stored:
+        """The address of a struct's or array's bytes, made where there are none yet; 0 if there is no room."""
+        found = self.cells.get(key)
+        if found is None:
+            if not self._pool.take(cpu):
+                return 0
+            self.cells[key] = found = self._scratch.keep(self._size)
+        return found
+
+
+class Variables:
+    """All variables of a session."""
+
+    def __init__(self, strsize: int, dynvarsize: int, scratch: Scratch) -> None:
+        """Sizes as the options say."""
+        self._strsize, self._scratch = strsize, scratch
+        self.frames = Frames(scratch)
+        self._pool = Pool(dynvarsize)
+        self._cells: dict[Variable, Cell] = {}
+        self._slots: dict[Variable, int] = {}
+        self._dynamic: dict[Variable, Dynamic] = {}
+
+    @property
+    def drops(self) -> dict[int, int]:
+        """CPU -> stores that found no room; the consumer takes them out."""
+        return self._pool.drops
+
+    def cell(self, variable: Variable) -> Cell:
+        """A plain global."""
+        found = self._cells.get(variable)
+        if found is None:
+            kind = variable.type
+            initial = self._scratch.keep(storage_size(kind, self._strsize)) if is_block(kind) else zero(kind)
+            found = self._cells[variable] = Cell(initial)
+        return found
+
+    def slot(self, variable: Variable) -> int:
+        """A clause-local variable's place in each of `frames`."""
+        if variable not in self._slots:
+            self._slots[variable] = self.frames.add(variable.type, self._strsize)
+        return self._slots[variable]
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether there are thread-local variables."""
+        return any(variable.scope is Scope.THREAD for variable in self._dynamic)
+
+    def forget(self, thread: int) -> None:
+        """A thread is over: its variables are freed."""
+        for variable, dynamic in self._dynamic.items():
+            if variable.scope is Scope.THREAD:
+                dynamic.forget(thread, is_array=variable.keys is not None)
+
+    def dynamic(self, variable: Variable) -> Dynamic:
+        """An associative array or a thread-local variable."""
+        found = self._dynamic.get(variable)
+        if found is None:
+            size = storage_size(variable.type, self._strsize)
+            is_thread = variable.scope is Scope.THREAD
+            keys = sum(_key_size(key, self._strsize) for key in variable.keys or ())
+            self._pool.need(_HEADER + keys + _KEY * is_thread + size)
+            found = self._dynamic[variable] = Dynamic(size, self._pool, self._scratch)
+        return found
+
+
+def zero(kind: DType) -> Stored:
+    """What a variable is before it is assigned."""
+    return b"" if isinstance(bare(kind), String) else 0
+
+
+def is_block(kind: DType) -> bool:
+    """Whether the value is the address of bytes of its own."""
+    return isinstance(bare(kind), Array | Aggregate)
+
+
+def storage_size(kind: DType, strsize: int) -> int:
+    """Bytes that a value takes; scalars take a word, as in the kernel."""
+    stripped = bare(kind)
+    if isinstance(stripped, String):
+        return strsize
+    if isinstance(stripped, Array | Aggregate):
+        return size_of(stripped) or 0
+    return 8
+
+
+def _key_size(kind: DType, strsize: int) -> int:
+    """Words are in the key itself, the rest behind it."""
+    return _KEY + (storage_size(kind, strsize) if is_block(kind) or isinstance(bare(kind), String) else 0)

@@ -1,0 +1,54 @@
+"""Which actions may follow which in a clause: the rules of speculation, commit and recording (dt_cc.c)."""
+
+from kinst.runtime.dlang.check.checking import ClauseState
+from kinst.runtime.dlang.syntax.errors import DError, Span
+
+
+def note_recording(state: ClauseState, span: Span) -> None:
+    """An action that leaves data: not after commit(). Raises DError: D_DREC_COMM."""
+    if state.has_committed:
+        raise DError("D_DREC_COMM", "data-recording actions may not follow commit( )", span)
+    if not state.has_speculated:
+        state.has_recorded = True
+
+
+def note_exit(state: ClauseState, span: Span) -> None:
+    """exit() records its status. Raises DError: D_EXIT_SPEC, D_DREC_COMM."""
+    if state.has_speculated:
+        raise DError("D_EXIT_SPEC", "exit( ) may not follow speculate( )", span)
+    note_recording(state, span)
+    state.has_exited = True
+
+
+def note_aggregating(state: ClauseState, span: Span) -> None:
+    """Aggregating counts as recording for what follows. Raises DError: D_AGG_COMM, D_AGG_SPEC."""
+    if state.has_committed:
+        raise DError("D_AGG_COMM", "aggregating actions may not follow commit( )", span)
+    if state.has_speculated:
+        raise DError("D_AGG_SPEC", "aggregating actions may not follow speculate( )", span)
+    state.has_aggregated = state.has_recorded = True
+
+
+def note_destructive(state: ClauseState, span: Span) -> None:
+    """Raises DError: D_ACT_SPEC."""
+    if state.has_speculated:
+        raise DError("D_ACT_SPEC", "destructive actions may not follow speculate( )", span)
+    state.is_destructive = True
+
+
+def note_speculate(state: ClauseState, span: Span) -> None:
+    """Raises DError: D_SPEC_SPEC, D_SPEC_COMM, D_SPEC_DREC."""
+    if state.has_speculated:
+        raise DError("D_SPEC_SPEC", "speculate( ) may not follow speculate( )", span)
+    if state.has_committed:
+        raise DError("D_SPEC_COMM", "speculate( ) may not follow commit( )", span)
+    if state.has_recorded:
+        raise DError("D_SPEC_DREC", "speculate( ) may not follow data-recording action(s)", span)
+    state.has_speculated = True
+
+
+def note_commit(state: ClauseState, span: Span) -> None:
+    """Several speculations may be committed, as on Linux. Raises DError: D_COMM_DREC."""
+    if state.has_recorded:
+        raise DError("D_COMM_DREC", "commit( ) may not follow data-recording action(s)", span)
+    state.has_committed = True

@@ -1,0 +1,77 @@
+"""What the parts of the checker share while a program is read; `kinst.runtime.dlang.check.checker` implements it."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kinst.runtime.dlang.context import CheckContext, MatchedProbes
+from kinst.runtime.dlang.program import Aggregation, Expression
+from kinst.runtime.dlang.syntax import tree
+from kinst.runtime.dlang.syntax.errors import Span
+from kinst.runtime.dlang.types.types import DType
+
+
+@dataclass(slots=True)
+class ClauseState:
+    """What the statements of one clause did so far: rules on speculation, commit and recording need the order."""
+
+    has_recorded: bool = False
+    has_aggregated: bool = False
+    has_committed: bool = False
+    has_speculated: bool = False
+    has_exited: bool = False
+    is_destructive: bool = False
+
+
+@dataclass(slots=True)
+class ProgramState:
+    """What all programs of a session share."""
+
+    aggregations: dict[str, Aggregation] = field(default_factory=dict)
+    awaited: dict[str, tuple[str, Span]] = field(default_factory=dict)  # name: kind of the pragma that is about it
+    providers: dict[str, dict[str, tuple[DType, ...]]] = field(default_factory=dict)  # declared: probes, arguments
+    libraries: set[str] = field(default_factory=set)  # that were loaded, by the names of their files
+    is_library: bool = False  # what is checked now
+
+
+class Checking(Protocol):
+    """The checker inside one clause (or one inline, declaration, ...)."""
+
+    @property
+    def context(self) -> CheckContext:
+        """The session's side."""
+        ...
+
+    @property
+    def state(self) -> ClauseState:
+        """This clause so far."""
+        ...
+
+    @property
+    def program(self) -> ProgramState:
+        """All clauses so far."""
+        ...
+
+    @property
+    def matched(self) -> MatchedProbes | None:
+        """The probes of this clause; None outside clauses."""
+        ...
+
+    def expression(self, node: tree.Expression) -> Expression:
+        """A checked value: any type but an action's or an aggregation's. Raises DError with the node's span."""
+        ...
+
+    def constant(self, node: tree.Expression) -> int | None:
+        """The value of a constant integer expression (sizeof, enumerators and inlines included); None if it is not."""
+        ...
+
+    def convert(self, value: Expression, to: DType) -> Expression:
+        """`value` as an argument or assigned value of type `to` (compatible types only): adds Convert, StringOf."""
+        ...
+
+    def type(self, node: tree.TypeName) -> DType:
+        """A type name's type."""
+        ...
+
+    def reaches(self, node: tree.Name) -> bool:
+        """Whether a bare word is known as a variable, inline or enumerator (for D_FUNC_IDKIND and the like)."""
+        ...

@@ -1,0 +1,97 @@
+"""Values to other types: what the checker puts around an expression where a type is asked for."""
+
+from dataclasses import replace
+from typing import Final
+
+from kinst.runtime.dlang import program
+from kinst.runtime.dlang.check.operands import ranged
+from kinst.runtime.dlang.types.conversions import is_integer, is_scalar, is_signed, is_string, size_of, wrap
+from kinst.runtime.dlang.types.types import CHAR_POINTER, LONG, STRING, ULONG, DType, bare
+from kinst.targets.c_types import Array
+
+WORD: Final = 8
+
+
+def register_size(kind: DType) -> int:
+    """Bytes of an integer or a pointer; strings, arrays and functions are addresses here."""
+    return size_of(kind, WORD) if is_scalar(kind) else WORD
+
+
+def converted(value: program.Expression, to: DType) -> program.Expression:
+    """A value whose type is compatible with `to`, as one of that type."""
+    if is_string(to):
+        return as_string(value)
+    return _as_word(value, to) if is_scalar(to) else value
+
+
+def as_string(value: program.Expression) -> program.Expression:
+    """stringof: the text at an address; the constant 0 is NULL."""
+    if is_string(value.type):
+        return value
+    if isinstance(value, program.Integer) and value.value == 0:
+        return program.Integer(STRING, 0)
+    kind = bare(value.type)
+    # An array of at most one character is the beginning of a longer one, as in struct dirent of old.
+    limit = kind.length if isinstance(kind, Array) and (kind.length or 0) > 1 else None
+    return program.StringOf(STRING, value, limit)
+
+
+def _as_word(value: program.Expression, to: DType) -> program.Expression:
+    if isinstance(value, program.Integer):
+        return program.Integer(to, wrap(value.value, to))
+    if is_string(value.type):
+        return program.Convert(to, value)
+    if register_size(to) < register_size(value.type) or is_signed(to) != is_signed(value.type):
+        return program.Convert(to, value)
+    return value
+
+
+def cast(value: program.Expression, to: DType) -> program.Expression:
+    """As a cast does it: what is widened is cut to its own type's size first, since a sum may be wider than its
+    type."""
+    if is_string(to):
+        return as_string(value)
+    if not is_scalar(to) or isinstance(value, program.Integer):
+        return converted(value, to)
+    if _is_unsigned_word(value.type) and _is_unsigned_word(to):
+        return retyped(value, to)
+    size, computed = register_size(value.type), isinstance(value, program.Binary | program.Unary | program.Bound)
+    if is_integer(value.type) and is_signed(value.type) and computed and size < register_size(to):
+        value = program.Convert(value.type, value)
+    return program.Convert(to, value)
+
+
+def as_word_of_sign(value: program.Expression, *, signed: bool) -> program.Expression:
+    """A 64-bit operand of an operator that works on signed or unsigned numbers. A narrow type's value may be wider
+    than its type here, so nothing is truncated."""
+    if is_string(value.type):
+        return program.Convert(CHAR_POINTER, value)
+    if is_signed(value.type) == signed:
+        return value
+    to = LONG if signed else ULONG
+    if isinstance(value, program.Integer):
+        return program.Integer(to, ranged(value.value, to))
+    return program.Convert(to, value)
+
+
+def _is_unsigned_word(kind: DType) -> bool:
+    return is_scalar(kind) and not is_signed(kind) and register_size(kind) == WORD
+
+
+def retyped(value: program.Expression, to: DType) -> program.Expression:
+    """An address as one of another type: nothing happens to it when the program runs."""
+    match value:
+        case (
+            program.Integer()
+            | program.Linked()
+            | program.Builtin()
+            | program.Read()
+            | program.Load()
+            | program.Binary()
+            | program.Call()
+        ):
+            return replace(value, type=to) if _is_unsigned_word(value.type) else program.Convert(to, value)
+        case program.Convert(operand=operand):
+            return program.Convert(to, operand) if _is_unsigned_word(value.type) else program.Convert(to, value)
+        case _:
+            return program.Convert(to, value)

@@ -1,0 +1,23 @@
+"""What is at an address, as an operand."""
+
+from kinst.runtime.dlang import program
+from kinst.runtime.dlang.check.operands import Operand
+from kinst.runtime.dlang.types.conversions import is_string
+from kinst.runtime.dlang.types.types import STRING, DType, Dynamic, String, bare
+from kinst.targets.c_types import Array, CType, size_of, strip
+
+
+def in_memory(kind: DType, address: program.Expression, bits: tuple[int, int] | None = None) -> Operand:
+    """What is at an address. Arrays are no lvalues (K&R A7.4.3), strings are."""
+    if not is_string(kind):
+        load = program.Load(kind, address, bits)
+        return Operand(kind, load, is_lvalue=not isinstance(bare(kind), Array))
+    characters = strip(c_type(kind))
+    text = program.StringOf(STRING, address, size_of(characters))
+    return Operand(STRING, text, is_lvalue=True, memory=program.Load(characters, address))
+
+
+def c_type(kind: DType) -> CType:
+    """The type of something in memory: D's own types are nowhere there."""
+    assert not isinstance(kind, String | Dynamic)
+    return kind

@@ -1,0 +1,181 @@
+"""Checked parts of an expression before they are put together, and what the parts of the checker ask of each other.
+
+An `Operand` is an expression of the checked program with what only the checker needs: whether it can be assigned to,
+whether it is a constant, which variable or translation it is.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+from kinst.runtime.dlang import program
+from kinst.runtime.dlang.syntax import tree
+from kinst.runtime.dlang.syntax.errors import Span
+from kinst.runtime.dlang.types.conversions import is_signed
+from kinst.runtime.dlang.types.types import UINTPTR, VOID, DType, Dynamic
+
+if TYPE_CHECKING:
+    from kinst.runtime.dlang.check.inlines import Inlines
+    from kinst.runtime.dlang.check.translators import Translation, Translators
+    from kinst.runtime.dlang.check.variables import Entry, Variables
+    from kinst.runtime.dlang.context import CheckContext, MatchedProbes
+    from kinst.runtime.dlang.types.scope import TypeScope
+
+WORD_MASK = (1 << 64) - 1
+AGGREGATION = Dynamic("aggregation")
+TRANSLATED = Dynamic("translated")
+
+
+class Use(Enum):
+    """What an expression is read for: D's variables spring into being, so it matters."""
+
+    READ = "read"  # a variable must have been declared or assigned
+    TOUCH = "touch"  # self-> and this-> variables and arrays may be new: the caller gives them their type
+    CREATE = "create"  # global variables may be new too
+
+
+@dataclass(slots=True)
+class Operand:
+    """A checked part. `constant` is its value if libdtrace would have folded it: literals, enumerators and what is
+    computed from them, but not `sizeof variable`."""
+
+    type: DType
+    value: program.Expression
+    constant: int | None = None
+    is_lvalue: bool = False
+    is_writable: bool = False
+    is_variable: bool = False  # of D: it has no address
+    entry: "Entry | None" = None  # where the variable's type is kept
+    translation: "Translation | None" = None
+    action: str = ""  # the action whose call this is: it has no value
+    size: int | None = None  # what sizeof says, if it is not the type's size
+    memory: program.Load | None = None  # where it lies, if `value` is not that `Load`: strings inside structs
+
+    @property
+    def target(self) -> program.Expression:
+        """What is assigned to."""
+        return self.value if self.memory is None else self.memory
+
+
+class Reader(Protocol):
+    """The checker at work, as its parts see it."""
+
+    @property
+    def context(self) -> "CheckContext":
+        """The session's side."""
+        ...
+
+    @property
+    def scope(self) -> "TypeScope":
+        """Types."""
+        ...
+
+    @property
+    def variables(self) -> "Variables":
+        """Variables."""
+        ...
+
+    @property
+    def inlines(self) -> "Inlines":
+        """Inlines and the parameters of those that are being read."""
+        ...
+
+    @property
+    def translators(self) -> "Translators":
+        """Translators."""
+        ...
+
+    @property
+    def matched(self) -> "MatchedProbes | None":
+        """The probes of this clause."""
+        ...
+
+    @property
+    def aggregations(self) -> Collection[str]:
+        """Names of the aggregations so far."""
+        ...
+
+    def operand(self, node: tree.Expression, use: Use = Use.READ) -> Operand:
+        """Check an expression."""
+        ...
+
+    def type(self, node: tree.TypeName) -> DType:
+        """A type name's type."""
+        ...
+
+    def type_constant(self, node: tree.Expression) -> int | None:
+        """The value of a constant expression inside a type."""
+        ...
+
+    def fresh(self) -> int:
+        """A number for `Bind`."""
+        ...
+
+    @property
+    def weight(self) -> int:
+        """How many parts were read so far, those of expansions included."""
+        ...
+
+    def grow(self, weight: int) -> None:
+        """Count what expansion adds to the clause; refuses what explodes."""
+        ...
+
+
+def is_free(value: program.Expression) -> bool:
+    """Whether it costs nothing and changes nothing to evaluate it any number of times."""
+    match value:
+        case program.Integer() | program.Text() | program.Bound():
+            return True
+        case program.Builtin(index=None):
+            return True
+        case _:
+            return False
+
+
+def ranged(value: int, kind: DType) -> int:
+    """A 64-bit register's value as an integer of the sign of `kind`."""
+    value &= WORD_MASK
+    return value - (1 << 64) if value >> 63 and is_signed(kind) else value
+
+
+def constant_operand(kind: DType, value: int) -> Operand:
+    """An integer constant."""
+    value = ranged(value, kind)
+    return Operand(kind, program.Integer(kind, value), constant=value)
+
+
+def value_operand(value: program.Expression) -> Operand:
+    """An expression that is only a value."""
+    return Operand(value.type, value)
+
+
+def action_operand(name: str, kind: DType = VOID) -> Operand:
+    """The call of an action: operators refuse its type, and whoever takes its value refuses the action."""
+    return Operand(kind, program.Call(kind, name, ()), action=name)
+
+
+def computed(
+    kind: DType, symbol: str, left: program.Expression, right: program.Expression, span: Span
+) -> program.Expression:
+    """An operation on two converted operands whose result decides about signs."""
+    return program.Binary(kind, symbol, left, right, is_signed(kind), span)
+
+
+def address_of(operand: Operand) -> program.Expression:
+    """Where the bytes of a struct, union or array are."""
+    value = operand.value
+    return value.address if isinstance(value, program.Load) and value.bits is None else value
+
+
+def shifted(address: program.Expression, offset: int, span: Span) -> program.Expression:
+    """An address plus a constant; sums of constants are one."""
+    if offset == 0:
+        return address
+    match address:
+        case program.Integer(value=base):
+            return program.Integer(UINTPTR, (base + offset) & WORD_MASK)
+        case program.Binary(type=kind, operator="+", left=left, right=program.Integer(value=base)) if kind is UINTPTR:
+            return computed(UINTPTR, "+", left, program.Integer(UINTPTR, (base + offset) & WORD_MASK), span)
+        case _:
+            return computed(UINTPTR, "+", address, program.Integer(UINTPTR, offset & WORD_MASK), span)

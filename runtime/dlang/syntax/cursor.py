@@ -1,0 +1,155 @@
+"""A place in the tokens of one item, and which names are types there."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from kinst.runtime.dlang.syntax.errors import DError, Span
+from kinst.runtime.dlang.syntax.tokens import END, ERROR, NAME, TYPE_NAME, Token, syntax_error
+from kinst.runtime.dlang.syntax.words import GLOBALS, TYPE_WORDS
+
+# How high a tree may be, and how deep the parser calls itself: every later pass recurses over the tree too, and Python
+# gives up at a thousand calls. Real programs stay below twenty.
+NESTING_LIMIT: Final = 128
+
+# A name before one of these is not a type, even if the image has a type of that name: it is about to be assigned.
+_AFTER_VARIABLE: Final = frozenset(("++", "--", "=", "["))
+_ELABORATED: Final = ("`struct", "`union", "`enum")
+
+
+class Names:
+    """Which words are types: those of the image and D's own, and what the text has declared so far."""
+
+    def __init__(self, is_type: Callable[[str], bool]) -> None:
+        self._is_type = is_type
+        self._known: dict[str, bool] = {}
+
+    def is_type(self, name: str) -> bool:
+        """Asked once for each name."""
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = name not in GLOBALS and self._is_type(name)
+        return known
+
+    def declare_type(self, name: str) -> None:
+        """A typedef."""
+        self._known[name] = True
+
+    def declare_variable(self, name: str) -> None:
+        """A variable or inline, which hides a type of that name."""
+        self._known[name] = False
+
+
+class Cursor:
+    """Reads tokens one after the other; `kind` is the current one's."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.kind = END
+        self.token = Token(END, "", Span("", 1, 1, 0, ""))
+        self._tokens: list[Token] = [self.token]
+        self._index = 0
+        self._depth = 0
+
+    def begin(self, tokens: list[Token]) -> None:
+        """Read another item."""
+        self._tokens, self._index, self._depth = tokens, 0, 0
+        self.token = tokens[0]
+        self.kind = self.token.kind
+
+    def advance(self) -> Token:
+        """The current token; the next one becomes current. The last one, END, stays."""
+        token = self.token
+        if self._index < len(self._tokens) - 1:
+            self._index += 1
+            self.token = self._tokens[self._index]
+            self.kind = self.token.kind
+        return token
+
+    @property
+    def following(self) -> Token:
+        """The token after the current one."""
+        return self._tokens[min(self._index + 1, len(self._tokens) - 1)]
+
+    @property
+    def previous(self) -> Token:
+        """The token before the current one."""
+        return self._tokens[max(self._index - 1, 0)]
+
+    def accept(self, kind: str) -> bool:
+        """Skip the current token if it is of this kind."""
+        if self.kind != kind:
+            return False
+        self.advance()
+        return True
+
+    def expect(self, kind: str) -> Token:
+        """The current token, which must be of this kind. Raises D_SYNTAX."""
+        if self.kind != kind:
+            raise syntax_error(self.token)
+        return self.advance()
+
+    def expect_word(self) -> Token:
+        """A name, whether or not it is a type's. Raises D_SYNTAX."""
+        if self.kind not in (NAME, TYPE_NAME):
+            raise syntax_error(self.token)
+        return self.advance()
+
+    def expect_end(self) -> None:
+        """Nothing may be left of the item. Raises D_SYNTAX."""
+        if self.kind != END:
+            raise syntax_error(self.token)
+
+    def fail(self, message: str) -> DError:
+        """D_SYNTAX at the current token, unless the lexer knows better."""
+        if self.kind == ERROR:
+            return syntax_error(self.token)
+        return DError("D_SYNTAX", message, self.token.span)
+
+    def is_type(self) -> bool:
+        """Whether a type begins here."""
+        kind = self.kind
+        if kind == NAME:
+            return self._is_type_name(self.token.text)
+        return kind in TYPE_WORDS or kind == TYPE_NAME
+
+    def _is_type_name(self, name: str) -> bool:
+        if name.endswith(_ELABORATED):
+            return True
+        if not self.names.is_type(name):
+            return False
+        if self.following.kind in _AFTER_VARIABLE:
+            self.names.declare_variable(name)
+            return False
+        return True
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Around what may contain itself. Raises D_SYNTAX where a program goes too deep."""
+        self.enter()
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    def enter(self) -> None:
+        """One level deeper, for those who cannot afford `nested`; `leave` ends it."""
+        self._depth += 1
+        self.check_height(self._depth)
+
+    def leave(self) -> None:
+        """One level up. After an error it does not matter any more."""
+        self._depth -= 1
+
+    def check_height(self, height: int) -> None:
+        """Raises D_SYNTAX for a tree that nobody could walk."""
+        if height > NESTING_LIMIT:
+            raise self.fail("expression is nested too deeply")
+
+
+def join(first: Span, last: Span) -> Span:
+    """From `first` to `last`; only the last line where there are several, as a span is in one line and libdtrace tells
+    the line where an expression ended."""
+    if first.line != last.line or first.text is not last.text or first.column > last.column:
+        return last
+    return Span(first.file, first.line, first.column, last.column + last.length - first.column, first.text)

@@ -1,0 +1,81 @@
+"""Macro arguments and variables of a D program: `$1`, `$$1`, `$target`, ... -> what they stand for."""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from kinst.runtime.dlang.syntax.errors import DError, Span
+
+_REFERENCE: Final = re.compile(r"\$(\$?)([0-9]+|[A-Za-z_][0-9A-Za-z_]*)?")
+_PROJECT = 0  # projects and tasks are Solaris's; everything is in the first one here
+
+_IDENTITY: Final[dict[str, Callable[[], int]]] = {
+    "pid": os.getpid,
+    "ppid": os.getppid,
+    "pgid": os.getpgrp,
+    "sid": lambda: os.getsid(0),
+    "uid": os.getuid,
+    "euid": os.geteuid,
+    "gid": os.getgid,
+    "egid": os.getegid,
+    "projid": lambda: _PROJECT,
+    "taskid": lambda: _PROJECT,
+}
+
+
+class Macros:
+    """The arguments of a command line, shared by all of its programs: it remembers which were referenced."""
+
+    def __init__(
+        self, arguments: Sequence[str], *, script: str = "", target: int | None = None, has_defaults: bool = False
+    ) -> None:
+        self._arguments = (script or "dtrace", *arguments)
+        self._target = target
+        self.has_defaults = has_defaults  # -x defaultargs: what is not given is 0 or ""
+        self._referenced: set[int] = set()
+
+    def argument(self, number: str, *, written: str, default: str, span: Span | None) -> str:
+        """The argument of this decimal number; 0 is the script. Raises D_MACRO_UNDEF."""
+        index = int(number) if len(number) < 10 else len(self._arguments)
+        if index < len(self._arguments):
+            self._referenced.add(index)
+            return self._arguments[index]
+        if self.has_defaults:
+            return default
+        raise DError("D_MACRO_UNDEF", f"macro argument {written} is not defined", span)
+
+    def variable(self, name: str, *, written: str, span: Span | None) -> int:
+        """A macro variable's value. Raises D_MACRO_UNDEF."""
+        if name == "target" and self._target is not None:
+            return self._target
+        if name not in _IDENTITY:
+            raise DError("D_MACRO_UNDEF", f"macro variable {written} is not defined", span)
+        return _IDENTITY[name]()
+
+    def expand(self, description: str, span: Span | None) -> str:
+        """A probe description with its macros replaced. Raises D_PDESC_INVAL for one that is not defined."""
+        if "$" not in description:
+            return description
+
+        def replace(match: re.Match[str]) -> str:
+            name = match[2] or ""
+            try:
+                if name.isdecimal():
+                    return self.argument(name, written=match[0], default="", span=span)
+                return str(self.variable(name, written=match[0], span=span))
+            except DError as error:
+                message = f'invalid probe description "{description}": {error.message}'
+                raise DError("D_PDESC_INVAL", message, span) from error
+
+        return _REFERENCE.sub(replace, description)
+
+    def unused(self) -> list[tuple[int, str]]:
+        """Arguments that no program referenced, with their numbers."""
+        return [(i, text) for i, text in enumerate(self._arguments) if i and i not in self._referenced]
+
+
+def check_used(macros: Macros) -> None:
+    """Raises D_MACRO_UNUSED for the first argument that nobody referenced."""
+    for index, text in macros.unused():
+        raise DError("D_MACRO_UNUSED", f"extraneous argument '{text}' (${index} is not referenced)")

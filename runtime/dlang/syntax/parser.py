@@ -1,0 +1,175 @@
+"""The text of a D program -> its tree."""
+
+from collections.abc import Callable
+
+from kinst.runtime.dlang.syntax import tokens, tree
+from kinst.runtime.dlang.syntax.cursor import NESTING_LIMIT, Cursor, Names, join
+from kinst.runtime.dlang.syntax.errors import DError, Span
+from kinst.runtime.dlang.syntax.lexer import Lexer
+from kinst.runtime.dlang.syntax.macros import Macros
+from kinst.runtime.dlang.syntax.parse_declarations import Declarations
+from kinst.runtime.dlang.syntax.parse_expressions import Expressions
+
+_LARGEST_PROBE_ID = 2**32 - 1
+
+
+class _Parser:
+    """Reads clauses, and hands the rest to those who know."""
+
+    def __init__(self, cursor: Cursor, *, is_description: bool) -> None:
+        self._cursor = cursor
+        self._expressions = Expressions(cursor)
+        self._declarations = Declarations(cursor, self._expressions)
+        self._is_description = is_description
+
+    def item(self) -> tree.TopLevel:
+        """One declaration or clause, which must be all that the cursor has."""
+        item: tree.TopLevel
+        match self._cursor.kind:
+            case tokens.DESCRIPTION | tokens.LITERAL:
+                item = self._clause()
+            case "inline":
+                item = self._declarations.inline()
+            case "translator":
+                item = self._declarations.translator()
+            case "provider":
+                item = self._declarations.provider()
+            case _:
+                item = self._declarations.declaration()
+        self._cursor.expect_end()
+        return item
+
+    def _clause(self) -> tree.Clause:
+        cursor = self._cursor
+        descriptions = [self._description()]
+        while cursor.accept(","):
+            descriptions.append(self._description())
+        predicate = None
+        if cursor.accept("/"):
+            predicate = self._expressions.expression()
+            cursor.expect(tokens.END_OF_PREDICATE)
+        statements: tuple[tree.Statement, ...] | None = None
+        if cursor.accept("{"):
+            statements = self._body()
+        elif cursor.kind != tokens.END or not self._is_description:
+            raise self._no_body(descriptions[0].span, predicate)
+        span = join(descriptions[0].span, descriptions[-1].span)
+        return tree.Clause(span, tuple(descriptions), predicate, statements)
+
+    def _no_body(self, start: Span, predicate: tree.Expression | None) -> DError:
+        if predicate is not None:
+            message = "expected actions { } following probe description and predicate"
+            return DError("D_SYNTAX", message, predicate.span)
+        if self._cursor.kind != tokens.END:
+            return tokens.syntax_error(self._cursor.token)
+        return DError("D_SYNTAX", "expected predicate and/or actions following probe description", start)
+
+    def _description(self) -> tree.ProbeDescription:
+        token = self._cursor.token
+        if isinstance(token.value, tree.IntegerLiteral):
+            if token.value.value > _LARGEST_PROBE_ID:
+                message = f"identifier {token.text} exceeds the largest probe id"
+                raise DError("D_ID_OFLOW", message, token.span)
+            self._cursor.advance()
+            return tree.ProbeDescription(token.span, str(token.value.value))
+        self._cursor.expect(tokens.DESCRIPTION)
+        return tree.ProbeDescription(token.span, token.text)
+
+    def _body(self) -> tuple[tree.Statement, ...]:
+        """Statements up to the closing brace; the last one may do without its semicolon."""
+        cursor = self._cursor
+        statements: list[tree.Statement] = []
+        while not cursor.accept("}"):
+            if cursor.kind == "if":
+                statements.append(self._if())
+            elif not cursor.accept(";"):
+                statements.append(self._expression_statement())
+                if cursor.kind != "}":
+                    cursor.expect(";")
+        return tuple(statements)
+
+    def _expression_statement(self) -> tree.ExpressionStatement:
+        expression = self._expressions.expression()
+        return tree.ExpressionStatement(expression.span, expression)
+
+    def _if(self) -> tree.If:
+        """With all that follow it by `else if`: a chain is a loop here, and a tree only as high as allowed."""
+        conditions: list[tuple[Span, tree.Expression, tuple[tree.Statement, ...]]] = []
+        otherwise: tuple[tree.Statement, ...] = ()
+        while True:
+            conditions.append(self._condition())
+            if not self._cursor.accept("else"):
+                break
+            if self._cursor.kind != "if":
+                otherwise = self._branch()
+                break
+            if len(conditions) > NESTING_LIMIT:
+                raise self._cursor.fail("if is nested too deeply")
+        while conditions:
+            span, condition, then = conditions.pop()
+            statement = tree.If(span, condition, then, otherwise)
+            otherwise = (statement,)
+        return statement
+
+    def _condition(self) -> tuple[Span, tree.Expression, tuple[tree.Statement, ...]]:
+        start = self._cursor.expect("if").span
+        self._cursor.expect("(")
+        condition = self._expressions.expression()
+        end = self._cursor.expect(")").span
+        return join(start, end), condition, self._branch()
+
+    def _branch(self) -> tuple[tree.Statement, ...]:
+        """Statements in braces, or one that ends with its semicolon."""
+        cursor = self._cursor
+        with cursor.nested():
+            if cursor.accept("{"):
+                return self._body()
+            if cursor.kind == "if":
+                return (self._if(),)
+            if cursor.accept(";"):
+                return ()
+            statement = self._expression_statement()
+            cursor.expect(";")
+            return (statement,)
+
+
+def parse(
+    text: str,
+    *,
+    is_type: Callable[[str], bool],
+    macros: Macros,
+    file: str = "",
+    is_description: bool = False,
+    allows_empty: Callable[[], bool] = lambda: False,
+    names: Names | None = None,
+    on_pragma: Callable[[tree.Pragma], None] = lambda _pragma: None,
+    items: list[tree.TopLevel] | None = None,
+) -> tree.Unit:
+    """The tree of a program. `is_type` knows the types that the text does not declare itself, D's own included; names
+    may have a module: "module`type". `file` is what spans say until the text says otherwise. `is_description`: the text
+    begins with a probe description, even if the word is a type, and needs no actions, as with -n. `names`: what the
+    programs before this one declared; this one's are added. `on_pragma` is told of each pragma before what is behind it
+    is read; `allows_empty` is asked at the end. `items` takes the items as they are read, also those before an error.
+
+    Raises DError: D_SYNTAX, D_EMPTY, the D_INT_, D_CHR_, D_STR_, D_MACRO_ and D_PRAG tags, and a few of declarations
+    that need nothing but the text.
+    """
+    names = names or Names(is_type)
+    lexer = Lexer(text, macros=macros, file=file, is_description=is_description, on_pragma=on_pragma)
+    cursor = Cursor(names)
+    parser = _Parser(cursor, is_description=is_description)
+    items = [] if items is None else items
+    is_empty = True
+    while True:
+        cursor.begin(lexer.item(names.is_type))
+        is_last = cursor.kind == tokens.END
+        # What stands inside an item is in force from there on, and nothing of the item was checked yet.
+        items.extend(lexer.pragmas)
+        lexer.pragmas.clear()
+        if is_last:
+            break
+        items.append(parser.item())
+        is_empty = False
+    if is_empty and not allows_empty():
+        raise DError("D_EMPTY", "empty D program translation unit", cursor.token.span)
+    return tree.Unit(tuple(items))

@@ -1,0 +1,40 @@
+"""What the lexer makes of a program's text and the parser reads."""
+
+from typing import Final, NamedTuple
+
+from kinst.runtime.dlang.syntax import tree
+from kinst.runtime.dlang.syntax.errors import DError, Span
+
+# Kinds of tokens; a keyword's or an operator's kind is its text.
+NAME: Final = "name"
+TYPE_NAME: Final = "type name"  # a name that can only be a type
+LITERAL: Final = "literal"
+AGGREGATION: Final = "aggregation"
+DESCRIPTION: Final = "description"
+END_OF_PREDICATE: Final = "end of predicate"
+END: Final = "end"
+ERROR: Final = "error"
+
+_LONGEST: Final = 80  # of what messages repeat
+
+
+class Token(NamedTuple):
+    """One of them. `value` is a constant's node, or what the lexer could not read: it counts once the parser gets
+    there, since something before it may be wrong too."""
+
+    kind: str
+    text: str
+    span: Span
+    value: tree.Expression | DError | None = None
+
+
+def syntax_error(token: Token) -> DError:
+    """What the parser says about a token that nothing can do with. An error of the lexer says more."""
+    if isinstance(token.value, DError):
+        return token.value
+    span = token.span
+    written = span.text[span.column - 1 : span.column - 1 + span.length] or token.text
+    if len(written) > _LONGEST:
+        written = f"{written[:_LONGEST]}..."
+    near = "end of input" if token.kind == END else f'"{written}"'
+    return DError("D_SYNTAX", f"syntax error near {near}", span)

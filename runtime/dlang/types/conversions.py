@@ -1,0 +1,289 @@
+"""What types allow: D's rules for operands, arguments and assignments, and the range of values.
+
+They are libdtrace's, which are looser and odder than C's: nothing narrower is promoted to int, integers of any width
+fit each other, strings are compatible with char arrays and char pointers, and pointers only with pointers to compatible
+types, void * and the constant 0.
+"""
+
+from typing import Final
+
+from kinst.runtime.dlang.types import types
+from kinst.runtime.dlang.types.types import DType, Dynamic, String, bare
+from kinst.targets.c_types import (
+    POINTER_SIZE,
+    Aggregate,
+    Array,
+    CType,
+    EnumType,
+    Float,
+    Function,
+    Integer,
+    IntegerKind,
+    Pointer,
+    Qualified,
+    Void,
+)
+from kinst.targets.c_types import size_of as c_size_of
+
+WORD: Final = (1 << 64) - 1
+
+# Of two types of the same width and sign the one that libdtrace defines later is the result.
+_TABLE: Final = (
+    (types.CHAR, types.SHORT, types.INT, types.LONG, types.LONGLONG),
+    (types.SCHAR, types.UCHAR, types.USHORT, types.UINT, types.ULONG, types.ULONGLONG, types.BOOL),
+)
+_ORDER: Final = {kind.name: order for order, kind in enumerate(_TABLE[0] + _TABLE[1])}
+
+# -- what a type is ---------------------------------------------------------------------------------------------------
+
+
+def is_integer(kind: DType) -> bool:
+    """An integer or an enumeration."""
+    return isinstance(bare(kind), Integer | EnumType)
+
+
+def is_float(kind: DType) -> bool:
+    """A floating-point type: it may be traced, not computed with."""
+    return isinstance(bare(kind), Float)
+
+
+def is_pointer(kind: DType) -> bool:
+    """A pointer, or an array, which decays to one. Not a string."""
+    return isinstance(bare(kind), Pointer | Array)
+
+
+def is_scalar(kind: DType) -> bool:
+    """What can be a condition: integers, enumerations, pointers. Not arrays."""
+    return isinstance(bare(kind), Integer | EnumType | Pointer)
+
+
+def is_arithmetic(kind: DType) -> bool:
+    """What * / + - take: integers and enumerations, since D does not compute with floating point."""
+    return is_integer(kind)
+
+
+def is_aggregate(kind: DType) -> bool:
+    """A struct or a union."""
+    return isinstance(bare(kind), Aggregate)
+
+
+def is_whole(kind: DType) -> bool:
+    """A struct or a union whose size is known, so that it can be copied."""
+    return is_aggregate(kind) and size_of(kind, 1) > 0
+
+
+def is_function(kind: DType) -> bool:
+    """A function."""
+    return isinstance(bare(kind), Function)
+
+
+def is_string(kind: DType) -> bool:
+    """D's string."""
+    return isinstance(bare(kind), String)
+
+
+def is_string_like(kind: DType) -> bool:
+    """string, char [] and char *: what is promoted to a string. Not their unsigned kin."""
+    match bare(kind):
+        case String():
+            return True
+        case Pointer(target=element) | Array(element=element):
+            return is_character(element)
+        case _:
+            return False
+
+
+def is_character(kind: DType) -> bool:
+    """char, also where an ABI says it is unsigned (arm64, riscv64), and signed char."""
+    match bare(kind):
+        case Integer(name=name, is_signed=is_signed, kind=IntegerKind.CHARACTER):
+            return is_signed or name == "char"
+        case _:
+            return False
+
+
+def is_void(kind: DType) -> bool:
+    """void."""
+    return isinstance(bare(kind), Void)
+
+
+def is_dynamic(kind: DType) -> bool:
+    """What has no C type."""
+    return isinstance(kind, Dynamic)
+
+
+def is_sizeless_pointer(kind: DType) -> bool:
+    """A pointer to void or to a function: no arithmetic on it."""
+    match bare(kind):
+        case Pointer(target=target):
+            return isinstance(bare(target), Void | Function)
+        case _:
+            return False
+
+
+def is_signed(kind: DType) -> bool:
+    """Whether values of the type may be negative. Pointers, strings and all that is no number are not."""
+    match bare(kind):
+        case Integer(is_signed=signed) | EnumType(base=Integer(is_signed=signed)):
+            return signed
+        case _:
+            return False
+
+
+def size_of(kind: DType, string_size: int) -> int:
+    """Bytes; 0 for what has no size: void, functions, incomplete types, arrays of unknown length."""
+    if isinstance(kind, Dynamic):
+        return 0
+    plain = bare(kind)
+    if isinstance(plain, String):
+        return string_size
+    return 0 if isinstance(plain, Dynamic) else c_size_of(plain) or 0
+
+
+def element_of(kind: DType) -> DType | None:
+    """What a pointer points to or an array holds; None for the others."""
+    match bare(kind):
+        case Pointer(target=target):
+            return _plain(target)
+        case Array(element=element):
+            return _plain(element)
+        case _:
+            return None
+
+
+def _plain(kind: CType) -> DType:
+    """A string inside of a C type is a string again when it is looked at alone."""
+    return types.STRING if is_string(kind) else kind
+
+
+# -- arithmetic -------------------------------------------------------------------------------------------------------
+
+
+def promote(kind: DType) -> Integer:
+    """The integer type that an operand is taken as. Enumerations are int; narrow types stay what they are."""
+    match bare(kind):
+        case Integer() as integer:
+            return integer
+        case EnumType():
+            return types.INT
+        case _:
+            raise TypeError(f"not an integer type: {kind}")
+
+
+def arithmetic_type(left: DType, right: DType) -> CType:
+    """The type of left + right for two integers, as a message shows it: the name of a typedef is kept.
+
+    The wider one; of the same width the unsigned one; of the same sign the later of libdtrace's table.
+    """
+    return _operand(left) if _rank(promote(left)) >= _rank(promote(right)) else _operand(right)
+
+
+def usual(left: DType, right: DType) -> Integer:
+    """The integer type of left + right."""
+    return promote(arithmetic_type(left, right))
+
+
+def _operand(kind: DType) -> CType:
+    while isinstance(kind, Qualified):
+        kind = kind.target
+    return types.INT if isinstance(kind, String | Dynamic) or isinstance(bare(kind), EnumType) else kind
+
+
+def _rank(kind: Integer) -> tuple[int, bool, int]:
+    return kind.size, not kind.is_signed, _ORDER.get(kind.name, -1)
+
+
+def wrap(value: int, kind: DType) -> int:
+    """`value` as a variable of this type holds it: truncated to its size, extended by its sign."""
+    match bare(kind):
+        case Integer(size=size, is_signed=signed) | EnumType(base=Integer(size=size, is_signed=signed)):
+            return wrap_bits(value, size * 8, is_signed=signed)
+        case Float(size=size) if size < POINTER_SIZE:
+            return wrap_bits(value, size * 8, is_signed=False)
+        case _:
+            return value & WORD
+
+
+def wrap_bits(value: int, bits: int, *, is_signed: bool) -> int:
+    """The low bits of `value`, as a number of that width."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if is_signed and value >> bits - 1 else value
+
+
+# -- compatibility ----------------------------------------------------------------------------------------------------
+
+
+def are_compatible(left: DType, right: DType) -> bool:
+    """The same type but for typedefs and qualifiers. Structs of two declarations are the same if tag and size are."""
+    match bare(left), bare(right):
+        case Pointer(target=one), Pointer(target=other):
+            return are_compatible(one, other)
+        case Array(element=one, length=length), Array(element=other, length=same) if length == same:
+            return are_compatible(one, other)
+        case Aggregate() as one_aggregate, Aggregate() as other_aggregate:
+            return _are_same_aggregates(one_aggregate, other_aggregate)
+        case Function(), Function():
+            return True  # as in libdtrace, which knows of functions only that they are
+        case one, other:
+            return one == other
+
+
+def _are_same_aggregates(one: Aggregate, other: Aggregate) -> bool:
+    if one is other:
+        return True
+    if one.kind is not other.kind or one.tag != other.tag or not one.tag:
+        return False
+    return one.members is None or other.members is None or one.size == other.size
+
+
+def are_compatible_pointers(left: DType, right: DType) -> bool:
+    """Both pointers (or arrays) to compatible types, or one of them to void. A string is an array of char here."""
+    one = types.CHAR if is_string(left) else element_of(left)
+    other = types.CHAR if is_string(right) else element_of(right)
+    if one is None or other is None:
+        return False
+    return is_void(one) or is_void(other) or are_compatible(one, other)
+
+
+def common_pointer(left: DType, right: DType) -> DType:
+    """Of two compatible pointers the one that says more: `char *` of `char *` and `void *`."""
+    other = element_of(right)
+    return left if other is None or is_void(other) else right
+
+
+def is_argument_compatible(parameter: DType, argument: DType, *, is_zero: bool = False) -> bool:
+    """Whether an argument fits a parameter, an associative array's key or a variable. `is_zero`: the argument is the
+    integer constant 0, which is a null pointer."""
+    if is_dynamic(parameter) or is_dynamic(argument):
+        return parameter == argument
+    if is_integer(parameter):
+        return is_integer(argument)
+    if is_string_like(parameter) and is_string_like(argument):
+        return True
+    if is_aggregate(parameter) or is_function(parameter):
+        return are_compatible(parameter, argument)
+    if is_integer(argument):
+        return is_zero and (is_pointer(parameter) or is_string(parameter))
+    return are_compatible_pointers(parameter, argument)
+
+
+def is_assignable(to: DType, source: DType, *, is_zero: bool = False) -> bool:
+    """Whether `source` may be assigned to a variable of type `to`: as an argument, but arrays and functions are no
+    targets (D_OP_ARRFUN) and void is no value."""
+    if is_void(source) or isinstance(bare(to), Array | Function):
+        return False
+    return is_argument_compatible(to, source, is_zero=is_zero)
+
+
+def is_castable(to: DType, source: DType) -> bool:
+    """Whether (to)source is allowed: compatible types, scalar to scalar, anything to void, arrays to pointers, scalars
+    and pointers to string."""
+    if is_dynamic(to) or is_dynamic(source):
+        return False
+    if is_void(to) or are_compatible(to, source):
+        return True
+    if is_scalar(to) and (is_scalar(source) or is_function(source)):
+        return True
+    if isinstance(bare(to), Pointer):
+        return is_pointer(source)
+    return is_string(to) and (is_scalar(source) or is_pointer(source))

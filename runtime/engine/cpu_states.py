@@ -1,0 +1,133 @@
+"""Saved states of the CPU, and registers in them and in the running CPU: one state for each virtual CPU.
+
+Some registers can be read but not written by the emulator's interface, and some words of the state it does not know.
+Both are found in a saved state when the engine starts, by experiment, and written there.
+"""
+
+import ctypes
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from kinst.runtime.engine.register_file import RegisterFile
+from kinst.runtime.engine.state_words import StateWords, first_word
+
+_WANTED: Final = 0x80  # a value that every hidden register can hold: mip's machine timer bit, a hart's number
+
+
+class CpuStates:
+    """States of one engine's CPU."""
+
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        handle: ctypes.c_void_p,
+        number: Callable[[str], int],
+        hidden: tuple[str, ...],
+        words: Mapping[str, tuple[int, int]],
+        landmarks: Mapping[str, int],
+    ) -> None:
+        """`number` gives the emulator's number of a register; `hidden` registers are only read by its interface;
+        `words` lie at (offset, size) in a structure that is recognised by `landmarks` (register -> offset)."""
+        self._library = library
+        self._handle = handle
+        self._number = number
+        self._hidden = dict.fromkeys(hidden, 0)  # offset in a saved state
+        self._words = words
+        self._first_word = 0
+        self._files: dict[int, RegisterFile] = {}
+        self._size: int = library.uc_context_size(handle)
+        self._scratch = self.save()
+        self.live = self._register_file(handle, "uc_reg_read", "uc_reg_write")
+        self._hidden = {name: self._find_hidden(name) for name in hidden}
+        if words:
+            self._first_word = self._find_words(landmarks)
+            self.live = self._register_file(handle, "uc_reg_read", "uc_reg_write")
+
+    def save(self) -> ctypes.c_void_p:
+        """A copy of the CPU's state, made anew."""
+        context = ctypes.c_void_p()
+        self._library.uc_context_alloc(self._handle, ctypes.byref(context))
+        self.save_to(context)
+        return context
+
+    def save_to(self, context: ctypes.c_void_p) -> None:
+        """Copy the CPU's state over one made before."""
+        self._library.uc_context_save(self._handle, context)
+
+    def restore(self, context: ctypes.c_void_p) -> None:
+        """Continue from a copy."""
+        self._library.uc_context_restore(self._handle, context)
+
+    def registers_of(self, context: ctypes.c_void_p) -> RegisterFile:
+        """The registers in a copy. System registers are not safe there: their side effects would need a CPU."""
+        key = context.value or 0
+        if key not in self._files:
+            self._files[key] = self._register_file(context, "uc_context_reg_read", "uc_context_reg_write")
+        return self._files[key]
+
+    def _register_file(self, handle: ctypes.c_void_p, read: str, write: str) -> RegisterFile:
+        store = partial(self._set_hidden_live) if handle is self._handle else partial(self._set_hidden, handle)
+        return RegisterFile(
+            self._number,
+            partial(getattr(self._library, read), handle),
+            partial(getattr(self._library, write), handle),
+            dict.fromkeys(self._hidden, store),
+            self._words_of(handle),
+        )
+
+    # -- hidden registers ---------------------------------------------------------------------------------------------
+
+    def _set_hidden(self, context: ctypes.c_void_p, name: str, value: int) -> None:
+        ctypes.c_uint64.from_address((context.value or 0) + self._hidden[name]).value = value
+
+    def _set_hidden_live(self, name: str, value: int) -> None:
+        self.save_to(self._scratch)
+        self._set_hidden(self._scratch, name, value)
+        self.restore(self._scratch)
+        # Once more as the interface can: what it may write of mip makes Unicorn look for interrupts.
+        word = ctypes.c_uint64(value)
+        self._library.uc_reg_write(self._handle, ctypes.c_int(self._number(name)), ctypes.byref(word))
+
+    def _find_hidden(self, name: str) -> int:
+        """The word of a saved state that shows up when the register is read."""
+        original = self.save()
+        content = ctypes.string_at(original.value or 0, self._size)
+        place = self._scratch.value or 0
+        try:
+            for offset in range(64, self._size - 8, 8):
+                ctypes.memmove(place, content, self._size)
+                ctypes.c_uint64.from_address(place + offset).value = _WANTED
+                self.restore(self._scratch)
+                if self.live.get(name) == _WANTED:
+                    return offset
+        finally:
+            self.restore(original)
+            self._library.uc_context_free(original)
+        raise LookupError(f"{name}: not found in the CPU state of this version of Unicorn")
+
+    # -- words without a register -------------------------------------------------------------------------------------
+
+    def _words_of(self, handle: ctypes.c_void_p) -> StateWords:
+        if handle is not self._handle:
+            return StateWords(self._words, (handle.value or 0) + self._first_word)
+        return StateWords(
+            self._words,
+            (self._scratch.value or 0) + self._first_word,
+            partial(self.save_to, self._scratch),
+            partial(self.restore, self._scratch),
+        )
+
+    def _find_words(self, landmarks: Mapping[str, int]) -> int:
+        """Offset in a saved state of the structure that the words are in."""
+        original = self.save()
+
+        def snapshot() -> bytes:
+            self.save_to(self._scratch)
+            return ctypes.string_at(self._scratch.value or 0, self._size)
+
+        try:
+            return first_word(landmarks, self.live.set, snapshot)
+        finally:
+            self.restore(original)
+            self._library.uc_context_free(original)

@@ -1,0 +1,488 @@
+"""One Unicorn engine, made by Qiling: bare callbacks, registers by name, run until something happens.
+
+This is the only file that knows Qiling and Unicorn. The bindings' own hook and register layers cost several
+microseconds a call, so everything here goes to the library by ctypes with buffers bound once. What comes out are
+numbers: an exception number, a missed translation, a port access; what they mean is decided elsewhere.
+"""
+
+import ctypes
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from types import ModuleType
+from typing import Any, Final, TypeVar
+
+import unicorn.arm64_const
+import unicorn.riscv_const
+import unicorn.unicorn_const as const
+import unicorn.x86_const
+from qiling import Qiling
+from qiling.const import QL_ARCH, QL_OS, QL_VERBOSE
+from unicorn.unicorn_py3.unicorn import uclib
+
+from kinst.runtime.engine import amd64_words
+from kinst.runtime.engine.block_watch import BlockWatch
+from kinst.runtime.engine.cpu_states import CpuStates
+from kinst.runtime.engine.native_hooks import BlockHook, BlockMarks, InstructionCounter
+from kinst.runtime.engine.register_file import RegisterFile
+from kinst.runtime.engine.register_frame import RegisterFrame
+from kinst.runtime.engine.reports import Stop, TlbFill, Window
+from kinst.runtime.engine.system_instructions import (
+    TLBI_OF_ADDRESSES,
+    Encoding,
+    SystemInstructionFilter,
+    encoding_of,
+    operand_of,
+    tlbi_address,
+)
+from kinst.runtime.paging.walker import Access
+
+_Handle = ctypes.c_void_p
+_Result = TypeVar("_Result")
+_INTERRUPT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, _Handle)
+_TLB_FILL = ctypes.CFUNCTYPE(
+    ctypes.c_bool, _Handle, ctypes.c_uint64, ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), _Handle
+)
+_IO_READ = ctypes.CFUNCTYPE(ctypes.c_uint64, _Handle, ctypes.c_uint64, ctypes.c_uint, _Handle)
+_IO_WRITE = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint64, ctypes.c_uint, ctypes.c_uint64, _Handle)
+_PORT_IN = ctypes.CFUNCTYPE(ctypes.c_uint32, _Handle, ctypes.c_uint32, ctypes.c_int, _Handle)
+_PORT_OUT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint32, _Handle)
+_INSTRUCTION = ctypes.CFUNCTYPE(ctypes.c_uint32, _Handle, _Handle)
+
+_FLUSH_TLB: Final = const.UC_CTL_IO_WRITE << 30 | const.UC_CTL_TLB_FLUSH
+_FORGET_CODE: Final = const.UC_CTL_IO_WRITE << 30 | 2 << 26 | const.UC_CTL_TB_REMOVE_CACHE
+_ACCESS: Final = {
+    const.UC_MEM_READ: Access.READ,
+    const.UC_MEM_WRITE: Access.WRITE,
+    const.UC_MEM_FETCH: Access.FETCH,
+}
+# Bytes of translated code. Unicorn's own choice is 1 GiB, and a guest that changes its code all the time fills it: what
+# it changed is forgotten only when there is no room left, and then with all else.
+_TRANSLATED: Final = 256 << 20
+# Where a fetch is sure to fail, so that the fault's address can be recognised in Unicorn's own state.
+_CANARY: Final = 0x5AA5_1234_5678_9AB0
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """How Qiling and Unicorn call an architecture.
+
+    `interrupt_bias` is what Unicorn adds to the PC before it calls UC_HOOK_INTR, whatever the exception and the size of
+    the instruction. `hidden` are registers that its interface reads but cannot write, `words` those of the CPU's state
+    that it does not know at all; `landmarks` confirm their place. `cpu_model` and `page_size` are what Unicorn is told
+    where its own choice will not do.
+    """
+
+    archtype: QL_ARCH
+    constants: ModuleType
+    prefix: str
+    interrupt_bias: int = 0
+    hidden: tuple[str, ...] = ()
+    words: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    landmarks: Mapping[str, int] = field(default_factory=dict)
+    cpu_model: int | None = None
+    page_size: int | None = None
+    has_tlbi: bool = False
+
+
+_TARGETS: Final[Mapping[str, _Target]] = {
+    "amd64": _Target(
+        QL_ARCH.X8664,
+        unicorn.x86_const,
+        "UC_X86_REG_",
+        words=amd64_words.WORDS,
+        landmarks=amd64_words.LANDMARKS,
+    ),
+    "arm64": _Target(
+        QL_ARCH.ARM64,
+        unicorn.arm64_const,
+        "UC_ARM64_REG_",
+        cpu_model=unicorn.arm64_const.UC_CPU_ARM64_A57,
+        # Unicorn's own choice is 1 KiB, and its TLBI of a page of the guest's would leave three quarters of it behind.
+        page_size=4096,
+        has_tlbi=True,
+    ),
+    "riscv64": _Target(QL_ARCH.RISCV64, unicorn.riscv_const, "UC_RISCV_REG_", 4, ("mip", "mhartid")),
+}
+
+
+def _library() -> ctypes.CDLL:
+    """The loaded library with prototypes of our own: the binding's check types at every call."""
+    library = ctypes.CDLL(uclib._name)
+    library.uc_emu_start.argtypes = (_Handle, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t)
+    library.uc_strerror.restype = ctypes.c_char_p
+    library.uc_context_size.restype = ctypes.c_size_t
+    return library
+
+
+class _BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
+    """Qiling without a guest of its own, and with its engine prepared: what can be set only before memory is mapped."""
+
+    def __init__(self, target: _Target) -> None:
+        self._target = target
+        # A bare machine wants a profile with a memory of its own; it is unmapped again when all is made.
+        profile = {"CODE": {"ram_size": 0x1000, "entry_point": 0x1000, "heap_size": 0x1000, "load_address": 0x1000}}
+        super().__init__(
+            code=bytes(4),
+            archtype=target.archtype,
+            ostype=QL_OS.BLOB,
+            profile=profile,
+            verbose=QL_VERBOSE.DISABLED,
+            console=False,  # or its logger asks stderr for its terminal, and where tests run that is no file
+        )
+        for begin, end, _ in list(self.uc.mem_regions()):
+            self.uc.mem_unmap(begin, end - begin + 1)
+
+    @cached_property
+    def uc(self) -> Any:
+        """The engine. Qiling asks for it here before anything else does."""
+        engine = self.arch.uc
+        if self._target.cpu_model is not None:
+            engine.ctl_set_cpu_model(self._target.cpu_model)
+        if self._target.page_size is not None:
+            engine.ctl_set_page_size(self._target.page_size)
+        engine.ctl_set_tcg_buffer_size(_TRANSLATED)
+        return engine
+
+
+class QilingMachine:
+    """The engine: one address space of physical memory, one CPU's state at a time."""
+
+    def __init__(self, arch: str, registers: tuple[str, ...], pc: int) -> None:
+        """Open an empty machine; `registers` and `pc` are those of `ArchFacts`."""
+        self._target = _TARGETS[arch]
+        self._qiling = _BareQiling(self._target)
+        self._library = _library()
+        # Short calls keep Python's lock: releasing it costs more than they do.
+        self._quick = ctypes.PyDLL(uclib._name)
+        self._handle = ctypes.c_void_p(self._qiling.uc._uch.value)
+        self._kept: list[Any] = []  # callbacks and buffers that Unicorn points to
+        self._raised: BaseException | None = None
+        self._fault: tuple[int, Access] | None = None
+        self._block_hook = BlockHook(self._stop_function(), self.fail)
+        self._fault_offset: int | None = None
+        self._translated = ctypes.c_uint64()
+        self._virtual = ctypes.c_uint64()
+        at = ctypes.c_void_p(ctypes.addressof(self._translated))
+        self._translate = tuple(  # by Access; bound once, since the trap path needs it at every push
+            partial(self._quick["uc_vmem_translate"], self._handle, self._virtual, ctypes.c_int(protection), at)
+            for protection in (const.UC_PROT_READ, const.UC_PROT_WRITE, const.UC_PROT_EXEC)
+        )
+        self.interrupt_bias = self._target.interrupt_bias
+        self.error = ""
+        self.counter: InstructionCounter | None = None
+        self.frame = RegisterFrame(self._quick, self._handle, [self._register_number(name) for name in registers])
+        self._write_pc = self.frame.writer((pc,))
+        self._pc_value = ctypes.c_uint64()
+        self._read_pc = partial(
+            self._quick.uc_reg_read,
+            self._handle,
+            ctypes.c_int(self._register_number(registers[pc])),
+            ctypes.c_void_p(ctypes.addressof(self._pc_value)),
+        )
+        self._pc = pc
+        self._set_up()
+
+    def _set_up(self) -> None:
+        # No exit address: address 0 is guest code like any other (U-Boot on arm64 starts there).
+        self._qiling.uc.ctl_exits_enabled(enable=True)
+        self._qiling.uc.ctl_set_tlb_mode(const.UC_TLB_VIRTUAL)
+        self._tlb_fill: TlbFill = lambda _address, _access: None
+        self._hook(const.UC_HOOK_TLB_FILL, _TLB_FILL(self._on_tlb_fill))
+        self._hook_natively(const.UC_HOOK_BLOCK, *self._block_hook.callback())
+        target = self._target
+        self.states = CpuStates(
+            self._library, self._handle, self._register_number, target.hidden, target.words, target.landmarks
+        )
+        self._live = self.states.live
+        self._find_fault_address()
+
+    # -- callbacks ----------------------------------------------------------------------------------------------------
+
+    def _hook(self, kind: int, callback: Any, *extra: Any) -> None:
+        handle = ctypes.c_size_t()
+        # begin > end: at every address
+        bounds = (ctypes.c_uint64(1), ctypes.c_uint64(0))
+        function = ctypes.cast(callback, ctypes.c_void_p)
+        self._check(
+            self._library.uc_hook_add(
+                self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, None, *bounds, *extra
+            )
+        )
+        self._kept.append(callback)
+
+    def on_tlb_fill(self, fill: TlbFill) -> None:
+        """Ask `fill` for every translation that is not in the TLB."""
+        self._tlb_fill = fill
+
+    def _on_tlb_fill(self, _uc: int, address: int, kind: int, entry: Any, _data: int) -> bool:
+        access = _ACCESS.get(kind, Access.READ)
+        try:
+            found = self._tlb_fill(address, access)
+        except BaseException as error:
+            self.fail(error)
+            found = None
+        if found is None:
+            self._fault = address, access
+            return False
+        entry[0], entry[1] = found  # struct uc_tlb_entry {uint64_t paddr; uint32_t perms;}
+        return True
+
+    def on_interrupt(self, handle: Callable[[int, int, int], None]) -> None:
+        """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions. It is Unicorn's
+        callback itself, since every hit comes this way; what it raises is lost: it must call `fail`."""
+        self._hook(const.UC_HOOK_INTR, _INTERRUPT(handle))
+
+    def on_ports(self, ports: Window) -> None:
+        """Send amd64's in and out there; the port is the offset."""
+
+        def port_in(_uc: int, port: int, size: int, _data: int) -> int:
+            return self._guarded(0, ports.read, port, size)
+
+        def port_out(_uc: int, port: int, size: int, value: int, _data: int) -> None:
+            self._guarded(None, ports.write, port, size, value)
+
+        self._hook(const.UC_HOOK_INSN, _PORT_IN(port_in), ctypes.c_int(unicorn.x86_const.UC_X86_INS_IN))
+        self._hook(const.UC_HOOK_INSN, _PORT_OUT(port_out), ctypes.c_int(unicorn.x86_const.UC_X86_INS_OUT))
+
+    def on_instruction(self, name: str, handle: Callable[[], bool]) -> None:
+        """Call `handle` before amd64's instruction `name`; True skips it."""
+
+        def callback(_uc: int, _data: int) -> int:
+            return int(self._guarded(0, handle))
+
+        number = getattr(unicorn.x86_const, f"UC_X86_INS_{name.upper()}")
+        self._hook(const.UC_HOOK_INSN, _INSTRUCTION(callback), ctypes.c_int(number))
+
+    def on_system_registers(
+        self,
+        registers: Iterable[Encoding],
+        read: Callable[[Encoding], int | None],
+        write: Callable[[Encoding, int], bool],
+    ) -> None:
+        """Call `read` at arm64's MRS, and `write` at MSR, of one of `registers`. None and False: Unicorn's own."""
+        zero = unicorn.arm64_const.UC_ARM64_REG_XZR
+        buffer = ctypes.c_uint64()
+
+        def move_from(_uc: int, register: int, fields: Any, _data: int) -> int:
+            value = self._guarded(None, read, encoding_of(fields))
+            if value is None:
+                return 0
+            buffer.value = value
+            if register != zero:
+                self._library.uc_reg_write(self._handle, ctypes.c_int(register), ctypes.byref(buffer))
+            return 1
+
+        def move_to(_uc: int, _register: int, fields: Any, _data: int) -> int:
+            return int(self._guarded(0, write, encoding_of(fields), operand_of(fields)))
+
+        wanted = frozenset(registers)
+        self._hook_system_instructions(unicorn.arm64_const.UC_ARM64_INS_MRS, wanted, move_from)
+        self._hook_system_instructions(unicorn.arm64_const.UC_ARM64_INS_MSR, wanted, move_to)
+
+    def on_tlb_invalidation(self, handle: Callable[[int], None]) -> None:
+        """Call `handle` before arm64's TLBI of a virtual address; on other machines the guest has no such need."""
+        if not self._target.has_tlbi:
+            return
+
+        def invalidate(_uc: int, _register: int, fields: Any, _data: int) -> int:
+            self._guarded(None, handle, tlbi_address(fields))
+            return 0
+
+        self._hook_system_instructions(unicorn.arm64_const.UC_ARM64_INS_SYS, TLBI_OF_ADDRESSES, invalidate)
+
+    def _hook_system_instructions(self, kind: int, wanted: Iterable[Encoding], handle: Any) -> None:
+        chosen = SystemInstructionFilter(wanted, handle)
+        self._kept.append(chosen)
+        self._hook_natively(const.UC_HOOK_INSN, *chosen.callback(), ctypes.c_int(kind))
+
+    def _guarded(self, default: _Result, function: Callable[..., _Result], *arguments: object) -> _Result:
+        """ctypes swallows what a callback raises; keep it and stop, so that `run` can raise it."""
+        try:
+            return function(*arguments)
+        except BaseException as error:
+            self.fail(error)
+            return default
+
+    def fail(self, error: BaseException) -> None:
+        """Stop, and let `run` raise `error`."""
+        if self._raised is None:
+            self._raised = error
+        self.stop()
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    def map_memory(self, address: int, buffer: Any) -> None:
+        """Let a writable host buffer be physical memory."""
+        view = (ctypes.c_uint8 * len(buffer)).from_buffer(buffer)
+        self._kept.append(view)
+        status = self._library.uc_mem_map_ptr(
+            self._handle,
+            ctypes.c_uint64(address),
+            ctypes.c_uint64(len(buffer)),
+            ctypes.c_uint32(const.UC_PROT_ALL),
+            ctypes.c_void_p(ctypes.addressof(view)),
+        )
+        self._check(status)
+
+    def map_window(self, address: int, size: int, window: Window) -> None:
+        """Send accesses to [address, address + size) to `window`; both page-aligned."""
+
+        def read(_uc: int, offset: int, width: int, _data: int) -> int:
+            return self._guarded(0, window.read, offset, width) & (1 << 8 * width) - 1
+
+        def write(_uc: int, offset: int, width: int, value: int, _data: int) -> None:
+            self._guarded(None, window.write, offset, width, value & (1 << 8 * width) - 1)
+
+        callbacks = _IO_READ(read), _IO_WRITE(write)
+        self._kept.append(callbacks)
+        bounds = ctypes.c_uint64(address), ctypes.c_uint64(size)
+        self._check(self._library.uc_mmio_map(self._handle, *bounds, callbacks[0], None, callbacks[1], None))
+
+    def translator(self, access: Access) -> Callable[[int], int | None]:
+        """Virtual to physical address for an access by the running CPU, through its TLB; None: a fault."""
+        virtual, physical, call = self._virtual, self._translated, self._translate[access]
+
+        def translate(address: int) -> int | None:
+            virtual.value = address
+            if not call():
+                return physical.value
+            self._fault = None  # it is the caller's: if the run ends now, that is not why
+            return None
+
+        return translate
+
+    def flush_tlb(self) -> None:
+        """Forget all translations; also the running CPU's, inside callbacks too."""
+        self._library.uc_ctl(self._handle, ctypes.c_int(_FLUSH_TLB))
+
+    def forget_code(self, address: int, size: int) -> None:
+        """Translate the code at a virtual address anew; its bytes were changed from outside."""
+        end = ctypes.c_uint64(address + size)
+        self._library.uc_ctl(self._handle, ctypes.c_int(_FORGET_CODE), ctypes.c_uint64(address), end)
+
+    def forget_all_code(self) -> None:
+        """Translate everything anew."""
+        self._qiling.uc.ctl_flush_tb()
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def count_instructions(self) -> InstructionCounter:
+        """Count from now on; nothing runs before the counter grants it."""
+        self.counter = InstructionCounter(self._stop_function())
+        self._hook_natively(const.UC_HOOK_CODE, *self.counter.callback())
+        return self.counter
+
+    def watch_blocks(self, notify: Callable[[int], None]) -> BlockWatch:
+        """Call `notify` at the start of blocks at the addresses that are given to what is returned."""
+        return BlockWatch(self._block_hook.marks, notify)
+
+    def _stop_function(self) -> int:
+        return ctypes.cast(self._library.uc_emu_stop, ctypes.c_void_p).value or 0
+
+    def _hook_natively(self, kind: int, function: ctypes.c_void_p, data: ctypes.c_void_p, *extra: Any) -> None:
+        handle = ctypes.c_size_t()
+        bounds = (ctypes.c_uint64(1), ctypes.c_uint64(0))
+        status = self._library.uc_hook_add(
+            self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, data, *bounds, *extra
+        )
+        self._check(status)
+
+    def watch_interrupt_mask(self, register: str, mask: int, inverted: int) -> None:
+        """Where the guest masks interrupts: bits of a register that mask when all are 1, those in `inverted` 0."""
+        read = ctypes.cast(self._library.uc_reg_read, ctypes.c_void_p).value or 0
+        self._block_hook.watch(read, self._register_number(register), mask, inverted)
+
+    def look_at_blocks(self, look: Callable[[int, int], None]) -> BlockMarks:
+        """Call `look` with the address and size of blocks that begin or end at marked addresses, before they run; their
+        address is the PC. Guest memory and translated code are as without."""
+        self._block_hook.marks.looks.append(look)
+        return self._block_hook.marks
+
+    def look_at(self, address: int) -> None:
+        """The CPU has come to an address where no code is: those who look at blocks are told."""
+        self._block_hook.marks.look(address, 0)
+
+    def stop_when_unmasked(self) -> None:
+        """End the next run at a block before which interrupts are not masked, except its first."""
+        self._block_hook.request_when_unmasked()
+
+    def set_trampolines(self, address: int, size: int, slot_size: int) -> None:
+        """Do not end a run in [address, address + size), and count only the first instruction of a slot there."""
+        self._block_hook.set_trampolines(address, size)
+        if self.counter is not None:
+            self.counter.set_trampolines(address, size)
+            self.counter.set_slot_size(slot_size)
+
+    def run(self) -> Stop:
+        """Run from the CPU's PC until something happens. What a callback raised is raised here."""
+        self._fault = None
+        status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
+        # At the end, not at the start: a clock may ask to stop a short run before it has begun.
+        reason = self._stop_reason(status)
+        self._block_hook.clear()
+        if self._raised is not None:
+            error, self._raised = self._raised, None
+            raise error
+        return reason
+
+    def _stop_reason(self, status: int) -> Stop:
+        if status == const.UC_ERR_OK:
+            is_spent = self.counter is not None and self.counter.has_stopped
+            return Stop.REQUESTED if self._block_hook.has_stopped or is_spent else Stop.HALTED
+        if status == const.UC_ERR_INSN_INVALID:
+            return Stop.UNDEFINED
+        if self._fault is not None:
+            return Stop.FAULT
+        self.error = self._library.uc_strerror(ctypes.c_int(status)).decode()
+        return Stop.FAILED
+
+    def stop(self) -> None:
+        """End the run at the next block of code; from callbacks and from other threads."""
+        self._block_hook.request()
+
+    def pc(self) -> int:
+        """The running CPU's PC."""
+        self._read_pc()
+        return self._pc_value.value
+
+    def set_pc(self, address: int) -> None:
+        """Go on elsewhere."""
+        self.frame.regs[self._pc] = address
+        self._write_pc()
+
+    @property
+    def fault(self) -> tuple[int, Access]:
+        """After `Stop.FAULT`: the address that could not be translated, and for what."""
+        assert self._fault is not None
+        page, access = self._fault
+        if self._fault_offset is None:
+            return page, access
+        exact = ctypes.c_uint64.from_address((self._handle.value or 0) + self._fault_offset).value
+        return (exact if exact & ~0xFFF == page & ~0xFFF else page), access
+
+    def _find_fault_address(self) -> None:
+        """The TLB callback is told the page only; the exact address is in uc_struct.invalid_addr. Its offset is found
+        by a fetch that fails at a known address; where it is not found, guests see page addresses."""
+        saved = self.states.save()
+        self.set_pc(_CANARY)
+        self.run()
+        content = ctypes.string_at(self._handle.value or 0, 4096)
+        found = content.find(_CANARY.to_bytes(8, "little"))
+        self._fault_offset = found if found >= 0 and found % 8 == 0 else None
+        self.states.restore(saved)
+
+    # -- CPU state ----------------------------------------------------------------------------------------------------
+
+    def _register_number(self, name: str) -> int:
+        found: int = getattr(self._target.constants, self._target.prefix + name.upper())
+        return found
+
+    @property
+    def live(self) -> RegisterFile:
+        """The running CPU's registers."""
+        return self._live
+
+    def _check(self, status: int) -> None:
+        if status != const.UC_ERR_OK:
+            raise ValueError(f"unicorn: {self._library.uc_strerror(ctypes.c_int(status)).decode()}")

@@ -1,0 +1,120 @@
+"""arm64's MRS, MSR and SYS that somebody here wants to see, out of all that the guest executes.
+
+Unicorn tells of every one, and kernels read system registers all the time: Linux's `current` is one. A Python callback
+costs a microsecond there, so a few bytes of host machine code look the instruction's encoding up in a table of bits and
+call Python for those only that are in it.
+"""
+
+import ctypes
+from collections.abc import Iterable
+from typing import Any, Final
+
+from kinst.runtime.engine.native_hooks import host_function
+
+Encoding = tuple[int, int, int, int, int]  # op0, op1, CRn, CRm, op2
+
+# TLBI of the EL1&0 and the EL2 regime by virtual address: of any ASID or one, of any level or the last, of this CPU or
+# all (DDI 0487 C5.5).
+TLBI_OF_ADDRESSES: Final = frozenset((1, op1, 8, crm, op2) for op1 in (0, 4) for crm in (3, 7) for op2 in (1, 3, 5, 7))
+
+_CALLBACK = ctypes.CFUNCTYPE(
+    ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32), ctypes.c_void_p
+)
+# The callback's arguments are uc, register, fields, state. `fields` begins with CRn, CRm, op0, op1, op2, 32 bits each;
+# `state` holds the address of the Python callback and that of the table. The index is op0:op1:CRn:CRm:op2, 16 bits.
+_HOST_CODE: Final = {
+    "x86_64": bytes.fromhex(
+        "8b4208"  # mov eax, [rdx + 8]
+        "c1e003"  # shl eax, 3
+        "0b420c"  # or eax, [rdx + 12]
+        "c1e004"  # shl eax, 4
+        "0b02"  # or eax, [rdx]
+        "c1e004"  # shl eax, 4
+        "0b4204"  # or eax, [rdx + 4]
+        "c1e003"  # shl eax, 3
+        "0b4210"  # or eax, [rdx + 16]
+        "4c8b4108"  # mov r8, [rcx + 8]
+        "410fa300"  # bt [r8], eax
+        "7203"  # jc wanted
+        "31c0"  # xor eax, eax
+        "c3"  # ret
+        "ff21"  # wanted: jmp [rcx]
+    ),
+    "aarch64": b"".join(
+        word.to_bytes(4, "little")
+        for word in (
+            0x29411444,  # ldp w4, w5, [x2, #8]
+            0x29401C46,  # ldp w6, w7, [x2]
+            0xB9401048,  # ldr w8, [x2, #16]
+            0x2A040CA4,  # orr w4, w5, w4, lsl #3
+            0x2A0410C4,  # orr w4, w6, w4, lsl #4
+            0x2A0410E4,  # orr w4, w7, w4, lsl #4
+            0x2A040D04,  # orr w4, w8, w4, lsl #3
+            0xA9401865,  # ldp x5, x6, [x3]
+            0x53037C87,  # lsr w7, w4, #3
+            0x386748C6,  # ldrb w6, [x6, w7, uxtw]
+            0x1AC824C6,  # lsr w6, w6, w8
+            0x36000046,  # tbz w6, #0, not wanted
+            0xD61F00A0,  # br x5
+            0x2A1F03E0,  # not wanted: mov w0, wzr
+            0xD65F03C0,  # ret
+        )
+    ),
+}
+
+
+class SystemInstructionFilter:
+    """One hook's: calls `handle(_, register, fields, _)` for the wanted encodings; what it answers is Unicorn's."""
+
+    def __init__(self, wanted: Iterable[Encoding], handle: Any) -> None:
+        self._wanted = frozenset(wanted)
+        self._handle = handle
+        self._in_python = _CALLBACK(self._call)
+        self._table = (ctypes.c_uint8 * (1 << 13))()
+        for encoding in self._wanted:
+            index = _index(encoding)
+            self._table[index >> 3] |= 1 << (index & 7)
+        self._state = (ctypes.c_uint64 * 2)(
+            ctypes.cast(self._in_python, ctypes.c_void_p).value or 0, ctypes.addressof(self._table)
+        )
+        self._code = host_function(_HOST_CODE)
+
+    def callback(self) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
+        """Function and argument to give to Unicorn."""
+        function = ctypes.cast(self._in_python, ctypes.c_void_p) if self._code is None else self._code.address
+        return function, ctypes.c_void_p(ctypes.addressof(self._state))
+
+    def _call(self, uc: int, register: int, fields: Any, data: int) -> int:
+        if encoding_of(fields) not in self._wanted:
+            return 0
+        result: int = self._handle(uc, register, fields, data)
+        return result
+
+
+def encoding_of(fields: Any) -> Encoding:
+    """From struct uc_arm64_cp_reg, whose 64-bit value is at offset 24."""
+    crn, crm, op0, op1, op2 = fields[0:5]
+    return op0, op1, crn, crm, op2
+
+
+def operand_of(fields: Any) -> int:
+    """The value of the instruction's register."""
+    value: int = fields[6] | fields[7] << 32
+    return value
+
+
+def tlbi_address(fields: Any) -> int:
+    """The virtual address that a TLBI names.
+
+     63      48 47  44 43                      0
+    +----------+------+-------------------------+
+    |   ASID   |      |        VA[55:12]        |
+    +----------+------+-------------------------+
+    """
+    address = (operand_of(fields) & (1 << 44) - 1) << 12
+    return address | (0xFF << 56 if address >> 55 else 0)
+
+
+def _index(encoding: Encoding) -> int:
+    op0, op1, crn, crm, op2 = encoding
+    return op0 << 14 | op1 << 11 | crn << 7 | crm << 3 | op2

@@ -1,0 +1,334 @@
+"""What every virtual address stands for now: the machine's answer to a TLB miss, and the trap path's own accesses.
+
+In this order: a fetch from the trampolines' pages reaches them in every address space; `--call` maps link addresses to
+where the image was loaded; else the guest's MMU decides (`kinst.runtime.paging`). Data accesses to the trampolines'
+addresses go to the guest's own memory, so trampolines may lie where the guest has RAM of its own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Protocol
+
+from kinst.runtime.engine.qiling_machine import QilingMachine
+from kinst.runtime.machine.bus import Bus
+from kinst.runtime.machine.memory import PAGE, PhysicalMemory
+from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, StorePhysical, Translation, Walker
+from kinst.targets.errors import MachineError
+
+# Physical pages that no guest names: copies of the trampolines, and a page where nothing answers.
+TRAMPOLINE_FRAMES = 1 << 40
+OPEN_BUS = 1 << 41
+OPEN_BUS_CODE = OPEN_BUS + PAGE  # the same to execute: the engine executes RAM only
+# Plain numbers: a miss is answered some thousand times a second, and enum flags are slow.
+_EXECUTE, _READ, _WRITE = int(Permission.EXECUTE), int(Permission.READ), int(Permission.WRITE)
+_READ_WRITE = _READ | _WRITE
+_PAGE_SHIFT = 12
+_MOST_BLOCKS = 1 << 16
+NothingThere = Callable[[int, Access], PageFault | None]
+
+
+class Stage(Enum):
+    """How far the guest has come with its memory."""
+
+    LOADED = "loaded"  # it has not run yet
+    PHYSICAL = "physical"  # it does not translate, or by tables that what started it made
+    TRANSLATED = "translated"  # only what its own tables map is memory
+
+
+class CodeWatcher(Protocol):
+    """Who decides what is executed in some pages (`kinst.runtime.patched.deferred`)."""
+
+    @property
+    def pages(self) -> frozenset[int]:
+        """Numbers of physical pages: fetches from them go elsewhere, loads and stores do not."""
+        ...
+
+    def frame(self, number: int, address: int) -> int:
+        """The number of the physical page to execute instead, for a fetch at a virtual address."""
+        ...
+
+    def written(self, number: int) -> None:
+        """The guest is about to store to a page."""
+        ...
+
+    def real(self, physical: int) -> int:
+        """The address in a watched page for one in the page that is executed instead; any other as it is."""
+        ...
+
+
+class _TracerRegisters:
+    """The CPU's registers, for translations that the tracer asks for."""
+
+    def __init__(self, registers: Registers, bits: Mapping[str, int]) -> None:
+        self._get, self.set, self._bits = registers.get, registers.set, bits
+
+    def get(self, name: str) -> int:
+        return self._get(name) | self._bits.get(name, 0)
+
+
+def _forget(_physical: int, _value: int) -> None:
+    """No accessed bit is set."""
+
+
+class AddressSpace:
+    """Translation for the CPU that runs."""
+
+    def __init__(self, engine: QilingMachine, memory: PhysicalMemory, walker: Walker) -> None:
+        self._engine = engine
+        self._memory = memory
+        self._walker = walker
+        self._registers: Registers = engine.live
+        self._to_access = tuple(engine.translator(access) for access in Access)
+        self._to_read, self._to_write = self._to_access[Access.READ], self._to_access[Access.WRITE]
+        self._load, self._store = memory.load, memory.store
+        self.bus = Bus()  # the devices; nothing answers until the machine has some
+        self._overlay: dict[int, int] = {}  # virtual page -> physical page
+        self._aliases: Sequence[tuple[int, int, int]] = ()
+        self._written: set[int] = set()
+        self._tracer_registers = _TracerRegisters(self._registers, walker.tracer_bits)
+        self._has_started = False
+        self._first_tables: int | None = None
+        self._is_observing = False
+        self._observed: int | None = None
+        self._watcher: CodeWatcher | None = None
+        self._watched: frozenset[int] = frozenset()
+        self.device_pages: set[int] = set()
+        self.has_only_aliases = False  # `--call`: the guest has no MMU and nothing else
+        self.nothing_there: NothingThere = lambda _address, _access: None
+        self.current_pc: Callable[[], int] = lambda: 0
+        self.fault: PageFault | None = None
+        self._blocks: dict[int, set[int]] = {}  # log2 of the size -> numbers of blocks that may be in the TLB
+        engine.on_tlb_fill(self._fill)
+        engine.on_tlb_invalidation(self._invalidated)
+
+    def regime(self) -> tuple[int, ...]:
+        """What the running CPU's translations depend on; empty: nobody can tell."""
+        return tuple(self._registers.get(name) for name in self._walker.regime)
+
+    def start(self) -> None:
+        """The first CPU's registers are set: it is about to run."""
+        self._has_started, self._first_tables = True, self._walker.tables(self._registers)
+
+    def stage(self) -> Stage:
+        """How the running CPU's translations are to be understood."""
+        if not self._has_started:
+            return Stage.LOADED
+        tables = self._walker.tables(self._registers)
+        return Stage.PHYSICAL if tables is None or tables == self._first_tables else Stage.TRANSLATED
+
+    def overlay(self, address: int, code: bytes) -> None:
+        """Make trampolines reachable at a virtual address, whatever the guest maps there."""
+        size = -(-len(code) // 4096) * 4096
+        frames = TRAMPOLINE_FRAMES + (len(self._overlay) << 12)
+        self._memory.add_ram(frames, size)
+        self._memory.write(frames, code)
+        for page in range(size >> 12):
+            self._overlay[(address >> 12) + page] = (frames >> 12) + page
+        self._engine.flush_tlb()
+
+    def fill_overlay(self, address: int, code: bytes) -> None:
+        """Write a trampoline that was never executed, on one page, into what `overlay` put there."""
+        self._memory.write(self._overlay[address >> 12] << 12 | address & 0xFFF, code)
+
+    def watch(self, watcher: CodeWatcher) -> None:
+        """Let `watcher` decide what is executed in its pages."""
+        self._watcher, self._watched = watcher, watcher.pages
+        self._engine.flush_tlb()
+
+    def alias(self, ranges: Sequence[tuple[int, int, int]]) -> None:
+        """Map (virtual, physical, size) ranges without the guest's help."""
+        self._aliases = ranges
+        self._engine.flush_tlb()
+
+    def _fill(self, address: int, access: Access) -> tuple[int, int] | None:
+        if self._is_observing:
+            self._observed = self._look(address)
+            return None
+        frame = self._overlay.get(address >> 12)
+        if frame is not None and self._is_for_trampoline(access):
+            # Where the guest has memory at these addresses its loads must find that, so ours are for execution only.
+            is_shared = self._memory.find(address) is not None
+            permissions = _EXECUTE if access is Access.FETCH else _READ
+            return frame << 12 | address & 0xFFF, permissions if is_shared else _READ | _EXECUTE
+        try:
+            translation = self._translate(address, access, self._registers, self._store_entry)
+        except PageFault as fault:
+            self.fault = fault
+            return None
+        if translation.shift > _PAGE_SHIFT:
+            self._remember_block(address, translation.shift)
+        return self._grant(address, translation, access)
+
+    def _remember_block(self, address: int, shift: int) -> None:
+        """A guest that never drops its translations gets as far as memory does: they are all dropped now and then."""
+        blocks = self._blocks.setdefault(shift, set())
+        if len(blocks) >= _MOST_BLOCKS:
+            self._blocks.clear()
+            self._engine.flush_tlb()
+            blocks = self._blocks.setdefault(shift, set())
+        blocks.add(address >> shift)
+
+    def _invalidated(self, address: int) -> None:
+        """The guest drops a translation by any address in it. Unicorn drops a page, whatever the entry maps."""
+        if any(address >> shift in blocks for shift, blocks in self._blocks.items()):
+            self._blocks.clear()
+            self._engine.flush_tlb()
+
+    def _is_for_trampoline(self, access: Access) -> bool:
+        """amd64's slots read the address they jump to; no other instruction in them reads them."""
+        if access is Access.READ:
+            return self.current_pc() >> 12 in self._overlay
+        return access is Access.FETCH
+
+    def _translate(self, address: int, access: Access, registers: Registers, store: StorePhysical) -> Translation:
+        for virtual, physical, size in self._aliases:
+            if virtual <= address < virtual + size:
+                return Translation(address - virtual + physical, Permission.ALL)
+        if self.has_only_aliases:
+            raise PageFault(address, access, 0)
+        return self._walker.translate(registers, self._load_entry, store, address, access)
+
+    def _load_entry(self, physical: int) -> int:
+        try:
+            return self._memory.load(physical, 8)
+        except MachineError:
+            raise MachineError(f"no RAM at {physical:#x}, where the guest has a translation table") from None
+
+    def _store_entry(self, physical: int, value: int) -> None:
+        self._memory.store(physical, 8, value)
+
+    def _grant(self, address: int, translation: Translation, access: Access) -> tuple[int, int] | None:
+        """Unicorn 2.1.4 sends stores to pages with execute permission down a slow path that notices changed code. So a
+        page has it only once it was fetched from. An alias that was granted for writing before would then change code
+        unnoticed: it is dropped from the TLB."""
+        physical, permissions = translation.physical, int(translation.permissions)
+        page = physical >> 12
+        if page in self._watched:
+            return self._grant_watched(address, physical, permissions, access)
+        if self._memory.find(physical) is None:
+            return self._grant_device(address, physical, access)
+        if page in self._memory.code_pages:
+            return physical, permissions
+        if access is Access.FETCH:
+            self._memory.code_pages.add(page)
+            if page in self._written:
+                self._engine.flush_tlb()
+            return physical, permissions
+        if permissions & _WRITE:
+            self._written.add(page)
+        return physical, permissions & _READ_WRITE
+
+    def _grant_watched(self, address: int, physical: int, permissions: int, access: Access) -> tuple[int, int]:
+        """Fetches, loads and stores each by themselves: the watcher must hear of the first store."""
+        assert self._watcher is not None
+        if access is Access.FETCH:
+            return self._watcher.frame(physical >> 12, address) << 12 | physical & 0xFFF, _EXECUTE
+        if access is Access.WRITE:
+            self._watcher.written(physical >> 12)
+            return physical, permissions & _READ_WRITE
+        return physical, permissions & _READ
+
+    def _grant_device(self, address: int, physical: int, access: Access) -> tuple[int, int] | None:
+        if physical >> 12 in self.device_pages and access is not Access.FETCH:
+            return physical, _READ_WRITE
+        self.fault = self.nothing_there(address, access)
+        if self.fault is not None:
+            return None
+        if access is Access.FETCH:
+            return OPEN_BUS_CODE | physical & 0xFFF, _EXECUTE
+        return OPEN_BUS | physical & 0xFFF, _READ_WRITE
+
+    # -- accesses of the trap path ------------------------------------------------------------------------------------
+
+    def load(self, address: int, size: int) -> int:
+        """Read virtual memory as the running CPU would."""
+        if (address & 4095) + size > 4096:
+            first = 4096 - (address & 4095)
+            return self.load(address, first) | self.load(address + first, size - first) << 8 * first
+        physical = self._to_read(address)
+        if physical is None:
+            raise self.exact_fault(address, Access.READ)
+        try:
+            return self._load(physical, size)
+        except MachineError:
+            if not self._is_on_bus(physical):
+                raise
+            parts = [(at, self.bus.read(physical + at, min(size, 8))) for at in range(0, size, 8)]
+            return sum(part << 8 * at for at, part in parts)
+
+    def _is_on_bus(self, physical: int) -> bool:
+        """Whether devices answer, or nobody (`OPEN_BUS`), as they do the guest's own instructions."""
+        return physical >> 12 in self.device_pages or physical >= OPEN_BUS
+
+    def observe(self, address: int) -> int | None:
+        """The physical address that the tracer reads at `address`; None where nothing is mapped. The guest cannot tell:
+        a translation that is not in the TLB does not get there, and no accessed bit is set in the guest's tables."""
+        self._is_observing, self._observed = True, None
+        try:
+            found = self._to_read(address)
+        finally:
+            self._is_observing = False
+        if found is not None or self._observed is None:
+            return found
+        return self._observed & ~0xFFF | address & 0xFFF  # the TLB callback knows the page only
+
+    def _look(self, address: int) -> int | None:
+        try:
+            return self._translate(address, Access.READ, self._tracer_registers, _forget).physical
+        except (PageFault, MachineError):  # tables may lie where there is no RAM
+            return None
+
+    def observe_write(self, address: int) -> int | None:
+        """The physical address for a store that a clause makes, which is one of the guest's as far as its tables go;
+        None where the guest could not write either."""
+        physical = self._to_write(address)
+        if physical is None:
+            self.fault = None
+        return physical
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """Write virtual memory as the running CPU would."""
+        if (address & 4095) + size > 4096:
+            first = 4096 - (address & 4095)
+            self.physical(address + first, Access.WRITE)  # fault before anything is written
+            self.store(address, first, value)
+            self.store(address + first, size - first, value >> 8 * first)
+            return
+        physical = self._to_write(address)
+        if physical is None:
+            raise self.exact_fault(address, Access.WRITE)
+        try:
+            self._store(physical, size, value)
+        except MachineError:
+            if not self._is_on_bus(physical):
+                raise
+            for at in range(0, size, 8):
+                self.bus.write(physical + at, min(size, 8), value >> 8 * at & (1 << 8 * min(size, 8)) - 1)
+
+    def fetch(self, address: int, size: int) -> bytes:
+        """Read instruction bytes as the running CPU would."""
+        first = min(size, 4096 - (address & 4095))
+        head = self._memory.read(self.real_physical(address), first)
+        return head if first == size else head + self.fetch(address + first, size - first)
+
+    def is_nothing_executed(self, address: int) -> bool:
+        """Whether the running CPU fetches what floats on the bus at a virtual address."""
+        physical = self._to_access[Access.FETCH](address)
+        return physical is not None and physical & -PAGE == OPEN_BUS_CODE
+
+    def real_physical(self, address: int) -> int:
+        """The physical address that the guest executes, whatever is executed there instead; raises PageFault."""
+        physical = self.physical(address, Access.FETCH)
+        return physical if self._watcher is None else self._watcher.real(physical)
+
+    def physical(self, address: int, access: Access) -> int:
+        """The physical address for an access by the running CPU; raises PageFault."""
+        found = self._to_access[access](address)
+        if found is None:
+            raise self.exact_fault(address, access)
+        return found
+
+    def exact_fault(self, address: int, access: Access) -> PageFault:
+        """The last failed translation, for the exact address: the TLB callback knows its page only."""
+        fault, self.fault = self.fault, None
+        return PageFault(address, access, fault.code if fault is not None else 0)

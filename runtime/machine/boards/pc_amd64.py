@@ -1,0 +1,270 @@
+"""pc-amd64 as code: its devices, its interrupts, and how multiboot, PVH and plain 64-bit images start on it."""
+
+from typing import Final
+
+from kinst.runtime.machine.boards import multiboot, multiboot2
+from kinst.runtime.machine.boards.linux_boot import boot_parameters
+from kinst.runtime.machine.boards.multiboot import Information, MemoryKind, MemoryRange, pvh_entry, pvh_information
+from kinst.runtime.machine.device import Device
+from kinst.runtime.machine.devices.i8042 import I8042
+from kinst.runtime.machine.devices.lapic import LocalApics, Wiring
+from kinst.runtime.machine.devices.pic8259 import Pic8259
+from kinst.runtime.machine.devices.pit8254 import Pit8254, SpeakerPort
+from kinst.runtime.machine.devices.port_io import AcpiPowerControl, DebugExit, PostCode, ResetControl
+from kinst.runtime.machine.devices.rtc import Rtc
+from kinst.runtime.machine.devices.uart16550 import Uart16550
+from kinst.runtime.machine.exceptions.amd64 import EXTERNAL, Amd64Exceptions
+from kinst.runtime.machine.exceptions.amd64_segments import enter_long_mode, enter_protected_mode, enter_real_mode
+from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.machine import BoardFactory, Cpu, Machine
+from kinst.runtime.machine.multiboot_header import BootHeader, Version, boot_header
+from kinst.runtime.paging.amd64 import LARGE, PRESENT, WRITABLE, Amd64Walker
+from kinst.targets.errors import MachineError
+from kinst.targets.machines.machine import Space
+
+_INFORMATION: Final = 0x1_0000  # where the loader's information is: low memory that no kernel starts in
+_TABLES: Final = 0x7_0000  # page tables of images that start in 64-bit mode
+_STACK: Final = 0x9_F000
+_BIOS_DATA, _VIDEO, _BIOS, _HIGH = 0x9_FC00, 0xA_0000, 0xF_0000, 0x10_0000
+_BIOS_AREA: Final = 0x400
+_LEAST, _MOST = 2 << 20, 3 << 30  # above are the windows of devices
+# Kernels print on the serial line only if told so: GNU Mach comes by multiboot; Linux, by PVH, also shall not look for
+# what this machine lacks.
+_MULTIBOOT_DEFAULT: Final = "console=com0"
+_PVH_DEFAULT: Final = "earlyprintk=ttyS0 console=ttyS0 noapic nolapic acpi=off pci=off"
+
+# GRUB's segments, which the multiboot specification leaves open.
+_CODE32, _DATA32 = 0x10, 0x18
+_LINE_INTR, _LINE_NMI, _LINE_APIC = 0, 1, 2
+
+_CMOS_EQUIPMENT, _CMOS_EXTENDED, _CMOS_ABOVE_16M, _CMOS_CPUS = 0x14, 0x30, 0x34, 0x5F
+
+
+class _Interrupts:
+    """`InterruptSource`: each CPU's local APIC first, then the PIC on the boot CPU."""
+
+    pic: Pic8259
+    apics: LocalApics
+
+    def pending(self, cpu: int) -> int | None:
+        vector = self.apics.pending(cpu)
+        if vector is None and self.apics.takes_external(cpu):
+            return EXTERNAL
+        return vector
+
+    def acknowledge(self, cpu: int, pending: int) -> int:
+        return self.pic.acknowledge() if pending == EXTERNAL else self.apics.acknowledge(cpu)
+
+
+class PcAmd64:
+    """See `Board`."""
+
+    def __init__(self) -> None:
+        self._interrupts = _Interrupts()
+        self._waiting: set[int] = set()  # CPUs that wait for a start-up IPI
+        self.walker = Amd64Walker()
+        self.exceptions = Amd64Exceptions(self._interrupts)
+
+    def start(self, machine: Machine, image: Loaded) -> None:
+        """Devices, then the boot CPU as the image's header asks for it; the others wait for a start-up IPI."""
+        _check_memory(machine)
+        self.exceptions.processors = len(machine.cpus)
+        self.exceptions.time_stamp = machine.clock.now  # `MachineFacts.timebase`: one count a nanosecond
+        self._attach_interrupts(machine)
+        self._attach_devices(machine)
+        self._waiting = {cpu.number for cpu in machine.cpus[1:]}
+        for cpu in machine.cpus[1:]:
+            enter_real_mode(cpu.registers, 0)
+        machine.memory.write(_BIOS_AREA, _bios_data())
+        _start_image(machine, image)
+
+    def _attach_interrupts(self, machine: Machine) -> None:
+        wirings = [
+            Wiring(
+                interrupt=cpu.line(_LINE_APIC),
+                external=cpu.line(_LINE_INTR),
+                nmi=cpu.line(_LINE_NMI),
+                init=lambda cpu=cpu: self._stop(cpu),  # type: ignore[misc]
+                start_up=lambda vector, cpu=cpu: self._start_up(cpu, vector),  # type: ignore[misc]
+            )
+            for cpu in machine.cpus
+        ]
+        apics = LocalApics(machine.clock, wirings, lambda: machine.current.number)
+        pic = Pic8259(apics.external(0))
+        self._interrupts.pic, self._interrupts.apics = pic, apics
+        _attach(machine, "pic", pic.master_ports)
+        _attach(machine, "pic2", pic.slave_ports)
+        _attach(machine, "pic-trigger", pic.trigger_ports)
+        _attach(machine, "lapic", apics)
+        machine.attach_timed(apics)
+
+    def _attach_devices(self, machine: Machine) -> None:
+        pic, clock = self._interrupts.pic, machine.clock
+
+        def line_of(name: str) -> int:
+            interrupt = machine.facts.devices[name].interrupt
+            assert interrupt is not None
+            return interrupt
+
+        pit = Pit8254(clock, pic.line(line_of("timer")))
+        rtc = Rtc(clock, pic.line(line_of("rtc")), _cmos(machine))
+        keyboard = I8042(pic.line(line_of("keyboard")), pic.line(line_of("keyboard-command")), machine.power_off)
+        console = Uart16550(machine, pic.line(line_of("console")))
+        for timed in (pit, rtc, console, _HaltWatch(self.exceptions)):
+            machine.attach_timed(timed)
+        devices: dict[str, Device] = {
+            "console": console,
+            "timer": pit,
+            "speaker": SpeakerPort(pit, clock),
+            "rtc": rtc,
+            "keyboard": keyboard.data,
+            "keyboard-command": keyboard.command,
+            "post": PostCode(),
+            "exit": DebugExit(machine.power_off),
+            "power": AcpiPowerControl(machine.power_off),
+            "reset": ResetControl(machine.power_off),
+        }
+        for name, device in devices.items():
+            _attach(machine, name, device)
+
+    def _stop(self, cpu: Cpu) -> None:
+        """INIT: the CPU waits for a start-up IPI. The boot CPU's would start the BIOS again, which we do not have."""
+        if cpu.number == 0:
+            return
+        cpu.power_off()
+        if cpu.number not in self._waiting:
+            self._waiting.add(cpu.number)
+            self.exceptions.stopped(cpu.number)
+
+    def _start_up(self, cpu: Cpu, vector: int) -> None:
+        """A start-up IPI; one that comes twice, as kernels send it, is ignored by a CPU that runs."""
+        if cpu.number not in self._waiting:
+            return
+        self._waiting.discard(cpu.number)
+        enter_real_mode(cpu.registers, vector)
+        self.exceptions.started += 1
+        cpu.power_on()
+
+
+class _HaltWatch:
+    """`Timed`: ends the run when all CPUs are in hlt with interrupts off. Timers go on, so nobody else would notice."""
+
+    def __init__(self, exceptions: Amd64Exceptions) -> None:
+        self._exceptions = exceptions
+
+    def deadline(self) -> int | None:
+        return 0 if self._exceptions.is_halted_for_good else None
+
+    def advance(self) -> None:
+        raise MachineError("the guest stopped for good: every CPU is in hlt with interrupts off")
+
+
+BOARD: BoardFactory = PcAmd64
+
+
+def _check_memory(machine: Machine) -> None:
+    if not _LEAST <= machine.ram_size <= _MOST:
+        raise MachineError(
+            f"{machine.facts.name}: {machine.ram_size:#x} bytes of RAM: it can have {_LEAST >> 20} to {_MOST >> 20} MiB"
+        )
+
+
+def _attach(machine: Machine, name: str, device: Device) -> None:
+    facts = machine.facts.devices[name]
+    if facts.space is Space.PORTS:
+        machine.attach_ports(device, facts.address)
+    else:
+        machine.attach(device, facts.address)
+
+
+def _cmos(machine: Machine) -> dict[int, int]:
+    """What a BIOS leaves in CMOS memory: memory sizes in KiB and 64 KiB units, and QEMU's count of further CPUs."""
+    extended = min((machine.ram_size >> 10) - 1024, 0xFFFF)
+    above = max(machine.ram_size - (16 << 20) >> 16, 0)
+    words = {0x15: 640, 0x17: extended, _CMOS_EXTENDED: extended, _CMOS_ABOVE_16M: min(above, 0xFFFF)}
+    bytes_ = {at + part: word >> 8 * part & 0xFF for at, word in words.items() for part in (0, 1)}
+    return bytes_ | {_CMOS_EQUIPMENT: 0x06, _CMOS_CPUS: len(machine.cpus) - 1}
+
+
+def _bios_data() -> bytes:
+    """What a BIOS leaves at 0x400 (Phoenix, System BIOS for IBM PCs, chapter 3): a serial port, 639 KiB of memory, an
+    empty keyboard buffer, a text screen of 80 columns that nobody sees, and the extended area behind low memory."""
+    area = bytearray(256)
+    fields = {0x00: 0x3F8, 0x0E: _BIOS_DATA >> 4, 0x10: 0x0226, 0x13: _BIOS_DATA >> 10, 0x1A: 0x1E, 0x1C: 0x1E,
+              0x49: 3, 0x4A: 80, 0x4C: 0x1000, 0x63: 0x3D4, 0x80: 0x1E, 0x82: 0x3E, 0x84: 24}  # fmt: skip
+    for offset, value in fields.items():
+        area[offset : offset + 2] = value.to_bytes(2, "little")
+    return bytes(area)
+
+
+def memory_map(ram_size: int) -> tuple[MemoryRange, ...]:
+    """RAM with the hole that the first PC made."""
+    available, reserved = MemoryKind.AVAILABLE, MemoryKind.RESERVED
+    return (
+        MemoryRange(0, _BIOS_DATA, available),
+        MemoryRange(_BIOS_DATA, _VIDEO - _BIOS_DATA, reserved),
+        MemoryRange(_BIOS, _HIGH - _BIOS, reserved),
+        MemoryRange(_HIGH, ram_size - _HIGH, available),
+        MemoryRange(0xFFFC_0000, 0x4_0000, reserved),
+    )
+
+
+def _start_image(machine: Machine, image: Loaded) -> None:
+    """As Multiboot says where there is its header, else as PVH, else at the entry point in 64-bit mode."""
+    given, memory = machine.command_line, memory_map(machine.ram_size)
+    registers = machine.cpus[0].registers
+    header, note = boot_header(image.image), pvh_entry(image.image)
+    if machine.kaslr_seed is not None:
+        parameters = boot_parameters(_PVH_DEFAULT if given is None else given, memory, _INFORMATION)
+        _write(machine, parameters)
+        _start_in_long_mode(machine, image)
+        registers.set("rsi", parameters.address)
+        return
+    if header is not None:
+        information = _multiboot_information(header, image, given, memory)
+        entry = image.physical_entry
+        registers.set("rax", (multiboot if header.version is Version.ONE else multiboot2).LOADER_MAGIC)
+    elif note is not None:
+        information = pvh_information(_PVH_DEFAULT if given is None else given, memory, _INFORMATION)
+        entry = note
+    else:
+        _start_in_long_mode(machine, image)
+        return
+    _write(machine, information)
+    enter_protected_mode(registers, _CODE32, _DATA32)
+    registers.set("rbx", information.address)
+    registers.set("rip", entry)
+
+
+def _multiboot_information(
+    header: BootHeader, image: Loaded, given: str | None, memory: tuple[MemoryRange, ...]
+) -> Information:
+    """The command line begins with the image's name, as loaders but GRUB 2 have it: kernels skip it."""
+    arguments = _MULTIBOOT_DEFAULT if given is None else given
+    make = multiboot.multiboot_information if header.version is Version.ONE else multiboot2.multiboot2_information
+    return make(image.image, f"{image.image.path.name} {arguments}".rstrip(), memory, _INFORMATION, image.end)
+
+
+def _write(machine: Machine, information: Information) -> None:
+    for piece in information.pieces:
+        machine.memory.write(piece.address, piece.data)
+
+
+def _start_in_long_mode(machine: Machine, image: Loaded) -> None:
+    """64-bit mode with the first 4 GiB seen at 0 and at the top half of the last 2 GiB, where kernels are linked."""
+    table = PRESENT | WRITABLE
+    root, low, high, gigabytes = (_TABLES + 0x1000 * number for number in range(4))
+    entries = {root: low | table, root + 8 * 511: high | table}
+    for number in range(4):
+        directory = gigabytes + 0x1000 * number
+        entries[low + 8 * number] = directory | table
+        if number < 2:
+            entries[high + 8 * (510 + number)] = directory | table
+        for page in range(512):
+            entries[directory + 8 * page] = (number << 30 | page << 21) | table | LARGE
+    for address, entry in entries.items():
+        machine.memory.store(address, 8, entry)
+    registers = machine.cpus[0].registers
+    enter_long_mode(registers, root)
+    registers.set("rsp", _STACK)
+    registers.set("rip", image.entry)

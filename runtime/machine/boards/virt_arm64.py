@@ -1,0 +1,147 @@
+"""QEMU's virt board for arm64: devices and device tree made, CPU 0 started in EL1 at the image's entry."""
+
+from typing import Final
+
+from kinst.runtime.machine.boards.event_loops import EventLoopWatch
+from kinst.runtime.machine.boards.virt_arm64_tree import device_tree, interrupt_of
+from kinst.runtime.machine.devices.arm_timer import INTERRUPTS, GenericTimer
+from kinst.runtime.machine.devices.cfi_flash import CfiFlash
+from kinst.runtime.machine.devices.fdt import flatten
+from kinst.runtime.machine.devices.fw_cfg import FirmwareConfiguration, configuration
+from kinst.runtime.machine.devices.gic_virtual import HypervisorInterface, VirtualCpuInterface
+from kinst.runtime.machine.devices.gicv2 import CpuInterface, Distributor, Gic
+from kinst.runtime.machine.devices.gicv2m import Gicv2m
+from kinst.runtime.machine.devices.pci_ecam import PciEcam
+from kinst.runtime.machine.devices.pl011 import Pl011
+from kinst.runtime.machine.devices.pl031 import Pl031
+from kinst.runtime.machine.devices.pl061 import Pl061
+from kinst.runtime.machine.devices.psci import Psci
+from kinst.runtime.machine.devices.virtio_mmio import EmptyVirtioSlots
+from kinst.runtime.machine.exceptions.arm64 import LINE_FIQ, LINE_IRQ, MPIDR, Arm64Exceptions
+from kinst.runtime.machine.linux_image import HEADER_SIZE, has_boot_header
+from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.machine import BoardFactory, Cpu, Machine
+from kinst.runtime.paging.arm64 import Arm64Walker
+from kinst.targets.errors import MachineError
+
+_PRIVATE: Final = 32
+_INTERRUPTS: Final = _PRIVATE + 256
+_MESSAGES: Final = 64  # of the shared ones: for PCI devices
+_POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
+
+# Registers of levels that Unicorn's CPU has and the board's has not. Unless they say that EL1 is non-secure AArch64,
+# turning the MMU on ends in endless prefetch aborts.
+_SCR_EL3: Final = 0x5B1  # NS, HCE, SMD, RW
+_HCR_EL2: Final = 0x8000_0000  # RW
+_VPIDR_EL2, _VMPIDR_EL2 = "s3_4_c0_c0_0", "s3_4_c0_c0_5"  # what MIDR_EL1 and MPIDR_EL1 read as at EL1
+_CORTEX_A57: Final = 0x411F_D070
+_SCTLR_RESET: Final = 0x00C5_0838
+_EL1H_MASKED: Final = 0x3C5
+_EL2H_MASKED: Final = 0x3C9
+
+_ALIGNMENT: Final = 0x20_0000
+_ROOM: Final = 128 << 20
+_FDT_SIZE: Final = 1 << 20
+
+
+class VirtArm64:
+    """See `kinst.runtime.machine.machine.Board`."""
+
+    def __init__(self, *, has_el2: bool = False) -> None:
+        """Nothing is attached yet."""
+        self.exceptions = Arm64Exceptions(has_el2=has_el2)
+        self.walker = Arm64Walker()
+
+    def start(self, machine: Machine, image: Loaded) -> None:
+        """Attach the devices, write the FDT and start CPU 0; the others are started by PSCI."""
+        gic = _make_gic(machine)
+        timer = GenericTimer(
+            machine.clock,
+            [{kind: gic.ppi(cpu.number, interrupt) for kind, interrupt in INTERRUPTS.items()} for cpu in machine.cpus],
+        )
+        machine.attach_timed(timer)
+        self.exceptions.connect(Psci(machine, self._start_cpu), timer)
+        _attach_devices(machine, gic)
+        if self.exceptions.has_el2:
+            _attach_virtual(machine)
+        machine.attach_timed(EventLoopWatch(machine, image, has_el2=self.exceptions.has_el2))
+        blob = flatten(device_tree(machine), size=_FDT_SIZE)
+        address = _fdt_address(machine, image, len(blob))
+        machine.memory.write(address, blob)
+        self._reset(machine.cpus[0], image.physical_entry, address)
+
+    def _start_cpu(self, cpu: Cpu, entry: int, argument: int) -> None:
+        self.exceptions.reset_before_running(cpu, lambda loaded: self._reset(loaded, entry, argument))
+
+    def _reset(self, cpu: Cpu, entry: int, argument: int) -> None:
+        """A CPU as it comes out of reset, about to run at a physical address with x0 = `argument`."""
+        has_el2 = self.exceptions.has_el2
+        registers = cpu.registers
+        registers.set("pc", entry)
+        registers.set("x0", argument)
+        registers.set("pstate", _EL2H_MASKED if has_el2 else _EL1H_MASKED)
+        registers.set("sctlr_el1", _SCTLR_RESET)
+        registers.set(_VPIDR_EL2, _CORTEX_A57)
+        registers.set(_VMPIDR_EL2, MPIDR | cpu.number)
+        registers.set("scr_el3", _SCR_EL3)
+        registers.set("hcr_el2", 0 if has_el2 else _HCR_EL2)
+
+
+def _make_gic(machine: Machine) -> Gic:
+    outputs = [(cpu.line(LINE_IRQ), cpu.line(LINE_FIQ)) for cpu in machine.cpus]
+    return Gic(outputs, _INTERRUPTS, lambda: machine.current.number)
+
+
+def _make_messages(machine: Machine, gic: Gic) -> Gicv2m:
+    first = interrupt_of(machine.facts.devices["gic-v2m"])
+    return Gicv2m(_PRIVATE + first, [gic.spi(first + number) for number in range(_MESSAGES)])
+
+
+def _attach_devices(machine: Machine, gic: Gic) -> None:
+    facts = machine.facts.devices
+    console, rtc = facts["console"], facts["rtc"]
+    uart = Pl011(machine.clock, machine.console_output, machine.console_input, gic.spi(interrupt_of(console)))
+    clock = Pl031(machine.clock, gic.spi(interrupt_of(rtc)), _POWER_ON)
+    machine.attach(Distributor(gic), facts["gic"].address)
+    machine.attach(CpuInterface(gic), facts["gic-cpu"].address)
+    machine.attach(_make_messages(machine, gic), facts["gic-v2m"].address)
+    machine.attach(Pl061(gic.spi(interrupt_of(facts["gpio"]))), facts["gpio"].address)
+    machine.attach(uart, console.address)
+    machine.attach(clock, rtc.address)
+    machine.attach(FirmwareConfiguration(configuration(len(machine.cpus))), facts["fw-cfg"].address)
+    machine.attach(EmptyVirtioSlots(facts["virtio"].size), facts["virtio"].address)
+    machine.attach(CfiFlash(facts["flash"].size), facts["flash"].address)
+    machine.attach(PciEcam(facts["pci"].size), facts["pci"].address)
+    machine.attach_timed(uart)
+    machine.attach_timed(clock)
+
+
+def _attach_virtual(machine: Machine) -> None:
+    facts = machine.facts.devices
+    interface = HypervisorInterface(len(machine.cpus), lambda: machine.current.number)
+    machine.attach(interface, facts["gic-hypervisor"].address)
+    machine.attach(VirtualCpuInterface(), facts["gic-virtual-cpu"].address)
+
+
+def _fdt_address(machine: Machine, image: Loaded, size: int) -> int:
+    """Where QEMU puts it. Firmware looks at the start of RAM; behind the image if that is there itself. A kernel with
+    Linux's boot header is told the address, and has room to unpack itself below it."""
+    base = machine.facts.ram_base
+    behind = -(-image.end // _ALIGNMENT) * _ALIGNMENT
+    if _has_boot_header(machine, image):
+        address = max(base + min(machine.ram_size // 2, _ROOM), behind)
+    elif all(physical >= base + size or physical + length <= base for _, physical, length in image.segments):
+        return base
+    else:
+        address = behind
+    if address + size > base + machine.ram_size:
+        raise MachineError(f"no room for the device tree behind the image, which ends at {image.end:#x}: more --memory")
+    return address
+
+
+def _has_boot_header(machine: Machine, image: Loaded) -> bool:
+    start, size = min(((physical, size) for _, physical, size in image.segments), default=(0, 0))
+    return has_boot_header(machine.memory.read(start, min(size, HEADER_SIZE)), machine.arch.name)
+
+
+BOARD: BoardFactory = VirtArm64

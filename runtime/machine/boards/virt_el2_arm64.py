@@ -1,0 +1,9 @@
+"""QEMU's virt board for arm64 with virtualization=on: as `virt_arm64`, but CPUs start in EL2."""
+
+from functools import partial
+from typing import Final
+
+from kinst.runtime.machine.boards.virt_arm64 import VirtArm64
+from kinst.runtime.machine.machine import BoardFactory
+
+BOARD: Final[BoardFactory] = partial(VirtArm64, has_el2=True)

@@ -1,0 +1,167 @@
+"""QEMU's virt board for RISC-V: devices and device tree made, harts started at the image's entry.
+
+Every hart starts in M mode, unless the image lies where firmware puts the next stage: then nothing runs below it, the
+machine answers its SBI calls itself, and hart 0 starts in S mode.
+"""
+
+from typing import Final
+
+from kinst.runtime.machine.boards.virt_riscv64_tree import device_tree
+from kinst.runtime.machine.device import Line
+from kinst.runtime.machine.devices.cfi_flash import CfiFlash
+from kinst.runtime.machine.devices.clint import Clint
+from kinst.runtime.machine.devices.fdt import flatten
+from kinst.runtime.machine.devices.fw_cfg import FirmwareConfiguration, configuration
+from kinst.runtime.machine.devices.goldfish_rtc import GoldfishRtc
+from kinst.runtime.machine.devices.pci_ecam import PciEcam
+from kinst.runtime.machine.devices.plic import Plic
+from kinst.runtime.machine.devices.sbi import Sbi
+from kinst.runtime.machine.devices.sifive_test import SifiveTest
+from kinst.runtime.machine.devices.uart16550 import Uart16550
+from kinst.runtime.machine.devices.virtio_mmio import EmptyVirtioSlots
+from kinst.runtime.machine.exceptions.riscv64 import (
+    MEIP,
+    MSIP,
+    MTIP,
+    SEIP,
+    SSIP,
+    STIP,
+    SUPERVISOR,
+    Riscv64Exceptions,
+    machine_mode,
+)
+from kinst.runtime.machine.linux_image import HEADER_SIZE, has_boot_header
+from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.machine import Cpu, Machine
+from kinst.runtime.paging.riscv64 import Riscv64Walker
+from kinst.targets.errors import MachineError
+from kinst.targets.machines.machine import DeviceFacts
+from kinst.targets.machines.virt_riscv64 import PLIC_SOURCES
+
+_FDT_ALIGNMENT: Final = 0x20_0000
+_FDT_ROOM = 0x20_0000  # firmware's FDT lies this far below the end of RAM; a kernel's as near as QEMU puts it
+_HIGHEST_FDT = 0xC000_0000  # QEMU keeps it where 32-bit code reaches it (virt.c: 3 GiB)
+_NEXT_STAGE: Final = 0x20_0000  # OpenSBI's FW_JUMP_OFFSET: how far from the start of RAM the next stage is
+_POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
+# What firmware leaves to S mode: all exceptions but its own calls, and its three interrupts.
+_DELEGATED_EXCEPTIONS: Final = 0xFFFF & ~(1 << 9 | 1 << 10 | 1 << 11)
+_DELEGATED_INTERRUPTS: Final = 1 << SSIP | 1 << STIP | 1 << SEIP
+_COUNTERS: Final = 7  # cycle, time, instret
+_FLOATING_POINT: Final = 1 << 13  # mstatus.FS: initial
+
+
+class VirtRiscv64:
+    """See `kinst.runtime.machine.machine.Board`."""
+
+    def __init__(self) -> None:
+        """Nothing is attached yet."""
+        self._clint: Clint | None = None
+        self.exceptions = Riscv64Exceptions(self._time)
+        self.walker = Riscv64Walker()
+
+    def _time(self) -> int:
+        assert self._clint is not None, "an instruction was executed before the board was started"
+        return self._clint.time()
+
+    def start(self, machine: Machine, image: Loaded) -> None:
+        """Attach the devices, write the FDT, start the harts with a0 = hartid and a1 = FDT."""
+        is_kernel = _is_next_stage(machine, image)
+        plic = self._attach(machine, SSIP if is_kernel else MSIP, STIP if is_kernel else MTIP)
+        _attach_all(machine, plic)
+        blob = flatten(device_tree(machine, has_firmware=is_kernel))
+        address = _fdt_address(machine, image, len(blob) + (0 if is_kernel else _FDT_ROOM))
+        machine.memory.write(address, blob)
+        for cpu in machine.cpus:
+            cpu.registers.set("mhartid", cpu.number)
+        if is_kernel:
+            self._start_kernel(machine, image.physical_entry, address)
+            return
+        for cpu in machine.cpus:
+            cpu.registers.set("a0", cpu.number)
+            cpu.registers.set("a1", address)
+            cpu.registers.set("pc", image.entry)
+            cpu.power_on()
+
+    def _attach(self, machine: Machine, software: int, timer: int) -> Plic:
+        """What CPUs and the console need; `software` and `timer` are the bits of mip that the CLINT drives."""
+        devices = machine.facts.devices
+        contexts: list[Line] = [cpu.line(bit) for cpu in machine.cpus for bit in (MEIP, SEIP)]
+        self._clint = Clint(
+            machine.clock,
+            machine.facts.timebase,
+            [cpu.line(software) for cpu in machine.cpus],
+            [cpu.line(timer) for cpu in machine.cpus],
+        )
+        plic = Plic(PLIC_SOURCES, contexts)
+        console = devices["console"]
+        uart = Uart16550(machine, plic.line(_number(console)))
+        machine.attach(self._clint, devices["clint"].address)
+        machine.attach(plic, devices["plic"].address)
+        machine.attach(uart, console.address)
+        machine.attach(SifiveTest(machine.power_off), devices["test"].address)
+        machine.attach_timed(self._clint)
+        machine.attach_timed(uart)
+        return plic
+
+    def _start_kernel(self, machine: Machine, entry: int, fdt: int) -> None:
+        assert self._clint is not None
+        interrupts = [cpu.line(SSIP) for cpu in machine.cpus]
+        self.exceptions.connect(Sbi(machine, self._clint, interrupts, self._start_hart))
+        _reset(machine.cpus[0], entry, fdt)
+
+    def _start_hart(self, cpu: Cpu, entry: int, argument: int) -> None:
+        self.exceptions.reset_before_running(cpu, lambda loaded: _reset(loaded, entry, argument))
+
+
+def _is_next_stage(machine: Machine, image: Loaded) -> bool:
+    """What lies where firmware puts it, and a Linux kernel wherever it lies (--kaslr-seed)."""
+    lowest, size = min(((physical, size) for _, physical, size in image.segments), default=(0, 0))
+    if size >= HEADER_SIZE and has_boot_header(machine.memory.read(lowest, HEADER_SIZE), machine.arch.name):
+        return True
+    return lowest == machine.facts.ram_base + _NEXT_STAGE
+
+
+def _reset(cpu: Cpu, entry: int, argument: int) -> None:
+    """A hart as firmware hands it over (SBI 9.1): S mode, translation and interrupts off."""
+    registers = cpu.registers
+    with machine_mode(registers):
+        registers.set("medeleg", _DELEGATED_EXCEPTIONS)
+        registers.set("mideleg", _DELEGATED_INTERRUPTS)
+        registers.set("mcounteren", _COUNTERS)
+        registers.set("mstatus", _FLOATING_POINT)
+        registers.set("mie", 0)
+        registers.set("satp", 0)
+    registers.set("priv", SUPERVISOR)
+    registers.set("a0", cpu.number)
+    registers.set("a1", argument)
+    registers.set("pc", entry)
+
+
+def _attach_all(machine: Machine, plic: Plic) -> None:
+    """What the CPUs and the console do not need."""
+    devices = machine.facts.devices
+    clock = GoldfishRtc(machine.clock, plic.line(_number(devices["rtc"])), _POWER_ON)
+    machine.attach(clock, devices["rtc"].address)
+    machine.attach(EmptyVirtioSlots(devices["virtio"].size), devices["virtio"].address)
+    machine.attach(FirmwareConfiguration(configuration(len(machine.cpus))), devices["fw-cfg"].address)
+    machine.attach(PciEcam(devices["pci"].size), devices["pci"].address)
+    for name in ("flash", "flash1"):
+        machine.attach(CfiFlash(devices[name].size), devices[name].address)
+    machine.attach_timed(clock)
+
+
+def _number(device: DeviceFacts) -> int:
+    assert device.interrupt is not None
+    return device.interrupt
+
+
+def _fdt_address(machine: Machine, image: Loaded, size: int) -> int:
+    """As high as QEMU puts it, but not over the image."""
+    end = min(machine.facts.ram_base + machine.ram_size, _HIGHEST_FDT)
+    address = end - size & -_FDT_ALIGNMENT
+    if address < image.end:
+        raise MachineError(f"no room for the device tree behind the image, which ends at {image.end:#x}: more --memory")
+    return address
+
+
+BOARD = VirtRiscv64

@@ -1,0 +1,85 @@
+"""Devices in the physical address space and at I/O ports: an access -> the device that answers it."""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Final
+
+from kinst.runtime.machine.device import Device
+from kinst.targets.errors import MachineError
+
+_LAST_PORT: Final = 0xFFFF
+
+
+class Bus:
+    """One address space of devices. What nobody answers reads as all ones and swallows writes."""
+
+    def __init__(self, on_write: Callable[[Device], None] | None = None) -> None:
+        """`on_write` is told of every device that was written to."""
+        self._on_write = on_write
+        self._starts: list[int] = []
+        self._devices: list[Device] = []
+
+    @property
+    def is_used(self) -> bool:
+        """Whether any device is attached."""
+        return bool(self._starts)
+
+    def attach(self, device: Device, address: int) -> None:
+        """Put a device's window at `address`; windows may not overlap."""
+        at = bisect_right(self._starts, address)
+        for neighbour in (at - 1, at):
+            if 0 <= neighbour < len(self._starts):
+                start, size = self._starts[neighbour], self._devices[neighbour].size
+                if address < start + size and start < address + device.size:
+                    raise MachineError(f"device at {address:#x}: overlaps the one at {start:#x}")
+        self._starts.insert(at, address)
+        self._devices.insert(at, device)
+
+    def _find(self, address: int) -> tuple[Device, int] | None:
+        at = bisect_right(self._starts, address) - 1
+        if at < 0 or address - self._starts[at] >= self._devices[at].size:
+            return None
+        return self._devices[at], address - self._starts[at]
+
+    def read(self, address: int, size: int) -> int:
+        """Answer a read."""
+        found = self._find(address)
+        return (1 << 8 * size) - 1 if found is None else found[0].read(found[1], size)
+
+    def write(self, address: int, size: int, value: int) -> None:
+        """Carry out a write."""
+        found = self._find(address)
+        if found is not None:
+            found[0].write(found[1], size, value)
+            if self._on_write is not None:
+                self._on_write(found[0])
+
+
+class PortBus(Bus):
+    """I/O ports are bytes, as on the ISA bus: a wider access is one to as many ports."""
+
+    def read(self, address: int, size: int) -> int:
+        """Answer a read."""
+        answers = (super(PortBus, self).read(address + at & _LAST_PORT, 1) & 0xFF for at in range(size))
+        return sum(answer << 8 * at for at, answer in enumerate(answers))
+
+    def write(self, address: int, size: int, value: int) -> None:
+        """Carry out a write."""
+        for at in range(size):
+            super().write(address + at & _LAST_PORT, 1, value >> 8 * at & 0xFF)
+
+
+class Window:
+    """A page-aligned part of a bus: what the engine maps."""
+
+    def __init__(self, bus: Bus, base: int) -> None:
+        self._bus = bus
+        self._base = base
+
+    def read(self, offset: int, size: int) -> int:
+        """Answer a read at `offset` from the window's start."""
+        return self._bus.read(self._base + offset, size)
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """Carry out a write."""
+        self._bus.write(self._base + offset, size, value)

@@ -1,0 +1,137 @@
+"""The machine's time: the host's, or the number of executed guest instructions."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from kinst.runtime.engine.native_hooks import InstructionCounter
+
+_LONGEST_SLEEP: Final = 100_000_000  # ns
+NANOSECONDS_PER_INSTRUCTION: Final = 10  # icount: a guest CPU of 100 MIPS
+
+
+class MachineClock(Protocol):
+    """A clock that can also wait and bound a run."""
+
+    def now(self) -> int:
+        """Nanoseconds since the machine was switched on."""
+        ...
+
+    def begin(self, limit: int) -> None:
+        """A run starts: it should end when `limit` nanoseconds have passed."""
+        ...
+
+    def end(self) -> None:
+        """The run ended."""
+        ...
+
+    def wait(self, until: int) -> None:
+        """All CPUs wait until this time, or for a while: whoever waits asks again."""
+        ...
+
+    def skip(self, until: int) -> None:
+        """Let the time pass until then."""
+        ...
+
+    def interrupt(self) -> None:
+        """End the run now: after the instruction that is being executed, where that can be told."""
+        ...
+
+    def close(self) -> None:
+        """The machine is switched off."""
+        ...
+
+
+class HostClock:
+    """Real time. A thread asks the engine to stop when a run's time is over."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        self._start = time.monotonic_ns()
+        self._condition = threading.Condition()
+        self._deadline: int | None = None
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def now(self) -> int:
+        """Nanoseconds since the machine was switched on."""
+        return time.monotonic_ns() - self._start
+
+    def begin(self, limit: int) -> None:
+        """Have the run stopped `limit` nanoseconds from now."""
+        with self._condition:
+            self._deadline = self.now() + limit
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._watch, name="machine clock", daemon=True)
+                self._thread.start()
+            self._condition.notify()
+
+    def end(self) -> None:
+        """Nothing to stop any more."""
+        with self._condition:
+            self._deadline = None
+
+    def wait(self, until: int) -> None:
+        """Sleep, but not longer than a user waits for an answer to Ctrl-C."""
+        self.skip(min(until, self.now() + _LONGEST_SLEEP))
+
+    def skip(self, until: int) -> None:
+        """Sleep."""
+        time.sleep(max(0, until - self.now()) / 1e9)
+
+    def interrupt(self) -> None:
+        """Stop at the end of the translated block."""
+        self._stop()
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._condition:
+            self._is_closed = True
+            self._condition.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        with self._condition:
+            while not self._is_closed:
+                left = None if self._deadline is None else (self._deadline - self.now()) / 1e9
+                if left is not None and left <= 0:
+                    self._stop()
+                    left, self._deadline = None, None
+                self._condition.wait(left)
+
+
+class InstructionClock:
+    """Virtual time: every executed instruction takes the same time, whatever the trap path did for it. Runs of a plain
+    and of a patched image see the same times at the same instructions."""
+
+    def __init__(self, counter: InstructionCounter) -> None:
+        self._counter = counter
+        self._skipped = 0
+
+    def now(self) -> int:
+        """Nanoseconds since the machine was switched on."""
+        return self._counter.executed * NANOSECONDS_PER_INSTRUCTION + self._skipped
+
+    def begin(self, limit: int) -> None:
+        """Grant the run its instructions."""
+        self._counter.grant(max(1, -(-limit // NANOSECONDS_PER_INSTRUCTION)))
+
+    def end(self) -> None:
+        """Nothing to do: the budget ended the run, or the rest of it is taken back by the next `begin`."""
+
+    def wait(self, until: int) -> None:
+        """Jump."""
+        self.skip(until)
+
+    def skip(self, until: int) -> None:
+        """Jump."""
+        self._skipped += max(0, until - self.now())
+
+    def interrupt(self) -> None:
+        """Take the budget back: the next instruction is not executed."""
+        self._counter.grant(0)
+
+    def close(self) -> None:
+        """Nothing to do."""

@@ -1,0 +1,74 @@
+"""One virtual CPU: its saved state, interrupt inputs and trap state. All of them share one engine."""
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kinst.runtime.engine.register_file import RegisterFile
+from kinst.runtime.machine.device import Line
+from kinst.targets.errors import MachineError
+
+if TYPE_CHECKING:
+    from kinst.runtime.machine.system import System
+
+
+@dataclass(slots=True, eq=False)
+class VirtualCpu:
+    """See `kinst.runtime.machine.machine.Cpu`."""
+
+    number: int
+    system: "System"
+    context: ctypes.c_void_p
+    registers: RegisterFile  # the engine's while the CPU is loaded into it, else the saved state's
+    lines: int = 0
+    is_on: bool = False
+    is_waiting: bool = False
+    was_started: bool = False  # at any time
+    have_lines_changed: bool = False
+    fired: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def line(self, number: int) -> Line:
+        """The interrupt input `number`."""
+        bit = 1 << number
+
+        def drive(level: bool) -> None:  # noqa: FBT001 - an interrupt line is its level
+            lines = self.lines | bit if level else self.lines & ~bit
+            if lines != self.lines:
+                self.lines = lines
+                self.have_lines_changed = True
+                self.system.interrupt_lines_changed()
+
+        return drive
+
+    def load(self, address: int, size: int) -> int:
+        """Guest virtual memory."""
+        self._check_loaded()
+        return self.system.space.load(address, size)
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """Guest virtual memory."""
+        self._check_loaded()
+        self.system.space.store(address, size, value)
+
+    def fetch(self, address: int, size: int) -> bytes:
+        """Instruction bytes as the guest's own."""
+        self._check_loaded()
+        return self.system.pristine(address, self.system.space.fetch(address, size))
+
+    def power_on(self) -> None:
+        """Run from the PC that was set."""
+        self.is_on = self.was_started = True
+        self.is_waiting = False
+
+    def power_off(self) -> None:
+        """Run no more."""
+        self.is_on = False
+        self.system.yield_cpu()
+
+    def _check_loaded(self) -> None:
+        if self.system.current is not self:
+            raise MachineError(f"CPU {self.number}: its memory can be used only while it runs")
+
+
+Pristine = Callable[[int, bytes], bytes]

@@ -1,0 +1,88 @@
+"""SiFive CLINT, as QEMU's virt has it: software interrupts and the machine timer of every hart.
+
+0x0000 + 4 * hart   msip         bit 0 drives the hart's machine software interrupt
+0x4000 + 8 * hart   mtimecmp     mtime >= mtimecmp drives the machine timer interrupt
+0xbff8              mtime        counts at the board's timebase
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kinst.runtime.machine.device import Clock, Line
+
+_MTIMECMP: Final = 0x4000
+_MTIME: Final = 0xBFF8
+_SECOND: Final = 1_000_000_000
+_NEVER: Final = (1 << 64) - 1
+
+
+class Clint:
+    """See `kinst.runtime.machine.device.Device` and `Timed`. Accesses of 32 bits and of 64."""
+
+    size = 0x10000
+
+    def __init__(self, clock: Clock, timebase: int, software: Sequence[Line], timer: Sequence[Line]) -> None:
+        """One software and one timer line for every hart."""
+        self._clock = clock
+        self._timebase = timebase
+        self._software_lines = software
+        self._timer_lines = timer
+        self._software = [0] * len(software)
+        self._compare = [_NEVER] * len(timer)
+        self._is_raised = [False] * len(timer)
+        self._offset = 0  # what the guest wrote to mtime
+
+    def time(self) -> int:
+        """mtime, also the value of the time CSR."""
+        return self._clock.now() * self._timebase // _SECOND + self._offset & _NEVER
+
+    def set_timer(self, hart: int, value: int) -> None:
+        """Write a hart's mtimecmp."""
+        self._compare[hart] = value
+        self.advance()
+
+    def deadline(self) -> int | None:
+        """When the next timer that has not been raised reaches its mtimecmp."""
+        waiting = [c for c, is_raised in zip(self._compare, self._is_raised, strict=True) if not is_raised]
+        if not waiting or min(waiting) == _NEVER:
+            return None
+        return -(-(min(waiting) - self._offset) * _SECOND // self._timebase)
+
+    def advance(self) -> None:
+        """Raise the timers that are due, lower those that were set anew."""
+        now = self.time()
+        for hart, compare in enumerate(self._compare):
+            self._is_raised[hart] = now >= compare
+            self._timer_lines[hart](now >= compare)
+
+    def read(self, offset: int, size: int) -> int:
+        """A register or half of one; 0 where there is none."""
+        if offset >= _MTIME:
+            return _part(self.time(), offset - _MTIME, size)
+        if offset >= _MTIMECMP:
+            hart, start = divmod(offset - _MTIMECMP, 8)
+            return _part(self._compare[hart], start, size) if hart < len(self._compare) else 0
+        hart = offset // 4
+        return self._software[hart] if hart < len(self._software) else 0
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """A register or half of one."""
+        if offset >= _MTIME:
+            self._offset += _merged(self.time(), offset - _MTIME, size, value) - self.time()
+            self.advance()
+        elif offset >= _MTIMECMP:
+            hart, start = divmod(offset - _MTIMECMP, 8)
+            if hart < len(self._compare):
+                self.set_timer(hart, _merged(self._compare[hart], start, size, value))
+        elif offset // 4 < len(self._software):
+            self._software[offset // 4] = value & 1
+            self._software_lines[offset // 4](bool(value & 1))
+
+
+def _part(value: int, start: int, size: int) -> int:
+    return value >> 8 * start & (1 << 8 * size) - 1
+
+
+def _merged(old: int, start: int, size: int, value: int) -> int:
+    mask = (1 << 8 * size) - 1 << 8 * start
+    return old & ~mask | value << 8 * start & mask

@@ -1,0 +1,28 @@
+"""SiFive's test finisher, QEMU virt's power switch: a write -> the end of the run."""
+
+from collections.abc import Callable
+from typing import Final
+
+_FAIL, _PASS, _RESET = 0x3333, 0x5555, 0x7777
+_SIZE: Final = 0x1000
+
+
+class SifiveTest:
+    """See `kinst.runtime.machine.device.Device`. A reset ends the run too: nothing starts the image again."""
+
+    size = _SIZE
+
+    def __init__(self, power_off: Callable[[int], None]) -> None:
+        """`power_off` gets the run's exit code."""
+        self._power_off = power_off
+
+    def read(self, offset: int, size: int) -> int:
+        """Nothing to read."""
+        return 0
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """Low half: what happened; high half: the exit code of a failure."""
+        if offset == 0 and value & 0xFFFF in (_PASS, _RESET):
+            self._power_off(0)
+        elif offset == 0 and value & 0xFFFF == _FAIL:
+            self._power_off(value >> 16 & 0xFF)

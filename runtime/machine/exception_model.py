@@ -1,0 +1,164 @@
+"""What each machine's exception model answers: an event that Unicorn reports -> what the hardware would have done.
+
+Unicorn never delivers an exception or interrupt by itself: it reports a number, and the model saves PC and status, sets
+the cause, changes mode and stack and jumps to the guest's vector. The trap path sees every event first: an event that
+a probe claims never comes here. A PC inside a trampoline is replaced by the address in the original code before the
+model is called (before the displaced instruction: the site; after it: the next instruction), so models know nothing of
+trampolines, and the guest never sees one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol
+
+from kinst.runtime.paging.walker import Access, PageFault
+
+if TYPE_CHECKING:
+    from kinst.runtime.machine.machine import Cpu
+
+
+class Source(IntEnum):
+    """How Unicorn reported an event."""
+
+    INTERRUPT = 0  # UC_HOOK_INTR: `number` is QEMU's exception number
+    INVALID = 1  # UC_HOOK_INSN_INVALID or the error of that name: undefined instruction (amd64 ud2; riscv64 ebreak)
+    HALT = 2  # the CPU stopped by itself: hlt, wfi (number 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that stopped the guest. The CPU's PC register is what Unicorn left; the model knows what it means."""
+
+    source: Source
+    number: int
+
+
+class Outcome(IntEnum):
+    """What became of an event."""
+
+    RESUME = 0  # go on at the CPU's PC
+    WAIT = 1  # the CPU waits for an interrupt (hlt, wfi); PC is the instruction after
+    WEDGED = 2  # nothing can be delivered (e.g. triple fault): the run ends with MachineError
+    ANSWERED = 3  # firmware that is not in memory did what it was called for: go on behind the call
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRegister:
+    """An arm64 system register by encoding, as UC_HOOK_INSN for MRS and MSR reports it."""
+
+    op0: int
+    op1: int
+    crn: int
+    crm: int
+    op2: int
+
+
+class ExceptionModel(Protocol):
+    """One machine's way of taking exceptions and interrupts."""
+
+    @property
+    def armed(self) -> Mapping[int, bytes]:
+        """Instruction size -> what a site is armed with in memory: the breakpoint Unicorn traps cheapest. Need not be
+        what the file holds (`ArchFacts.breakpoints`)."""
+        ...
+
+    @property
+    def breakpoint_number(self) -> int:
+        """UC_HOOK_INTR's number for the armed breakpoint."""
+        ...
+
+    @property
+    def breakpoint_bias(self) -> int:
+        """The PC read in that hook minus the breakpoint's address (amd64's int3: 1)."""
+        ...
+
+    @property
+    def interrupt_mask(self) -> tuple[str, int, int] | None:
+        """Where the guest masks interrupts, so that a pending one is taken as soon as they are unmasked: a register,
+        its bits that mask all interrupts when they are 1, and those of them that do when they are 0. None: Unicorn
+        looks for interrupts by itself."""
+        ...
+
+    @property
+    def system_registers(self) -> frozenset[SystemRegister]:
+        """Registers whose MRS and MSR come to `read_register` and `write_register`; empty except on arm64."""
+        ...
+
+    @property
+    def instructions(self) -> frozenset[str]:
+        """Instructions to come to `instruction`, by Unicorn's UC_X86_INS_ names in lower case, e.g. "cpuid"; "in" and
+        "out" always go to the ports' devices. Empty except on amd64."""
+        ...
+
+    def foreign_mode(self, cpu: "Cpu") -> str:
+        """The mode the CPU is in, if it is one that the machine's dissector does not read; empty if it does."""
+        ...
+
+    def event(self, cpu: "Cpu", event: Event) -> Outcome:
+        """Deliver an event that no probe claimed: the guest's own breakpoint, exception or system call, or a wait."""
+        ...
+
+    def name(self, event: Event) -> str:
+        """What the event is, in the machine's own words: for people."""
+        ...
+
+    def is_undefined(self, event: Event) -> bool:
+        """Whether the event is an undefined instruction at the PC."""
+        ...
+
+    def is_native(self, cpu: "Cpu") -> bool:
+        """Whether the CPU executes what `ArchFacts` describes (amd64: 64-bit code)."""
+        ...
+
+    def lacks(self, cpu: "Cpu", code: bytes, text: str) -> str | None:
+        """Why an instruction was undefined that real CPUs have, as a sentence without its end: "the emulator lacks
+        sh1add (Zba)". None: it is undefined everywhere (ud2), or guests probe for it (a CSR). `text` is how it
+        disassembles."""
+        ...
+
+    def page_fault(self, cpu: "Cpu", fault: PageFault) -> Outcome:
+        """Deliver a failed translation (or an access to no memory at all); PC is the faulting instruction."""
+        ...
+
+    def nothing_there(self, cpu: "Cpu", address: int, access: Access) -> PageFault | None:
+        """A (translated) access to a physical address where there is neither RAM nor a device: the fault to deliver;
+        None: reads give all ones and writes are ignored (amd64). `address` is virtual."""
+        ...
+
+    def pending(self, cpu: "Cpu") -> int | None:
+        """The interrupt to take now, given `cpu.lines`, masks and priorities; None if there is none or it is masked."""
+        ...
+
+    def interrupt(self, cpu: "Cpu", number: int) -> None:
+        """Enter the handler of a pending interrupt."""
+        ...
+
+    def wakes(self, cpu: "Cpu") -> bool:
+        """Whether a waiting CPU goes on (riscv64 and arm64: pending even if globally masked)."""
+        ...
+
+    def lines_changed(self, cpu: "Cpu") -> None:
+        """Called before the CPU runs on when `cpu.lines` changed: show them where the guest reads them (mip)."""
+        ...
+
+    def vectors(self, cpu: "Cpu") -> Sequence[int]:
+        """Where handlers of interrupts begin that Unicorn takes by itself (riscv64); none where `interrupt` does it."""
+        ...
+
+    def interrupted(self, cpu: "Cpu") -> int | None:
+        """At one of `vectors`: the PC of the kernel's code that was interrupted; None if it was user code, or this is
+        an exception."""
+        ...
+
+    def read_register(self, cpu: "Cpu", register: SystemRegister) -> int | None:
+        """MRS of a hooked system register; None: let Unicorn do it."""
+        ...
+
+    def write_register(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
+        """MSR of a hooked system register; False: let Unicorn do it too."""
+        ...
+
+    def instruction(self, cpu: "Cpu", name: str) -> bool:
+        """A hooked instruction is about to run; True: it was carried out here and is skipped."""
+        ...

@@ -1,0 +1,411 @@
+"""Exceptions, interrupts and system calls of an x86 CPU in long mode: an event -> the guest's gate, stack and flags.
+
+Intel SDM volume 3, chapter 6: gates are read from the guest's IDT, stacks from its TSS, and a fault on the way becomes
+a double fault. Outside long mode nothing can be delivered: kernels leave the 32-bit start before they set up an IDT.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine.exceptions.amd64_segments import (
+    EFER_SCE,
+    MODE_CPL,
+    MODE_CS64,
+    MODE_INTERRUPT_SHADOW,
+    Segment,
+    descriptor,
+    load_code,
+    load_flat_code,
+    load_flat_stack,
+    load_null_stack,
+)
+from kinst.runtime.machine.machine import Cpu
+from kinst.runtime.paging.amd64 import CR4_LA57, EFER_LMA, is_canonical
+from kinst.runtime.paging.walker import Access, PageFault, Registers
+from kinst.targets.errors import MachineError
+
+# Vectors (SDM table 6-1).
+DEBUG, NMI, BREAKPOINT, INVALID_OPCODE, DOUBLE_FAULT = 1, 2, 3, 6, 8
+INVALID_TSS, SEGMENT_NOT_PRESENT, STACK_FAULT, GENERAL_PROTECTION, PAGE_FAULT = 10, 11, 12, 13, 14
+_NAMES: Final = {
+    0: "#DE", 1: "#DB", 2: "NMI", 3: "#BP", 4: "#OF", 5: "#BR", 6: "#UD", 7: "#NM", 8: "#DF", 10: "#TS", 11: "#NP",
+    12: "#SS", 13: "#GP", 14: "#PF", 16: "#MF", 17: "#AC", 18: "#MC", 19: "#XM",
+}  # fmt: skip
+_WITH_ERROR_CODE: Final = frozenset({8, 10, 11, 12, 13, 14, 17, 21, 29, 30})
+_CONTRIBUTORY: Final = frozenset({0, 10, 11, 12, 13})  # SDM table 6-4
+EXTERNAL: Final = 256  # `pending`: the PIC has an interrupt; its vector is known when it is acknowledged
+
+# RFLAGS (SDM figure 3-8 of volume 1).
+TF, IF, NT, RF, VM = 1 << 8, 1 << 9, 1 << 14, 1 << 16, 1 << 17
+
+# A 64-bit gate (SDM figure 6-8):
+#
+#   127      96 95           64 63           48 47 46 45 44 43  40 39   35 34 32 31      16 15            0
+#   reserved    offset 63:32    offset 31:16    P  DPL   0  type   0       IST   selector   offset 15:0
+_GATE_SIZE: Final = 16
+_INTERRUPT_GATE, _TRAP_GATE = 14, 15
+
+# Error codes that name a descriptor (SDM figure 6-7):  selector index 15:3  TI  IDT  EXT.
+_IN_IDT: Final = 2
+
+_TSS_STACKS: Final = 4  # RSP0 to RSP2 (SDM figure 7-11)
+_TSS_INTERRUPT_STACKS: Final = 36  # IST1 to IST7
+
+_LONGEST: Final = 15
+_INVALID_OPCODE_RAISED: Final = Event(Source.INTERRUPT, INVALID_OPCODE)
+_NEVER_DEFINED: Final = frozenset({"ud0", "ud1", "ud2", ".byte"})
+CR4_OSFXSR: Final = 1 << 9
+CR0_PE: Final = 1
+
+
+class InterruptSource(Protocol):
+    """The interrupt controllers as the CPUs see them."""
+
+    def pending(self, cpu: int) -> int | None:
+        """The vector that CPU number `cpu` should take now, `EXTERNAL` for one of the PIC's, or None."""
+        ...
+
+    def acknowledge(self, cpu: int, pending: int) -> int:
+        """The CPU takes what `pending` said: its vector."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """An entry of the IDT."""
+
+    selector: int
+    offset: int
+    stack: int  # IST
+    type: int
+    privilege: int
+    is_present: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Interrupted:
+    """What an interrupt saves, and what comes back when it cannot be delivered."""
+
+    rip: int
+    rsp: int
+    rflags: int
+    cs: int
+    ss: int
+    hflags: int
+
+
+class _DeliveryError(Exception):
+    """An exception while one is delivered."""
+
+    def __init__(self, vector: int, code: int) -> None:
+        super().__init__()
+        self.vector = vector
+        self.code = code
+
+
+class Amd64Exceptions:
+    """See `ExceptionModel`."""
+
+    armed: Final[Mapping[int, bytes]] = dict.fromkeys(range(1, _LONGEST + 1), b"\xcc")
+    breakpoint_number: Final = BREAKPOINT
+    breakpoint_bias: Final = 1
+    interrupt_mask: Final = ("rflags", IF, IF)
+    system_registers: Final[frozenset[SystemRegister]] = frozenset()
+    instructions: Final = frozenset({"syscall", "cpuid", "rdtsc", "rdtscp"})
+
+    def __init__(self, source: InterruptSource) -> None:
+        self._source = source
+        self.time_stamp: Callable[[], int] = lambda: 0  # the time-stamp counter; the board's clock knows
+        self.processors = 1  # how many CPUID speaks of
+        self.started = 1  # how many run
+        self._halted: set[int] = set()  # CPUs in hlt with interrupts off: only another CPU can wake them
+
+    def stopped(self, number: int) -> None:
+        """A CPU got an INIT: it does not run any more, whatever it did."""
+        self.started -= 1
+        self._halted.discard(number)
+
+    @property
+    def is_halted_for_good(self) -> bool:
+        """Whether no CPU will ever execute anything again: how many kernels end."""
+        return len(self._halted) == self.started
+
+    def foreign_mode(self, cpu: Cpu) -> str:
+        """CS.L in long mode: 64-bit code; compatibility mode counts as foreign."""
+        return "" if cpu.registers.get("hflags") & MODE_CS64 else "16- or 32-bit"
+
+    def event(self, cpu: Cpu, event: Event) -> Outcome:
+        """A vector, an undefined instruction, or hlt."""
+        registers = cpu.registers
+        if event.source is Source.HALT:
+            if not registers.get("rflags") & IF:
+                self._halted.add(cpu.number)
+            return Outcome.WAIT
+        if event.source is Source.INVALID:
+            return self._raise(cpu, INVALID_OPCODE, 0)
+        is_software = bool(registers.get("exception_is_int"))
+        if is_software and not registers.get("cr0") & CR0_PE:
+            raise MachineError(f"int {event.number:#x} in real mode calls the BIOS, which this machine does not have")
+        code = registers.get("error_code") if not is_software and event.number in _WITH_ERROR_CODE else 0
+        registers.set("old_exception", -1)
+        return self._raise(cpu, event.number, code, is_software=is_software)
+
+    def name(self, event: Event) -> str:
+        """The vector, with its mnemonic."""
+        vector = event.number if event.source is Source.INTERRUPT else INVALID_OPCODE
+        return f"exception {vector} ({_NAMES[vector]})" if vector in _NAMES else f"vector {vector:#x}"
+
+    def is_undefined(self, event: Event) -> bool:
+        """See `ExceptionModel`."""
+        return event.source is Source.INVALID or event == _INVALID_OPCODE_RAISED
+
+    def is_native(self, cpu: Cpu) -> bool:
+        """Whether CS is a 64-bit segment's."""
+        return bool(cpu.registers.get("hflags") & MODE_CS64)
+
+    def lacks(self, cpu: Cpu, code: bytes, text: str) -> str | None:
+        """What decodes is an instruction, unless it is meant to be undefined, or SSE that the guest has not enabled."""
+        mnemonic = text.partition(" ")[0]
+        is_sse = "%xmm" in text and not mnemonic.startswith("v")
+        if not text or mnemonic in _NEVER_DEFINED or (is_sse and not cpu.registers.get("cr4") & CR4_OSFXSR):
+            return None
+        return f"the emulator lacks {mnemonic}"
+
+    def page_fault(self, cpu: Cpu, fault: PageFault) -> Outcome:
+        """#PF with CR2, or #GP for an address that is not canonical."""
+        registers = cpu.registers
+        width = 57 if registers.get("cr4") & CR4_LA57 else 48
+        if registers.get("efer") & EFER_LMA and not is_canonical(fault.address, width):
+            return self._raise(cpu, GENERAL_PROTECTION, 0)
+        registers.set("cr2", fault.address)
+        return self._raise(cpu, PAGE_FAULT, fault.code)
+
+    def nothing_there(self, cpu: Cpu, address: int, access: Access) -> PageFault | None:
+        """On a PC the bus floats: all ones."""
+        return None
+
+    def pending(self, cpu: Cpu) -> int | None:
+        """NMI first, then what the controllers offer if IF is set and no shadow covers the next instruction."""
+        if not cpu.lines:
+            return None
+        registers = cpu.registers
+        if cpu.lines >> 1 & 1:
+            return NMI
+        if not registers.get("rflags") & IF or registers.get("hflags") & MODE_INTERRUPT_SHADOW:
+            return None
+        return self._source.pending(cpu.number)
+
+    def interrupt(self, cpu: Cpu, number: int) -> None:
+        """Acknowledge at the controller and enter the handler."""
+        self._halted.discard(cpu.number)
+        if number == NMI:
+            cpu.line(1)(False)  # noqa: FBT003 - a line's level
+            vector = NMI
+        else:
+            vector = self._source.acknowledge(cpu.number, number)
+        self._must_raise(cpu, vector)
+
+    def wakes(self, cpu: Cpu) -> bool:
+        """Whether hlt ends: an NMI, or an interrupt that would be taken."""
+        return self.pending(cpu) is not None
+
+    def lines_changed(self, cpu: Cpu) -> None:
+        """Nothing in the CPU mirrors the lines."""
+
+    def vectors(self, cpu: Cpu) -> Sequence[int]:
+        """None: interrupts are delivered here."""
+        return ()
+
+    def interrupted(self, cpu: Cpu) -> int | None:
+        """Never called: there are no `vectors`."""
+        return None
+
+    def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
+        """None exist."""
+        return None
+
+    def write_register(self, cpu: Cpu, register: SystemRegister, value: int) -> bool:
+        """None exist."""
+        return False
+
+    def instruction(self, cpu: Cpu, name: str) -> bool:
+        """SYSCALL, which Unicorn leaves out, CPUID where it depends on the CPU's number, and RDTSC by the machine's
+        clock: Unicorn's counter is the host's, so delays were 100 times too long under the instruction clock."""
+        match name:
+            case "syscall":
+                self._system_call(cpu)
+                return True
+            case "cpuid":
+                return self._identify(cpu)
+            case "rdtscp":
+                cpu.registers.set("rcx", cpu.registers.get("tsc_aux") & 0xFFFF_FFFF)
+        value = self.time_stamp()
+        cpu.registers.set("rax", value & 0xFFFF_FFFF)
+        cpu.registers.set("rdx", value >> 32)
+        return True
+
+    def _must_raise(self, cpu: Cpu, vector: int) -> None:
+        """Deliver what nobody waits to hear the outcome of."""
+        if self._raise(cpu, vector, 0) is Outcome.WEDGED:
+            place, what = cpu.registers.get("rip"), self.name(Event(Source.INTERRUPT, vector))
+            raise MachineError(f"CPU {cpu.number} at {place:#x}: {what}, which cannot be delivered")
+
+    def _raise(self, cpu: Cpu, vector: int, code: int, *, is_software: bool = False) -> Outcome:
+        """Deliver, turning a fault on the way into what table 6-5 says; WEDGED after a third."""
+        if not cpu.registers.get("efer") & EFER_LMA:
+            return Outcome.WEDGED
+        while True:
+            before = _interrupted(cpu.registers)
+            try:
+                pushed = code if vector in _WITH_ERROR_CODE and not is_software else None
+                _deliver(cpu, before, vector, pushed, is_software=is_software)
+                return Outcome.RESUME
+            except PageFault as fault:
+                cpu.registers.set("cr2", fault.address)
+                second, second_code = PAGE_FAULT, fault.code
+            except _DeliveryError as error:
+                second, second_code = error.vector, error.code
+            _restore(cpu.registers, before)
+            if is_software:  # the fault is the instruction's: int3 of one byte, int n of two
+                cpu.registers.set("rip", before.rip - (1 if vector == BREAKPOINT else 2))
+            if vector == DOUBLE_FAULT:
+                return Outcome.WEDGED
+            if _makes_double_fault(vector, second, is_software=is_software):
+                vector, code = DOUBLE_FAULT, 0
+            else:
+                vector, code = second, second_code
+            is_software = False
+
+    def _system_call(self, cpu: Cpu) -> None:
+        """SYSCALL (SDM volume 2): to LSTAR at privilege 0, RIP in RCX, RFLAGS in R11.
+
+        Unicorn adds the instruction's two bytes to RIP after the hook, whatever it is then.
+        """
+        registers = cpu.registers
+        if not registers.get("efer") & EFER_SCE:
+            try:
+                self._must_raise(cpu, INVALID_OPCODE)
+            finally:
+                registers.set("rip", registers.get("rip") - 2)
+            return
+        flags = registers.get("rflags")
+        selector = registers.get("star") >> 32 & 0xFFFC
+        registers.set("rcx", registers.get("rip") + 2)
+        registers.set("r11", flags & ~RF)
+        load_flat_code(registers, selector)
+        load_flat_stack(registers, selector + 8)
+        registers.set("rflags", flags & ~(registers.get("sfmask") | RF) | 2)
+        registers.set("rip", registers.get("lstar") - 2 & 0xFFFF_FFFF_FFFF_FFFF)
+
+    def _identify(self, cpu: Cpu) -> bool:
+        """CPUID leaf 1 with this CPU's APIC number in EBX 31:24; the other leaves are Unicorn's."""
+        registers = cpu.registers
+        if self.processors == 1 or registers.get("rax") & 0xFFFF_FFFF != 1:
+            return False
+        os_xsave = (registers.get("cr4") >> 18 & 1) << 27
+        registers.set("rax", _CPUID_1["rax"])
+        registers.set("rbx", cpu.number << 24 | self.processors << 16 | 0x800)
+        registers.set("rcx", _CPUID_1["rcx"] | os_xsave)
+        registers.set("rdx", _CPUID_1["rdx"] | 1 << 28)  # HTT: EBX 23:16 counts
+        return True
+
+
+# What Unicorn 2.1's own CPU (QEMU's Haswell without what it cannot do) answers.
+_CPUID_1: Final = {"rax": 0x306C4, "rcx": 0xC6D8_2203, "rdx": 0x078B_FBFD}
+
+
+def _makes_double_fault(first: int, second: int, *, is_software: bool) -> bool:
+    """SDM table 6-5."""
+    if is_software:
+        return False
+    if first == PAGE_FAULT:
+        return second == PAGE_FAULT or second in _CONTRIBUTORY
+    return first in _CONTRIBUTORY and second in _CONTRIBUTORY
+
+
+def _interrupted(registers: Registers) -> _Interrupted:
+    return _Interrupted(*(registers.get(name) for name in ("rip", "rsp", "rflags", "cs", "ss", "hflags")))
+
+
+def _restore(registers: Registers, before: _Interrupted) -> None:
+    registers.set("cs", before.cs)
+    registers.set("hflags", before.hflags)
+
+
+def _deliver(cpu: Cpu, before: _Interrupted, vector: int, code: int | None, *, is_software: bool) -> None:
+    """SDM volume 3, 6.14. Memory is read and written at the handler's privilege, so CS changes first."""
+    registers = cpu.registers
+    current = before.hflags & 3
+    # The tables are read as the supervisor, whoever was interrupted (SDM 4.6.1, implicit supervisor-mode accesses).
+    registers.set("cs", before.cs & ~3)
+    registers.set("hflags", before.hflags & ~MODE_CPL)
+    external = 0 if is_software else int(vector > 31 or vector == NMI)
+    gate = _gate(cpu, vector, current if is_software else 0, external)
+    segment = _handler_segment(cpu, gate, current, external)
+    privilege = current if segment.flags >> 10 & 1 else segment.privilege
+    stack = _stack(cpu, gate, before.rsp, changes=privilege != current, privilege=privilege) & ~15
+    frame = (before.ss, before.rsp, before.rflags, before.cs, before.rip)
+    for word in frame if code is None else (*frame, code):
+        stack = stack - 8 & 0xFFFF_FFFF_FFFF_FFFF
+        cpu.store(stack, 8, word)
+    if privilege != current:
+        load_null_stack(registers, privilege)
+    load_code(registers, Segment(gate.selector & ~3 | privilege, 0, segment.limit, segment.flags), privilege)
+    cleared = TF | NT | RF | VM | (IF if gate.type == _INTERRUPT_GATE else 0)
+    registers.set("rflags", before.rflags & ~cleared)
+    registers.set("rsp", stack)
+    registers.set("rip", gate.offset)
+
+
+def _gate(cpu: Cpu, vector: int, caller: int, external: int) -> _Gate:
+    """The gate of a vector; `caller` is the privilege that a software interrupt must have."""
+    registers = cpu.registers
+    code = vector << 3 | _IN_IDT | external
+    start = vector * _GATE_SIZE
+    if start + _GATE_SIZE - 1 > registers.get("idtr.limit"):
+        raise _DeliveryError(GENERAL_PROTECTION, code)
+    base = registers.get("idtr.base") + start
+    low, high = cpu.load(base, 8), cpu.load(base + 8, 8)
+    gate = _Gate(
+        selector=low >> 16 & 0xFFFF,
+        offset=low & 0xFFFF | low >> 32 & 0xFFFF_0000 | (high & 0xFFFF_FFFF) << 32,
+        stack=low >> 32 & 7,
+        type=low >> 40 & 31,
+        privilege=low >> 45 & 3,
+        is_present=bool(low >> 47 & 1),
+    )
+    if gate.type not in (_INTERRUPT_GATE, _TRAP_GATE) or gate.privilege < caller:
+        raise _DeliveryError(GENERAL_PROTECTION, code)
+    if not gate.is_present:
+        raise _DeliveryError(SEGMENT_NOT_PRESENT, code)
+    return gate
+
+
+def _handler_segment(cpu: Cpu, gate: _Gate, current: int, external: int) -> Segment:
+    """The gate's code segment: 64-bit, present, and not less privileged than what is interrupted."""
+    registers = cpu.registers
+    index = gate.selector & ~7
+    code = gate.selector & ~3 | external
+    table = "ldtr" if gate.selector & 4 else "gdtr"
+    if index == 0 or index + 7 > registers.get(f"{table}.limit"):
+        raise _DeliveryError(GENERAL_PROTECTION, code if index else external)
+    segment = descriptor(cpu.load(registers.get(f"{table}.base") + index, 8), gate.selector)
+    if not segment.is_long_code or segment.privilege > current:
+        raise _DeliveryError(GENERAL_PROTECTION, code)
+    return segment
+
+
+def _stack(cpu: Cpu, gate: _Gate, rsp: int, *, changes: bool, privilege: int) -> int:
+    """The handler's stack: of the gate's IST, of the new privilege, or the interrupted one (SDM 6.14.5)."""
+    if gate.stack:
+        place = _TSS_INTERRUPT_STACKS + 8 * (gate.stack - 1)
+    elif changes:
+        place = _TSS_STACKS + 8 * privilege
+    else:
+        return rsp
+    registers = cpu.registers
+    if place + 7 > registers.get("tr.limit"):
+        raise _DeliveryError(INVALID_TSS, registers.get("tr.selector") & ~3)
+    return cpu.load(registers.get("tr.base") + place, 8)

@@ -1,0 +1,328 @@
+"""arm64: an event that Unicorn reports -> exception entry as the architecture does it (DDI 0487 D1.3).
+
+Entry saves PSTATE and the return address, sets ESR and FAR, switches to the target level's stack with DAIF masked and
+jumps to VBAR + offset. `eret` needs nothing from us: Unicorn executes it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol
+
+from kinst.runtime.machine.devices.arm_timer import TIMER_REGISTERS
+from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine.exceptions.arm64_syndrome import (
+    ALIGNMENT_FAULT,
+    EXTERNAL_ABORT,
+    Class,
+    data_abort,
+    immediate16,
+    syndrome,
+    undefined,
+)
+from kinst.runtime.paging.walker import Access, PageFault
+
+if TYPE_CHECKING:
+    from kinst.runtime.machine.machine import Cpu
+
+
+class Number(IntEnum):
+    """QEMU's exception numbers as UC_HOOK_INTR of Unicorn 2.1.4 gives them."""
+
+    UNDEFINED = 1  # PC at the instruction; also smc, hlt, system registers out of reach, an unaligned PC
+    SVC = 2  # PC behind it
+    FETCH_ABORT = 3
+    DATA_ABORT = 4  # with the virtual TLB only for misaligned exclusives
+    BREAKPOINT = 7  # PC at it
+    HVC = 11  # PC behind it
+    SMC = 13  # PC behind it; only if SCR_EL3.SMD is clear
+
+
+class Vector(IntEnum):
+    """Offset in a group of vectors (D1.3.1)."""
+
+    SYNCHRONOUS = 0x000
+    IRQ = 0x080
+    FIQ = 0x100
+
+
+DAIF = 0xF << 6
+MASK_IRQ, MASK_FIQ = 1 << 7, 1 << 6
+HCR_FMO, HCR_IMO, HCR_TGE = 1 << 3, 1 << 4, 1 << 27
+LINE_IRQ, LINE_FIQ = 0, 1  # interrupt inputs of a CPU
+
+SMC_INSTRUCTION = 0xD4000003  # with imm16 masked off
+
+# What sites are armed with, svc #0x40d. Unicorn traps it as it does brk, but leaves the PC behind it: where the
+# displaced instruction was computed and does not jump, the PC need not be written, which would cost half a microsecond.
+#
+#   11010100 000   imm16 20:5   000 01
+ARMED = (0xD4000001 | 0x40D << 5).to_bytes(4, "little")
+
+_SYSTEM = 0x354  # bits 31:22 of msr, mrs, sys and the like
+_OP1_EL2 = 4  # bits 18:16 of registers that only EL2 and EL3 have
+_SIMD = 7  # bits 27:25 of SIMD and floating point
+_NAMES: Mapping[int, str] = {
+    Number.UNDEFINED: "an undefined instruction",
+    Number.SVC: "svc",
+    Number.FETCH_ABORT: "an instruction abort",
+    Number.DATA_ABORT: "a misaligned exclusive",
+    Number.BREAKPOINT: "brk",
+    Number.HVC: "hvc",
+    Number.SMC: "smc",
+}
+_NEVER_DEFINED = frozenset({"udf", ".byte", "hvc", "smc", "svc", "brk", "hlt", "eret", "dcps1", "dcps2", "dcps3"})
+
+MPIDR = 0x8000_0000  # MPIDR_EL1 of CPU 0; the others have their number in the lowest bits
+MPIDR_EL1 = SystemRegister(3, 0, 0, 0, 5)
+ISR_EL1 = SystemRegister(3, 0, 12, 1, 0)
+
+# Unicorn's A57 says that it has EL2, EL3 and performance counters. The board has EL0 and EL1, and EL2 when asked for.
+IDENTITY: Mapping[SystemRegister, tuple[int, int]] = {  # register -> its value without EL2, with EL2
+    SystemRegister(3, 0, 0, 1, 1): (0x0001_0001, 0x0001_1001),  # ID_PFR1_EL1
+    SystemRegister(3, 0, 0, 1, 2): (0x0001_0006, 0x0001_0006),  # ID_DFR0_EL1
+    SystemRegister(3, 0, 0, 4, 0): (0x0022, 0x0222),  # ID_AA64PFR0_EL1
+    SystemRegister(3, 0, 0, 5, 0): (0x1030_5006, 0x1030_5006),  # ID_AA64DFR0_EL1
+}
+
+
+class Firmware(Protocol):
+    """What answers hvc or smc below the guest (PSCI)."""
+
+    def call(self, cpu: "Cpu") -> Outcome:
+        """Carry out the call in x0 to x7 and leave the answer in x0."""
+        ...
+
+
+class RegisterBank(Protocol):
+    """System registers that a device keeps instead of Unicorn (the generic timer)."""
+
+    def read(self, cpu: "Cpu", register: SystemRegister) -> int | None:
+        """The value, or None where the CPU's level may not read it."""
+        ...
+
+    def write(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
+        """Take the value; False where the CPU's level may not write it."""
+        ...
+
+
+@dataclass(slots=True)
+class Arm64Exceptions:
+    """The exceptions of one board. `has_el2`: guests may run at EL2, and firmware is called by smc instead of hvc.
+
+    `connect` must be called before the first instruction is executed.
+    """
+
+    has_el2: bool = False
+    armed: Mapping[int, bytes] = field(default_factory=lambda: {4: ARMED})
+    firmware: Firmware = field(init=False)
+    timer: RegisterBank = field(init=False)
+    _resets: dict[int, Callable[["Cpu"], None]] = field(default_factory=dict, init=False)
+
+    breakpoint_number: int = Number.SVC
+    breakpoint_bias: int = 4
+    interrupt_mask: tuple[str, int, int] | None = ("pstate", MASK_IRQ | MASK_FIQ, 0)
+    instructions: frozenset[str] = frozenset()
+
+    # The timer's, and those that Unicorn answers otherwise than the board's CPU.
+    system_registers: frozenset[SystemRegister] = TIMER_REGISTERS | {*IDENTITY, MPIDR_EL1, ISR_EL1}
+
+    def connect(self, firmware: Firmware, timer: RegisterBank) -> None:
+        """What the board has made for its CPUs."""
+        self.firmware = firmware
+        self.timer = timer
+
+    def reset_before_running(self, cpu: "Cpu", reset: Callable[["Cpu"], None]) -> None:
+        """Have `reset` set the registers of a CPU that is switched on, once it is loaded: Unicorn crashes when a system
+        register is written in a saved state."""
+        self._resets[cpu.number] = reset
+
+    def foreign_mode(self, _cpu: "Cpu") -> str:
+        """A32 is not emulated."""
+        return ""
+
+    def event(self, cpu: "Cpu", event: Event) -> Outcome:
+        """Deliver the guest's own breakpoint, call or exception; a call for firmware is answered here."""
+        if event.source is Source.HALT:
+            return Outcome.WAIT
+        registers = cpu.registers
+        pc = registers.get("pc")
+        if event.source is Source.INVALID or event.number == Number.UNDEFINED:
+            return self._undefined(cpu, pc)
+        if event.number in (Number.HVC, Number.SMC) and not (event.number == Number.HVC and self.has_el2):
+            return self.firmware.call(cpu)
+        match event.number:
+            case Number.BREAKPOINT:
+                self._enter_synchronous(cpu, syndrome(Class.BRK, immediate16(_word(cpu, pc))), pc)
+            case Number.SVC:
+                self._enter_synchronous(cpu, syndrome(Class.SVC, immediate16(_word(cpu, pc - 4))), pc)
+            case Number.HVC:
+                self._enter_synchronous(cpu, syndrome(Class.HVC, immediate16(_word(cpu, pc - 4))), pc, minimum=2)
+            case Number.DATA_ABORT:
+                self._misaligned(cpu, pc)
+            case _:
+                return Outcome.WEDGED
+        return Outcome.RESUME
+
+    def name(self, event: Event) -> str:
+        """The kind of exception."""
+        number = event.number if event.source is Source.INTERRUPT else Number.UNDEFINED
+        return _NAMES.get(number, f"QEMU's exception {number}")
+
+    def is_undefined(self, event: Event) -> bool:
+        """See `ExceptionModel`."""
+        return event.source is Source.INVALID or (event.source is Source.INTERRUPT and event.number == Number.UNDEFINED)
+
+    def is_native(self, cpu: "Cpu") -> bool:
+        """A64 is all that there is."""
+        return True
+
+    def lacks(self, cpu: "Cpu", code: bytes, text: str) -> str | None:
+        """What decodes is an instruction. System registers may be missing or another level's: EL2's are a sign of a
+        hypervisor that was started on the wrong board."""
+        word = int.from_bytes(code[:4], "little")
+        if word >> 22 == _SYSTEM:
+            is_hypervisor_s = word >> 20 & 1 and word >> 16 & 7 == _OP1_EL2 and not self.has_el2
+            return f"{text} needs EL2, which --machine virt-el2-arm64 has" if is_hypervisor_s else None
+        mnemonic = text.partition(" ")[0]
+        is_off = word >> 25 & 7 == _SIMD and cpu.registers.get("cpacr_el1") >> 20 & 3 != 3
+        return None if not text or mnemonic in _NEVER_DEFINED or is_off else f"the emulator lacks {mnemonic}"
+
+    def page_fault(self, cpu: "Cpu", fault: PageFault) -> Outcome:
+        """An instruction or data abort with the walker's fault status code."""
+        registers = cpu.registers
+        pc = registers.get("pc")
+        is_lower = not registers.get("pstate") >> 2 & 3
+        if fault.access is Access.FETCH:
+            exception = Class.FETCH_LOWER if is_lower else Class.FETCH_SAME
+            self._enter_synchronous(cpu, syndrome(exception, fault.code), pc, address=pc)
+            return Outcome.RESUME
+        exception = Class.DATA_LOWER if is_lower else Class.DATA_SAME
+        specific = data_abort(_word(cpu, pc), fault.code, fault.access)
+        self._enter_synchronous(cpu, syndrome(exception, specific), pc, address=fault.address)
+        return Outcome.RESUME
+
+    def nothing_there(self, cpu: "Cpu", address: int, access: Access) -> PageFault | None:
+        """A synchronous external abort."""
+        return PageFault(address, access, EXTERNAL_ABORT)
+
+    def pending(self, cpu: "Cpu") -> int | None:
+        """FIQ before IRQ. A mask counts only for an interrupt to the current level (D1.3.6.3)."""
+        lines = cpu.lines
+        if not lines:
+            return None
+        pstate = cpu.registers.get("pstate")
+        level = pstate >> 2 & 3
+        for line, mask in ((LINE_FIQ, MASK_FIQ), (LINE_IRQ, MASK_IRQ)):
+            if lines >> line & 1:
+                target = self._interrupt_level(cpu, level, line)
+                if target == 2 > level or (target == max(level, 1) and not pstate & mask):
+                    return line
+        return None
+
+    def interrupt(self, cpu: "Cpu", number: int) -> None:
+        """Enter the IRQ or FIQ vector; the return address is the next instruction."""
+        registers = cpu.registers
+        target = self._interrupt_level(cpu, registers.get("pstate") >> 2 & 3, number)
+        _enter(cpu, Vector.FIQ if number == LINE_FIQ else Vector.IRQ, target, registers.get("pc"))
+
+    def wakes(self, cpu: "Cpu") -> bool:
+        """wfi ends with any interrupt, masked or not (D1.6.1)."""
+        return bool(cpu.lines)
+
+    def lines_changed(self, cpu: "Cpu") -> None:
+        """Called whenever a CPU is loaded, too. Nothing to mirror: ISR_EL1 is answered when it is read."""
+        reset = self._resets.pop(cpu.number, None)
+        if reset is not None:
+            reset(cpu)
+
+    def vectors(self, cpu: "Cpu") -> Sequence[int]:
+        """None: interrupts are delivered here."""
+        return ()
+
+    def interrupted(self, cpu: "Cpu") -> int | None:
+        """Never called: there are no `vectors`."""
+        return None
+
+    def read_register(self, cpu: "Cpu", register: SystemRegister) -> int | None:
+        """MRS of a timer register, or of one that Unicorn answers wrongly."""
+        if register in TIMER_REGISTERS:
+            return self.timer.read(cpu, register)
+        level = cpu.registers.get("pstate") >> 2 & 3
+        if level == 0:
+            return None
+        if register == ISR_EL1:
+            return (cpu.lines & 1) << 7 | (cpu.lines >> 1 & 1) << 6
+        if register == MPIDR_EL1:
+            return MPIDR | cpu.number if level == 2 else None  # EL1 sees VMPIDR_EL2
+        return IDENTITY[register][self.has_el2]
+
+    def write_register(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
+        """MSR of a timer register."""
+        return register in TIMER_REGISTERS and self.timer.write(cpu, register, value)
+
+    def instruction(self, cpu: "Cpu", name: str) -> bool:
+        """Nothing is hooked by instruction name here."""
+        return False
+
+    def _undefined(self, cpu: "Cpu", pc: int) -> Outcome:
+        if pc & 3:
+            self._enter_synchronous(cpu, syndrome(Class.PC_ALIGNMENT), pc, address=pc)
+            return Outcome.RESUME
+        word, level = _word(cpu, pc), cpu.registers.get("pstate") >> 2 & 3
+        if word & 0xFFE0001F == SMC_INSTRUCTION and level and self.has_el2:
+            cpu.registers.set("pc", pc + 4)
+            return self.firmware.call(cpu)
+        self._enter_synchronous(cpu, undefined(word, level), pc)
+        return Outcome.RESUME
+
+    def _misaligned(self, cpu: "Cpu", pc: int) -> None:
+        registers = cpu.registers
+        word = _word(cpu, pc)
+        is_lower = not registers.get("pstate") >> 2 & 3
+        access = Access.READ if word >> 22 & 1 else Access.WRITE  # L of the exclusives
+        exception = Class.DATA_LOWER if is_lower else Class.DATA_SAME
+        base = registers.get("sp" if word >> 5 & 31 == 31 else f"x{word >> 5 & 31}")
+        self._enter_synchronous(cpu, syndrome(exception, data_abort(word, ALIGNMENT_FAULT, access)), pc, address=base)
+
+    def _enter_synchronous(
+        self, cpu: "Cpu", esr: int, return_address: int, *, address: int | None = None, minimum: int = 1
+    ) -> None:
+        registers = cpu.registers
+        target = max(registers.get("pstate") >> 2 & 3, minimum)
+        if target == 1 and self.has_el2 and registers.get("hcr_el2") & HCR_TGE:
+            target = 2
+        registers.set(f"esr_el{target}", esr)
+        if address is not None:
+            registers.set(f"far_el{target}", address)
+        _enter(cpu, Vector.SYNCHRONOUS, target, return_address)
+
+    def _interrupt_level(self, cpu: "Cpu", level: int, line: int) -> int:
+        """Where an interrupt goes: EL2 if HCR_EL2 routes it there, else EL1, from EL2 that is nowhere (D1.3.6.1)."""
+        if not self.has_el2:
+            return 1
+        routed = HCR_TGE | (HCR_FMO if line == LINE_FIQ else HCR_IMO)
+        return 2 if cpu.registers.get("hcr_el2") & routed else 1
+
+
+def _enter(cpu: "Cpu", vector: Vector, target: int, return_address: int) -> None:
+    """AArch64.TakeException (D1.3.5)."""
+    registers = cpu.registers
+    pstate = registers.get("pstate")
+    level, has_own_stack = pstate >> 2 & 3, pstate & 1
+    group = 0x400 if level < target else 0x200 if has_own_stack else 0x000
+    # Unicorn keeps the live stack pointer apart from the banks and swaps them only in its own entry and in eret.
+    registers.set(f"sp_el{level if has_own_stack else 0}", registers.get("sp"))
+    registers.set("sp", registers.get(f"sp_el{target}"))
+    registers.set(f"elr_el{target}", return_address)
+    registers.set("pstate", DAIF | target << 2 | 1)
+    registers.set(f"spsr_el{target}", pstate)
+    registers.set("pc", registers.get(f"vbar_el{target}") + group + vector)
+
+
+def _word(cpu: "Cpu", pc: int) -> int:
+    """The instruction at `pc` as the guest wrote it; 0 (udf) where it cannot be read."""
+    try:
+        return int.from_bytes(cpu.fetch(pc, 4), "little")
+    except PageFault:
+        return 0

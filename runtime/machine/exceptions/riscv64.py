@@ -1,0 +1,270 @@
+"""RISC-V traps: an event -> the guest's own mtvec or stvec, as the Privileged Architecture 1.12 has it.
+
+Interrupts need no help: Unicorn takes them by itself once they are in mip, exactly where the guest enables them. What
+the devices drive are bits of mip that software cannot write; the engine writes them into the CPU's state.
+
+    cause        63   62                     0         mstatus ... 12 11  8 7 6 5 4 3 2 1
+                 I    exception or bit of mip                      MPP SPP MPIE SPIE MIE SIE
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine.exceptions.riscv64_extensions import extension_instruction
+from kinst.runtime.machine.machine import Cpu
+from kinst.runtime.paging.riscv64 import ACCESS_FAULT
+from kinst.runtime.paging.walker import Access, PageFault, Registers
+
+USER, SUPERVISOR, MACHINE = 0, 1, 3
+# Exception codes, Privileged Architecture table 3.6.
+_ILLEGAL, _BREAKPOINT, _ECALL_FROM_USER = 2, 3, 8
+_NAMES: Final = {
+    0: "a misaligned jump",
+    _ILLEGAL: "an illegal instruction",
+    _BREAKPOINT: "ebreak",
+    _ECALL_FROM_USER: "ecall",
+}
+# Bits of mip: software, timer and external interrupt of S and of M mode.
+SSIP, MSIP, STIP, MTIP, SEIP, MEIP = 1, 3, 5, 7, 9, 11
+_DRIVEN: Final = 1 << MSIP | 1 << MTIP | 1 << SEIP | 1 << MEIP  # by devices; the others are M mode's to write
+_SIE, _MIE, _SPIE, _MPIE, _SPP = 1 << 1, 1 << 3, 1 << 5, 1 << 7, 1 << 8
+_MPP_SHIFT: Final = 11
+_LOW, _HIGH = False, True  # levels of a line
+_TIME: Final = 0xC01
+
+
+class Firmware(Protocol):
+    """What answers ecall from S mode where the guest starts in it (SBI)."""
+
+    def call(self, cpu: Cpu) -> Outcome:
+        """Carry out the call in a0 to a7, leave the answer in a0 and a1, and go on behind it."""
+        ...
+
+
+class Riscv64Exceptions:
+    """See `kinst.runtime.machine.exception_model.ExceptionModel`."""
+
+    # A real ebreak ends Unicorn's run, 8.8 us a hit; illegal instructions come to UC_HOOK_INTR. All ones are illegal by
+    # definition (Unprivileged ISA 1.5), and c.ldsp with rd = x0 is reserved (16.3). All zeros would be illegal too, but
+    # at the start of a page they make Unicorn fetch from the page before. The guest's own are at other addresses.
+    armed: Mapping[int, bytes] = {2: b"\x02\x60", 4: b"\xff\xff\xff\xff"}
+    breakpoint_number = _ILLEGAL
+    breakpoint_bias = 4  # what Unicorn adds, even for instructions of two bytes
+    interrupt_mask: tuple[str, int, int] | None = None
+    system_registers: frozenset[SystemRegister] = frozenset()
+    instructions: frozenset[str] = frozenset()
+
+    def __init__(self, read_time: Callable[[], int]) -> None:
+        """`read_time` is the value of the time CSR."""
+        self._read_time = read_time
+        self._firmware: Firmware | None = None
+        self._driven = _DRIVEN
+        self._resets: dict[int, Callable[[Cpu], None]] = {}
+
+    def connect(self, firmware: Firmware) -> None:
+        """The guest runs in S mode, and this is all that there is below it: the timer's interrupt is S mode's."""
+        self._firmware = firmware
+        self._driven = _DRIVEN | 1 << STIP
+
+    def reset_before_running(self, cpu: Cpu, reset: Callable[[Cpu], None]) -> None:
+        """Have `reset` set the registers of a hart that is started, once it is loaded: CSRs of a saved state cannot be
+        written."""
+        self._resets[cpu.number] = reset
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def foreign_mode(self, _cpu: "Cpu") -> str:
+        """XLEN is fixed."""
+        return ""
+
+    def event(self, cpu: Cpu, event: Event) -> Outcome:
+        """Deliver an exception that no probe claimed."""
+        pc = cpu.registers.get("pc")
+        if event.source is Source.HALT:
+            return self._wait(cpu)
+        if event.source is Source.INVALID:  # Unicorn says of ebreak only that it is invalid
+            return self._trap(cpu, _BREAKPOINT, pc, pc)
+        if event.number == _ILLEGAL:
+            return self._illegal(cpu, pc)
+        if event.number == _ECALL_FROM_USER:  # Unicorn says so for every mode
+            privilege = cpu.registers.get("priv")
+            if self._firmware is not None and privilege == SUPERVISOR:
+                return self._firmware.call(cpu)
+            return self._trap(cpu, _ECALL_FROM_USER + privilege, 0, pc)
+        return self._trap(cpu, event.number, 0, pc)
+
+    def name(self, event: Event) -> str:
+        """The kind of exception."""
+        number = event.number if event.source is Source.INTERRUPT else _BREAKPOINT
+        return _NAMES.get(number, f"cause {number}")
+
+    def is_undefined(self, event: Event) -> bool:
+        """See `ExceptionModel`."""
+        return event.source is Source.INTERRUPT and event.number == _ILLEGAL
+
+    def is_native(self, cpu: Cpu) -> bool:
+        """There is one mode of decoding."""
+        return True
+
+    def lacks(self, cpu: Cpu, code: bytes, text: str) -> str | None:
+        """Instructions of extensions. CSRs that do not exist are what firmware probes for."""
+        name = extension_instruction(int.from_bytes(code[:4], "little"))
+        return name and f"the emulator lacks {name}"
+
+    def _illegal(self, cpu: Cpu, pc: int) -> Outcome:
+        instruction = _fetch(cpu, pc)
+        if self._emulate_rdtime(cpu, instruction):
+            cpu.registers.set("pc", pc + 4)
+            return Outcome.RESUME
+        return self._trap(cpu, _ILLEGAL, instruction, pc)
+
+    def _emulate_rdtime(self, cpu: Cpu, instruction: int) -> bool:
+        """rdtime, which Unicorn does not have: csrrs rd, time, x0 (Unprivileged ISA chapter 8).
+
+        csr 31:20   rs1 19:15   funct3 14:12   rd 11:7   1110011
+        """
+        if instruction >> 20 != _TIME or instruction & 0xFF07F != 0x2073:
+            return False
+        if not self._may_read_time(cpu.registers):
+            return False
+        rd = instruction >> 7 & 31
+        if rd:
+            cpu.registers.set(f"x{rd}", self._read_time())
+        return True
+
+    def _may_read_time(self, registers: Registers) -> bool:
+        """mcounteren.TM and scounteren.TM (3.1.11, 4.1.5)."""
+        privilege = registers.get("priv")
+        with machine_mode(registers):
+            allowed = privilege == MACHINE or bool(registers.get("mcounteren") & 2)
+            return allowed and (privilege != USER or bool(registers.get("scounteren") & 2))
+
+    def page_fault(self, cpu: Cpu, fault: PageFault) -> Outcome:
+        """Deliver a page or access fault; the code is the cause."""
+        return self._trap(cpu, fault.code, fault.address, cpu.registers.get("pc"))
+
+    def nothing_there(self, cpu: Cpu, address: int, access: Access) -> PageFault | None:
+        """A bus error is an access fault."""
+        return PageFault(address, access, ACCESS_FAULT[access])
+
+    def _trap(self, cpu: Cpu, cause: int, value: int, pc: int) -> Outcome:
+        """3.1.6.1 and 3.1.8: save, disable, change mode, jump."""
+        registers = cpu.registers
+        privilege = registers.get("priv")
+        registers.set("priv", MACHINE)  # M-mode CSRs read as garbage from other modes
+        status = registers.get("mstatus")
+        if privilege != MACHINE and registers.get("medeleg") >> cause & 1:
+            registers.set("sepc", pc)
+            registers.set("scause", cause)
+            registers.set("stval", value)
+            status = _entered(status, _SIE, _SPIE) & ~_SPP | (_SPP if privilege == SUPERVISOR else 0)
+            registers.set("mstatus", status)
+            vector, privilege = registers.get("stvec"), SUPERVISOR
+        else:
+            registers.set("mepc", pc)
+            registers.set("mcause", cause)
+            registers.set("mtval", value)
+            status = _entered(status, _MIE, _MPIE) & ~(3 << _MPP_SHIFT) | privilege << _MPP_SHIFT
+            registers.set("mstatus", status)
+            vector, privilege = registers.get("mtvec"), MACHINE
+        registers.set("priv", privilege)
+        registers.set("pc", vector & ~3)
+        return Outcome.RESUME
+
+    # -- interrupts ---------------------------------------------------------------------------------------------------
+
+    def lines_changed(self, cpu: Cpu) -> None:
+        """Show the devices' interrupts in mip. Writing its software-writable bits makes Unicorn look at all of them.
+
+        A software interrupt that firmware sends to S mode is only set here: S mode clears it in sip itself.
+        """
+        reset = self._resets.pop(cpu.number, None)
+        if reset is not None:
+            reset(cpu)
+        registers = cpu.registers
+        with machine_mode(registers):
+            mip = registers.get("mip")
+            registers.set("mip", mip & ~self._driven | cpu.lines & (self._driven | 1 << SSIP))
+        cpu.line(SSIP)(_LOW)
+
+    def _wait(self, cpu: Cpu) -> Outcome:
+        """wfi. A software interrupt may be pending already: its line is shown again, for `wakes` to be asked."""
+        if self._firmware is not None and cpu.registers.get("sip") & 1 << SSIP:
+            cpu.line(SSIP)(_HIGH)
+        return Outcome.WAIT
+
+    def pending(self, cpu: Cpu) -> int | None:
+        """Unicorn takes them itself."""
+        return None
+
+    def interrupt(self, cpu: Cpu, number: int) -> None:
+        """Never called: there is nothing in `pending`."""
+
+    def wakes(self, cpu: Cpu) -> bool:
+        """3.3.3: any enabled pending interrupt, whatever the global enable says."""
+        with machine_mode(cpu.registers):
+            return bool(cpu.registers.get("mip") & cpu.registers.get("mie"))
+
+    def vectors(self, cpu: Cpu) -> Sequence[int]:
+        """3.1.7: mtvec and stvec hold a base and, in the low bits, whether each interrupt has an entry of its own."""
+        with machine_mode(cpu.registers):
+            return [place for name in ("mtvec", "stvec") for place in _entries(cpu.registers.get(name))]
+
+    def interrupted(self, cpu: Cpu) -> int | None:
+        """By the cause and the mode before, of the mode that handles it."""
+        registers = cpu.registers
+        is_machine = registers.get("priv") == MACHINE
+        level = "m" if is_machine else "s"
+        if not registers.get(f"{level}cause") >> 63:
+            return None
+        status = registers.get(f"{level}status")
+        before = status >> _MPP_SHIFT & 3 if is_machine else status & _SPP
+        return registers.get(f"{level}epc") if before else None
+
+    # -- not on this machine ------------------------------------------------------------------------------------------
+
+    def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
+        """arm64 only."""
+        return None
+
+    def write_register(self, cpu: Cpu, register: SystemRegister, value: int) -> bool:
+        """arm64 only."""
+        return False
+
+    def instruction(self, cpu: Cpu, name: str) -> bool:
+        """amd64 only."""
+        return False
+
+
+@contextmanager
+def machine_mode(registers: Registers) -> Iterator[None]:
+    """M mode for a while: its CSRs read as garbage from other modes."""
+    privilege = registers.get("priv")
+    registers.set("priv", MACHINE)
+    try:
+        yield
+    finally:
+        registers.set("priv", privilege)
+
+
+def _entered(status: int, enable: int, previous: int) -> int:
+    """mstatus with the interrupt enable moved to its previous-enable bit."""
+    return status & ~(enable | previous) | (previous if status & enable else 0)
+
+
+def _entries(vector: int) -> Sequence[int]:
+    base, is_vectored = vector & ~3, vector & 3
+    if not base:
+        return ()
+    return [base + 4 * cause for cause in (SSIP, MSIP, STIP, MTIP, SEIP, MEIP)] if is_vectored else (base,)
+
+
+def _fetch(cpu: Cpu, pc: int) -> int:
+    """The instruction at `pc`, 0 if it cannot be read (any more)."""
+    try:
+        first = int.from_bytes(cpu.fetch(pc, 2), "little")
+        return first if first & 3 != 3 else first | int.from_bytes(cpu.fetch(pc + 2, 2), "little") << 16
+    except PageFault:
+        return 0

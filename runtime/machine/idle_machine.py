@@ -1,0 +1,75 @@
+"""A machine with no image: only time passes. For programs that need none, such as BEGIN and tick-1s clauses."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from kinst.runtime.machine.device import Timed
+from kinst.runtime.machine.system import ClockKind, End
+
+_NAP: Final = 20_000_000  # ns that Ctrl-C may have to wait
+
+
+class IdleMachine:
+    """The part of `kinst.runtime.machine.system.System` that tracing uses, without a CPU."""
+
+    def __init__(self, clock: ClockKind) -> None:
+        self._is_virtual = clock is ClockKind.ICOUNT
+        self._start = time.monotonic_ns()
+        self._skipped = 0
+        self._timed: list[Timed] = []
+        self._end: End | None = None
+        self.after_turn: Callable[[], None] = lambda: None
+
+    def now(self) -> int:
+        """Nanoseconds since the start. Virtual time passes only while everything waits."""
+        return self._skipped if self._is_virtual else time.monotonic_ns() - self._start
+
+    def attach_timed(self, timed: Timed) -> None:
+        """Call `timed.advance` at its deadlines."""
+        self._timed.append(timed)
+
+    def spend(self, duration: int) -> None:
+        """Let so many ns pass; deadlines wait."""
+        if self._is_virtual:
+            self._skipped += duration
+        else:
+            time.sleep(duration / 1e9)
+
+    def finish(self, end: End) -> None:
+        """End the run."""
+        if self._end is None:
+            self._end = end
+
+    def run(self, timeout: int | None = None, wall_timeout: int | None = None) -> End:
+        """Wait for deadlines; ends by itself when nothing can happen any more."""
+        limit = None if timeout is None else self.now() + timeout
+        wall_limit = None if wall_timeout is None else time.monotonic_ns() + wall_timeout
+        while self._end is None:
+            self._advance()
+            self.after_turn()
+            deadlines = [at for timed in self._timed if (at := timed.deadline()) is not None]
+            if self._end is not None:
+                break
+            if limit is not None and self.now() >= limit:
+                return End.TIMEOUT
+            if wall_limit is not None and time.monotonic_ns() >= wall_limit:
+                return End.WALL_TIMEOUT
+            if not deadlines:
+                return End.NOTHING_LEFT
+            self._wait(min(deadlines) if limit is None else min(limit, *deadlines))
+        return self._end
+
+    def _advance(self) -> None:
+        now = self.now()
+        for timed in self._timed:
+            deadline = timed.deadline()
+            if deadline is not None and deadline <= now:
+                timed.advance()
+
+    def _wait(self, until: int) -> None:
+        left = max(0, until - self.now())
+        if self._is_virtual:
+            self._skipped += left
+        else:
+            time.sleep(min(left, _NAP) / 1e9)

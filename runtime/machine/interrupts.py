@@ -1,0 +1,76 @@
+"""A machine -> word of each interrupt that is taken and of its end, for who keeps something for the interrupted code.
+
+The machine delivers interrupts itself, so it knows when one begins (Unicorn takes RISC-V's by itself: there the first
+instruction of the guest's handler tells). It ends when the interrupted instruction is reached again with the stack
+pointer that it had. An interrupt of user code has the kernel's empty stack for itself, and is not told.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.machine.cpu import VirtualCpu
+from kinst.runtime.machine.system import System
+
+_LARGEST_FRAME: Final = 64  # bytes that a CPU pushes when it takes an interrupt, with what aligns them
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interrupt:
+    """One that is being handled. Its handler's frames are below `limit`."""
+
+    pc: int
+    sp: int
+    limit: int
+
+
+class Interrupts:
+    """Watches a system from its first run on."""
+
+    def __init__(self, system: System, begun: Callable[[Interrupt], None], ended: Callable[[Interrupt], None]) -> None:
+        """`begun` and `ended` are called with each interrupt; `drop` instead of `ended` if it is known by other means
+        that one is over."""
+        self._system, self._begun, self._ended = system, begun, ended
+        self._live = system.engine.live
+        self._sp = system.arch.registers[system.arch.stack_pointer]
+        self._open: dict[int, list[Interrupt]] = {}  # by the interrupted PC
+        self._vectors: set[int] = set()
+        self._blocks = system.engine.watch_blocks(self._reached)
+        system.interrupted = self._delivered
+        system.lines_shown = self._watch_vectors
+
+    def drop(self, interrupt: Interrupt) -> None:
+        """It is over."""
+        found = self._open.get(interrupt.pc, [])
+        if interrupt in found:
+            found.remove(interrupt)
+            self._blocks.remove(interrupt.pc)
+
+    def _delivered(self, pc: int, sp: int) -> None:
+        """The machine has entered a handler: of code at `pc` with that stack pointer."""
+        limit = self._live.get(self._sp)
+        if 0 <= sp - limit <= _LARGEST_FRAME:  # else it has another stack
+            self._begin(Interrupt(pc, sp, limit))
+
+    def _begin(self, interrupt: Interrupt) -> None:
+        self._open.setdefault(interrupt.pc, []).append(interrupt)
+        self._blocks.add(interrupt.pc)
+        self._begun(interrupt)
+
+    def _watch_vectors(self, cpu: VirtualCpu) -> None:
+        for address in self._system.exceptions.vectors(cpu):
+            if address not in self._vectors:
+                self._vectors.add(address)
+                self._blocks.add(address)
+
+    def _reached(self, address: int) -> None:
+        sp = self._live.get(self._sp)
+        for interrupt in reversed(self._open.get(address, ())):
+            if interrupt.sp == sp:
+                self.drop(interrupt)
+                self._ended(interrupt)
+                break
+        if address in self._vectors:
+            pc = self._system.exceptions.interrupted(self._system.current)
+            if pc is not None:
+                self._begin(Interrupt(pc, sp, sp))

@@ -1,0 +1,160 @@
+"""An image's segments -> guest memory by physical address; where it ended up."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from kinst.runtime.machine.linux_image import is_where_it_wants, text_offset
+from kinst.runtime.machine.linux_offset import random_offset, random_place, relocate
+from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.runtime.machine.multiboot_header import BootHeader, boot_header
+from kinst.targets.elf_header import PT_LOAD, FileKind
+from kinst.targets.errors import MachineError
+from kinst.targets.machines.machine import MachineFacts
+
+if TYPE_CHECKING:
+    from kinst.targets.image import Image, Segment
+
+_MOST_RAM: Final = 3 << 30  # that is worth a try
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """An image in memory. Link addresses are virtual (p_vaddr); `bias` is what its loader moved it by."""
+
+    image: "Image"
+    bias: int
+    entry: int  # where to start, bias included, as e_entry says (virtual or physical as the image has it)
+    segments: tuple[tuple[int, int, int], ...]  # (virtual with bias, physical, memory size) of each PT_LOAD
+
+    @property
+    def end(self) -> int:
+        """First physical address behind everything loaded."""
+        return max((physical + size for _, physical, size in self.segments), default=0)
+
+    @property
+    def physical_entry(self) -> int:
+        """Where to start while translation is off."""
+        found = self.physical(self.entry - self.bias)
+        return self.entry if found is None else found
+
+    def physical(self, address: int) -> int | None:
+        """Where a link address (without bias) was loaded; None if no segment holds it."""
+        for virtual, physical, size in self.segments:
+            if virtual <= address + self.bias < virtual + size:
+                return address + self.bias - virtual + physical
+        return None
+
+
+def load_image(
+    image: "Image",
+    facts: MachineFacts,
+    memory: PhysicalMemory,
+    *,
+    skip: int | None = None,
+    kaslr_seed: int | None = None,
+) -> Loaded:
+    """Write every PT_LOAD segment to its physical address; the rest of it (.bss) is zero.
+
+    An ET_DYN image that is linked where the machine has no memory is moved to the start of RAM, as QEMU does with
+    position-independent firmware. A Linux kernel goes where its boot header says, unless it is linked at such a place
+    in RAM, and keeps its virtual addresses: it maps itself. So does what a Multiboot header has address fields for.
+
+    Args:
+        image: what to load.
+        facts: the machine.
+        memory: its memory, RAM mapped.
+        skip: link address of a segment that is not the guest's business: the trampolines.
+        kaslr_seed: put a Linux kernel somewhere at random, and relocate it if it does not do that by itself.
+
+    Raises:
+        MachineError: a segment lies where the machine has no memory.
+    """
+    segments = [s for s in image.segments if s.kind == PT_LOAD and s.size and s.address != skip]
+    if not segments:
+        raise MachineError(f"{image.path}: nothing to load: it has no PT_LOAD segment")
+    header = boot_header(image) if facts.loads_multiboot else None
+    if header is not None and header.load is not None:
+        return _load_range(image, header, segments, memory, facts)
+    if kaslr_seed is not None and facts.moves_kernels:
+        return _load_at_random(image, segments, facts, memory, kaslr_seed)
+    bias, distance = _moved(image, segments, facts, memory, kaslr_seed)
+    return _loaded(image, segments, facts, memory, Loaded(image, bias, image.entry + bias, ()), distance)
+
+
+def _load_at_random(
+    image: "Image", segments: list["Segment"], facts: MachineFacts, memory: PhysicalMemory, seed: int
+) -> Loaded:
+    """A Linux kernel, moved and relocated. Its entry is a physical address."""
+    bias, distance = random_offset(image, segments, memory.regions[0].size, seed)
+    loaded = _loaded(image, segments, facts, memory, Loaded(image, bias, image.entry + distance, ()), distance)
+    relocate(loaded, memory)
+    return loaded
+
+
+def _loaded(
+    image: "Image",
+    segments: list["Segment"],
+    facts: MachineFacts,
+    memory: PhysicalMemory,
+    loaded: Loaded,
+    distance: int,
+) -> Loaded:
+    """Write the segments, `distance` from where they are linked to be loaded."""
+    for segment in segments:
+        _load_segment(image, segment, segment.load_address + distance, memory, facts)
+    placed = tuple((one.address + loaded.bias, one.load_address + distance, one.size) for one in segments)
+    return replace(loaded, segments=placed)
+
+
+def _load_range(
+    image: "Image", header: BootHeader, segments: list["Segment"], memory: PhysicalMemory, facts: MachineFacts
+) -> Loaded:
+    """One piece of the file, as a Multiboot header's address fields say, whatever the program headers do."""
+    load = header.load
+    assert load is not None
+    if memory.find(load.address, load.room) is None:
+        raise MachineError(f"{image.path}: its Multiboot header: {_no_room(load.address, load.room, memory, facts)}")
+    memory.write(load.address, image.data[load.offset : load.offset + load.size].data)
+    distance = load.address - load.offset
+    placed = tuple((s.address, s.offset + distance, s.size) for s in segments if s.file_size)
+    return Loaded(image, 0, image.entry if header.entry is None else header.entry, placed)
+
+
+def _moved(
+    image: "Image", segments: list["Segment"], facts: MachineFacts, memory: PhysicalMemory, seed: int | None
+) -> tuple[int, int]:
+    """How far the image's virtual and its physical addresses move."""
+    first = min(segments, key=lambda segment: segment.load_address)
+    lowest = first.load_address
+    end = max(segment.load_address + segment.size for segment in segments)
+    has_memory = memory.find(lowest, end - lowest) is not None
+    offset = text_offset(image, first)
+    if offset is not None:
+        is_right = has_memory and lowest >= facts.ram_base and is_where_it_wants(lowest, offset)
+        at_random = 0 if seed is None else random_place(end - lowest, memory.regions[0].size, seed)
+        return 0, at_random if is_right else facts.ram_base + offset + at_random - lowest
+    if has_memory:
+        return 0, 0
+    if image.kind is not FileKind.DYN:
+        return 0, 0
+    bias = facts.ram_base - (lowest & ~0xFFF)
+    return bias, bias
+
+
+def _load_segment(
+    image: "Image", segment: "Segment", physical: int, memory: PhysicalMemory, facts: MachineFacts
+) -> None:
+    if memory.find(physical, segment.size) is None:
+        raise MachineError(f"{image.path}: segment {segment.index}: {_no_room(physical, segment.size, memory, facts)}")
+    content = image.data[segment.offset : segment.offset + segment.file_size]
+    memory.write(physical, content.data)
+
+
+def _no_room(physical: int, size: int, memory: PhysicalMemory, facts: MachineFacts) -> str:
+    """Why [physical, physical + size) cannot be loaded, and what would help. More memory only adds at RAM's end."""
+    ram = next(region for region in memory.regions if region.base == facts.ram_base)
+    end = physical + size
+    what = f"{size:#x} bytes at {physical:#x} are not in {facts.name}'s RAM, {ram.base:#x} to {ram.base + ram.size:#x}"
+    if ram.base <= physical and end - ram.base <= _MOST_RAM:
+        return f"{what}: try --memory {-(-(end - ram.base) >> 20)}m or more"
+    return f"{what}: it is linked for another board, see --machine"

@@ -1,0 +1,108 @@
+"""Physical memory: host buffers that Unicorn maps and that we read and write directly."""
+
+import mmap
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.engine.qiling_machine import QilingMachine
+from kinst.runtime.machine.host_memory import host_memory
+from kinst.targets.errors import MachineError
+
+PAGE = 4096
+_WORD: Final = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """RAM at [base, base + size)."""
+
+    base: int
+    size: int
+    view: memoryview
+
+    def holds(self, address: int, size: int = 1) -> bool:
+        """Whether all of [address, address + size) lies inside."""
+        return self.base <= address and address + size <= self.base + self.size
+
+
+class PhysicalMemory:
+    """See `kinst.runtime.machine.machine.Memory`."""
+
+    def __init__(self, engine: QilingMachine) -> None:
+        self._engine = engine
+        self.regions: list[Region] = []
+        # The first region is the RAM of the board, where stacks are: the trap path uses words of it all the time.
+        self._base, self._size, self._words = 0, 0, memoryview(b"").cast("Q")
+        self.code_pages: set[int] = set()  # physical page numbers that instructions were fetched from
+        self.is_code_stale = False  # code that may be translated already was changed: translate anew before running
+
+    def add_ram(self, address: int, size: int) -> None:
+        """Map RAM; both page-aligned. Pages cost nothing until they are used."""
+        if address % PAGE or size % PAGE or size <= 0:
+            raise MachineError(f"RAM at {address:#x}: its address and size ({size:#x}) must be multiples of {PAGE}")
+        for region in self.regions:
+            if address < region.base + region.size and region.base < address + size:
+                raise MachineError(f"RAM at {address:#x}: overlaps RAM at {region.base:#x}")
+        taken = sum(region.size for region in self.regions)
+        room = host_memory()
+        if taken + size > room:
+            raise MachineError(
+                f"RAM at {address:#x}: {taken + size >> 20:,} MiB, and the host has {room >> 20:,} MiB left"
+            )
+        buffer = mmap.mmap(-1, size)
+        self._engine.map_memory(address, buffer)
+        self.regions.append(Region(address, size, memoryview(buffer)))
+        if len(self.regions) == 1:
+            self._base, self._size, self._words = address, size, memoryview(buffer).cast("Q")
+
+    def find(self, address: int, size: int = 1) -> Region | None:
+        """The region that holds [address, address + size)."""
+        for region in self.regions:
+            if region.base <= address and address + size <= region.base + region.size:
+                return region
+        return None
+
+    def read(self, address: int, size: int) -> bytes:
+        """Bytes at a physical address."""
+        region = self._region(address, size)
+        start = address - region.base
+        return bytes(region.view[start : start + size])
+
+    def write(self, address: int, data: bytes | memoryview) -> None:
+        """Write bytes; code among them is translated anew."""
+        region = self._region(address, len(data))
+        start = address - region.base
+        region.view[start : start + len(data)] = data
+        if self.code_pages and not self.code_pages.isdisjoint(range(address >> 12, (address + len(data) + 4095) >> 12)):
+            self.is_code_stale = True
+
+    def load(self, address: int, size: int) -> int:
+        """A little-endian word."""
+        start = address - self._base
+        if not start & 7 and 0 <= start < self._size:
+            if size == 8:
+                return self._words[start >> 3]
+            if size == 16:
+                return self._words[start >> 3] | self._words[(start >> 3) + 1] << 64
+        return int.from_bytes(self.read(address, size), "little")
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """Store a little-endian word of data."""
+        start = address - self._base
+        if size == 8 and not start & 7 and 0 <= start < self._size:
+            self._words[start >> 3] = value & _WORD
+        elif size == 16 and not start & 7 and 0 <= start < self._size - 8:
+            self._words[start >> 3] = value & _WORD
+            self._words[(start >> 3) + 1] = value >> 64 & _WORD
+        else:
+            region = self._region(address, size)
+            start = address - region.base
+            region.view[start : start + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+        if address >> 12 in self.code_pages:
+            self.is_code_stale = True
+
+    def _region(self, address: int, size: int) -> Region:
+        region = self.find(address, size)
+        if region is None:
+            raise MachineError(f"no RAM at {address:#x} ({size:#x} bytes)")
+        return region

@@ -1,0 +1,485 @@
+"""The running machine: CPUs take turns in the engine, devices and the clock act, events are delivered.
+
+Implements `kinst.runtime.machine.machine.Machine`. One loop: choose a CPU, let it take its interrupt, run it until its
+turn or the next deadline is over or something happens, deal with that.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, assert_never
+
+from kinst.runtime.engine.qiling_machine import QilingMachine
+from kinst.runtime.engine.reports import Stop
+from kinst.runtime.machine.address_space import OPEN_BUS, OPEN_BUS_CODE, AddressSpace
+from kinst.runtime.machine.bus import Bus, PortBus, Window
+from kinst.runtime.machine.clock import HostClock, InstructionClock, MachineClock
+from kinst.runtime.machine.cpu import VirtualCpu
+from kinst.runtime.machine.device import Device, Timed
+from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine.machine import Board
+from kinst.runtime.machine.memory import PAGE, PhysicalMemory
+from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.trap.trap import Port, TrapFrame, TrapPath
+from kinst.targets.arch.registry import arch_by_name
+from kinst.targets.errors import MachineError, UsageError
+from kinst.targets.machines.machine import MachineFacts
+
+_SLICE: Final = 5_000_000  # ns of a run with nothing else to do
+_TURN: Final = 1_000_000  # ns of a CPU's turn where there are several
+_UNDEFINED_KEPT: Final = 64
+_LONGEST: Final = 15  # bytes of an instruction
+
+
+class ClockKind(Enum):
+    """`--clock`."""
+
+    HOST = "host"
+    ICOUNT = "icount"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What the user may choose about a machine."""
+
+    cpus: int = 1
+    memory: int | None = None
+    clock: ClockKind = ClockKind.HOST
+    command_line: str | None = None  # for kernels that are given one; None: the board's own
+    kaslr_seed: int | None = None  # of 64 bits, for kernels that move themselves at random; None: they do not
+
+
+class End(Enum):
+    """Why the machine stopped."""
+
+    POWER_OFF = "power-off"
+    UNTIL = "until"
+    TIMEOUT = "timeout"
+    WALL_TIMEOUT = "wall-timeout"
+    INTERRUPTED = "interrupted"
+    RETURNED = "returned"  # `--call`: the function returned
+    EXIT = "exit"  # a clause called exit()
+    PANIC = "panic"  # a clause called panic()
+    BREAKPOINT = "breakpoint"  # a clause called breakpoint()
+    NOTHING_LEFT = "nothing-left"  # without an image: no timer is enabled
+
+
+class System:
+    """A machine made from its facts and its board; boards and models use it as `machine.Machine`."""
+
+    def __init__(self, facts: MachineFacts, board: Board, configuration: Configuration) -> None:
+        """Switch on an empty machine; MachineError if the configuration does not fit it."""
+        if not 1 <= configuration.cpus <= facts.maximum_cpus:
+            raise UsageError(f"{facts.name}: has 1 to {facts.maximum_cpus} CPUs, not {configuration.cpus}")
+        self.facts = facts
+        self.arch = arch_by_name(facts.arch)
+        self.board = board
+        self.exceptions = board.exceptions
+        self.engine = QilingMachine(facts.arch, self.arch.registers, self.arch.pc)
+        self.command_line = configuration.command_line
+        self.kaslr_seed = configuration.kaslr_seed
+        self.ram_size = facts.ram_size if configuration.memory is None else configuration.memory
+        self.memory = PhysicalMemory(self.engine)
+        self.memory.add_ram(facts.ram_base, self.ram_size)
+        for address, size in facts.other_memory:
+            self.memory.add_ram(address, size)
+        self.space = AddressSpace(self.engine, self.memory, board.walker)
+        self.space.nothing_there = lambda address, access: self.exceptions.nothing_there(self.current, address, access)
+        self.space.current_pc = self.engine.pc
+        self.clock: MachineClock = self._make_clock(configuration.clock)
+        self._bus, self._ports = Bus(self._written), PortBus(self._written)
+        self.space.bus = self._bus
+        self._turn_ends = 0
+        self._timed: list[Timed] = []
+        self._timed_by_identity: dict[int, Timed] = {}  # devices are not hashable
+        self._is_running = False
+        self._end: End | None = None
+        self._wall_limit: int | None = None
+        self.exit_code = 0
+        self.pristine: Callable[[int, bytes], bytes] = lambda _address, content: content
+        self.console_sink: Callable[[bytes], None] = lambda _data: None
+        # `--call`: what to do with events and faults, given the PC, instead of delivering them to the guest.
+        self.on_event: Callable[[Event | PageFault, int], None] | None = None
+        self.after_turn: Callable[[], None] = lambda: None
+        # Who watches interrupts (`kinst.runtime.machine.interrupts`): what was interrupted, its PC and stack pointer,
+        # once the handler is entered; and a CPU that may take one soon.
+        self.interrupted: Callable[[int, int], None] | None = None
+        self.lines_shown: Callable[[VirtualCpu], None] | None = None
+        self.typed = bytearray()
+        self._repeated = (0, 0)
+        self.has_run = False
+        self.undefined: dict[int, bytes] = {}  # undefined instructions that the guest executed: the first few
+        self.cpus = [self._make_cpu(number) for number in range(configuration.cpus)]
+        self.current = self.cpus[0]
+        self.current.registers = self.engine.live
+        self.current.power_on()
+        self.trap = self._make_trap_path()
+        self.engine.on_interrupt(self.trap.handler())
+        self.engine.map_window(OPEN_BUS, PAGE, Window(Bus(), 0))
+        self.memory.add_ram(OPEN_BUS_CODE, PAGE)
+        self.memory.write(OPEN_BUS_CODE, b"\xff" * PAGE)
+        self._hook_instructions()
+        if self.exceptions.interrupt_mask is not None:
+            self.engine.watch_interrupt_mask(*self.exceptions.interrupt_mask)
+
+    # -- construction -------------------------------------------------------------------------------------------------
+
+    def _make_clock(self, kind: ClockKind) -> MachineClock:
+        match kind:
+            case ClockKind.HOST:
+                return HostClock(self.engine.stop)
+            case ClockKind.ICOUNT:
+                return InstructionClock(self.engine.count_instructions())
+            case _:
+                assert_never(kind)
+
+    def _make_cpu(self, number: int) -> VirtualCpu:
+        context = self.engine.states.save()
+        return VirtualCpu(number, self, context, self.engine.states.registers_of(context))
+
+    def _make_trap_path(self) -> TrapPath:
+        frame = TrapFrame(self.engine.frame.regs, self.space.load, self.space.store, self._set_vector)
+        port = Port(
+            frame=frame,
+            read=self.engine.frame.read,
+            writer=self.engine.frame.writer,
+            fail=self.engine.fail,
+            unclaimed=self._unclaimed,
+            take_back=None if self.engine.counter is None else self.engine.counter.take_back,
+            fault=self._page_fault,
+        )
+        return TrapPath(self.arch, port, self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias)
+
+    def _set_vector(self, number: int, value: int) -> None:
+        self.engine.live.set(f"q{number}", value)
+
+    def _hook_instructions(self) -> None:
+        for name in sorted(self.exceptions.instructions):
+            self.engine.on_instruction(name, lambda name=name: self.exceptions.instruction(self.current, name))  # type: ignore[misc]
+        if not self.exceptions.system_registers:
+            return
+        known = {
+            (register.op0, register.op1, register.crn, register.crm, register.op2): register
+            for register in self.exceptions.system_registers
+        }
+
+        def read(encoding: tuple[int, int, int, int, int]) -> int | None:
+            register: SystemRegister | None = known.get(encoding)
+            return None if register is None else self.exceptions.read_register(self.current, register)
+
+        def write(encoding: tuple[int, int, int, int, int], value: int) -> bool:
+            register = known.get(encoding)
+            is_done = register is not None and self.exceptions.write_register(self.current, register, value)
+            for timed in self._timed:
+                self.notice_deadline(timed)
+            return is_done
+
+        self.engine.on_system_registers(known, read, write)
+
+    # -- what boards and devices use ----------------------------------------------------------------------------------
+
+    def attach(self, device: Device, address: int) -> None:
+        """Put a device's window at a physical address."""
+        self._bus.attach(device, address)
+        first, last = address // PAGE, (address + device.size - 1) // PAGE
+        fresh = [page for page in range(first, last + 1) if page not in self.space.device_pages]
+        if fresh:
+            start, size = fresh[0] * PAGE, (fresh[-1] - fresh[0] + 1) * PAGE
+            self.engine.map_window(start, size, Window(self._bus, start))
+            self.space.device_pages.update(fresh)
+
+    def attach_ports(self, device: Device, port: int) -> None:
+        """Put a device's window at an I/O port."""
+        if not self._ports.is_used:
+            self.engine.on_ports(self._ports)
+        self._ports.attach(device, port)
+
+    def attach_timed(self, timed: Timed) -> None:
+        """Call `timed.advance` at its deadlines."""
+        self._timed.append(timed)
+        self._timed_by_identity[id(timed)] = timed
+
+    def _written(self, device: Device) -> None:
+        timed = self._timed_by_identity.get(id(device))
+        if timed is not None:
+            self.notice_deadline(timed)
+
+    def notice_deadline(self, timed: Timed) -> None:
+        """The guest may have set a timer that is due before the CPU's turn is over."""
+        deadline = timed.deadline()
+        if deadline is not None and deadline < self._turn_ends:
+            self.yield_cpu()
+
+    def console_output(self, data: bytes) -> None:
+        """The guest's console."""
+        self.console_sink(data)
+
+    def console_input(self) -> bytes:
+        """What was typed since the last call."""
+        typed = bytes(self.typed)
+        self.typed.clear()
+        return typed
+
+    def flush_tlb(self) -> None:
+        """Forget every CPU's translations; those that do not run have none."""
+        self.engine.flush_tlb()
+
+    def power_off(self, code: int = 0) -> None:
+        """The guest switched the machine off."""
+        self.exit_code = code
+        self.finish(End.POWER_OFF)
+
+    def finish(self, end: End) -> None:
+        """End the run at the next opportunity."""
+        if self._end is None:
+            self._end = end
+        self.yield_cpu()
+
+    def yield_cpu(self) -> None:
+        """End the CPU's turn."""
+        if self._is_running:
+            self.clock.interrupt()
+
+    def interrupt_lines_changed(self) -> None:
+        """A device drove an interrupt line: let the CPUs see it soon."""
+        self.yield_cpu()
+
+    # -- the loop -----------------------------------------------------------------------------------------------------
+
+    def run(self, timeout: int | None = None, wall_timeout: int | None = None) -> End:
+        """Run until the machine ends; `timeout` in nanoseconds of the machine's time, `wall_timeout` of the host's.
+
+        Raises:
+            MachineError: the guest stopped for good, or does what the machine cannot do.
+        """
+        self._end, self.has_run = None, True
+        limit = None if timeout is None else self.clock.now() + timeout
+        self._wall_limit = None if wall_timeout is None else time.monotonic_ns() + wall_timeout
+        try:
+            with self._alarm():
+                while self._end is None:
+                    if limit is not None and self.clock.now() >= limit:
+                        return End.TIMEOUT
+                    if self._wall_left() == 0:
+                        return End.WALL_TIMEOUT
+                    self._turn(limit)
+        finally:
+            self.clock.close()
+        return self._end
+
+    @contextmanager
+    def _alarm(self) -> Iterator[None]:
+        """End the turn in which the host's time is over: under the instruction clock it may be a long one."""
+        left = self._wall_left()
+        if left is None:
+            yield
+            return
+        alarm = threading.Timer(min(left / 1e9, threading.TIMEOUT_MAX), self.engine.stop)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            yield
+        finally:
+            alarm.cancel()
+
+    def _turn(self, limit: int | None) -> None:
+        deadline = self._advance_devices()
+        cpu = self._next_cpu()
+        if cpu is None:
+            self._idle(deadline, limit)
+            return
+        self._load(cpu)
+        is_delayed = self._take_interrupt(cpu)
+        length = _SLICE if len(self.cpus) == 1 else _TURN
+        bounds = [bound - self.clock.now() for bound in (deadline, limit) if bound is not None]
+        if self.memory.is_code_stale:
+            self.memory.is_code_stale = False
+            self.engine.forget_all_code()
+        if is_delayed:
+            self.engine.stop_when_unmasked()
+        self._run_engine(cpu, max(1, min([length, *bounds])))
+        self.after_turn()
+
+    def _run_engine(self, cpu: VirtualCpu, length: int) -> None:
+        self._turn_ends = self.clock.now() + length
+        self.clock.begin(length)
+        self._is_running = True
+        try:
+            stop = self.engine.run()
+        finally:
+            self._is_running = False
+            self.clock.end()
+        self._deal_with(cpu, stop)
+
+    def _deal_with(self, cpu: VirtualCpu, stop: Stop) -> None:
+        match stop:
+            case Stop.REQUESTED:
+                pass
+            case Stop.HALTED:
+                self._event(Event(Source.HALT, 0))
+            case Stop.UNDEFINED:
+                if not self.trap.claim(self.engine.pc()):
+                    self._event(Event(Source.INVALID, 0))
+            case Stop.FAULT:
+                self.engine.set_pc(self.trap.original(self.engine.pc()))
+                self._page_fault(self.space.exact_fault(*self.engine.fault))
+            case Stop.FAILED:
+                raise MachineError(f"CPU {cpu.number} at {self.engine.pc():#x}: {self.engine.error}")
+            case _:
+                assert_never(stop)
+
+    def _advance_devices(self) -> int | None:
+        """Let devices act that are due; the next deadline after that."""
+        now, current = self.clock.now(), self.current
+        earliest: int | None = None
+        for timed in self._timed:
+            deadline = timed.deadline()
+            if deadline is not None and deadline <= now:
+                timed.advance()
+                deadline = timed.deadline()
+            if deadline is not None and (earliest is None or deadline < earliest):
+                earliest = deadline
+        self._load(current)  # a timer's probe may have looked at another CPU
+        return earliest
+
+    def show(self, number: int) -> None:
+        """Fill the trap frame with a CPU's registers, between two turns; guest memory is what that CPU sees."""
+        self._load(self.cpus[number])
+        self.engine.frame.read()
+
+    def instruction(self, address: int) -> bytes:
+        """Code of the guest's own at a virtual address, for the longest instruction or up to the page's end; nothing
+        where the running CPU could not execute."""
+        for size in (_LONGEST, -address & PAGE - 1):
+            try:
+                return self.current.fetch(address, size)
+            except (PageFault, MachineError):
+                continue
+        return b""
+
+    def _next_cpu(self) -> VirtualCpu | None:
+        """The next CPU in turn that has something to do."""
+        start = self.current.number
+        for step in range(1, len(self.cpus) + 1):
+            cpu = self.cpus[(start + step) % len(self.cpus)]
+            if not cpu.is_on:
+                continue
+            if cpu.is_waiting and cpu.lines:
+                self._load(cpu)
+                self._show_lines(cpu)
+                cpu.is_waiting = not self.exceptions.wakes(cpu)
+            if not cpu.is_waiting:
+                return cpu
+        return None
+
+    def _idle(self, deadline: int | None, limit: int | None) -> None:
+        bounds = [bound for bound in (deadline, limit) if bound is not None]
+        if not bounds:
+            raise MachineError("every CPU waits for an interrupt, and no device will ever raise one")
+        left = self._wall_left()
+        until = min(bounds)
+        self.clock.wait(until if left is None else min(until, self.clock.now() + left))
+
+    def _wall_left(self) -> int | None:
+        """Nanoseconds of the host's time that the run has left; None: it has all."""
+        return None if self._wall_limit is None else max(0, self._wall_limit - time.monotonic_ns())
+
+    def _load(self, cpu: VirtualCpu) -> None:
+        """Let the engine hold this CPU's state."""
+        before = self.current
+        if cpu is before:
+            return
+        states, regime = self.engine.states, self.space.regime()
+        states.save_to(before.context)
+        before.registers = states.registers_of(before.context)
+        states.restore(cpu.context)
+        cpu.registers = self.engine.live
+        if not regime or regime != self.space.regime():  # else the TLB serves both: it is most of a switch's cost
+            self.engine.flush_tlb()
+        self.current = cpu
+        self.trap.fired = cpu.fired
+        self.trap.firing.cpu = self.trap.firing.thread = cpu.number
+        cpu.have_lines_changed = True  # what the engine itself knows of interrupts is the other CPU's
+
+    # -- interrupts and events ----------------------------------------------------------------------------------------
+
+    def _show_lines(self, cpu: VirtualCpu) -> None:
+        if cpu.have_lines_changed:
+            cpu.have_lines_changed = False
+            self.exceptions.lines_changed(cpu)
+            if self.lines_shown is not None:
+                self.lines_shown(cpu)
+
+    def _take_interrupt(self, cpu: VirtualCpu) -> bool:
+        """Enter the handler of a pending interrupt; True if there is one that cannot be taken yet.
+
+        The CPU is never FIRED here: a run does not end in a trampoline, except when amd64's repeated string instruction
+        runs there and the instruction clock ends it after an iteration.
+        """
+        self._show_lines(cpu)
+        if not cpu.lines or self.exceptions.interrupt_mask is None:
+            return False
+        number = self.exceptions.pending(cpu)
+        if number is not None:
+            pc = self.trap.original(self.engine.pc())
+            self.engine.set_pc(pc)
+            sp = cpu.registers.get(self.arch.registers[self.arch.stack_pointer])
+            self.exceptions.interrupt(cpu, number)
+            if self.interrupted is not None:
+                self.interrupted(pc, sp)
+        return number is None
+
+    def _unclaimed(self, number: int) -> None:
+        self._event(Event(Source.INTERRUPT, number))
+
+    def _event(self, event: Event) -> None:
+        before = self.engine.pc()
+        pc = before - self.engine.interrupt_bias if event.source is Source.INTERRUPT else before
+        pc = self.trap.original(pc)
+        if pc != before:
+            self.engine.set_pc(pc)
+        if self.on_event is not None:
+            self.on_event(event, pc)
+            return
+        if self.exceptions.is_undefined(event) and len(self.undefined) < _UNDEFINED_KEPT:
+            self.undefined.setdefault(pc, self.instruction(pc))
+        self._outcome(self.exceptions.event(self.current, event), pc, self.exceptions.name(event))
+
+    def _page_fault(self, fault: PageFault) -> None:
+        pc = self.engine.pc()
+        if self.on_event is not None:
+            self.on_event(fault, pc)
+            return
+        self._outcome(self.exceptions.page_fault(self.current, fault), pc, str(fault))
+
+    def _outcome(self, outcome: Outcome, pc: int, what: str) -> None:
+        match outcome:
+            case Outcome.RESUME:
+                self._check_progress(pc, what)
+            case Outcome.ANSWERED:
+                self._repeated = (0, 0)
+            case Outcome.WAIT:
+                self.current.is_waiting = True
+                self.yield_cpu()
+            case Outcome.WEDGED:
+                raise MachineError(f"{self._told(pc, what)}, which cannot be delivered")
+            case _:
+                assert_never(outcome)
+
+    def _check_progress(self, pc: int, what: str) -> None:
+        """A handler whose first instruction faults again would run for ever."""
+        if self.engine.pc() != pc:
+            self._repeated = (0, 0)
+            return
+        address, count = self._repeated
+        self._repeated = pc, count + 1 if address == pc else 1
+        if self._repeated[1] > 100:
+            raise MachineError(f"{self._told(pc, what)} again and again in its own handler")
+
+    def _told(self, pc: int, what: str) -> str:
+        """Who did what, for a message."""
+        where = " where there is no memory" if self.space.is_nothing_executed(pc) else ""
+        return f"CPU {self.current.number} at {pc:#x}: {what}{where}"

@@ -1,0 +1,317 @@
+"""Sites that are the guest's to write -> shadows of its code pages: probed as they stand, while memory keeps its bytes.
+
+A kernel writes over its own text: static keys, alternatives, returns, rooms for a tracer. The file and memory keep
+its bytes at such a site. What is executed is a *shadow* of the page: a copy with breakpoints at the enabled sites.
+Loads and stores reach the page itself, so whatever the kernel checks in its text it finds there. A page is in one of
+two states:
+
+    shown    its shadow is executed; stores to it miss the TLB
+    open     the guest has stored to it; fetches from it miss the TLB
+
+A fetch from an open page shows it: what is there now is decoded anew, and every site at which an instruction begins
+that can be probed gets its breakpoint. So a probe fires at the instruction that the guest wrote last, whenever it
+writes, and there is no moment to wait for. (Code that stores to its own page and stays in it by direct branches runs on
+as it was until it leaves the page; kernels synchronise before they execute what they wrote.)
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.arch.registry import dissector
+from kinst.rewriter.derive import disjoint
+from kinst.rewriter.refusals import Refusals
+from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.system import System
+from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.patched.moved_trampolines import MovedTrampolines
+from kinst.runtime.patched.sites import SiteTable
+from kinst.runtime.trap.trap import Hit
+from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from kinst.targets.manifest import Method
+
+SHADOW_FRAMES: Final = 1 << 45  # physical pages that no guest names, as `address_space.TRAMPOLINE_FRAMES`
+_PAGE: Final = 4096
+_LONGEST: Final = 15  # bytes of an instruction
+# A page of which fewer bytes are the image's holds something else by now: memory of code that ran once is used again.
+_LEAST_ALIKE: Final = 0.25
+
+
+@dataclass(slots=True)
+class _Page:
+    """One physical page that has deferred sites. `rows` are those whose instruction has a byte in it."""
+
+    rows: NDArray[np.intp]
+    distance: int  # physical - link address
+    is_open: bool = False
+    is_stale: bool = True
+    was_fetched: bool = False
+    content: bytes = field(default=b"", repr=False)  # of the guest's page when the shadow was made
+
+
+class DeferredSites:
+    """Part of the trap path's chain, and the watcher of the pages that hold deferred sites."""
+
+    def __init__(self, sites: SiteTable, loaded: Loaded, system: System, trampolines: MovedTrampolines | None) -> None:
+        """Watch the pages from now on. `trampolines` are for machines whose slots are made for one address."""
+        self._sites = sites
+        self._loaded = loaded
+        self._trampolines = trampolines
+        self._system = system
+        self._dissector = dissector(system.arch)
+        self._space, self._memory = system.space, system.memory
+        self._engine, self._trap = system.engine, system.trap
+        self._rows = np.flatnonzero(sites.manifest.is_deferred)
+        self._now = sites.manifest.sites[self._rows].copy()  # as the sites stand
+        self._target = np.zeros(len(self._rows), np.uint64)
+        self._is_armed = np.zeros(len(self._rows), np.bool_)
+        self._reason = np.zeros(len(self._rows), np.uint8)  # why a wanted site is not armed
+        self._out_of_reach: list[tuple[int, np.void]] = []  # (index, original): it can have no trampoline
+        self._number = {row: index for index, row in enumerate(self._rows.tolist())}
+        self._hits: dict[int, list[int]] = {}  # index -> the addresses at which it was hit
+        self._slots: dict[tuple[int, bytes], int] = {}  # trampolines: of an address and what stood there
+        self._pages = self._find_pages(self._now["address"])
+        self._order = list(self._pages)
+        if self._order:
+            self._memory.add_ram(SHADOW_FRAMES, len(self._order) * _PAGE)
+            self._space.watch(self)
+        self._frames = {page: (SHADOW_FRAMES // _PAGE) + index for index, page in enumerate(self._order)}
+
+    def _find_pages(self, addresses: NDArray[np.uint64]) -> dict[int, _Page]:
+        """By number, in the order of their sites."""
+        pages: dict[int, list[NDArray[np.intp]]] = {}
+        distances: dict[int, int] = {}
+        bias = self._loaded.bias
+        for virtual, physical, size in self._loaded.segments:
+            inside = np.flatnonzero(addresses - np.uint64((virtual - bias) % 2**64) < np.uint64(size))
+            places = addresses[inside] + np.uint64((physical - virtual + bias) % 2**64)
+            for last_byte in (0, _LONGEST - 1):
+                numbers = (places + np.uint64(last_byte)) >> np.uint64(12)
+                cuts = np.flatnonzero(np.diff(numbers)) + 1
+                for part, group in zip(np.split(numbers, cuts), np.split(inside, cuts), strict=True):
+                    if len(group):
+                        pages.setdefault(int(part[0]), []).append(group)
+                        distances[int(part[0])] = physical - virtual + bias
+        return {page: _Page(np.unique(np.concatenate(rows)), distances[page]) for page, rows in sorted(pages.items())}
+
+    # -- the watcher ---------------------------------------------------------------------------------------------------
+
+    @property
+    def pages(self) -> frozenset[int]:
+        """Numbers of the physical pages that are watched."""
+        return frozenset(self._pages)
+
+    def written(self, number: int) -> None:
+        """The guest is about to store to a page."""
+        page = self._pages[number]
+        if not page.is_open:
+            page.is_open = True
+            self._engine.flush_tlb()  # what is fetched from now on misses
+
+    def frame(self, number: int, address: int) -> int:
+        """The number of the page to execute instead of `number`, which is about to be fetched at a virtual address."""
+        page = self._pages[number]
+        if page.is_open:
+            page.is_open = False
+            self._engine.flush_tlb()  # what is stored from now on misses
+            for near in self._near(number):
+                near.is_stale = True
+        if page.is_stale:
+            self._show(number, page, address)
+        page.was_fetched = True
+        return self._frames[number]
+
+    def _near(self, number: int) -> list[_Page]:
+        """A page and those beside it: an instruction may lie in two."""
+        return [self._pages[near] for near in (number - 1, number, number + 1) if near in self._pages]
+
+    def real(self, physical: int) -> int:
+        """The guest's own address for one in a shadow; any other as it is."""
+        index = (physical - SHADOW_FRAMES) // _PAGE
+        return physical if index < 0 else self._order[index] * _PAGE | physical % _PAGE
+
+    def refresh(self) -> None:
+        """Other probes are enabled, or memory was armed: show every page anew."""
+        for page in self._pages.values():
+            page.is_stale, page.content = True, b""
+        self._hits.clear()
+        if self._pages:
+            self._engine.flush_tlb()
+
+    def passed_over(self) -> tuple[Refusals, int]:
+        """Enabled sites of pages that were executed at which nothing can be probed now, of how many such sites."""
+        fetched = [page.rows for page in self._pages.values() if page.was_fetched]
+        rows = np.unique(np.concatenate(fetched)) if fetched else np.zeros(0, np.intp)
+        rows = rows[self._sites.is_wanted[self._rows[rows]]]
+        found = rows[self._reason[rows] != Reason.NONE]
+        functions = self._now["function"][found].view(np.int32)
+        reasons = self._reason[found]
+        return Refusals(self._now["address"][found], functions, reasons, np.zeros_like(reasons)), len(rows)
+
+    # -- showing -------------------------------------------------------------------------------------------------------
+
+    def _show(self, number: int, page: _Page, address: int) -> None:
+        page.is_stale = False
+        content = self._memory.read(number * _PAGE, _PAGE)
+        around = self._around(number)
+        if content + around == page.content:
+            return
+        page.content = content + around
+        self._decode(page.rows, page, is_ours=self._is_ours(number * _PAGE - page.distance, content))
+        shadow = np.frombuffer(content, np.uint8).copy()
+        self._arm(shadow, number * _PAGE - page.distance, page.rows[self._is_armed[page.rows]])
+        self._memory.write(self._frames[number] * _PAGE, shadow.data)
+        if page.was_fetched:
+            self._engine.forget_code(address & -_PAGE, _PAGE)
+
+    def _around(self, number: int) -> bytes:
+        """The bytes next to a page that instructions across its bounds have."""
+        start, end = number * _PAGE, (number + 1) * _PAGE
+        parts = (start - _LONGEST, end)
+        return b"".join(self._memory.read(at, _LONGEST) for at in parts if self._memory.find(at, _LONGEST) is not None)
+
+    def _is_ours(self, link: int, content: bytes) -> bool:
+        """Whether a page still holds the image's code, but for what is patched in it."""
+        for segment in self._loaded.image.segments:
+            start, end = max(link, segment.address), min(link + _PAGE, segment.address + segment.file_size)
+            if start < end:
+                at = segment.offset + start - segment.address
+                linked = self._loaded.image.data[at : at + end - start]
+                now = np.frombuffer(content, np.uint8)[start - link : end - link]
+                return bool(np.mean(linked == now) >= _LEAST_ALIKE)
+        return False
+
+    def _decode(self, rows: NDArray[np.intp], page: _Page, *, is_ours: bool) -> None:
+        """Take down what stands at sites now."""
+        before = self._now["original"][rows].copy()
+        self._is_armed[rows] = False
+        self._reason[rows] = Reason.NO_BOUNDARY if is_ours else Reason.NONE
+        if is_ours:
+            for code, address, ranges in self._functions(rows, page.distance):
+                self._note(rows, code, address, self._dissector.dissect(code, address, ranges))
+        changed = (self._now["original"][rows] != before) | ~self._is_armed[rows]
+        for index in rows[changed].tolist():
+            self._trap.remove(self._hits.pop(index, ()))
+
+    def _functions(
+        self, rows: NDArray[np.intp], distance: int
+    ) -> list[tuple[NDArray[np.uint8], int, NDArray[np.int64]]]:
+        """Code of the functions that hold sites, as the dissector wants it: bytes, link address, ranges."""
+        functions = self._sites.manifest.functions[np.unique(self._now["function"][rows])]
+        found = []
+        for some in disjoint(functions["address"], functions["size"]):
+            start = functions["address"][some]
+            first, last = int(start[0]), int(start[-1] + functions["size"][some[-1]])
+            region = self._memory.find(first + distance, last - first)
+            if region is None:
+                continue
+            text = np.frombuffer(self._memory.read(first + distance, last - first), np.uint8).copy()
+            self._sites.show_pristine(first, text)
+            low = (start - start[0]).astype(np.int64)
+            ranges = np.stack([low, low + functions["size"][some].astype(np.int64)], axis=1)
+            found.append((text, first, ranges))
+        return found
+
+    def _note(self, rows: NDArray[np.intp], code: NDArray[np.uint8], address: int, found: Instructions) -> None:
+        wanted = self._now["address"][rows]
+        at = np.minimum(np.searchsorted(found.address, wanted), max(len(found) - 1, 0))
+        here = found.address[at] == wanted if len(found) else np.zeros(len(rows), np.bool_)
+        rows, at = rows[here], at[here]
+        for name in ("size", "kind", "verdict", "flow"):
+            self._now[name][rows] = getattr(found, name)[at]
+        self._target[rows] = found.target[at]
+        is_return = self._sites.manifest.sites["flow"][self._rows[rows]] == Flow.RETURN  # by way of a thunk
+        self._now["flow"][rows[is_return & (found.flow[at] == Flow.JUMP)]] = Flow.RETURN
+        padded = np.concatenate([code, np.zeros(16, np.uint8)])
+        places = (found.address[at] - np.uint64(address)).astype(np.int64)
+        original = padded[places[:, None] + np.arange(16)]
+        original[np.arange(16) >= found.size[at][:, None]] = 0
+        self._now["original"][rows] = original.view("V16")[:, 0]
+        self._reason[rows] = np.where(found.verdict[at] == Verdict.REFUSE, found.reason[at], Reason.NONE)
+        for index, original in self._out_of_reach:
+            if index in rows and self._now["original"][index] == original:
+                self._reason[index] = Reason.OUT_OF_REACH
+        self._is_armed[rows] = self._sites.is_wanted[self._rows[rows]] & (self._reason[rows] == Reason.NONE)
+
+    def _arm(self, shadow: NDArray[np.uint8], link: int, rows: NDArray[np.intp]) -> None:
+        """Put the breakpoints of sites into a page's bytes from a link address on."""
+        sizes = self._now["size"][rows]
+        for size in np.unique(sizes).tolist():
+            armed = np.frombuffer(self._sites.armed_bytes[size], np.uint8)
+            starts = (self._now["address"][rows[sizes == size]] - np.uint64(link)).view(np.int64)
+            places = starts[:, None] + np.arange(len(armed))
+            inside = (places >= 0) & (places < _PAGE)
+            shadow[places[inside]] = np.broadcast_to(armed, places.shape)[inside]
+
+    # -- hits ----------------------------------------------------------------------------------------------------------
+
+    def claim(self, pc: int) -> Hit | None:
+        """What to do at a breakpoint at `pc`; None: it is not a deferred site's."""
+        try:
+            physical = self._space.real_physical(pc)
+        except PageFault:
+            return None
+        page = self._pages.get(physical // _PAGE)
+        row = None if page is None else self._sites.row_at(physical - page.distance)
+        index = None if row is None else self._number.get(row)
+        if row is None or index is None or not self._is_armed[index]:
+            return None
+        record = self._now[index]
+        target = int(self._target[index])
+        site = self._sites.site(row, record=record, target=target)
+        if site.emulation is None:
+            slot = self._trampoline(index, pc, site.trampoline)
+            if slot is None:
+                site = self._sites.site(row, method=Method.EMULATE, record=record, target=target)
+            else:
+                site = replace(site, trampoline=slot)
+            if slot is None and site.emulation is None:
+                return self._pass_over(index, physical // _PAGE)
+        self._hits.setdefault(index, []).append(pc)
+        self._trap.add(site, pc)
+        return self._trap.hits[pc]
+
+    def _pass_over(self, index: int, number: int) -> Hit:
+        """What stands at a site can have no trampoline: its breakpoint goes, and the guest goes on."""
+        self._out_of_reach.append((index, self._now["original"][index]))
+
+        def again(pc: int) -> None:
+            for near in self._near(number):
+                near.is_stale, near.content = True, b""
+            self._engine.flush_tlb()
+            system = self._system
+            system.current.registers.set(system.arch.registers[system.arch.pc], pc)
+            system.yield_cpu()
+
+        return again
+
+    def _trampoline(self, index: int, pc: int, own: int) -> int | None:
+        """A slot with the instruction that stands at a site; None if it can have none."""
+        record = self._now[index]
+        instruction = record["original"].tobytes()[: int(record["size"])]
+        if self._trampolines is None:
+            return self._fill(index, own)
+        slot = self._slots.get((pc, instruction)) or self._trampolines.slot(int(record["kind"]), instruction, pc)
+        if slot is not None:
+            self._slots[pc, instruction] = slot
+        return slot
+
+    def _fill(self, index: int, slot: int) -> int | None:
+        """Make the site's own slot hold its instruction."""
+        record = self._now[index : index + 1]
+        columns = {name: record[name] for name in ("address", "size", "kind", "flow", "verdict")}
+        row = Instructions(
+            target=self._target[index : index + 1], function=record["function"].view(np.int32),
+            reason=np.zeros(1, np.uint8), **columns,
+        )  # fmt: skip
+        original = np.ascontiguousarray(record["original"]).view(np.uint8).reshape(1, 16)
+        made = self._dissector.trampolines(row, original, np.array([slot], np.uint64))
+        if made.reason[0]:
+            return None
+        code = self._sites.slot_bytes(made.code).tobytes()
+        if self._space.fetch(slot, len(code)) != code:
+            self._space.fill_overlay(slot, code)
+            self._engine.forget_code(slot, len(code))
+        return slot

@@ -1,0 +1,63 @@
+"""Instructions in code that moved -> trampolines made for where they lie now, below those of the patched image.
+
+Only for machines whose trampolines jump back: where they end with a breakpoint, the same one serves every copy.
+"""
+
+from typing import Final
+
+from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.system import System
+from kinst.runtime.trap.arch.registry import MovedTrampoline, moved_trampoline
+
+_LEAST: Final = 1 << 16  # bytes that the room grows by
+_ROOM: Final = 64 << 20  # bytes that shall be free for it
+
+
+class MovedTrampolines:
+    """Slots in an overlay that grows downwards from the image's own, so that all trampolines are one range."""
+
+    def __init__(self, system: System, make: MovedTrampoline, loaded: Loaded, end: int) -> None:
+        """For a machine and the image that was loaded there; `end` is where they end if there are no others."""
+        self._make = make
+        self._end = end
+        self._loaded = loaded
+        self._trap, self._space, self._engine = system.trap, system.space, system.engine
+        self._slot_size, self._filler = system.arch.slot_size, system.arch.breakpoints[1]
+        self._free = range(0)  # addresses of slots
+
+    def slot(self, kind: int, instruction: bytes, address: int) -> int | None:
+        """A trampoline for an instruction at `address`; None if it can have none, or no room is left."""
+        if not self._free and not self._grow():
+            return None
+        code = self._make(kind, instruction, address, self._free[0])
+        if code is None:
+            return None
+        slot, self._free = self._free[0], self._free[1:]
+        self._space.fill_overlay(slot, code)
+        return slot
+
+    def _grow(self) -> bool:
+        end = self._trap.trampolines.start if self._trap.trampolines else self._below_image()
+        size = max(_LEAST, len(self._trap.trampolines) & -_LEAST)
+        start = end - size
+        if start < 0 or any(start < base + length and base < end for base, _, length in self._loaded.segments):
+            return False
+        self._space.overlay(start, self._filler * size)
+        self._trap.trampolines = range(start, self._trap.trampolines.stop or end)
+        self._engine.set_trampolines(start, len(self._trap.trampolines), self._slot_size)
+        self._free = range(start, end, self._slot_size)
+        return True
+
+    def _below_image(self) -> int:
+        """The image may have been moved to where its trampolines would be."""
+        end = self._end
+        for base, _, size in sorted(self._loaded.segments, reverse=True):
+            if base < end and end - _ROOM < base + size:
+                end = base & -_LEAST
+        return end
+
+
+def moved_trampolines(system: System, loaded: Loaded, end: int) -> MovedTrampolines | None:
+    """None: the machine's trampolines serve every copy. `end` is the link address of the image's own."""
+    make = moved_trampoline(system.arch)
+    return None if make is None else MovedTrampolines(system, make, loaded, end)

@@ -1,0 +1,301 @@
+"""A manifest and where its image was loaded -> armed breakpoints in memory, and what to do when one is hit.
+
+Sites stay columns: a kernel may have millions. A site becomes an object when it is hit for the first time.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.runtime.engine.qiling_machine import QilingMachine
+from kinst.runtime.machine.address_space import AddressSpace
+from kinst.runtime.machine.exception_model import ExceptionModel
+from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.runtime.patched.static_gates import StaticMarks, gated
+from kinst.runtime.trap.arch.emulator import Emulation, Emulator
+from kinst.runtime.trap.trap import RETURN_BREAKPOINT, Enabling, Firing, Site, TrapPath
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.errors import MachineError
+from kinst.targets.instruction import Flow, Verdict
+from kinst.targets.manifest import Manifest, Method, ProbeKind
+from kinst.targets.static_probes import StaticProbe
+
+Action = Callable[[Firing], None]
+Argument = Callable[[Firing, int], int]
+ArgumentAt = Callable[[int, int], Argument]  # (row of the probe, link address of the site) -> arg0, arg1, ...
+
+# A return site of these kinds is one only if control leaves the function: a conditional branch or a computed jump out
+# of it is a tail call, inside it a loop or a switch.
+_CONDITIONAL = (Flow.BRANCH, Flow.INDIRECT_JUMP)
+_LONGEST = 16  # bytes of a site
+
+
+@dataclass(frozen=True, slots=True)
+class Patched:
+    """A patched image in memory, and the bytes of its trampolines."""
+
+    manifest: Manifest
+    loaded: Loaded
+    trampolines: bytes
+
+
+class SiteTable:
+    """All sites of an image: which are armed, and what each means."""
+
+    def __init__(self, patched: Patched, arch: ArchFacts, emulator: Emulator, model: ExceptionModel) -> None:
+        """Nothing is armed until `arm`."""
+        self.manifest = patched.manifest
+        self._patched = patched
+        self.arch = arch
+        self._emulator = emulator
+        self.armed_bytes = model.armed
+        self._addresses: NDArray[np.uint64] = np.ascontiguousarray(self.manifest.sites["address"])
+        self._first_enabling = np.searchsorted(self.manifest.enablings["site"], np.arange(len(self._addresses) + 1))
+        self._actions: list[Action] = [lambda _firing: None]
+        self._action_of = np.zeros(len(self.manifest.probes), np.uint32)  # index in `_actions`; 0: disabled
+        self._planted: dict[int, tuple[Action, ...]] = {}  # row of a probe -> providers that are called there as well
+        self.arguments: dict[int, ArgumentAt] = {}  # by ProbeKind
+        self.returning: Callable[[Sequence[Enabling], int], Enabling]  # what to do at a tail call instead
+        self.identifiers = self.manifest.identifiers  # of the probes, by row
+        self._order = np.argsort(self.identifiers, kind="stable")
+        self._is_patched = ~self.manifest.is_deferred
+        self.is_wanted = np.ones(len(self._addresses), np.bool_)  # sites of which a probe is enabled
+        self.is_armed = self._is_patched.copy()  # sites at which memory has a breakpoint: at first as the file has them
+        self._marks = StaticMarks(patched.loaded)
+        self.is_stale = True  # what is enabled is not yet what memory is armed with
+
+    def rows_of(self, identifiers: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The rows of probes that are here."""
+        return self._order[np.searchsorted(self.identifiers, identifiers, sorter=self._order)]
+
+    # -- enabling -----------------------------------------------------------------------------------------------------
+
+    def enable(self, rows: NDArray[np.intp], action: Action) -> None:
+        """Let probes (rows of the manifest) do `action`; takes effect with `arm`."""
+        self._actions.append(action)
+        self._action_of[rows] = len(self._actions) - 1
+        self.is_stale = True
+
+    def disable(self, rows: NDArray[np.intp]) -> None:
+        """Let probes do nothing; takes effect with `arm`."""
+        self._action_of[rows] = 0
+        self.is_stale = True
+
+    def plant(self, rows: Sequence[int], called: Action) -> None:
+        """Call a provider at the sites of probes, whether these are enabled or not; takes effect with `arm`."""
+        for row in rows:
+            self._planted[row] = (*self._planted.get(row, ()), called)
+        self.is_stale = True
+
+    def unplant(self, rows: Sequence[int], called: Action) -> None:
+        """Call it no more; takes effect with `arm`."""
+        for row in rows:
+            left = tuple(one for one in self._planted.pop(row, ()) if one is not called)
+            if left:
+                self._planted[row] = left
+        self.is_stale = True
+
+    def _active(self) -> NDArray[np.bool_]:
+        """Which rows of probes anything happens at."""
+        active: NDArray[np.bool_] = self._action_of != 0
+        active[list(self._planted)] = True
+        return active
+
+    def arm(self, memory: PhysicalMemory, trap: TrapPath) -> None:
+        """Write breakpoints where a probe is enabled and the original bytes everywhere else. May be done while the
+        guest runs, between two instructions of it."""
+        enablings = self.manifest.enablings
+        self.is_wanted = np.zeros(len(self._addresses), np.bool_)
+        self.is_wanted[enablings["site"][self._active()[enablings["probe"]]]] = True
+        self.is_armed = self.is_wanted & self._is_patched
+        for size, rows in self._by_size():
+            addresses = self._addresses[rows] + np.uint64(self._patched.loaded.bias)
+            content = self._content(rows, size)
+            for virtual, physical, length in self._patched.loaded.segments:
+                region = memory.find(physical, length)
+                assert region is not None, "the loader put the segment there"
+                start = physical - region.base
+                ram = np.frombuffer(region.view, np.uint8)[start : start + length]
+                _scatter(ram, virtual, addresses, content)
+        self._marks.set(memory, self._enabled_static())
+        memory.is_code_stale = True
+        trap.remove([address for address in trap.hits if address not in trap.trampolines])  # a CPU may be in one
+        self.is_stale = False
+
+    def _enabled_static(self) -> list[tuple[int, StaticProbe]]:
+        """Identifiers and static probes that are enabled."""
+        probes = self.manifest.probes
+        rows = np.flatnonzero((self._action_of != 0) & (probes["kind"] == ProbeKind.SDT))
+        return [(int(self.identifiers[row]), self.manifest.static[int(probes["offset"][row])]) for row in rows.tolist()]
+
+    def show_armed(self, address: int, text: NDArray[np.uint8]) -> None:
+        """Put into a copy of the image's bytes from a link address what memory was armed with."""
+        for size, rows in self._by_size():
+            _scatter(text, address, self._addresses[rows], self._content(rows, size))
+
+    def _by_size(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
+        """The rows of the sites at which the file was patched, by the size of their instructions."""
+        sizes = self.manifest.sites["size"]
+        for size in np.unique(sizes).tolist():
+            yield size, np.flatnonzero((sizes == size) & self._is_patched)
+
+    def _content(self, rows: NDArray[np.intp], size: int) -> NDArray[np.uint8]:
+        """(n, width) bytes that belong at sites of one size; amd64's are one byte wide."""
+        armed = np.frombuffer(self.armed_bytes[size], np.uint8)
+        content = self.manifest.sites["original"][rows].view(np.uint8).reshape(-1, 16)[:, : len(armed)].copy()
+        content[self.is_armed[rows]] = armed
+        return content
+
+    def map_trampolines(self, space: AddressSpace, trap: TrapPath, engine: QilingMachine) -> None:
+        """Make the trampolines reachable, their return breakpoints as Unicorn traps them cheapest. Those that jump back
+        to link addresses are of no use where the image was moved."""
+        address, size = self.manifest.trampolines
+        if not size or (self.arch.link_register is None and self._patched.loaded.bias):
+            return
+        code = self.slot_bytes(np.frombuffer(self._patched.trampolines, np.uint8).reshape(-1, self.arch.slot_size))
+        start = address + self._patched.loaded.bias
+        space.overlay(start, code.tobytes())
+        trap.trampolines = range(start, start + size)
+        engine.set_trampolines(start, size, self.arch.slot_size)
+
+    def slot_bytes(self, slots: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """(n, slot_size) bytes of trampolines as the file has them -> as they are executed."""
+        slots = slots.copy()
+        if self.arch.link_register is not None:
+            end = RETURN_BREAKPOINT + len(self.armed_bytes[4])
+            slots[:, RETURN_BREAKPOINT:end] = np.frombuffer(self.armed_bytes[4], np.uint8)
+        return slots
+
+    # -- hits ---------------------------------------------------------------------------------------------------------
+
+    def row_at(self, address: int) -> int | None:
+        """The row of the site at a link address."""
+        if address < 0 or address >> 64:
+            return None
+        row = int(np.searchsorted(self._addresses, np.uint64(address)))
+        return row if row < len(self._addresses) and int(self._addresses[row]) == address else None
+
+    def site(
+        self,
+        row: int,
+        moved: bytes | None = None,
+        method: str | None = None,
+        *,
+        record: np.void | None = None,
+        target: int | None = None,
+    ) -> Site:
+        """One site with its enabled probes.
+
+        Args:
+            row: of the site.
+            moved: its instruction where the guest moved it, which relocations may have changed.
+            method: another `Method` than the manifest's.
+            record: what the guest wrote there (SITE), if the site is deferred.
+            target: the link address that this jumps to.
+        """
+        if record is None:
+            record = self.manifest.sites[row]
+        bias = self._patched.loaded.bias
+        size = int(record["size"])
+        emulation = None
+        is_asked_for = (method or self.manifest.method) == Method.EMULATE and record["kind"] in self.arch.emulable
+        if record["verdict"] == Verdict.EMULATE or is_asked_for:
+            instruction = record["original"].tobytes()[:size] if moved is None else moved
+            emulation = self._emulator.emulation(int(record["kind"]), instruction)
+        rows = self.manifest.enablings["probe"][slice(*self._first_enabling[row : row + 2].tolist())]
+        is_static = self.manifest.probes["kind"][rows] == ProbeKind.SDT
+        plain = [row for row in rows[~is_static].tolist() if target is None or self._stands_for(row, record, target)]
+        enablings = [one for row in plain for one in self._enablings(record, row)]
+        fired, instead = self._static(record, rows[is_static].tolist())
+        enablings += fired
+        address, trampoline = int(record["address"]) + bias, int(record["trampoline"]) + bias
+        return Site(address, size, trampoline, instead or emulation, tuple(enablings))
+
+    def _stands_for(self, row: int, record: np.void, target: int) -> bool:
+        """Whether what the guest wrote at a site is what the probe stands for: a return may have become a nop."""
+        probe, flow = self.manifest.probes[row], record["flow"]
+        if probe["kind"] != ProbeKind.FBT_RETURN or flow == Flow.RETURN:
+            return True
+        function = self.manifest.functions[probe["function"]]
+        if flow in (Flow.JUMP, Flow.BRANCH) and 0 <= target - int(function["address"]) < int(function["size"]):
+            return False
+        return flow == Flow.JUMP or (flow in _CONDITIONAL and record["verdict"] == Verdict.EMULATE)
+
+    def _static(self, record: np.void, rows: list[int]) -> tuple[tuple[Enabling, ...], Emulation | None]:
+        """What the static probes do at a site."""
+        static = self.manifest.static
+        pairs = [
+            (static[int(self.manifest.probes["offset"][row])], enabling)
+            for row in rows
+            for enabling in self._enablings(record, row)
+        ]
+        return gated(self.arch, int(record["address"]), pairs)
+
+    def _enablings(self, record: np.void, row: int) -> list[Enabling]:
+        """What happens at a site for one of its probes: what the probe does, and what providers want there."""
+        actions = [(0, called) for called in self._planted.get(row, ())]
+        if self._action_of[row]:
+            actions.insert(0, (int(self.identifiers[row]), self._actions[self._action_of[row]]))
+        if not actions:
+            return []
+        probe = self.manifest.probes[row]
+        function = self.manifest.functions[probe["function"]]
+        start, size = int(function["address"]), int(function["size"])
+        address, bias = int(record["address"]), self._patched.loaded.bias
+        is_conditional = probe["kind"] == ProbeKind.FBT_RETURN and record["flow"] in _CONDITIONAL
+        leaving = (start + bias, start + size + bias) if is_conditional else None
+        argument = self.arguments[int(probe["kind"])](row, address)
+        found = [Enabling(identifier, action, argument, address - start, leaving) for identifier, action in actions]
+        is_tail_call = probe["kind"] == ProbeKind.FBT_RETURN and record["flow"] != Flow.RETURN
+        return [self.returning(found, size)] if is_tail_call else found
+
+    def pristine(self, address: int, content: bytes) -> bytes:
+        """Bytes read at a link address, with the original ones where sites are armed."""
+        if not content or address < _LONGEST or address >> 64 or not len(self._between(address, len(content))):
+            return content
+        text = np.frombuffer(content, np.uint8).copy()
+        self.show_pristine(address, text)
+        return text.tobytes()
+
+    def show_pristine(self, address: int, text: NDArray[np.uint8]) -> None:
+        """Put the original bytes into a copy of memory from a link address on, where sites are armed and the guest has
+        not put something else there since."""
+        rows = self._between(address, len(text))
+        rows = rows[self.is_armed[rows]]
+        sizes = self.manifest.sites["size"][rows]
+        for size in np.unique(sizes).tolist():
+            armed = np.frombuffer(self.armed_bytes[size], np.uint8)
+            some = rows[sizes == size]
+            places = (self._addresses[some] - np.uint64(address)).view(np.int64)[:, None] + np.arange(len(armed))
+            inside = (places >= 0) & (places < len(text))
+            seen = np.where(inside, text[np.where(inside, places, 0)], armed)
+            inside &= (seen == armed).all(axis=1)[:, None]
+            original = self.manifest.sites["original"][some].view(np.uint8).reshape(-1, 16)[:, : len(armed)]
+            text[places[inside]] = original[inside]
+
+    def _between(self, address: int, size: int) -> NDArray[np.intp]:
+        """Rows of the sites that may have a byte in a range."""
+        bounds = np.array([max(address - _LONGEST, 0), min(address + size, 2**64 - 1)], np.uint64)
+        return np.arange(*np.searchsorted(self._addresses, bounds))
+
+
+def _scatter(memory: NDArray[np.uint8], start: int, addresses: NDArray[np.uint64], content: NDArray[np.uint8]) -> None:
+    """Write rows of bytes at addresses, those that lie in `memory`, which begins at `start`."""
+    offsets = addresses - np.uint64(start)
+    inside = offsets < np.uint64(len(memory))
+    places = offsets[inside].astype(np.int64)[:, None] + np.arange(content.shape[1])
+    memory[places] = content[inside]
+
+
+def trampoline_code(patched_image: Loaded, manifest: Manifest) -> bytes:
+    """The bytes of the trampoline segment in a patched file."""
+    address, size = manifest.trampolines
+    if not size:
+        return b""
+    code = patched_image.image.read(address, size)
+    if len(code) != size:
+        raise MachineError(f"{patched_image.image.path}: the trampolines at {address:#x} are not in the file")
+    return code

@@ -1,0 +1,119 @@
+"""Static probes of FreeBSD's kind at a site: many of them call one function, with the id of the probe that fires.
+
+While such a probe is enabled its id is in memory, the kernel's switch is on, control goes from its nops to where the
+arguments are made, and the function that all of them call returns at once, the right probe having fired.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.runtime.trap.arch.emulator import Emulation, Frame
+from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.static_probes import PlaceKind, StaticPlace, StaticProbe
+
+_ID_MASK = 0xFFFF_FFFF
+_WORD = (1 << 64) - 1
+
+
+def place_at(probe: StaticProbe, address: int) -> StaticPlace:
+    """The place of a probe at a site. The function that is called may be probed behind its landing pad: what is no
+    nop's address is its."""
+    found = (place for place in probe.places if place.address == address and place.kind is not PlaceKind.CALL)
+    return next(found, StaticPlace(address, (), PlaceKind.CALL))
+
+
+def gated(
+    arch: ArchFacts, address: int, probes: Sequence[tuple[StaticProbe, Enabling]]
+) -> tuple[tuple[Enabling, ...], Emulation | None]:
+    """What fires at a site for these enabled probes, and what happens there instead of the site's own instruction."""
+    plain: list[Enabling] = []
+    called: dict[int, Enabling] = {}
+    instead: Emulation | None = None
+    for probe, enabling in probes:
+        place = place_at(probe, address)
+        match place.kind:
+            case PlaceKind.NOP:
+                plain.append(enabling)
+            case PlaceKind.BRANCH:
+                instead = _branch(arch, place.target - address)
+            case PlaceKind.CALL:
+                called[enabling.probe & _ID_MASK] = enabling
+    if called:
+        plain.append(_dispatcher(arch, called))
+        instead = _return_at_once(arch)
+    return tuple(plain), instead
+
+
+def _dispatcher(arch: ArchFacts, called: dict[int, Enabling]) -> Enabling:
+    first = arch.arguments[0]
+
+    def dispatch(firing: Firing) -> None:
+        enabling = called.get(firing.regs[first] & _ID_MASK)
+        if enabling is not None:
+            firing.enabling = enabling
+            enabling.action(firing)
+
+    return Enabling(0, dispatch, lambda _firing, _index: 0, 0)
+
+
+def _branch(arch: ArchFacts, distance: int) -> Emulation:
+    pc = arch.pc
+
+    def run(frame: Frame) -> None:
+        frame.regs[pc] = (frame.regs[pc] + distance) & _WORD
+
+    return Emulation(run, ())
+
+
+def _return_at_once(arch: ArchFacts) -> Emulation:
+    pc, stack, link = arch.pc, arch.stack_pointer, arch.link_register
+
+    def from_stack(frame: Frame) -> None:
+        target = frame.load(frame.regs[stack], 8)
+        frame.regs[stack] = (frame.regs[stack] + 8) & _WORD
+        frame.regs[pc] = target
+
+    def from_link(frame: Frame) -> None:
+        assert link is not None
+        frame.regs[pc] = frame.regs[link]
+
+    return Emulation(from_stack, (stack,)) if link is None else Emulation(from_link, ())
+
+
+class StaticMarks:
+    """What the image's memory says of its static probes: semaphores count us, id words and the switch are set."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        """Nothing is enabled."""
+        self._loaded = loaded
+        self._counted: set[int] = set()
+        self._words: dict[tuple[int, int], int] = {}  # (address, size) -> what is there instead of 0
+
+    def set(self, memory: PhysicalMemory, enabled: Iterable[tuple[int, StaticProbe]]) -> None:
+        """Make memory say that exactly these probes are enabled: (identifier, probe)."""
+        counted: set[int] = set()
+        words: dict[tuple[int, int], int] = {}
+        for identifier, probe in enabled:
+            counted.update(probe.semaphores)
+            if probe.id_word:
+                words[probe.id_word, 4] = identifier & _ID_MASK
+                if probe.switch:
+                    words[probe.switch, 1] = 1
+        for address in counted ^ self._counted:
+            self._add(memory, address, 1 if address in counted else -1)
+        for address, size in self._words.keys() | words.keys():
+            self._write(memory, address, words.get((address, size), 0).to_bytes(size, "little"))
+        self._counted, self._words = counted, words
+
+    def _add(self, memory: PhysicalMemory, address: int, difference: int) -> None:
+        physical = self._loaded.physical(address)
+        if physical is not None and memory.find(physical, 2) is not None:
+            count = memory.load(physical, 2) + difference & 0xFFFF
+            memory.write(physical, count.to_bytes(2, "little"))
+
+    def _write(self, memory: PhysicalMemory, address: int, content: bytes) -> None:
+        physical = self._loaded.physical(address)
+        if physical is not None and memory.find(physical, len(content)) is not None:
+            memory.write(physical, content)

@@ -1,0 +1,117 @@
+"""Clauses and the probes that they match -> one action for each probe, and DTrace's enabling ids (epids).
+
+Each (clause, probe) is one enabling. A probe runs its enablings in the order of the program, so probes with the same
+clauses share one action; probes are columns, since there may be millions.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.runtime.providers.provider import Action, Probe, Providers
+from kinst.runtime.trap.trap import Firing
+from kinst.targets.probe import ProbeName
+
+
+@dataclass(frozen=True, slots=True)
+class Enabled:
+    """A compiled clause and its probes, ascending. `pattern` is what probes made later are compared with; `is_prompt`:
+    the consumer must act as soon as it has run."""
+
+    run: Callable[[Firing], None]
+    probes: NDArray[np.intp]
+    pattern: ProbeName | None
+    is_prompt: bool = False
+
+
+class Enablings:
+    """All enablings of a session."""
+
+    def __init__(
+        self, clauses: Sequence[Enabled], begin: Callable[[], None] | None, consume: Callable[[], None] | None = None
+    ) -> None:
+        """Nothing is enabled yet.
+
+        Args:
+            clauses: in the order of the program.
+            begin: called before the clauses of each firing, if there is something to remember between them.
+            consume: called after the clauses of a firing of which one is prompt.
+        """
+        self._begin = begin
+        self._consume = consume
+        self._clauses = list(clauses)
+        counts = [len(clause.probes) for clause in self._clauses]
+        self._first = np.concatenate([[1], 1 + np.cumsum(counts, dtype=np.int64)])
+        self._late: dict[tuple[int, int], int] = {}  # (clause, probe) of probes made later -> epid
+
+    @property
+    def count(self) -> int:
+        """How many enablings there are."""
+        return int(self._first[-1]) - 1 + len(self._late)
+
+    def epid(self, clause: int, probe: int) -> int:
+        """The id of one enabling, from 1; 0 if there is none."""
+        late = self._late.get((clause, probe))
+        if late is not None:
+            return late
+        probes = self._clauses[clause].probes
+        row = int(np.searchsorted(probes, probe))
+        return int(self._first[clause]) + row if row < len(probes) and probes[row] == probe else 0
+
+    def enable(self, providers: Providers) -> None:
+        """Give every probe its action."""
+        probes = np.unique(np.concatenate([np.zeros(0, np.intp), *(clause.probes for clause in self._clauses)]))
+        combination = np.zeros(len(probes), np.int64)  # which clauses a probe has: an index in `combinations`
+        combinations = [(0, -1)]  # the combination without its last clause, and that clause
+        for number, clause in enumerate(self._clauses):
+            rows = np.searchsorted(probes, clause.probes)
+            before = combination[rows]
+            for old in np.unique(before).tolist():
+                combination[rows[before == old]] = len(combinations)
+                combinations.append((old, number))
+        for index in np.unique(combination).tolist():
+            action = self._action(_numbers(combinations, index))
+            providers.enable(probes[combination == index].astype(np.intp), action)
+
+    def enable_new(self, probe: Probe, providers: Providers) -> bool:
+        """A provider made a probe while the guest runs: enable it for the clauses whose descriptions it matches."""
+        numbers = tuple(
+            number
+            for number, clause in enumerate(self._clauses)
+            if clause.pattern is not None
+            and clause.pattern.matches(probe.provider, probe.module, probe.function, probe.name)
+        )
+        if not numbers:
+            return False
+        for number in numbers:
+            self._late[number, probe.identifier] = self.count + 1
+        providers.enable(np.array([probe.identifier], np.intp), self._action(numbers))
+        return True
+
+    def _action(self, numbers: tuple[int, ...]) -> Action:
+        runs = tuple(self._clauses[number].run for number in numbers)
+        begin = self._begin
+        if self._consume is not None and any(self._clauses[number].is_prompt for number in numbers):
+            consume = self._consume
+            runs = (*runs, lambda _firing: consume())
+        if len(runs) == 1 and begin is None:
+            return runs[0]
+
+        def run_all(firing: Firing) -> None:
+            if begin is not None:
+                begin()
+            for run in runs:
+                run(firing)
+
+        return run_all
+
+
+def _numbers(combinations: Sequence[tuple[int, int]], index: int) -> tuple[int, ...]:
+    """The clauses of a combination, which knows only its last one: thousands on one probe would take gigabytes else."""
+    numbers = []
+    while index:
+        index, number = combinations[index]
+        numbers.append(number)
+    return tuple(reversed(numbers))

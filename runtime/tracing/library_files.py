@@ -1,0 +1,106 @@
+"""-L and -x libdir: D libraries in folders -> which of them are read, and in which order."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kinst.runtime.dlang.syntax import control_lines, tree
+from kinst.runtime.dlang.syntax.errors import DError, Span
+from kinst.runtime.tracing.programs import ProgramText, read_library
+
+_SUFFIX: Final = ".d"
+_MOST_SHOWN: Final = 10  # libraries of a circle
+_COMMENT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/', re.DOTALL)
+_CONTROL: Final = re.compile(r"^[\f\t\v ]*#(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """One file, and which others it says that it needs, with the line that does."""
+
+    program: ProgramText
+    needs: tuple[tuple[str, Span], ...]
+
+    @property
+    def name(self) -> str:
+        """As other libraries name it: without the folder."""
+        return Path(self.program.name).name
+
+
+def find(folders: Sequence[str]) -> dict[str, Library]:
+    """The libraries of all folders by name; of two that have one name the first one's counts. A folder that is not
+    there has none.
+
+    Raises:
+        KinstError: a library cannot be read.
+    """
+    found: dict[str, Library] = {}
+    for folder in folders:
+        path = Path(folder)
+        for file in sorted(path.glob(f"*{_SUFFIX}")) if path.is_dir() else ():
+            if file.name not in found and file.is_file():
+                program = read_library(file)
+                found[file.name] = Library(program, _needs(program))
+    return found
+
+
+def in_order(libraries: Mapping[str, Library]) -> list[Library]:
+    """Each behind those that it needs, else as they were found.
+
+    Raises:
+        LibraryError: one is missing, or they need each other in a circle.
+    """
+    order: dict[str, Library] = {}
+    for library in libraries.values():
+        _append(library, libraries, order)
+    return list(order.values())
+
+
+class LibraryError(Exception):
+    """Which library cannot be used, and why."""
+
+    def __init__(self, program: ProgramText, error: DError) -> None:
+        super().__init__(error.message)
+        self.program, self.error = program, error
+
+
+def _append(library: Library, libraries: Mapping[str, Library], order: dict[str, Library]) -> None:
+    """The libraries below this one, then it. Those whose turn has come are on the way: a chain may be long."""
+    way = [(library, iter(library.needs))]
+    while way:
+        current, needs = way[-1]
+        name, span = next(needs, ("", None))
+        if not name:
+            order.setdefault(current.name, current)
+            way.pop()
+            continue
+        needed = libraries.get(name)
+        if needed is None:
+            raise LibraryError(current.program, DError("D_PRAGMA_DEPEND", f"no library {name} in the folders", span))
+        names = [one.name for one, _ in way]
+        if name in names:
+            circle = _shown([*names[names.index(name) :], name])
+            raise LibraryError(current.program, DError("D_PRAGMA_DEPEND", f"libraries in a circle: {circle}", span))
+        if needed.name not in order:
+            way.append((needed, iter(needed.needs)))
+
+
+def _shown(circle: list[str]) -> str:
+    return " needs ".join(circle if len(circle) <= _MOST_SHOWN else [*circle[: _MOST_SHOWN - 2], "...", circle[-1]])
+
+
+def _needs(program: ProgramText) -> tuple[tuple[str, Span], ...]:
+    """What the control lines say; their mistakes are told when the library is read."""
+    text = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), program.text)
+    found = []
+    for match in _CONTROL.finditer(text):
+        span = Span("", text.count("\n", 0, match.start()) + 1, 1, len(match[0]), match[0])
+        try:
+            pragma = control_lines.read(match[1], span)
+        except DError:
+            continue
+        if isinstance(pragma, tree.Pragma) and pragma.kind == "depends_on" and pragma.words[0] == "library":
+            found.append((pragma.words[1], span))
+    return tuple(found)

@@ -1,0 +1,84 @@
+"""Probes -> the table of `dtrace -l`; with -v what is known of the stability and arguments of probes and programs."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from functools import reduce
+
+from kinst.runtime.dlang.syntax import tree
+from kinst.runtime.dlang.types.type_names import describe
+from kinst.runtime.providers.provider import Probe, Providers
+from kinst.runtime.providers.stability import PRIVATE, STABLE, Attributes, Dependency, Stability
+from kinst.targets.c_types import CType
+
+_ROW = "%5s %10s %17s %33s %s\n"
+
+
+Types = Callable[[int], Sequence[str | CType]]
+
+
+def table(
+    providers: Providers, identifiers: Sequence[int], argument_types: Types, *, is_verbose: bool
+) -> Iterator[str]:
+    """Lines of the table, the header first. `argument_types` tells those of a probe by its identifier."""
+    yield _ROW % ("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
+    for identifier in identifiers:
+        probe = providers.probe(identifier)
+        if probe is not None:
+            yield _ROW % (probe.identifier, probe.provider, probe.module, probe.function, probe.name)
+            if is_verbose:
+                yield "\n" + _details(providers, probe, argument_types(probe.identifier)) + "\n"
+
+
+def _details(providers: Providers, probe: Probe, types: Sequence[str | CType]) -> str:
+    attributes = providers.attributes(probe.identifier)
+    parts = []
+    if attributes is not None:
+        parts.append(_stability("Probe Description", attributes.description(probe.module, probe.function)))
+        parts.append(_stability("Argument", attributes.arguments))
+    rows = [
+        f"\t\targs[{index}]: {kind if isinstance(kind, str) else describe(kind)}\n" for index, kind in enumerate(types)
+    ]
+    parts.append("\tArgument Types\n" + ("".join(rows) or "\t\tNone\n"))
+    return "\n".join(parts)
+
+
+def _stability(what: str, attributes: Attributes) -> str:
+    return (
+        f"\t{what} Attributes\n"
+        f"\t\tIdentifier Names: {attributes.name.title}\n"
+        f"\t\tData Semantics:   {attributes.data.title}\n"
+        f"\t\tDependency Class: {attributes.dependency.title}\n"
+    )
+
+
+_THREAD = Attributes(Stability.STABLE, Stability.PRIVATE, Dependency.COMMON)  # what curthread points to is the kernel's
+
+
+def report(title: str, unit: tree.Unit, providers: Providers, identifiers: Iterable[int]) -> str:
+    """What -v says of a program: the least stable of its probes, and of what its statements name."""
+    probes = (_of_probe(providers, identifier) for identifier in identifiers)
+    parts = [
+        _stability("Minimum Probe Description", reduce(Attributes.weakest, probes, STABLE)),
+        _stability("Minimum Statement", reduce(Attributes.weakest, _named(unit), STABLE)),
+    ]
+    return f"Stability attributes for {title}:\n\n" + "\n".join(parts) + "\n"
+
+
+def _of_probe(providers: Providers, identifier: int) -> Attributes:
+    probe, attributes = providers.probe(identifier), providers.attributes(identifier)
+    return STABLE if probe is None or attributes is None else attributes.description(probe.module, probe.function)
+
+
+def _named(unit: tree.Unit) -> Iterator[Attributes]:
+    """Symbols of the image are its own affair; all of D's names are stable but one."""
+    nodes: list[object] = list(unit.items)
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, tree.ExternalName):
+            yield PRIVATE
+        elif isinstance(node, tree.Name) and node.name == "curthread":
+            yield _THREAD
+        elif isinstance(node, tuple):
+            nodes += node
+        elif is_dataclass(node):
+            nodes += [getattr(node, field.name) for field in fields(node)]

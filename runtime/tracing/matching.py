@@ -1,0 +1,168 @@
+"""Probe descriptions of a program -> probes of the session's providers, for the checker and for enabling."""
+
+import difflib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.runtime.dlang.context import MatchedProbes
+from kinst.runtime.dlang.options import Options
+from kinst.runtime.dlang.syntax.errors import DError
+from kinst.runtime.dlang.types.type_names import describe
+from kinst.runtime.providers.profile import refusal
+from kinst.runtime.providers.provider import Action, Providers
+from kinst.runtime.tracing.inline_clauses import InlineClauses
+from kinst.targets.c_types import CType
+from kinst.targets.errors import ProbeNameError
+from kinst.targets.probe import ProbeName, matcher, parse_probe_name
+
+_MOST_TYPED = 256  # probes of one description whose argument types are compared; more are taken to differ
+
+
+class Matching:
+    """See `kinst.runtime.dlang.context.ProbeLookup`."""
+
+    def __init__(
+        self,
+        providers: Providers,
+        options: Options,
+        why: Callable[[str], str],
+        resolve: Callable[[str | CType], CType | None],
+        inlines: InlineClauses | None = None,
+        others: Sequence[str] = (),
+    ) -> None:
+        """`why` a description, by its four fields or as an identifier, patches nothing; `resolve` finds a C type by its
+        text; `inlines` knows the descriptions that mean inlined copies; `others` are providers that the image may have
+        and that have no probes in this run."""
+        self._providers = providers
+        self._options = options
+        self._why = why
+        self._resolve = resolve
+        self._inlines = inlines
+        self._others = others
+        self._found: dict[str, tuple[str, NDArray[np.intp]]] = {}
+
+    def match(self, description: str) -> MatchedProbes:
+        """What a description stands for. Raises DError."""
+        fields, identifiers = self.probes(description)
+        if not len(identifiers) and not self._options.is_on("zdefs"):
+            raise DError("D_PDESC_ZERO", self._nothing(description, fields))
+        inlines = self._inlined(fields)
+        if inlines is None:
+            arguments, is_mixed = self._arguments(identifiers)
+        else:
+            arguments, is_mixed = inlines.types(fields, self._types_of, _are_same)
+        obstacle = "" if inlines is None else inlines.obstacle(fields)
+        return MatchedProbes(fields, len(identifiers), arguments, is_mixed, obstacle)
+
+    def probes(self, description: str) -> tuple[str, NDArray[np.intp]]:
+        """The description with all four fields, and identifiers of its probes."""
+        found = self._found.get(description)
+        if found is None:
+            found = self._found[description] = self._look_up(description)
+        return found
+
+    def wrapped(self, description: str, run: Action) -> Action:
+        """How a clause of a description runs: where it means inlined copies, in them."""
+        fields, _ = self.probes(description)
+        inlines = self._inlined(fields)
+        return run if inlines is None else inlines.wrapped(fields, run)
+
+    def argument_types(self, identifier: int) -> Sequence[str | CType]:
+        """The types of a probe's args[]: in an inlined copy those of the copy, which the provider does not know."""
+        inlined = () if self._inlines is None else self._inlines.argument_types.get(identifier, ())
+        return inlined or self._providers.argument_types(identifier) or ()
+
+    def concrete(self, description: str) -> list[str]:
+        """What a description is short for, as -d shows it: the description itself, or probes of inlined copies."""
+        fields, _ = self.probes(description)
+        inlines = self._inlined(fields)
+        return [description] if inlines is None else inlines.concrete(fields)
+
+    def _inlined(self, fields: str) -> InlineClauses | None:
+        return self._inlines if self._inlines is not None and fields in self._inlines else None
+
+    def pattern(self, description: str) -> ProbeName | None:
+        """What new probes are compared with; None for an identifier."""
+        return None if description.isdigit() else self._parsed(description)
+
+    def _look_up(self, description: str) -> tuple[str, NDArray[np.intp]]:
+        if description.isdigit():
+            return self._identified(description)
+        name = self._parsed(description)
+        if name is None:
+            return _four_fields(description), np.zeros(0, np.intp)
+        inlines = self._inlined(str(name))
+        return str(name), self._providers.match(name) if inlines is None else inlines.probes(str(name))
+
+    def _identified(self, description: str) -> tuple[str, NDArray[np.intp]]:
+        probe = self._providers.probe(int(description))
+        if probe is None:
+            reason = self._why(description)
+            why = f"Unknown probe identifier{reason and ': '}{reason}"
+        elif not self._providers.is_settled(probe.identifier):
+            why = f"{probe} is made when it is asked for, and its identifier may be another's next time: name the probe"
+        else:
+            return str(probe), np.array([probe.identifier], np.intp)
+        raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": {why}')
+
+    def _parsed(self, description: str) -> ProbeName | None:
+        """None where the provider is unknown, which is no error of its own."""
+        if description.count(":") > 3:
+            why = "Overspecified probe description"
+            raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": {why}')
+        provider = _four_fields(description).split(":")[0]
+        try:
+            return parse_probe_name(description, providers={*self._providers.names, provider})
+        except ProbeNameError as error:
+            why = str(error).removeprefix(f"{description}: ")
+            raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": {why}') from error
+
+    def _nothing(self, description: str, fields: str) -> str:
+        reason = self.reason(fields)
+        return f"probe description {fields or description} does not match any probes{reason and ': '}{reason}"
+
+    def reason(self, fields: str) -> str:
+        """Why a description matches nothing; empty if nobody knows."""
+        provider, name = fields.split(":")[0], fields.split(":")[-1]
+        reason = self._why(fields) or refusal(name)
+        names = {*self._providers.names, *self._others}
+        if not reason and not any(map(matcher(provider), names)):
+            near = difflib.get_close_matches(provider, sorted(names), 1)
+            known = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names))}"
+            reason = f"no provider '{provider}': {known}"
+        return reason
+
+    def _arguments(self, identifiers: NDArray[np.intp]) -> tuple[tuple[CType, ...] | None, bool]:
+        """The argument types that all these probes have."""
+        if not len(identifiers) or len(identifiers) > _MOST_TYPED:
+            return None, len(identifiers) > 1
+        first = self._providers.argument_types(int(identifiers[0]))
+        for identifier in identifiers[1:].tolist():
+            if self._providers.argument_types(identifier) != first:
+                return None, True
+        return self._types_of(int(identifiers[0])), False
+
+    def _types_of(self, identifier: int) -> tuple[CType, ...] | None:
+        """The argument types of one probe."""
+        texts = self._providers.argument_types(identifier)
+        if texts is None:
+            return None
+        types = []
+        for text in texts:
+            found = self._resolve(text)
+            if found is None:
+                break  # what stands behind a type nobody knows has a place, but no type either
+            types.append(found)
+        return tuple(types)
+
+
+def _are_same(first: CType, second: CType) -> bool:
+    """By their spelling: each unit of debug information, and .BTF, has structs of its own."""
+    return first == second or describe(first) == describe(second)
+
+
+def _four_fields(description: str) -> str:
+    """Missing fields are empty, on the left."""
+    return ":" * max(0, 3 - description.count(":")) + description

@@ -1,0 +1,244 @@
+"""Program texts of the command line -> parsed units; and the probe descriptions in them, which say what to patch."""
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from kinst.runtime.dlang import versions
+from kinst.runtime.dlang.check.pragmas import set_option
+from kinst.runtime.dlang.options import Options
+from kinst.runtime.dlang.syntax import diagnostics, parser, preprocess, sugar, tree
+from kinst.runtime.dlang.syntax.cursor import Names
+from kinst.runtime.dlang.syntax.errors import DError
+from kinst.runtime.dlang.syntax.macros import Macros, check_used
+from kinst.targets.errors import KinstError, ProbeNameError
+from kinst.targets.probe import PROVIDERS, ProbeName, parse_probe_name
+
+_LONGEST: Final = 64 << 20  # bytes of a program: /dev/zero has more
+_FIRST_CLAUSE: Final = re.compile(r"[{/;]")
+
+
+class Origin(Enum):
+    """The option that a program came with: its letter, and what its description is short of a probe's four fields."""
+
+    SCRIPT = "s"
+    NAME = "n"
+    FUNCTION = "f"
+    MODULE = "m"
+    PROVIDER = "P"
+    IDENTIFIER = "i"
+
+    @property
+    def missing_fields(self) -> str:
+        """Colons that make the last field of the description what the option says it is."""
+        return {Origin.FUNCTION: ":", Origin.MODULE: "::", Origin.PROVIDER: ":::"}.get(self, "")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramText:
+    """One program as the user gave it: `name` is a file's, or the text itself."""
+
+    origin: Origin
+    name: str
+    text: str
+    is_library: bool = False
+
+    @property
+    def is_script(self) -> bool:
+        """Whether it came from a file."""
+        return self.origin is Origin.SCRIPT
+
+    @property
+    def title(self) -> str:
+        """As messages name it: script 'x.d', description 'fbt::f:entry'."""
+        if self.is_script:
+            return f"script '{self.name}'"
+        return f"description '{_FIRST_CLAUSE.split(self.name)[0]}'"
+
+
+class ProgramError(KinstError):
+    """A program that does not compile, as dtrace(1) words it; the place with a caret follows."""
+
+    def __init__(self, program: ProgramText, error: DError, *, has_tags: bool, hint: str = "") -> None:
+        what = "failed to compile script" if program.is_script else "invalid probe specifier"
+        what = "failed to compile library" if program.is_library else what
+        caret = diagnostics.caret(error)
+        message = (
+            f"{what} {program.name}: {diagnostics.describe(error, has_tags=has_tags, has_lines=program.is_script)}"
+        )
+        super().__init__("\n".join([message, *(f"    {line}" for line in caret.splitlines()), *hint.splitlines()]))
+        self.tag = error.tag
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedProgram:
+    """A program and its tree, sugar expanded."""
+
+    program: ProgramText
+    unit: tree.Unit
+
+    def descriptions(self) -> Iterator[tree.ProbeDescription]:
+        """All probe descriptions, in the order of the text, each once for every clause that has it."""
+        for item in self.unit.items:
+            if isinstance(item, tree.Clause):
+                yield from item.descriptions
+
+
+def read_script(path: str) -> ProgramText:
+    """A program file; "-" is standard input."""
+    return ProgramText(Origin.SCRIPT, path, _content(path))
+
+
+def read_library(path: Path) -> ProgramText:
+    """A file of a library folder."""
+    return ProgramText(Origin.SCRIPT, str(path), _content(str(path)), is_library=True)
+
+
+def _content(path: str) -> str:
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read(_LONGEST + 1)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(_LONGEST + 1)
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        raise KinstError(f"failed to open {path}: {getattr(error, 'strerror', error)}") from error
+    if len(data) > _LONGEST:
+        raise KinstError(f"failed to open {path}: it is longer than {_LONGEST} bytes")
+    return data.decode("utf-8", "surrogateescape")
+
+
+class ProgramReader:
+    """Parses programs that share macro arguments and options."""
+
+    def __init__(
+        self,
+        options: Options,
+        arguments: Sequence[str],
+        is_type: Callable[[str], bool],
+        declare: Callable[[Sequence[ParsedProgram]], None],
+    ) -> None:
+        """`arguments` are $1, $2, ...; `is_type` knows D's own and the image's type names; `declare` raises DError for
+        what is wrong outside of the clauses of programs."""
+        self._declare = declare
+        self._read: list[ParsedProgram] = []
+        self._options = options
+        self._arguments = arguments
+        self._is_type = is_type
+        self._names = Names(is_type)  # programs see the types that earlier ones declare
+        self._macros: list[Macros] = []
+        self._has_sugar = False  # some program had if and else: one clause of ERROR serves all
+
+    def read(self, program: ProgramText) -> ParsedProgram:
+        """Parse one program.
+
+        Raises:
+            ProgramError: it is wrong.
+        """
+        items: list[tree.TopLevel] = []
+        try:
+            unit = self._parse(program, items)
+            expanded = sugar.expand(unit, adds_error_clause=not self._has_sugar)
+        except DError as error:
+            raise self.failed(
+                program, self._first_error(ParsedProgram(program, tree.Unit(tuple(items))), error)
+            ) from error
+        self._has_sugar = self._has_sugar or len(expanded.items) != len(unit.items)
+        self._read.append(ParsedProgram(program, expanded))
+        return self._read[-1]
+
+    def _first_error(self, begun: ParsedProgram, error: DError) -> DError:
+        """Declarations act as they are read: what is wrong with one comes before an error of the syntax behind it."""
+        try:
+            self._declare([*self._read, begun])
+        except DError as earlier:
+            return earlier
+        return error
+
+    def failed(self, program: ProgramText, error: DError, *, hint: str = "") -> ProgramError:
+        """The error as the user reads it; `hint` may be why."""
+        return ProgramError(program, error, has_tags=self._options.is_on("errtags"), hint=hint)
+
+    def check_arguments(self, program: ProgramText) -> None:
+        """Every macro argument must have been used by some program, unless -x argref."""
+        if self._options.is_on("argref") or not self._arguments:
+            return
+        unused = [{number for number, _ in macros.unused()} for macros in self._macros]
+        if unused and set.intersection(*unused):
+            least = min(self._macros, key=lambda macros: len(macros.unused()))
+            try:
+                check_used(least)
+            except DError as error:
+                raise self.failed(program, error) from error
+
+    def _parse(self, program: ProgramText, items: list[tree.TopLevel]) -> tree.Unit:
+        options = self._options
+        text = program.text
+        if options.is_on("cpp") and not program.is_library:
+            text = preprocess.preprocess(text, file=program.name, settings=self._cpp_settings())
+        macros = Macros(
+            () if program.is_library else self._arguments,
+            script=program.name if program.is_script else "",
+            has_defaults=options.is_on("defaultargs"),
+        )
+        if not program.is_library:
+            self._macros.append(macros)
+
+        def on_pragma(node: tree.Pragma) -> None:
+            set_option(node, options)
+            macros.has_defaults = options.is_on("defaultargs")
+
+        unit = parser.parse(
+            text,
+            is_type=self._is_type,
+            names=self._names,
+            macros=macros,
+            is_description=not program.is_script or (options.is_on("pspec") and not program.is_library),
+            allows_empty=lambda: program.is_library or options.is_on("empty"),
+            on_pragma=on_pragma,
+            items=items,
+        )
+        return _with_all_fields(unit, program.origin.missing_fields)
+
+    def _cpp_settings(self) -> preprocess.CppSettings:
+        options = self._options
+        flags = tuple(f"{flag}{value}" for flag, value in options.definitions)
+        has_names, version = options.is_on("cpphdrs"), versions.wanted(options)
+        return preprocess.CppSettings(options.text("cpppath"), flags, prints_includes=has_names, version=version)
+
+
+def _with_all_fields(unit: tree.Unit, colons: str) -> tree.Unit:
+    """-P, -m and -f say which field their descriptions end with: add the colons of those that follow."""
+    return replace(unit, items=tuple(_with_colons(item, colons) for item in unit.items)) if colons else unit
+
+
+def _with_colons(item: tree.TopLevel, colons: str) -> tree.TopLevel:
+    if not isinstance(item, tree.Clause):
+        return item
+    descriptions = (one if one.text.isdigit() else replace(one, text=one.text + colons) for one in item.descriptions)
+    return replace(item, descriptions=tuple(descriptions))
+
+
+def site_names(descriptions: Sequence[str], providers: Sequence[str]) -> list[ProbeName]:
+    """Which probes must be patched into the image for these descriptions, each once; `providers` are those whose probes
+    are places in code.
+
+    kinst's probes are made when they are asked for by that provider's name only, as its ioctl does; an empty or globbed
+    provider means what the image has by itself.
+    """
+    names: dict[ProbeName, None] = {}
+    for text in descriptions:
+        if text.isdigit():
+            continue  # an identifier
+        try:
+            name = parse_probe_name(text, providers=(*providers, *PROVIDERS))
+        except ProbeNameError:
+            continue  # the checker reports it where it stands
+        meant = [provider for provider in providers if name.matches_provider(provider) and provider != "kinst"]
+        for provider in [name.provider] if name.provider in ("kinst", "sdt") else meant:
+            names[ProbeName(provider, name.module, name.function, name.name)] = None
+    return list(names)

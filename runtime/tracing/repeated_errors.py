@@ -1,0 +1,59 @@
+"""Errors of clauses, as they happen -> one line for a probe whose clause fails in the same way again and again.
+
+A clause that is aborted before its own exit() never ends the run, and its errors are easily overlooked among the rest.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from kinst.runtime.consumer.messages import fault_text
+from kinst.runtime.dlang.program import Clause, Exit
+from kinst.runtime.providers.provider import Probe
+from kinst.runtime.trap.faults import Fault, FaultKind
+
+MANY: Final = 1000
+
+
+class RepeatedErrors:
+    """Of one session."""
+
+    def __init__(self, clauses: Sequence[Clause]) -> None:
+        """`clauses` are the session's; it may grow."""
+        self._clauses = clauses
+        self._counts: Counter[tuple[int, int, int, FaultKind]] = Counter()
+        self._told: set[int] = set()  # probes
+
+    def noted(self, probe: int, clause: int, action: int, fault: Fault) -> bool:
+        """Whether this error is the one that is to be told of: the thousandth, once for each probe."""
+        key = probe, clause, action, fault.kind
+        self._counts[key] += 1
+        if self._counts[key] != MANY or probe in self._told:
+            return False
+        self._told.add(probe)
+        return True
+
+    def line(self, probe: Probe | None, clause: int, action: int, fault: Fault) -> str:
+        """What to say of it, without a newline."""
+        where = f"action #{action}" if action else "predicate"
+        shown = "" if probe is None else f" of {probe}"
+        text = f"clause {self._ordinal(clause)}{shown} has failed {MANY:,} times: {fault_text(fault)} in {where}"
+        return text + ("; its exit() was never reached" if self._exits_behind(clause, action) else "")
+
+    def _ordinal(self, number: int) -> int:
+        """The place of a clause among those that the user wrote, from 1: some became several."""
+        spans = [clause.span for clause in self._clauses[: number + 1]]
+        return 1 + sum(one != other for one, other in pairwise(spans))
+
+    def _exits_behind(self, number: int, action: int) -> bool:
+        """Whether the clause, or what else its text became, would have called exit() after that action."""
+        clause = self._clauses[number]
+        places = zip(clause.actions, clause.action_numbers, strict=True)
+        later = [
+            one
+            for other in self._clauses[number + 1 :]
+            if (other.span, other.description) == (clause.span, clause.description)
+            for one in other.actions
+        ]
+        return any(isinstance(one, Exit) for one in (*(one for one, at in places if at >= action), *later))

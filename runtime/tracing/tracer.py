@@ -1,0 +1,360 @@
+"""Compiled clauses and a machine -> a traced run: BEGIN, the guest, timers, drains, ERROR, exit, END, the output.
+
+Implements `kinst.runtime.clauses.environment.Environment`.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from kinst.runtime.clauses.aggregations import AggregationStore
+from kinst.runtime.clauses.buffers import Buffers
+from kinst.runtime.clauses.compile.clause import compile_clause
+from kinst.runtime.clauses.environment import ErrorRecord, GuestProfile, Memory, Record, Stacks, Symbols
+from kinst.runtime.clauses.speculations import Speculations
+from kinst.runtime.clauses.state import State
+from kinst.runtime.consumer.messages import Drop, DropKind
+from kinst.runtime.consumer.totals import Totals
+from kinst.runtime.dlang.options import Options
+from kinst.runtime.dlang.program import Aggregate, ChangeAggregation, Clause, Commit, Printa, Program, Speculate
+from kinst.runtime.dlang.record_layout import WORD
+from kinst.runtime.machine.system import ClockKind, End
+from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
+from kinst.runtime.providers.provider import Identifiers, Probe
+from kinst.runtime.tracing.enablings import Enabled, Enablings
+from kinst.runtime.tracing.ending import Ending, Outcome
+from kinst.runtime.tracing.host import blank_firing
+from kinst.runtime.tracing.matching import Matching
+from kinst.runtime.tracing.repeated_errors import RepeatedErrors
+from kinst.runtime.tracing.surroundings import Surroundings
+from kinst.runtime.trap.faults import Fault, FaultKind
+from kinst.runtime.trap.trap import Firing
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.errors import KinstError
+
+_SOONEST: Final = 1_000_000  # ns between two drains, however high the rate
+_CHILL_INTERVAL: Final = 1_000_000_000  # ns
+_MOST_CHILLED: Final = 500_000_000  # ns of an interval
+_LARGEST: Final = 1 << 36  # bytes of a buffer that may be asked for where bufresize=manual forbids to give less
+_VIRTUAL_EPOCH: Final = 946_684_800 * 10**9  # 2000-01-01: what the wall clock of a virtual machine starts at
+
+
+class Output(Protocol):
+    """Where output goes: `kinst.runtime.consumer`."""
+
+    def consume(self, taken: Sequence[Record | ErrorRecord | bytes]) -> None:
+        """Print records and the guest's console, in this order."""
+        ...
+
+    def drops(self, drops: Iterable[Drop]) -> None:
+        """Say what was lost."""
+        ...
+
+    def flush(self) -> None:
+        """Let the reader see it."""
+        ...
+
+    def notices(self, notices: Iterable[str]) -> None:
+        """Say what destructive actions did."""
+        ...
+
+    def finish(self, end: Mapping[str, Any] | None) -> None:
+        """Print what stands at the end: aggregations, and where it is asked for how the run ended."""
+        ...
+
+
+class Tracer:
+    """One traced run."""
+
+    def __init__(
+        self, surroundings: Surroundings, options: Options, clock: ClockKind, *, records_time: bool = False
+    ) -> None:
+        """Nothing is compiled yet. Options that programs set must be set already."""
+        self._host = surroundings.host
+        self._providers = surroundings.providers
+        self._consume_now: Callable[[], None] = lambda: None  # while there is an output
+        self._arm = surroundings.arm
+        self._contexts = surroundings.contexts
+        self._dtrace = surroundings.dtrace
+        self.memory: Memory = surroundings.memory
+        self.stacks: Stacks = surroundings.stacks
+        self.symbols: Symbols = surroundings.symbols
+        self.locate = surroundings.locate
+        self.profile: GuestProfile = surroundings.profile
+        self.arch: ArchFacts = surroundings.host.arch
+        self.now: Callable[[], int] = surroundings.host.now
+        self.wall: Callable[[], int] = time.time_ns if clock is ClockKind.HOST else self._virtual_wall
+        self.probe: Callable[[int], Probe | None] = surroundings.providers.probe
+        self.records_time = records_time
+        self.options = options
+        self.option: Callable[[str], int] = options.number
+        self.clauses: list[Clause] = []
+        self.exit_status: int | None = None
+        self._notices: list[str] = []  # not told yet
+        self._noticed: set[tuple[str, int]] = set()
+        self._is_in_error = False
+        self._repeated = RepeatedErrors(self.clauses)
+        self.warn: Callable[[str], None] = lambda _line: None  # at once, on stderr
+        self._errors_in_error = 0  # faults of ERROR's own clauses
+        self._chilled: dict[int, tuple[int, int]] = {}  # CPU -> since when, and for how long since then
+        size = options.number("bufsize") & -WORD if options.is_set("bufsize") else None
+        self.buffers = Buffers(size, options.text("bufpolicy"))
+        self.speculations = Speculations(options.number("nspec"), options.number("specsize"), self.buffers)
+        size = options.number("aggsize") if options.is_set("aggsize") else None
+        self.store = AggregationStore(size, options.number("strsize"))
+        self.totals = Totals(options)
+        surroundings.scratch.bound(options.number("scratchsize"))
+        self.state = State(self, self.buffers, self.speculations, self.store, surroundings.scratch)
+        self._enablings = Enablings([], None)
+        self._next_drain = self._next_snapshot = self._next_status = 0
+        self._told: dict[DropKind, int] = dict.fromkeys(DropKind, 0)  # drops that were reported
+
+    def _virtual_wall(self) -> int:
+        return _VIRTUAL_EPOCH + self.now()
+
+    # -- before the run -----------------------------------------------------------------------------------------------
+
+    def enable(self, programs: Sequence[Program], matching: Matching) -> list[int]:
+        """Compile all clauses and enable their probes; how many enablings each program has.
+
+        Raises:
+            KinstError: destructive actions without -w; buffers that there cannot be.
+        """
+        if any(program.is_destructive for program in programs) and not self.options.is_on("destructive"):
+            raise KinstError("could not enable tracing: Destructive actions not allowed")
+        enabled: list[Enabled] = []
+        counts = []
+        prompt = _prompt_actions([clause for program in programs for clause in program.clauses])
+        for program in programs:
+            before = len(enabled)
+            for clause in program.clauses:
+                _, probes = matching.probes(clause.description)
+                run = compile_clause(clause, len(self.clauses), self.state, self)
+                run = matching.wrapped(clause.description, run)
+                self.clauses.append(clause)
+                pattern = matching.pattern(clause.description)
+                is_prompt = any(isinstance(action, prompt) for action in clause.actions)
+                enabled.append(Enabled(run, probes, pattern, is_prompt))
+            counts.append(sum(len(one.probes) for one in enabled[before:]))
+        if self._contexts is not None and self.state.variables.has_threads:
+            self._contexts.begin(self.state.variables.forget)
+        begin = self.state.begin if self.state.remembers_firings else None
+        self._enablings = Enablings(enabled, begin, lambda: self._consume_now())
+        self._fit_buffers([clause for clause, one in zip(self.clauses, enabled, strict=True) if END in one.probes])
+        self._enablings.enable(self._providers)
+        self._providers.on_create(self._enable_new)
+        return counts
+
+    def _fit_buffers(self, ending: Sequence[Clause]) -> None:
+        """As dtrace_state_go() does. `ending` are END's clauses: a buffer that may be full keeps room for them."""
+        options, buffers = self.options, self.buffers
+        sizes = [options.number(name) for name in ("bufsize", "aggsize", "specsize", "dynvarsize")]
+        if options.text("bufresize") == "manual" and max(sizes) > _LARGEST:
+            raise KinstError("could not enable tracing: Cannot allocate memory")
+        if any(isinstance(action, Aggregate) for clause in self.clauses for action in clause.actions):
+            buffers.grow(max(clause.record_size for clause in self.clauses))
+        if buffers.size < WORD:
+            raise KinstError("could not enable tracing: Cannot allocate memory")
+        if options.text("bufpolicy") == "fill":
+            buffers.held_back = sum(clause.record_size + WORD for clause in ending if clause.record_size)
+            if buffers.held_back > buffers.size:
+                raise KinstError("could not enable tracing: END enablings exceed size of principal buffer")
+
+    def _enable_new(self, identifiers: Identifiers) -> None:
+        """A provider made probes by itself: those that the program describes fire from now on."""
+        is_any = False
+        for identifier in identifiers.tolist():
+            probe = self._providers.probe(identifier)
+            is_any |= probe is not None and self._enablings.enable_new(probe, self._providers)
+        if is_any:
+            self._arm()
+
+    # -- Environment --------------------------------------------------------------------------------------------------
+
+    def exit(self, status: int) -> None:
+        """exit(): tracing is over but for END."""
+        self.exit_status = status
+        self.state.is_tracing = False
+        self._host.finish(End.EXIT)
+
+    def epid(self, clause: int, probe: int) -> int:
+        """See `Environment`."""
+        return self._enablings.epid(clause, probe)
+
+    def fault(self, firing: Firing, clause: int, action: int, fault: Fault) -> None:
+        """See `Environment`."""
+        probe = firing.enabling.probe
+        if self._is_in_error:
+            self._errors_in_error += 1
+            return
+        if self._repeated.noted(probe, clause, action, fault) and not self.options.is_on("noerror"):
+            self.warn(self._repeated.line(self.probe(probe), clause, action, fault))
+        epid = self.epid(clause, probe)
+        self.buffers.append_error(ErrorRecord(firing.cpu, probe, epid, action, fault))
+        arguments = (0, epid, action, -1, int(fault.kind), fault.value)
+        own = blank_firing(firing.frame, firing.cpu, firing.thread)
+        own.site = firing.site
+        self._is_in_error = True
+        try:
+            self._dtrace.fire(ERROR, own, lambda index: arguments[index] if index < len(arguments) else 0)
+        finally:
+            self._is_in_error = False
+
+    def destructive(self, firing: Firing, kind: str, argument: int) -> None:
+        """stop and raise have no process to act on; breakpoint and panic end the run; chill lets time pass."""
+        match kind:
+            case "chill":
+                self._chill(firing.cpu, argument)
+            case "breakpoint" | "panic":
+                self._notice(firing, f"{kind}()", "the run ends")
+                self._host.finish(End.PANIC if kind == "panic" else End.BREAKPOINT)
+            case "raise":
+                self._notice(firing, f"raise({argument})", "ignored: no processes of the guest are known")
+            case _:
+                self._notice(firing, f"{kind}()", "ignored: no processes of the guest are known")
+
+    def _notice(self, firing: Firing, action: str, what: str) -> None:
+        """Say it once for each action and probe."""
+        probe = firing.enabling.probe
+        if (action, probe) not in self._noticed:
+            self._noticed.add((action, probe))
+            place = f" at {firing.site:#x} ({self.symbols.describe(firing.site, 'stack')})" if firing.site else ""
+            self._notices.append(f"{action} by {self.probe(probe)} on CPU {firing.cpu}{place}: {what}")
+
+    def _chill(self, cpu: int, duration: int) -> None:
+        """Half of each second at most, as in the kernel."""
+        now = self.now()
+        since, chilled = self._chilled.get(cpu, (now, 0))
+        if now - since > _CHILL_INTERVAL:
+            since, chilled = now, 0
+        if duration < 0 or chilled + duration > _MOST_CHILLED:
+            raise Fault(FaultKind.ILLOP)
+        self._host.spend(duration)
+        self._chilled[cpu] = since, chilled + duration
+
+    def console(self, data: bytes) -> None:
+        """The guest printed: between the records of what happened before and after."""
+        self.buffers.append_console(data)
+
+    # -- the run ------------------------------------------------------------------------------------------------------
+
+    def run(self, output: Output, machine: Callable[[], End], ending: Callable[[Outcome], Ending]) -> Ending:
+        """Fire BEGIN, run `machine`, fire END, print what is left. `ending` tells more of how it ended."""
+        self.buffers.on_full = lambda: self._drain(output)
+        self._consume_now = lambda: self._act(output)
+        now = self.now()
+        self._next_drain = self._next_snapshot = self._next_status = now
+        try:
+            self._dtrace.fire(BEGIN, self._host.firing(0, TRACER_THREAD))
+            end = machine() if self.state.is_tracing else End.EXIT
+        except BaseException as error:
+            self._finish(output, ending(error))
+            raise
+        done = ending(end)
+        self._finish(output, done)
+        return done
+
+    def _finish(self, output: Output, ending: Ending) -> None:
+        self.state.is_tracing = self.buffers.is_ending = True
+        self._dtrace.fire(END, self._host.firing(0, TRACER_THREAD))
+        self.state.is_tracing = False
+        self._drain(output, is_last=True)
+        output.finish(ending.value())
+        output.flush()
+
+    def after_turn(self, output: Output) -> None:
+        """Between two turns of a CPU: read what is due. After exit() nothing is until END has fired, since all that is
+        still to be consumed sees what END adds."""
+        now = self.now()
+        if not self.state.is_tracing or now < min(self._next_drain, self._next_snapshot):
+            return
+        if now >= self._next_snapshot:
+            self._snapshot(now)
+        if now >= self._next_drain:
+            self._switch(output, now)
+
+    def _switch(self, output: Output, now: int) -> None:
+        self._next_drain = now + max(_SOONEST, self.options.number("switchrate"))
+        if self.options.text("bufpolicy") == "switch":
+            self._consume(output, now)
+            return
+        output.consume(self.buffers.take_console())
+        self._tell(output)
+        output.flush()
+        if self.buffers.is_full:
+            self._host.finish(End.EXIT)
+
+    def _act(self, output: Output) -> None:
+        """A clause prints or clears aggregations: that means what they hold now, not at the next drain. When tracing is
+        over, END's clauses come first."""
+        if self.state.is_tracing and not self.buffers.is_ending and self.options.text("bufpolicy") == "switch":
+            self._drain(output)
+
+    def _drain(self, output: Output, *, is_last: bool = False) -> None:
+        """What is consumed sees what aggregations hold now, whatever aggrate says."""
+        now = self.now()
+        self._snapshot(now)
+        self._consume(output, now, is_last=is_last)
+
+    def _snapshot(self, now: int) -> None:
+        self._next_snapshot = now + max(_SOONEST, self.options.number("aggrate"))
+        self.totals.absorb(self.store.take())
+
+    def _consume(self, output: Output, now: int, *, is_last: bool = False) -> None:
+        output.consume(self.buffers.take())
+        if is_last or now >= self._next_status:
+            self._next_status = now + max(_SOONEST, self.options.number("statusrate"))
+            output.drops(self._lost())
+        self._tell(output)
+        output.flush()
+
+    def _tell(self, output: Output) -> None:
+        output.notices(self._notices)
+        self._notices.clear()
+
+    def _lost(self) -> list[Drop]:
+        """What was lost since the last time, in dtrace's order."""
+        lost = [Drop(DropKind.PRINCIPAL, count, cpu) for cpu, count in sorted(self.buffers.take_drops().items())]
+        aggregations = Counter(self.store.take_drops()) + Counter(self.totals.take_drops())
+        lost += [Drop(DropKind.AGGREGATION, count, cpu) for cpu, count in sorted(aggregations.items())]
+        speculations = self.speculations
+        totals = {
+            DropKind.DYNAMIC: sum(self.state.variables.drops.values()),
+            DropKind.SPECULATION: speculations.drops,
+            DropKind.SPECULATION_BUSY: speculations.busy,
+            DropKind.SPECULATION_UNAVAILABLE: speculations.unavailable,
+            DropKind.DOUBLE_ERROR: self._errors_in_error,
+        }
+        lost += [Drop(kind, count - self._told[kind]) for kind, count in totals.items() if count > self._told[kind]]
+        self._told.update(totals)
+        return lost
+
+
+_ON_AGGREGATIONS: Final = (Printa, ChangeAggregation)
+
+
+def _prompt_actions(clauses: Sequence[Clause]) -> tuple[type, ...]:
+    """Actions that the consumer is to perform when they happen: those on aggregations, and so what commits them."""
+    speculative = [clause.actions for clause in clauses if any(isinstance(one, Speculate) for one in clause.actions)]
+    is_any = any(isinstance(action, _ON_AGGREGATIONS) for actions in speculative for action in actions)
+    return (*_ON_AGGREGATIONS, Commit) if is_any else _ON_AGGREGATIONS
+
+
+class DrainTimer:
+    """Wakes a machine of real time that waits, so that output appears while nothing happens."""
+
+    def __init__(self, tracer: Tracer, output: Output) -> None:
+        self._tracer = tracer
+        self._output = output
+        self._at = tracer.now()
+
+    def deadline(self) -> int | None:
+        """When output is due again."""
+        return self._at
+
+    def advance(self) -> None:
+        """Drain what is due."""
+        self._tracer.after_turn(self._output)
+        rate = min(self._tracer.options.number(name) for name in ("switchrate", "aggrate"))
+        self._at = self._tracer.now() + max(_SOONEST, rate)

@@ -1,0 +1,24 @@
+"""A machine's facts -> its emulator, and what makes trampolines for code that moved."""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from kinst.runtime.trap.arch.emulator import Emulator
+from kinst.targets.arch.facts import ArchFacts
+
+MovedTrampoline = Callable[[int, bytes, int, int], bytes | None]  # (kind, instruction, its address, slot) -> code
+
+
+def emulator(facts: ArchFacts) -> Emulator:
+    """The emulator of a machine of `kinst.targets.arch.registry`. Its module is loaded when it is first asked for."""
+    found: Emulator = import_module(f"kinst.runtime.trap.arch.{facts.name}").EMULATOR
+    return found
+
+
+def moved_trampoline(facts: ArchFacts) -> MovedTrampoline | None:
+    """What makes a trampoline for an instruction where its image moved it; None: the machine's trampolines end with a
+    breakpoint, and serve code wherever it is."""
+    if facts.link_register is not None:
+        return None
+    found: MovedTrampoline = import_module(f"kinst.runtime.trap.arch.{facts.name}_moved").moved_trampoline
+    return found

@@ -1,0 +1,296 @@
+"""The trap path: breakpoint -> probes fire -> the displaced instruction is emulated or runs in its trampoline.
+
+What kinst_invop does, on three machines. A probe fires before its instruction executes; `regs` show the state at the
+site. Then the instruction's effect is computed (an `Emulation`), or the CPU goes on in the trampoline. On arm64 and
+riscv64 a second breakpoint ends the trampoline: until then the CPU is FIRED and the machine delivers it no interrupt.
+amd64's trampolines jump back by themselves, so there is no state; no interrupt is delivered while the PC is in one.
+
+The FIRED state is a stack: an exception that the displaced instruction raises pops it (the guest is shown the site's
+own address), and a probe that is hit in the guest's handler starts anew.
+
+No I/O, no emulator here: the trap frame comes as `regs` and as callables that write registers back. What happens on a
+hit is a closure made once for its site, since a hit costs about a microsecond and a lookup more would show.
+"""
+
+from collections.abc import Callable, Iterable, MutableSequence, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.trap.arch.emulator import Emulation
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.errors import MachineError
+
+Hit = Callable[[int], None]  # what to do at a breakpoint's address
+Load = Callable[[int, int], int]
+Store = Callable[[int, int, int], None]
+RETURN_BREAKPOINT: Final = 4  # offset of the second breakpoint in arm64's and riscv64's slots
+
+
+class Firing:
+    """What a probe's action sees: the CPU at the site, before the instruction. One object, used again for every hit."""
+
+    __slots__ = ("cpu", "enabling", "frame", "returned", "site", "thread")
+
+    def __init__(self, frame: "TrapFrame", enabling: "Enabling") -> None:
+        self.cpu = 0
+        self.enabling = enabling
+        self.frame = frame
+        self.returned = 0  # where the CPU is if the function at `site` left by a tail call and has returned now; else 0
+        self.site = 0  # address of the instruction
+        self.thread = 0  # below 0: a thread of the tracer's own; else the CPU, for who knows no threads of the guest
+
+    @property
+    def regs(self) -> Sequence[int]:
+        """The trap frame in the order of `ArchFacts.registers`."""
+        return self.frame.regs
+
+    def argument(self, index: int) -> int:
+        """arg0, arg1, ... as the probe's provider defines them; 0 where it does not."""
+        return self.enabling.argument(self, index)
+
+
+@dataclass(frozen=True, slots=True)
+class Enabling:
+    """One enabled probe at one site."""
+
+    probe: int  # its id
+    action: Callable[[Firing], None]
+    argument: Callable[[Firing, int], int]
+    offset: int  # of the site in its function
+    leaving: tuple[int, int] | None = None  # fire only if control leaves this range: conditional return sites
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One probed instruction. `emulation` is None where it runs in its trampoline."""
+
+    address: int
+    size: int
+    trampoline: int
+    emulation: Emulation | None
+    enablings: tuple[Enabling, ...]
+
+
+class TrapFrame:
+    """See `kinst.runtime.trap.arch.emulator.Frame`."""
+
+    __slots__ = ("load", "regs", "set_vector", "store")
+
+    def __init__(
+        self, regs: MutableSequence[int], load: Load, store: Store, set_vector: Callable[[int, int], None]
+    ) -> None:
+        self.regs = regs
+        self.load = load
+        self.store = store
+        self.set_vector = set_vector
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """What the trap path needs of the machine."""
+
+    frame: TrapFrame
+    read: Callable[[], int]  # fill frame.regs
+    writer: Callable[[Sequence[int]], Callable[[], int]]  # registers of frame.regs -> what writes them back at once
+    fail: Callable[[BaseException], None]
+    unclaimed: Callable[[int], None]  # an event that is no probe's, by Unicorn's number
+    take_back: Callable[[], None] | None  # the breakpoint was counted as an instruction, and its displaced one will be
+    fault: Callable[[PageFault], None]  # an emulated access faulted: deliver it, PC is at the site
+
+
+class TrapPath:
+    """Armed sites and what happens at them."""
+
+    def __init__(self, arch: ArchFacts, port: Port, breakpoint_number: int, breakpoint_bias: int) -> None:
+        self._arch = arch
+        self._port = port
+        self._number = breakpoint_number
+        self._bias = breakpoint_bias
+        self._has_return_breakpoint = arch.link_register is not None
+        self.hits: dict[int, Hit] = {}
+        self.fired: list[tuple[int, int, int]] = []  # of the CPU that runs: (slot, site, next instruction)
+        self.chain: list[Callable[[int], Hit | None]] = []  # who else may know a breakpoint's address, newest first
+        self.trampolines = range(0)
+        self._slots: dict[int, tuple[int, int]] = {}  # amd64: slot -> (site, next instruction)
+        self.firing = Firing(port.frame, Enabling(0, lambda _firing: None, lambda _firing, _index: 0, 0))
+
+    # -- arming -------------------------------------------------------------------------------------------------------
+
+    def add(self, site: Site, address: int | None = None) -> None:
+        """Know a site, at another address if its code was relocated; its breakpoint is written by someone else."""
+        at = site.address if address is None else address
+        self.hits[at] = self._hit(site)
+        if site.emulation is not None:
+            return
+        if self._has_return_breakpoint:
+            self.hits.setdefault(site.trampoline + RETURN_BREAKPOINT, self._done(site.trampoline))
+        else:
+            self._slots[site.trampoline] = at, at + site.size
+
+    def remove(self, addresses: Iterable[int]) -> None:
+        """Forget sites; trampolines in use can still be left."""
+        for address in addresses:
+            self.hits.pop(address, None)
+
+    def original(self, pc: int) -> int:
+        """The address in the untouched code that `pc` stands for, leaving the FIRED state if `pc` is in a trampoline:
+        the site while the displaced instruction has not been executed, the next instruction afterwards."""
+        if pc not in self.trampolines:
+            return pc
+        slot = pc - (pc - self.trampolines.start) % self._arch.slot_size
+        if self._has_return_breakpoint:
+            if not self.fired or self.fired[-1][0] != slot:
+                return pc
+            _, site, following = self.fired.pop()
+        elif slot in self._slots:
+            site, following = self._slots[slot]
+        else:
+            return pc
+        return site if pc == slot else following
+
+    # -- hits ---------------------------------------------------------------------------------------------------------
+
+    def handler(self) -> Callable[[int, int, int], None]:
+        """The callback for UC_HOOK_INTR."""
+        hits, regs, read, pc_index = self.hits, self._port.frame.regs, self._port.read, self._arch.pc
+        wanted, bias = self._number, self._bias
+        unclaimed, fail = self._port.unclaimed, self._port.fail
+
+        def callback(_uc: int, number: int, _data: int) -> None:
+            try:
+                if number == wanted:
+                    read()
+                    pc = regs[pc_index] - bias
+                    hit = hits.get(pc) or self._ask_chain(pc)
+                    if hit is not None:
+                        hit(pc)
+                        return
+                unclaimed(number)
+            except PageFault as fault:
+                self._deliver(fault)
+            except BaseException as error:
+                fail(error)
+
+        return callback
+
+    def claim(self, pc: int) -> bool:
+        """A breakpoint that Unicorn reports by ending the run (riscv64's ebreak), `pc` being its address."""
+        hit = self.hits.get(pc) or self._ask_chain(pc)
+        if hit is None:
+            return False
+        self._port.read()
+        regs, index = self._port.frame.regs, self._arch.pc
+        regs[index] = pc + self._bias  # as Unicorn's hook leaves it
+        self._port.writer((index,))()
+        try:
+            hit(pc)
+        except PageFault as fault:
+            self._fault(fault)
+        return True
+
+    def _ask_chain(self, pc: int) -> Hit | None:
+        for ask in reversed(self.chain):
+            hit = ask(pc)
+            if hit is not None:
+                return hit
+        return None
+
+    def _deliver(self, fault: PageFault) -> None:
+        try:
+            self._fault(fault)
+        except BaseException as error:  # nobody above could catch it: ctypes prints it and goes on
+            self._port.fail(error)
+
+    def _fault(self, fault: PageFault) -> None:
+        regs, index = self._port.frame.regs, self._arch.pc
+        regs[index] = self.firing.site
+        self._port.writer((index,))()
+        self._port.fault(fault)
+
+    def _hit(self, site: Site) -> Hit:
+        if site.emulation is None:
+            return self._copied(site)
+        if any(enabling.leaving is not None for enabling in site.enablings):
+            return self._leaving(site, site.emulation)
+        return self._emulated(site, site.emulation)
+
+    def _emulated(self, site: Site, emulation: Emulation) -> Hit:
+        firing, frame, enablings = self.firing, self._port.frame, site.enablings
+        regs, pc_index, run = frame.regs, self._arch.pc, emulation.run
+        write_back, bias = self._writer(emulation), self._bias
+        write_registers = self._port.writer(emulation.writes) if emulation.writes else None
+
+        def hit(pc: int) -> None:
+            regs[pc_index] = firing.site = pc
+            for enabling in enablings:
+                firing.enabling = enabling
+                enabling.action(firing)
+            run(frame)
+            if regs[pc_index] != pc + bias:
+                write_back()
+            elif write_registers is not None:  # the CPU goes on there by itself, half a microsecond cheaper
+                write_registers()
+
+        return hit
+
+    def _leaving(self, site: Site, emulation: Emulation) -> Hit:
+        """A conditional return site: whether it returns is known once the instruction was computed, but the probe
+        sees the state before it."""
+        firing, frame, regs, pc_index = self.firing, self._port.frame, self._port.frame.regs, self._arch.pc
+        write_back = self._writer(emulation)
+        changed = (*emulation.writes, pc_index)
+
+        def hit(pc: int) -> None:
+            moved = pc - site.address
+            regs[pc_index] = firing.site = pc
+            before = [regs[index] for index in changed]
+            emulation.run(frame)
+            after = [regs[index] for index in changed]
+            for index, value in zip(changed, before, strict=True):
+                regs[index] = value
+            target = after[-1] - moved
+            for enabling in site.enablings:
+                if enabling.leaving is None or not enabling.leaving[0] <= target < enabling.leaving[1]:
+                    firing.enabling = enabling
+                    enabling.action(firing)
+            for index, value in zip(changed, after, strict=True):
+                regs[index] = value
+            write_back()
+
+        return hit
+
+    def _copied(self, site: Site) -> Hit:
+        firing, regs, pc_index, enablings = self.firing, self._port.frame.regs, self._arch.pc, site.enablings
+        write_pc, slot, size = self._port.writer((self._arch.pc,)), site.trampoline, site.size
+        has_state, take_back = self._has_return_breakpoint, self._port.take_back
+
+        def hit(pc: int) -> None:
+            regs[pc_index] = firing.site = pc
+            for enabling in enablings:
+                firing.enabling = enabling
+                enabling.action(firing)
+            if take_back is not None:
+                take_back()
+            if has_state:
+                self.fired.append((slot, pc, pc + size))
+            regs[pc_index] = slot
+            write_pc()
+
+        return hit
+
+    def _done(self, slot: int) -> Hit:
+        """The second breakpoint: the displaced instruction was executed."""
+        regs, pc_index, write_pc = self._port.frame.regs, self._arch.pc, self._port.writer((self._arch.pc,))
+
+        def hit(_pc: int) -> None:
+            fired = self.fired
+            if not fired or fired[-1][0] != slot:
+                raise MachineError(f"the guest jumped to {slot:#x}, into the trampolines of its probes")
+            regs[pc_index] = fired.pop()[2]
+            write_pc()
+
+        return hit
+
+    def _writer(self, emulation: Emulation) -> Callable[[], int]:
+        return self._port.writer((*emulation.writes, self._arch.pc))

@@ -1,0 +1,133 @@
+"""A firing -> the registers that its function's caller will have when the function returns, and so on outwards.
+
+Of a caller only the stack pointer and the registers that a function must give back are known; where they are, call
+frame information says. Without it nothing but the stack pointer is known: a wrong value would be worse than none.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+
+from kinst.runtime.clauses.environment import Memory
+from kinst.runtime.trap.faults import Fault
+from kinst.runtime.trap.trap import Firing
+from kinst.runtime.unwinding.unwind import Rule, StackEffects, Unwinder
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.debuginfo.call_frames import FrameRow, Moved, Saved, Value
+
+_WORD: Final = 8
+_MASK: Final = (1 << 64) - 1
+
+
+class Activation(NamedTuple):
+    """A function that is being executed: a link address in it, and its registers by index in the trap frame, None where
+    they are not known. `is_inner`: the code at the address is next; else the call that returns there is being made."""
+
+    address: int
+    register: Callable[[int], int | None]
+    is_inner: bool
+
+    @property
+    def inside(self) -> int:
+        """An address in the function: what follows a call may be another one."""
+        return self.address if self.is_inner else self.address - 1
+
+
+class CallerFrames:
+    """Leaves frames."""
+
+    def __init__(
+        self,
+        arch: ArchFacts,
+        effects: StackEffects,
+        unwinder: Unwinder,
+        memory: Memory,
+        *,
+        bias: int = 0,
+        moved: Callable[[int], int] = lambda address: address,
+    ) -> None:
+        """Arguments as in `kinst.runtime.unwinding.stacks.MachineStacks`."""
+        self._numbers = effects.dwarf_registers
+        self._effects = effects
+        self._preserved = {effects.dwarf_registers[number]: number for number in effects.preserved}
+        self._sp = arch.stack_pointer
+        self._unwinder = unwinder
+        self._memory = memory
+        self._bias = bias
+        self._moved = moved
+        self._rules: dict[tuple[int, bool], tuple[Rule | None, FrameRow | None]] = {}
+
+    def link_address(self, address: int) -> int:
+        """The link address of what the machine has at an address."""
+        return self._moved(address) - self._bias
+
+    def innermost(self, firing: Firing) -> Activation:
+        """The function in which a probe fired."""
+        return Activation(self.link_address(firing.site), firing.regs.__getitem__, is_inner=True)
+
+    def index_of(self, number: int) -> int | None:
+        """The index in the trap frame of a register that DWARF numbers."""
+        index = self._numbers[number] if 0 <= number < len(self._numbers) else -1
+        return None if index < 0 else index
+
+    def is_stack_pointer(self, number: int) -> bool:
+        """Whether DWARF's number is that of the stack pointer."""
+        return self.index_of(number) == self._sp
+
+    def frame_address(self, activation: Activation) -> int | None:
+        """The canonical frame address; None: nobody knows."""
+        rule = self._rule(activation)[0]
+        base = None if rule is None else activation.register(rule.base)
+        return None if rule is None or base is None else base + rule.offset & _MASK
+
+    def caller(self, activation: Activation) -> Activation | None:
+        """The function that called it; None: that is not known."""
+        (rule, row), cfa = self._rule(activation), self.frame_address(activation)
+        if rule is None or cfa is None:
+            return None
+        address = activation.register(rule.register) if rule.returns is None else self._word(cfa + rule.returns)
+        if address is None:
+            return None
+        for plain in (address, self._effects.plain(address)):
+            inside = self._moved(plain - 1 & _MASK) - self._bias
+            if self._unwinder.is_code(inside):
+                return Activation(inside + 1, partial(self._restored, activation, row, cfa), is_inner=False)
+        return None
+
+    def _restored(self, activation: Activation, row: FrameRow | None, cfa: int, index: int) -> int | None:
+        """A register that the caller of an activation will have."""
+        if index == self._sp:
+            return cfa
+        number = self._preserved.get(index)
+        if row is None or number is None:
+            return None
+        match row.registers.get(number):
+            case None:  # the function did not touch it
+                return activation.register(index)
+            case Saved(offset=offset):
+                return self._word(cfa + offset)
+            case Value(offset=offset):
+                return cfa + offset & _MASK
+            case Moved(register=other):
+                other_index = self.index_of(other)
+                return None if other_index is None else activation.register(other_index)
+            case _:
+                return None
+
+    def _rule(self, activation: Activation) -> tuple[Rule | None, FrameRow | None]:
+        key = activation.address, activation.is_inner
+        found = self._rules.get(key)
+        if found is None:
+            unwinder, address = self._unwinder, activation.address
+            if not unwinder.is_code(activation.inside):
+                rule = None
+            else:
+                rule = unwinder.rule_at(address) if activation.is_inner else unwinder.rule_in_call(address)
+            found = self._rules[key] = rule, unwinder.row_at(activation.inside)
+        return found
+
+    def _word(self, address: int) -> int | None:
+        try:
+            return self._memory.load(address & _MASK, _WORD)
+        except Fault:
+            return None

@@ -1,0 +1,97 @@
+"""A probe that fires -> the key of its self-> variables: the stack that the CPU is on stands for the thread.
+
+What an interrupt runs on the stack of the thread that it came to has a key of its own, until it returns; what its
+handler kept is forgotten then. A stack that is used again by a new thread has the variables that the last one left.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from kinst.runtime.machine.interrupts import Interrupt
+from kinst.runtime.trap.trap import Firing
+from kinst.runtime.unwinding.stack_regions import StackRegions
+
+_INTERRUPTS: Final = -1 << 32  # their keys begin below: others are addresses, or a few threads of the tracer's own
+
+WatchInterrupts = Callable[[Callable[[Interrupt], None], Callable[[Interrupt], None]], Callable[[Interrupt], None]]
+
+
+class Contexts:
+    """The threads of a guest, as far as stacks tell."""
+
+    def __init__(
+        self,
+        regions: StackRegions,
+        stack_pointer: int,
+        reach: Callable[[Firing], int],
+        where: Callable[[Interrupt], Firing],
+        watch: WatchInterrupts,
+    ) -> None:
+        """Nothing is watched yet.
+
+        Args:
+            regions: the guest's stacks.
+            stack_pointer: its index in the trap frame.
+            reach: how far up the frames of a firing's stack are known to reach.
+            where: the code that an interrupt came to, as if a probe fired there.
+            watch: has interrupts told, as they begin and end; the answer is what drops one that is over unnoticed.
+        """
+        self._regions, self._index = regions, stack_pointer
+        self._reach, self._where, self._watch = reach, where, watch
+        self._drop: Callable[[Interrupt], None] = lambda _interrupt: None
+        self._forget: Callable[[int], None] = lambda _thread: None
+        self._open: dict[int, list[Interrupt]] = {}  # by stack, innermost last
+        self._keys: dict[Interrupt, int] = {}  # of those whose handlers had variables
+        self._count = 0
+
+    def begin(self, forget: Callable[[int], None]) -> None:
+        """A program uses self->; `forget` frees what a key holds. To be called before the first run."""
+        self._forget = forget
+        self._drop = self._watch(self._begun, self._ended)
+
+    @property
+    def description(self) -> str:
+        """What self-> is keyed by, for who asks."""
+        return f"the stack ({self._regions.description}); an interrupt on it has its own"
+
+    def thread(self, firing: Firing) -> int:
+        """The key."""
+        if firing.thread < 0:
+            return firing.thread
+        sp = firing.frame.regs[self._index]
+        stack = self._regions.of(sp, lambda: self._reach(firing))
+        return self._interrupted(stack, sp) if self._open else stack
+
+    def _interrupted(self, stack: int, sp: int) -> int:
+        """The stack's own key, or that of the interrupt whose handler runs on it."""
+        interrupts = self._open.get(stack)
+        while interrupts and sp > interrupts[-1].limit:  # it was left by other ways than it came
+            self._drop(interrupts[-1])
+            self._ended(interrupts[-1])
+            interrupts = self._open.get(stack)
+        if not interrupts:
+            return stack
+        innermost = interrupts[-1]
+        if innermost not in self._keys:
+            self._count += 1
+            self._keys[innermost] = _INTERRUPTS - self._count
+        return self._keys[innermost]
+
+    def _begun(self, interrupt: Interrupt) -> None:
+        stack = self._regions.of(interrupt.sp, lambda: self._reach(self._where(interrupt)))
+        self._open.setdefault(stack, []).append(interrupt)
+
+    def _ended(self, interrupt: Interrupt) -> None:
+        """And with it all that came to its handler."""
+        for stack, interrupts in self._open.items():
+            if interrupt in interrupts:
+                at = interrupts.index(interrupt)
+                for over in interrupts[at:]:
+                    if over is not interrupt:
+                        self._drop(over)
+                    if over in self._keys:
+                        self._forget(self._keys.pop(over))
+                del interrupts[at:]
+                if not interrupts:
+                    del self._open[stack]
+                break

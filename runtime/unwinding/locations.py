@@ -1,0 +1,356 @@
+"""DWARF's location expressions (DWARF 5, 2.5 and 2.6) and the frame of a function -> the value of what is described.
+
+Values are 64-bit words without a type, or integers of a base type. Where debug information says that a value cannot be
+had, or needs what a frame does not show, the clause that asks gets a fault that says so.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from kinst.runtime.trap.faults import Fault, FaultKind
+from kinst.runtime.trap.trap import Firing
+from kinst.runtime.unwinding.location_arithmetic import (
+    BINARY,
+    UNARY,
+    Value,
+    binary,
+    plain,
+    reinterpreted,
+    unary,
+    wrapped,
+)
+from kinst.runtime.unwinding.location_operations import (
+    ADDR,
+    ADDRX,
+    BIT_PIECE,
+    BRA,
+    BREG0,
+    BREGX,
+    CALL_FRAME_CFA,
+    CONST_FIRST,
+    CONST_LAST,
+    CONST_TYPE,
+    CONSTX,
+    CONVERT,
+    DEREF,
+    DEREF_SIZE,
+    DEREF_TYPE,
+    DROP,
+    DUP,
+    ENTRY_VALUE,
+    FBREG,
+    GNU_UNINIT,
+    IMPLICIT_VALUE,
+    LIT0,
+    NOP,
+    OPTIMISED_OUT,
+    OVER,
+    PICK,
+    PIECE,
+    PLUS_UCONST,
+    REG0,
+    REGVAL_TYPE,
+    REGX,
+    REINTERPRET,
+    ROT,
+    SKIP,
+    STACK_VALUE,
+    SWAP,
+    Entered,
+    Operand,
+    Operation,
+    Terms,
+    decoded,
+    integer,
+)
+from kinst.targets.debuginfo.unit_terms import BaseType
+
+_WORD: Final = 8
+_MASK: Final = (1 << 64) - 1
+_MOST_STEPS: Final = 4096  # an expression may jump backwards
+_WIDEST: Final = 128  # bits of a piece that are of interest
+LOST_ENTRY: Final = "only a register at the caller's entry had it"
+
+
+class Frame(Protocol):
+    """What an expression asks of a function that is being executed. All methods raise Fault: it is not known."""
+
+    @property
+    def bias(self) -> int:
+        """Added to link addresses."""
+        ...
+
+    def register(self, number: int) -> int:
+        """A register, by DWARF's number."""
+        ...
+
+    def load(self, address: int, size: int) -> int:
+        """Memory, little-endian."""
+        ...
+
+    def frame_address(self) -> int:
+        """The canonical frame address."""
+        ...
+
+    def entered(self, wanted: Entered) -> int:
+        """What a register held when the function was entered."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where a firing's frame comes from.
+
+    `registers` maps DWARF's numbers to indexes of the trap frame, or -1; `cfa` is the canonical frame address of the
+    code that fires, None where nobody knows; `read` gives bytes of memory, or raises Fault; `bias` is added to link
+    addresses; `entered` tells what a register held when the function around was entered.
+    """
+
+    registers: Sequence[int]
+    cfa: Callable[[Firing], int | None]
+    read: Callable[[int, int], bytes]
+    bias: int = 0
+    entered: Callable[[Firing, Entered], int] | None = None
+
+
+class FiringFrame:
+    """See `Frame`: of the function in which a probe fired."""
+
+    __slots__ = ("_firing", "_machine", "bias")
+
+    def __init__(self, machine: Machine, firing: Firing) -> None:
+        self._machine = machine
+        self._firing = firing
+        self.bias = machine.bias
+
+    def register(self, number: int) -> int:
+        """As the trap frame has it."""
+        registers = self._machine.registers
+        index = registers[number] if 0 <= number < len(registers) else -1
+        if index < 0:
+            raise Fault(FaultKind.ILLOP, 0, f"DWARF's register {number} is none that a probe shows")
+        return self._firing.regs[index]
+
+    def load(self, address: int, size: int) -> int:
+        """As clauses see it."""
+        return int.from_bytes(self._machine.read(address, size), "little")
+
+    def frame_address(self) -> int:
+        """As call frame information has it."""
+        address = self._machine.cfa(self._firing)
+        if address is None:
+            raise Fault(FaultKind.ILLOP, 0, "the address of the frame is not known here")
+        return address
+
+    def entered(self, wanted: Entered) -> int:
+        """As the caller's debug information has it."""
+        if self._machine.entered is None:
+            raise optimised_out(LOST_ENTRY)
+        return self._machine.entered(self._firing, wanted)
+
+
+def optimised_out(detail: str = "") -> Fault:
+    """What a clause gets that asks for a value which is not there."""
+    return Fault(FaultKind.ILLOP, 0, f"{OPTIMISED_OUT}{': ' if detail else ''}{detail}")
+
+
+class Expression:
+    """One expression, taken apart."""
+
+    def __init__(self, data: bytes, terms: Terms | None = None, frame_base: bytes = b"") -> None:
+        """Raises ValueError: not an expression, or one of a form that is not known; the text says which.
+
+        Args:
+            data: the expression.
+            terms: what its unit says.
+            frame_base: the expression of the function around; empty if it has none.
+        """
+        self._operations = decoded(data, terms)
+        self._base = Expression(frame_base, terms) if frame_base else None
+
+    def value(self, frame: Frame, size: int = _WORD) -> int:
+        """The value of the described object, of `size` bytes, unsigned. Raises Fault."""
+        return _Run(self._operations, self._base, frame).value(size)
+
+    def address(self, frame: Frame) -> int:
+        """A frame base, or what an expression computes: without the last step, the load. Raises Fault."""
+        return _Run(self._operations, self._base, frame).address()
+
+    @property
+    def register(self) -> int | None:
+        """The register that a location is, if it is one."""
+        first = self._operations.get(0)
+        if first is None or len(self._operations) > 1:
+            return None
+        if first.code == REGX:
+            return integer(first.operands[0])
+        return first.code - REG0 if REG0 <= first.code < BREG0 else None
+
+
+class _Run:
+    """One evaluation."""
+
+    def __init__(self, operations: Mapping[int, Operation], base: Expression | None, frame: Frame) -> None:
+        self._operations = operations
+        self._base = base
+        self._frame = frame
+        self._stack: list[Value] = []
+        self._held: Value | None = None  # the value itself, where the expression does not lead to memory
+        self._pieces: list[tuple[int | None, int]] = []  # (value, bits); None: optimised out
+
+    def value(self, size: int) -> int:
+        """What the expression describes."""
+        self._evaluate()
+        found = self._joined(size) if self._pieces else self._one(0, 8 * size)
+        if found is None:
+            raise optimised_out()
+        return found
+
+    def address(self) -> int:
+        """Without the last step, the load."""
+        self._evaluate()
+        return plain(self._pop() if self._held is None else self._held) & _MASK
+
+    def _one(self, offset: int, bits: int) -> int | None:
+        """Some bits of what was described last; None: nothing was."""
+        mask = (1 << bits) - 1
+        if self._held is not None:
+            return plain(self._held) >> offset & mask
+        if not self._stack:
+            return None
+        address = plain(self._pop()) + offset // 8
+        return self._load(address, -(-(offset % 8 + bits) // 8)) >> offset % 8 & mask
+
+    def _joined(self, size: int) -> int | None:
+        """The first bytes of what is in several places."""
+        result, shift = 0, 0
+        for value, bits in self._pieces:
+            if shift >= 8 * size:
+                break
+            if value is None:
+                return None
+            result |= value << shift
+            shift += bits
+        return result & (1 << 8 * size) - 1
+
+    def _evaluate(self) -> None:
+        at = 0
+        for _ in range(_MOST_STEPS):
+            operation = self._operations.get(at)
+            if operation is None:
+                return
+            at = operation.following + self._do(operation)
+        raise Fault(FaultKind.ILLOP, 0, "a location expression that does not end")
+
+    def _do(self, operation: Operation) -> int:
+        """Carry out one operation; how far to jump afterwards."""
+        code, operands = operation.code, operation.operands
+        if code in (BRA, SKIP):
+            return integer(operands[0]) if code == SKIP or plain(self._pop()) else 0
+        if code in BINARY:
+            second, first = self._pop(), self._pop()
+            self._stack.append(binary(code, first, second))
+        elif code in UNARY:
+            self._stack.append(unary(code, self._pop()))
+        elif DUP <= code <= ROT:
+            self._shuffle(code, operands)
+        elif not self._describe(code, operands):
+            self._stack.append(self._pushed(code, operands))
+        return 0
+
+    def _describe(self, code: int, operands: tuple[Operand, ...]) -> bool:
+        """Operations that say what the result is."""
+        if REG0 <= code < BREG0 or code == REGX:
+            self._held = self._frame.register(code - REG0 if code != REGX else integer(operands[0]))
+        elif code == STACK_VALUE:
+            self._held = self._pop()
+        elif code == IMPLICIT_VALUE:
+            self._held = _number(operands[0])
+        elif code in (PIECE, BIT_PIECE):
+            bits, offset = (integer(operands[0]) * 8, 0) if code == PIECE else (integer(one) for one in operands)
+            self._pieces.append((self._one(offset, min(bits, _WIDEST)), bits))
+            self._held = None
+        else:
+            return code in (NOP, GNU_UNINIT)
+        return True
+
+    def _pushed(self, code: int, operands: tuple[Operand, ...]) -> Value:
+        """What an operation puts on the stack."""
+        if code in (ADDR, ADDRX):
+            return integer(operands[0]) + self._frame.bias & _MASK
+        if CONST_FIRST <= code <= CONST_LAST or code == CONSTX:
+            return integer(operands[0]) & _MASK
+        if LIT0 <= code < REG0:
+            return code - LIT0
+        if BREG0 <= code < REGX:
+            return self._frame.register(code - BREG0) + integer(operands[0]) & _MASK
+        if code == BREGX:
+            return self._frame.register(integer(operands[0])) + integer(operands[1]) & _MASK
+        return self._typed(code, operands) if CONST_TYPE <= code <= REINTERPRET else self._of_frame(code, operands)
+
+    def _of_frame(self, code: int, operands: tuple[Operand, ...]) -> int:
+        if code == DEREF:
+            return self._load(plain(self._pop()), _WORD)
+        if code == DEREF_SIZE:
+            return self._load(plain(self._pop()), integer(operands[0]))
+        if code == PLUS_UCONST:
+            return plain(self._pop()) + integer(operands[0]) & _MASK
+        if code == CALL_FRAME_CFA:
+            return self._frame.frame_address()
+        if code == ENTRY_VALUE:
+            wanted = operands[0]
+            if not isinstance(wanted, Entered):
+                raise optimised_out(LOST_ENTRY)
+            return self._frame.entered(wanted)
+        assert code == FBREG, "the table of operands has no others"
+        if self._base is None:
+            raise Fault(FaultKind.ILLOP, 0, "a location relative to a frame that has no base")
+        return self._base.address(self._frame) + integer(operands[0]) & _MASK
+
+    def _typed(self, code: int, operands: tuple[Operand, ...]) -> Value:
+        """DWARF 5, 2.5.1.6, and what else puts a value with a type on the stack."""
+        if code == CONST_TYPE:
+            return wrapped(_number(operands[1]), _kind(operands[0]))
+        if code == REGVAL_TYPE:
+            return wrapped(self._frame.register(integer(operands[0])), _kind(operands[1]))
+        if code == DEREF_TYPE:
+            return wrapped(self._load(plain(self._pop()), integer(operands[0])), _kind(operands[1]))
+        if code == CONVERT:
+            return wrapped(plain(self._pop()), _kind(operands[0]))
+        return reinterpreted(self._pop(), _kind(operands[0]))
+
+    def _shuffle(self, code: int, operands: tuple[Operand, ...]) -> None:
+        stack = self._stack
+        depth = {DUP: 1, DROP: 1, OVER: 2, SWAP: 2, ROT: 3}.get(code) or integer(operands[0]) + 1
+        if len(stack) < depth:
+            raise Fault(FaultKind.ILLOP, 0, "a location expression that takes more than there is")
+        if code == DROP:
+            stack.pop()
+        elif code == SWAP:
+            stack[-1], stack[-2] = stack[-2], stack[-1]
+        elif code == ROT:
+            stack[-3:] = [stack[-1], stack[-3], stack[-2]]
+        else:
+            assert code in (DUP, OVER, PICK)
+            stack.append(stack[-depth])
+
+    def _pop(self) -> Value:
+        if not self._stack:
+            raise Fault(FaultKind.ILLOP, 0, "a location expression that takes more than there is")
+        return self._stack.pop()
+
+    def _load(self, address: int, size: int) -> int:
+        """Of more than 16 bytes the first ones: nothing that is computed with is larger."""
+        return self._frame.load(address & _MASK, min(size, 2 * _WORD))
+
+
+def _number(operand: Operand) -> int:
+    """Of the bytes of a constant."""
+    assert isinstance(operand, bytes), "the table of operands says so"
+    return int.from_bytes(operand, "little")
+
+
+def _kind(operand: Operand) -> BaseType | None:
+    assert operand is None or isinstance(operand, BaseType), "the table of operands says so"
+    return operand

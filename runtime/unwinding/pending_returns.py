@@ -1,0 +1,172 @@
+"""Tail calls as they are made -> return probes that fire when the callee has returned to the caller.
+
+A function that ends with a jump to another one has not returned yet. Where it will is known at the jump: an address,
+and the stack pointer with which the CPU comes there. That pair is a frame of one stack, whichever CPU and thread runs
+on it: nested and recursive calls differ in it, and functions that went on one to the other share it and return
+together, the last one first.
+
+The guest's code stays as it is, translated code too: blocks that begin at such an address are looked at before they run
+(`kinst.runtime.engine.native_hooks`), so the probe fires before whatever else there is at that address.
+
+A frame may be left in another way: longjmp, an exception, the end of a thread. Then nobody comes, until the same call
+is made again on the same part of the stack, which says that the frame is gone: blocks that end with the call are looked
+at as well, and where the next one begins.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple, Protocol
+
+from kinst.runtime.trap.faults import Fault, FaultKind
+from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.runtime.unwinding.return_addresses import Return, ReturnAddresses
+from kinst.targets.arch.facts import ArchFacts
+
+_VALUE: Final = 1  # arg1: what was returned
+_MOST: Final = 1 << 16  # frames, and functions that wait for one; those that have waited longest are given up
+
+
+class Marks(Protocol):
+    """Addresses at which blocks of code are looked at: `kinst.runtime.engine.native_hooks.BlockMarks`."""
+
+    looks_at_next: bool
+
+    def mark(self, address: int) -> None:
+        """Once more."""
+        ...
+
+    def unmark(self, address: int) -> None:
+        """Once less."""
+        ...
+
+    def has(self, address: int) -> bool:
+        """Whether an address is marked, or shares a mark with one that is."""
+        ...
+
+
+_Left = tuple[int, Sequence[Enabling]]  # a function that was left by a tail call: the jump, and what is enabled there
+
+
+class _Waiting(NamedTuple):
+    """What waits for a return address."""
+
+    ends: tuple[int, ...]  # where blocks end with the call
+    frames: dict[int, list[_Left]]  # by stack pointer, in the order of the jumps
+
+
+class PendingReturns:
+    """Those of all stacks."""
+
+    def __init__(self, arch: ArchFacts, firing: Firing, read: Callable[[], int], returns: ReturnAddresses) -> None:
+        """`firing` is what probes see; `read` fills its registers between two instructions. `marks` must be set before
+        the guest runs."""
+        self._firing = firing
+        self._read = read
+        self._returns = returns
+        self._stack_pointer = arch.stack_pointer
+        self._waiting: dict[int, _Waiting] = {}  # by return address
+        self._count = 0  # of frames that are waited for
+        self.marks: Marks
+
+    def sites(self) -> list[int]:
+        """Addresses of the tail calls that have not returned, one for each."""
+        return [site for at in self._waiting.values() for left in at.frames.values() for site, _ in left]
+
+    def waiting(self, enablings: Sequence[Enabling], size: int) -> Enabling:
+        """In place of what is enabled at a tail call of a function of `size` bytes: it fires when that has returned; at
+        once, without a value, where nobody knows where to."""
+        first, offset = enablings[0], enablings[0].offset
+
+        def leave(firing: Firing) -> None:
+            found = self._returns.at_jump(firing, firing.site - offset, size)
+            if isinstance(found, str):
+                _fire(firing, [replace(one, argument=_without_value(one, found)) for one in enablings])
+            else:
+                self._wait(found, (firing.site, enablings))
+
+        return replace(first, action=leave)
+
+    def look(self, address: int, size: int) -> None:
+        """A block of code is about to run."""
+        marks = self.marks
+        if marks.looks_at_next:
+            marks.looks_at_next = False
+            self._forget_former()
+        if address in self._waiting:
+            self._arrive(address)
+        if marks.has(address + size):
+            marks.looks_at_next = True
+
+    def _arrive(self, address: int) -> None:
+        firing = self._firing
+        self._read()
+        left = self._taken((address, firing.regs[self._stack_pointer]))
+        firing.returned = address
+        try:
+            for firing.site, enablings in reversed(left):
+                _fire(firing, enablings)
+        finally:
+            firing.returned = 0
+
+    def _forget_former(self) -> None:
+        """If a call was made just now, what waits for the same frame waits for one that is gone."""
+        self._read()
+        called = self._returns.at_entry(self._firing)
+        if called is not None:
+            self._taken(called)
+
+    # -- frames -------------------------------------------------------------------------------------------------------
+
+    def _wait(self, frame: Return, left: _Left) -> None:
+        address, stack_pointer = frame
+        waiting = self._waiting.get(address)
+        if waiting is None:
+            waiting = self._waiting[address] = _Waiting(self._returns.call_ends(address), {})
+            for end in waiting.ends:
+                self.marks.mark(end)
+        others = waiting.frames.get(stack_pointer)
+        if others is None:
+            waiting.frames[stack_pointer] = [left]
+            self._count += 1
+            if self._count > _MOST:
+                self._give_up()
+        else:
+            others.append(left)
+            if len(others) > _MOST:
+                del others[: _MOST // 2]
+
+    def _taken(self, frame: Return) -> Sequence[_Left]:
+        """What waited for a frame, in the order of the jumps; it waits no more."""
+        address, stack_pointer = frame
+        waiting = self._waiting.get(address)
+        left = None if waiting is None else waiting.frames.pop(stack_pointer, None)
+        if waiting is None or left is None:
+            return ()
+        self._count -= 1
+        if not waiting.frames:
+            del self._waiting[address]
+            for end in waiting.ends:
+                self.marks.unmark(end)
+        return left
+
+    def _give_up(self) -> None:
+        """The oldest frame of the return address that has waited longest."""
+        address, waiting = next(iter(self._waiting.items()))
+        self._taken((address, next(iter(waiting.frames))))
+
+
+def _fire(firing: Firing, enablings: Sequence[Enabling]) -> None:
+    for enabling in enablings:
+        firing.enabling = enabling
+        enabling.action(firing)
+
+
+def _without_value(enabling: Enabling, why: str) -> Callable[[Firing, int], int]:
+    """arg0, arg1, ... where the value returned is not known."""
+
+    def argument(firing: Firing, index: int) -> int:
+        if index == _VALUE:
+            raise Fault(FaultKind.ILLOP, text=f"a tail call, and where it returns to is not known: {why}")
+        return enabling.argument(firing, index)
+
+    return argument

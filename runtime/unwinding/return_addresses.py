@@ -1,0 +1,159 @@
+"""A function about to leave by a jump -> where the one it goes on to returns to, or why nobody knows.
+
+By the ABIs a tail call leaves the stack and the link register as the function got them: the return address is on top of
+the stack (amd64) or in the link register (arm64, riscv64). Code that is no C function jumps with anything there: what
+no call comes back to, and no name of the image, is not believed.
+
+A function that jumps to a common epilogue (riscv64's -msave-restore) still has its frame, and a link register that its
+own calls have set. An address in the function itself may be that, or recursion: there it is the frame that tells.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from kinst.rewriter.program import Program
+from kinst.runtime.machine.system import System
+from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.trap.trap import Firing
+from kinst.runtime.unwinding.unwind import Rule, StackEffects, Unwinder
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.image import Image
+from kinst.targets.symbols import STT_FUNC, STT_NOTYPE
+
+_WORD: Final = 8
+_LONGEST_CALL: Final = 8  # bytes before a return address that are read
+_PAGE: Final = 4096
+_KEPT: Final = 1 << 16  # return addresses
+_MASK: Final = (1 << 64) - 1
+
+
+Return = tuple[int, int]  # what a function returns to: an address, and the stack pointer there
+
+
+class ReturnAddresses:
+    """Answers about calls are kept by return address."""
+
+    def __init__(
+        self,
+        arch: ArchFacts,
+        effects: StackEffects,
+        armed: Mapping[int, bytes],
+        read: Callable[[int, int], bytes],
+        is_named: Callable[[int], bool],
+        rule: Callable[[int], Rule | None],
+    ) -> None:
+        """Nothing is read until it is asked for.
+
+        Args:
+            arch: the machine.
+            effects: its stack and its calls.
+            armed: instruction size -> what a site of that size is armed with.
+            read: guest memory within a page, without breakpoints; empty where there is none.
+            is_named: whether the image has a name for exactly this address: threads may begin there.
+            rule: how to leave the frame of the code at an address, if that is known.
+        """
+        self._effects = effects
+        self._armed = armed
+        self._read = read
+        self._is_named = is_named
+        self._rule = rule
+        self._sp, self._link = arch.stack_pointer, arch.link_register
+        self._ends: dict[int, tuple[int, ...]] = {}
+
+    def at_jump(self, firing: Firing, start: int, size: int) -> Return | str:
+        """What is returned to after a tail call by the function at `start`; or why that is not known."""
+        found = self.at_entry(firing)
+        if found is not None and self._link is not None and start <= found[0] < start + size:
+            own, found = found[0], self._of_frame(firing)
+            if found is None:
+                return f"the link register holds {own:#x}, in the function itself, and its frame is not known"
+        if found is None:
+            return f"the stack at {firing.regs[self._sp]:#x} cannot be read"
+        return found if self.call_ends(found[0]) else f"no call returns to {found[0]:#x}"
+
+    def at_entry(self, firing: Firing) -> Return | None:
+        """What a function that was called just now returns to; None: its stack cannot be read."""
+        regs = firing.regs
+        sp = regs[self._sp]
+        if self._link is not None:
+            return self._effects.plain(regs[self._link]), sp
+        try:
+            return firing.frame.load(sp, _WORD), sp + _WORD & _MASK
+        except PageFault:
+            return None
+
+    def _of_frame(self, firing: Firing) -> Return | None:
+        rule = self._rule(firing.site)
+        if rule is None:
+            return None
+        cfa = firing.regs[rule.base] + rule.offset & _MASK
+        try:
+            place = cfa + (rule.returns or 0) & _MASK
+            address = firing.regs[rule.register] if rule.returns is None else firing.frame.load(place, _WORD)
+        except PageFault:
+            return None
+        return self._effects.plain(address), cfa
+
+    def call_ends(self, address: int) -> tuple[int, ...]:
+        """Where blocks of code end with the call that returns to an address: behind it, or behind the breakpoint that
+        it is armed with; empty: it is no address to return to."""
+        found = self._ends.get(address)
+        if found is None:
+            if len(self._ends) >= _KEPT:
+                self._ends.clear()
+            found = self._ends[address] = self._ends_of(address)
+        return found
+
+    def _ends_of(self, address: int) -> tuple[int, ...]:
+        sizes = self._effects.call_sizes(self._before(address))
+        if not sizes and not self._is_named(address):
+            return ()
+        armed = (address - size + len(self._armed.get(size, b"")) for size in sizes)
+        return tuple(dict.fromkeys((address, *armed)))
+
+    def _before(self, address: int) -> bytes:
+        """The bytes before an address, as many as a call may have; fewer where memory begins."""
+        start = max(address - _LONGEST_CALL, 0)
+        middle = max(address - 1 & -_PAGE, start)
+        return self._read(start, middle - start) + self._read(middle, address - middle)
+
+
+def reader(system: System, pristine: Callable[[int, bytes], bytes]) -> Callable[[int, int], bytes]:
+    """Bytes of the guest's memory within a page, without breakpoints; empty where it has none."""
+
+    def read(address: int, size: int) -> bytes:
+        physical = system.space.observe(address)
+        if physical is None or system.memory.find(physical, size) is None:
+            return b""
+        return pristine(address, system.memory.read(physical, size))
+
+    return read
+
+
+def rules(
+    arch: ArchFacts, effects: StackEffects, program: Callable[[], Program], original: Callable[[int], int]
+) -> Callable[[int], Rule | None]:
+    """How to leave the frame of the code at an address of the running guest; `original` gives its link address."""
+    unwinder = Unwinder(arch, effects, program)
+
+    def rule(address: int) -> Rule | None:
+        link = original(address)
+        return unwinder.rule_at(link) if unwinder.is_code(link) else None
+
+    return rule
+
+
+def named(image: Image, original: Callable[[int], int]) -> Callable[[int], bool]:
+    """Whether an address of the running guest is one that a symbol of code names; `original` gives its link address."""
+
+    @cache
+    def addresses() -> frozenset[int]:
+        table = image.symbols
+        places = np.array(sorted({*table.address[np.isin(table.kind, (STT_FUNC, STT_NOTYPE))].tolist()}), np.uint64)
+        inside = [places[places - np.uint64(one.address) < np.uint64(one.size)] for one in image.code_regions]
+        return frozenset(address for part in inside for address in part.tolist())
+
+    return lambda address: original(address) in addresses()

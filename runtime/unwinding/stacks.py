@@ -1,0 +1,184 @@
+"""A probe that fires -> the addresses of the functions that are being executed, innermost first.
+
+A rule for each address (`kinst.runtime.unwinding.unwind`) leads from a frame to its caller's, and is made once: a frame
+then costs a look into a table and one or two words of memory. A walk ends where there is no caller, or something is not
+as it must be: the return address is in code, behind a call, and the stack grows.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from kinst.rewriter.program import Program
+from kinst.runtime.clauses.environment import Memory
+from kinst.runtime.trap.faults import Fault
+from kinst.runtime.trap.trap import Firing
+from kinst.runtime.unwinding.unwind import Rule, Unwinder
+from kinst.runtime.unwinding.unwind_registry import stack_effects
+from kinst.targets.arch.facts import ArchFacts
+
+_DEEPEST: Final = 512  # frames that stackdepth counts
+_WORD: Final = 8
+_MASK: Final = (1 << 64) - 1
+_KEPT: Final = 1 << 17  # addresses whose rules are kept
+
+Caller = tuple[int, Rule | None, bool]  # the return address, how to leave its frame, and whether it follows a call
+
+
+class MachineStacks:
+    """See `kinst.runtime.clauses.environment.Stacks`."""
+
+    def __init__(
+        self,
+        arch: ArchFacts,
+        memory: Memory,
+        program: Callable[[], Program],
+        *,
+        bias: int = 0,
+        moved: Callable[[int], int] = lambda address: address,
+        is_user: Callable[[Firing], bool] = lambda _firing: False,
+    ) -> None:
+        """Nothing is read until a stack is asked for.
+
+        Args:
+            arch: the machine.
+            memory: its memory, as clauses see it.
+            program: the image as it was built, never patched, and its functions.
+            bias: by how much the image was moved when it was loaded.
+            moved: an address in a copy that the image made of itself -> the same place in what was loaded.
+            is_user: whether the CPU is in user mode.
+        """
+        self._effects = stack_effects(arch.name)
+        self.unwinder = Unwinder(arch, self._effects, program)
+        self._load = memory.load
+        self._bias = bias
+        self._moved = moved
+        self._is_user = is_user
+        self._sp, self._fp, self._link = arch.stack_pointer, arch.frame_pointer, arch.link_register
+        self._here: dict[int, Rule | None] = {}  # by address of a probe
+        self._callers: dict[int, Caller] = {}  # by return address
+        self._reached = 0  # by the last walk: the end of the outermost frame
+
+    def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
+        """The PC, then return addresses, at most `frames` together; of user code only its PC is known here. When a tail
+        call has returned, its jump and what it returned to, as a plain return has them."""
+        inner = (firing.site, firing.returned) if firing.returned else (firing.site,)
+        if frames <= len(inner) or self._is_user(firing):
+            return inner[:frames]
+        return (*inner, *self._callers_of(firing, self._known_rule(inner[-1]), frames - len(inner)))
+
+    def user_stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
+        """The user code's PC and callers by their frame pointers, whatever its code is; empty in the kernel."""
+        if frames < 1 or not self._is_user(firing):
+            return ()
+        found, fp, sp = [firing.site], firing.regs[self._fp], firing.regs[self._sp]
+        offset, returns, saved_fp = self._effects.linked
+        while len(found) < frames:
+            cfa = fp + offset
+            if cfa <= sp or fp % _WORD:
+                break
+            try:
+                address, fp = self._load(cfa + returns, _WORD), self._load(cfa + saved_fp, _WORD)
+            except Fault:
+                break
+            if not address:
+                break
+            found.append(address)
+            sp = cfa
+        return tuple(found)
+
+    def reach(self, firing: Firing) -> int:
+        """The end of the outermost frame, or the stack pointer: what is below is of one stack."""
+        self._reached = firing.regs[self._sp]
+        self.stack(firing, _DEEPEST)
+        return self._reached
+
+    def depth(self, firing: Firing) -> int:
+        """How many frames there are."""
+        return len(self.stack(firing, _DEEPEST))
+
+    def caller(self, firing: Firing) -> int:
+        """Where the function returns to. At its first instruction that is what the machine says, whatever it is."""
+        if firing.returned:
+            return firing.returned
+        if self._is_entry(firing.site):
+            return self._return_address(firing)
+        found = self.stack(firing, 2)
+        return found[1] if len(found) > 1 else 0
+
+    def user_caller(self, firing: Firing) -> int:
+        """Where the user's function returns to."""
+        found = self.user_stack(firing, 2)
+        return found[1] if len(found) > 1 else 0
+
+    # -- frames -------------------------------------------------------------------------------------------------------
+
+    def _callers_of(self, firing: Firing, rule: Rule | None, limit: int) -> list[int]:
+        regs, load, callers = firing.regs, self._load, self._callers
+        sp_index, fp_index = self._sp, self._fp
+        sp, fp, found = regs[sp_index], regs[fp_index], list[int]()
+        while rule is not None and len(found) < limit:
+            base, offset, returns, register, saved_fp, is_certain = rule
+            is_inner = bool(found)
+            if is_inner and (returns is None or base not in (sp_index, fp_index)):
+                break  # only the innermost frame's registers are all known
+            cfa = offset + (sp if base == sp_index else fp if base == fp_index else regs[base])
+            if cfa < sp or (cfa == sp and is_inner):
+                break
+            try:
+                address = regs[register] if returns is None else load(cfa + returns, _WORD)
+                if saved_fp is not None:
+                    fp = load(cfa + saved_fp, _WORD)
+            except Fault:
+                break
+            caller = callers.get(address) or self._caller_at(address)
+            if caller is None or not (is_certain or caller[2]):
+                break
+            found.append(caller[0])
+            rule, sp = caller[1], cfa
+        self._reached = sp
+        return found
+
+    def _known_rule(self, pc: int) -> Rule | None:
+        return self._here[pc] if pc in self._here else self._rule_here(pc)
+
+    def _rule_here(self, pc: int) -> Rule | None:
+        """At a probe's own address. The function may be entered from where no call is: its first instruction's return
+        address is right whatever it follows."""
+        link = self._moved(pc) - self._bias
+        rule = self.unwinder.rule_at(link) if self.unwinder.is_code(link) else None
+        if rule is not None and self.unwinder.is_start(link):
+            rule = rule._replace(is_certain=True)
+        if len(self._here) >= _KEPT:
+            self._here.clear()
+        self._here[pc] = rule
+        return rule
+
+    def _caller_at(self, address: int) -> Caller | None:
+        """What is known of a return address; None: it is none. It may lie behind the last instruction of a function
+        that ends with a call, so the instruction before it decides."""
+        for plain in (address, self._effects.plain(address)):
+            link = self._moved(plain - 1) - self._bias
+            if self.unwinder.is_code(link):
+                break
+        else:
+            return None
+        if len(self._callers) >= _KEPT:
+            self._callers.clear()
+        unwinder, after = self.unwinder, link + 1
+        found = self._callers[address] = plain, unwinder.rule_in_call(after), unwinder.follows_call(after)
+        return found
+
+    def frame_address(self, firing: Firing) -> int | None:
+        """The canonical frame address of the function that a probe fired in: the stack pointer before the call (arm64,
+        riscv64: at entry). None: nobody knows."""
+        rule = None if firing.returned else self._known_rule(firing.site)
+        return None if rule is None else firing.regs[rule.base] + rule.offset & _MASK
+
+    def _is_entry(self, pc: int) -> bool:
+        return self.unwinder.is_start(self._moved(pc) - self._bias)
+
+    def _return_address(self, firing: Firing) -> int:
+        try:
+            return firing.regs[self._link] if self._link is not None else self._load(firing.regs[self._sp], _WORD)
+        except Fault:
+            return 0

@@ -1,0 +1,357 @@
+"""How to leave the frame of the code at an address: from call frame information, else from the code itself.
+
+The code is read once a function: its instructions are followed along all branches from the entry, with what they do to
+the stack pointer, the frame pointer and the return address. So prologues and epilogues are told apart without debug
+information, and functions without a frame pointer have frames.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
+
+from kinst.rewriter.program import Program
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.debuginfo.call_frames import CallFrames, FrameRow, Lost, Moved, RegisterRule, Saved
+from kinst.targets.functions import Functions
+from kinst.targets.instruction import Flow, Instructions
+
+LINK: Final = "link"  # the return address is in the link register
+LOST: Final = "lost"  # nobody kept it: a function that never returns
+_LONGEST_CALL: Final = 16  # bytes
+_LONGEST: Final = 1 << 16  # bytes of a function that is followed; longer ones are tables, or not functions
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What is known before an instruction. The CFA is the stack pointer before the call (arm64, riscv64: at entry)."""
+
+    sp: int | None  # CFA - stack pointer; None: the function computes it
+    fp: int | None = None  # CFA - frame pointer; None: it holds something else
+    returns: int | str = LINK  # where the return address is, from the CFA; LINK or LOST
+    saved_fp: int | None = None  # where the caller's frame pointer is, from the CFA; None: still in the register
+    constant: tuple[int, int] | None = None  # a register and its value: large frames are made with one
+    is_guess: bool = False  # no branch leads there: what is usual in the function
+
+    def moved(self, amount: int | None) -> "Frame":
+        """The stack pointer was changed by `amount`; None: by nobody knows what."""
+        return replace(self, sp=None if self.sp is None or amount is None else self.sp - amount)
+
+    def stored_return(self, at: int) -> "Frame":
+        """The return address was stored at the stack pointer + `at`."""
+        if self.sp is None or self.returns != LINK:
+            return self
+        return replace(self, returns=at - self.sp)
+
+    def loaded_return(self, at: int) -> "Frame":
+        """The link register was loaded from the stack pointer + `at`."""
+        is_it = self.sp is not None and self.returns == at - self.sp
+        return replace(self, returns=LINK) if is_it else self
+
+    def stored_fp(self, at: int) -> "Frame":
+        """The frame pointer was stored at the stack pointer + `at`, for the first time: for the caller."""
+        if self.sp is None or self.saved_fp is not None or self.fp is not None:
+            return self
+        return replace(self, saved_fp=at - self.sp)
+
+    def loaded_fp(self, at: int) -> "Frame":
+        """The frame pointer was loaded from the stack pointer + `at`."""
+        is_it = self.sp is not None and self.saved_fp == at - self.sp
+        return replace(self, saved_fp=None, fp=None) if is_it else replace(self, fp=None)
+
+    def with_fp(self, above_sp: int) -> "Frame":
+        """The frame pointer was set to the stack pointer + `above_sp`."""
+        return replace(self, fp=None if self.sp is None else self.sp - above_sp)
+
+    def sp_from_fp(self, above_fp: int) -> "Frame":
+        """The stack pointer was set to the frame pointer + `above_fp`."""
+        return replace(self, sp=None if self.fp is None else self.fp - above_fp)
+
+
+class StackEffects(Protocol):
+    """One machine's stack: `kinst.runtime.unwinding.unwind_<machine>`."""
+
+    @property
+    def entry(self) -> Frame:
+        """At the first instruction of a function."""
+        ...
+
+    @property
+    def linked(self) -> tuple[int, int, int]:
+        """Of a frame that only its frame pointer tells: CFA - frame pointer, and where the return address and the
+        caller's frame pointer are, from the CFA."""
+        ...
+
+    @property
+    def dwarf_registers(self) -> Sequence[int]:
+        """DWARF's register number -> index in the trap frame; -1: not in it."""
+        ...
+
+    @property
+    def preserved(self) -> Sequence[int]:
+        """The registers, by DWARF's numbers, that a function gives back as it got them; without the stack pointer."""
+        ...
+
+    def step(self, instruction: bytes, frame: Frame) -> Frame:
+        """What an instruction that is no call does to the frame."""
+        ...
+
+    def call_sizes(self, before: bytes) -> tuple[int, ...]:
+        """The sizes of the calls that the bytes before an address may end with; empty: they end with none."""
+        ...
+
+    def plain(self, address: int) -> int:
+        """A return address without a pointer authentication code."""
+        ...
+
+
+class Rule(NamedTuple):
+    """How to leave a frame. Offsets are from the CFA."""
+
+    base: int  # index of the register that the CFA is relative to
+    offset: int
+    returns: int | None  # where the return address is; None: in `register`
+    register: int
+    saved_fp: int | None  # where the caller's frame pointer is; None: still in the register
+    is_certain: bool  # from call frame information; else the return address must follow a call to be believed
+
+
+class Unwinder:
+    """The rules of one image, by link address; each is made once."""
+
+    def __init__(self, arch: ArchFacts, effects: StackEffects, program: Callable[[], Program]) -> None:
+        """Nothing is read until a rule is asked for.
+
+        Args:
+            arch: the machine.
+            effects: its stack.
+            program: the image as it was built (breakpoints are no code) and its functions.
+        """
+        self._arch = arch
+        self._effects = effects
+        self._open = program
+        self._followed: dict[int, dict[int, Frame]] = {}  # start of the function -> address -> frame
+
+    def rule_at(self, address: int) -> Rule | None:
+        """Before the instruction at a link address; None: it has no caller that is known."""
+        row, frame = self._call_frames.row_at(address), self._frames_of(address).get(address)
+        if row is not None and self._is_told(row):
+            told = self._told(row)
+            is_pushed = told is not None and frame is not None and self._has_pushed(told, frame)
+            return self._rule(frame) if frame is not None and is_pushed else told
+        return self._linked() if frame is None else self._rule(frame)
+
+    def rule_in_call(self, address: int) -> Rule | None:
+        """In a call that returns to a link address, which may be behind the function's last instruction."""
+        row = self._call_frames.row_at(address - 1)
+        if row is not None and self._is_told(row):
+            return self._told(row)
+        frames = self._frames_of(address - 1)
+        frame = next((frames[at] for at in range(address - 1, address - _LONGEST_CALL, -1) if at in frames), None)
+        if frame is None:
+            return self._linked()
+        return self._rule(replace(frame, returns=LOST) if frame.returns == LINK else frame)
+
+    def row_at(self, address: int) -> FrameRow | None:
+        """What call frame information says before the instruction at a link address."""
+        return self._call_frames.row_at(address)
+
+    def is_code(self, address: int) -> bool:
+        """Whether a link address lies in code."""
+        return any(address - region.address in range(region.size) for region in self._program.image.code_regions)
+
+    def is_start(self, address: int) -> bool:
+        """Whether a function begins at a link address."""
+        functions = self._program.functions
+        row = functions.row_at(address)
+        return row is not None and int(functions.address[row]) == address
+
+    def follows_call(self, address: int) -> bool:
+        """Whether a link address is one that a call returns to."""
+        for region in self._program.image.code_regions:
+            offset = address - region.address
+            if 0 < offset <= region.size:
+                end = region.offset + offset
+                before = self._program.image.data[max(region.offset, end - 8) : end]
+                return bool(self._effects.call_sizes(before.tobytes()))
+        return False
+
+    @cached_property
+    def _program(self) -> Program:
+        return self._open()
+
+    @cached_property
+    def _call_frames(self) -> CallFrames:
+        return CallFrames(self._program.image)
+
+    # -- call frame information ---------------------------------------------------------------------------------------
+
+    def _is_told(self, row: FrameRow) -> bool:
+        """Whether a row says it without an expression."""
+        if row.cfa is None or self._index(row.cfa[0]) is None:
+            return False
+        returns = row.registers.get(row.return_register)
+        return isinstance(returns, Lost) or self._place(returns, row.return_register) is not None
+
+    def _told(self, row: FrameRow) -> Rule | None:
+        returns = row.registers.get(row.return_register)
+        place = self._place(returns, row.return_register)
+        base = None if row.cfa is None else self._index(row.cfa[0])
+        if place is None or base is None or row.cfa is None:
+            return None
+        saved = row.registers.get(self._effects.dwarf_registers.index(self._arch.frame_pointer))
+        saved_fp = saved.offset if isinstance(saved, Saved) else None
+        return Rule(base, row.cfa[1], *place, saved_fp, is_certain=True)
+
+    def _place(self, returns: RegisterRule | None, register: int) -> tuple[int | None, int] | None:
+        """Where the return address is: an offset, or none and a register."""
+        match returns:
+            case Saved(offset=offset):
+                return offset, 0
+            case Moved(register=other):
+                index = self._index(other)
+            case None:
+                index = self._index(register)
+            case _:
+                index = None
+        return None if index is None else (None, index)
+
+    def _index(self, register: int) -> int | None:
+        numbers = self._effects.dwarf_registers
+        index = numbers[register] if 0 <= register < len(numbers) else -1
+        return None if index < 0 else index
+
+    # -- the code itself ----------------------------------------------------------------------------------------------
+
+    def _rule(self, frame: Frame) -> Rule | None:
+        sp, fp = self._arch.stack_pointer, self._arch.frame_pointer
+        if isinstance(frame.returns, str):
+            link = self._arch.link_register
+            if frame.returns == LOST or link is None:
+                return None
+            return Rule(sp, frame.sp or 0, None, link, frame.saved_fp, is_certain=False)
+        if frame.sp is not None:
+            return Rule(sp, frame.sp, frame.returns, 0, frame.saved_fp, is_certain=False)
+        if frame.fp is not None:
+            return Rule(fp, frame.fp, frame.returns, 0, frame.saved_fp, is_certain=False)
+        return self._linked()
+
+    def _linked(self) -> Rule:
+        offset, returns, saved_fp = self._effects.linked
+        return Rule(self._arch.frame_pointer, offset, returns, 0, saved_fp, is_certain=False)
+
+    def _has_pushed(self, told: Rule, frame: Frame) -> bool:
+        """Whether the code moved the stack pointer behind the compiler's back: "pushf; pop" in inline assembly."""
+        is_known = frame.sp is not None and not frame.is_guess
+        return is_known and told.base == self._arch.stack_pointer and frame.sp != told.offset
+
+    def _frames_of(self, address: int) -> dict[int, Frame]:
+        """The frames in the function that holds an address, or in the code between functions: what is only called by
+        pointers has no name in an image without symbols."""
+        functions = self._program.functions
+        row = functions.row_at(address)
+        if row is not None and _is_part(functions.names[row]):
+            return {}
+        start, end = self._gap(address) if row is None else _bounds(functions, row)
+        if not start <= address < end or end - start > _LONGEST:
+            return {}
+        if start not in self._followed:
+            self._followed[start] = self._follow(start, end - start)
+        return self._followed[start]
+
+    def _gap(self, address: int) -> tuple[int, int]:
+        functions = self._program.functions
+        row = int(np.searchsorted(functions.address, np.uint64(address), "right"))
+        for region in self._program.image.code_regions:
+            if address - region.address in range(region.size):
+                start = max(region.address, _bounds(functions, row - 1)[1] if row else 0)
+                end = region.address + region.size
+                return start, min(end, _bounds(functions, row)[0] if row < len(functions) else end)
+        return 0, 0
+
+    def _follow(self, start: int, size: int) -> dict[int, Frame]:
+        """The frame before each instruction of some code."""
+        image = self._program.image
+        offset = image.offset_of(start)
+        if offset is None:
+            return {}
+        code = image.data[offset : offset + size]
+        found = self._program.dissector.dissect(code, start, np.array([[0, size]], np.int64))
+        walk = _Walk(self._effects, code.tobytes(), found)
+        walk.run(is_function=self._program.functions.row_at(start) is not None)
+        return walk.frames
+
+
+def _bounds(functions: Functions, row: int) -> tuple[int, int]:
+    start = int(functions.address[row])
+    return start, start + int(functions.size[row])
+
+
+class _Walk:
+    """One function, followed from its entry."""
+
+    def __init__(self, effects: StackEffects, code: bytes, found: Instructions) -> None:
+        """`found` are the instructions of `code`."""
+        self._effects = effects
+        self._code = code
+        rows = zip(found.address.tolist(), found.size.tolist(), found.flow.tolist(), found.target.tolist(), strict=True)
+        self._instructions = {address: (size, flow, target) for address, size, flow, target in rows}
+        self._start = next(iter(self._instructions), 0)
+        self._targets = {target for _, flow, target in self._instructions.values() if flow in (Flow.JUMP, Flow.BRANCH)}
+        # Behind a call, where a branch leads too: the call may never return, so what the branch says comes first.
+        self._later: list[tuple[int, Frame]] = []
+        self._computed: Frame | None = None  # at the first computed jump: what the cases of a switch begin with
+        self.frames: dict[int, Frame] = {}
+
+    def run(self, *, is_function: bool) -> None:
+        """Follow all branches from the entry; then what they do not reach. In a function that is entered from computed
+        jumps, exceptions or code patched at boot. Between functions it is another one."""
+        self._enter(self._start, self._effects.entry)
+        if len(self.frames) == len(self._instructions):
+            return
+        usual = replace(self._computed or Counter(self.frames.values()).most_common(1)[0][0], is_guess=True)
+        for address in self._instructions:
+            if address not in self.frames:
+                self._enter(address, usual if is_function else self._effects.entry)
+
+    def _enter(self, address: int, frame: Frame) -> None:
+        self._from(address, frame)
+        while self._later:
+            self._from(*self._later.pop(0))
+
+    def _from(self, address: int, frame: Frame) -> None:
+        waiting = [(address, frame)]
+        while waiting:
+            address, frame = waiting.pop()
+            while address in self._instructions and address not in self.frames:
+                self.frames[address] = frame
+                size, flow, target = self._instructions[address]
+                if flow in (Flow.JUMP, Flow.BRANCH):
+                    waiting.append((target, frame))
+                if flow == Flow.INDIRECT_JUMP:
+                    self._computed = self._computed or frame
+                if flow in _ENDS:
+                    break
+                at = address - self._start
+                frame = self._after(self._code[at : at + size], flow, frame)
+                address += size
+                if flow in _CALLS and address in self._targets:
+                    self._later.append((address, frame))
+                    break
+
+    def _after(self, instruction: bytes, flow: int, frame: Frame) -> Frame:
+        if flow in _CALLS:  # the callee's return address is in the link register now
+            return replace(frame, returns=LOST) if frame.returns == LINK else frame
+        return self._effects.step(instruction, frame)
+
+
+_ENDS: Final = frozenset({Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP})
+_CALLS: Final = frozenset({Flow.CALL, Flow.INDIRECT_CALL})
+
+
+def _is_part(name: str) -> bool:
+    """The part of a function that the compiler put elsewhere: it begins with the frame that the function has."""
+    return name.endswith(".cold") or ".cold." in name

@@ -1,0 +1,201 @@
+"""amd64: what instructions do to the stack. Opcodes are of the Intel SDM, volume 2."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from kinst.runtime.unwinding.unwind import Frame
+from kinst.targets.arch.amd64 import RAX, RBP, RBX, RCX, RDI, RDX, RIP, RSI, RSP
+
+_WORD: Final = 8
+_PUSHES: Final = frozenset({0x68, 0x6A, 0x9C})  # imm32, imm8, flags
+_PREFIXES: Final = frozenset({0x66, 0xF2, 0xF3, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65})
+_REX, _REX_W, _REX_R, _REX_B = 0x40, 8, 4, 1
+
+
+class Amd64Stack:
+    """See `kinst.runtime.unwinding.unwind.StackEffects`."""
+
+    entry = Frame(sp=8, returns=-8)
+    linked = (16, -8, -16)  # System V ABI 3.2.2: rbp points to the caller's rbp, the return address is behind it
+    dwarf_registers: Sequence[int] = (RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, *range(8, 16), RIP)
+    preserved: Sequence[int] = (3, 6, *range(12, 16))  # 3.2.1: rbx, rbp, r12 to r15
+
+    def step(self, instruction: bytes, frame: Frame) -> Frame:
+        """An instruction that is no call."""
+        rex, body = 0, instruction
+        while body and body[0] in _PREFIXES:
+            body = body[1:]
+        if body and body[0] & 0xF0 == _REX:
+            rex, body = body[0] & 15, body[1:]
+        if not body:
+            return frame
+        return _one_byte(body, rex, frame)
+
+    def call_sizes(self, before: bytes) -> tuple[int, ...]:
+        """e8 with 4 bytes; ff /2 with 0 to 6 more, as its ModRM says; both with prefixes, or without them."""
+        found = [5] if len(before) >= 5 and before[-5] == 0xE8 else []
+        found += [size for size in range(2, min(len(before), 7) + 1) if _is_indirect(before[-size:])]
+        for size in found:
+            if size < len(before) and (before[-size - 1] in _PREFIXES or before[-size - 1] & 0xF0 == _REX):
+                found.append(size + 1)
+        return tuple(found)
+
+    def plain(self, address: int) -> int:
+        """As it is."""
+        return address
+
+
+def _is_indirect(call: bytes) -> bool:
+    """ff /2: ModRM, a SIB byte if its rm is 4, a displacement of 1 or 4 bytes."""
+    if call[0] != 0xFF or call[1] >> 3 & 7 != 2:
+        return False
+    mode, rm = call[1] >> 6, call[1] & 7
+    if mode == 3:
+        return len(call) == 2
+    has_sib = rm == 4
+    base = call[2] & 7 if has_sib and len(call) > 2 else rm
+    displacement = {0: 4 if base == 5 else 0, 1: 1, 2: 4}[mode]
+    return len(call) == 2 + has_sib + displacement
+
+
+def _one_byte(body: bytes, rex: int, frame: Frame) -> Frame:
+    opcode = body[0]
+    register = opcode & 7 | (8 if rex & _REX_B else 0)
+    if opcode & 0xF8 == 0x50:
+        return _push(register, frame)
+    if opcode & 0xF8 == 0x58:
+        return _pop(register, frame)
+    if opcode in _PUSHES:
+        return frame.moved(-_WORD)
+    if opcode == 0x9D:  # popf
+        return frame.moved(_WORD)
+    if opcode == 0xC9:  # leave
+        return frame.sp_from_fp(0).loaded_fp(0).moved(_WORD)
+    if opcode == 0x0F:
+        return _two_bytes(body, frame)
+    handler = _WITH_MODRM.get(opcode)
+    return frame if handler is None or len(body) < 2 else handler(body, rex, frame)
+
+
+def _push(register: int, frame: Frame) -> Frame:
+    frame = frame.moved(-_WORD)
+    return frame.stored_fp(0) if register == RBP else frame
+
+
+def _pop(register: int, frame: Frame) -> Frame:
+    if register == RSP:
+        return frame.moved(None)
+    return (frame.loaded_fp(0) if register == RBP else frame).moved(_WORD)
+
+
+def _two_bytes(body: bytes, frame: Frame) -> Frame:
+    """push and pop of fs and gs."""
+    match body[1] if len(body) > 1 else 0:
+        case 0xA0 | 0xA8:
+            return frame.moved(-_WORD)
+        case 0xA1 | 0xA9:
+            return frame.moved(_WORD)
+        case _:
+            return frame
+
+
+def _direct(body: bytes, rex: int) -> tuple[int, int] | None:
+    """The registers (reg, rm) of a ModRM byte whose operand is no memory."""
+    if body[1] >> 6 != 3:
+        return None
+    return body[1] >> 3 & 7 | (8 if rex & _REX_R else 0), body[1] & 7 | (8 if rex & _REX_B else 0)
+
+
+def _arithmetic(body: bytes, rex: int, frame: Frame) -> Frame:
+    """81 and 83: add /0, sub /5 and others with an immediate."""
+    registers = _direct(body, rex)
+    if registers is None or registers[1] not in (RSP, RBP) or not rex & _REX_W:
+        return frame
+    amount = int.from_bytes(body[2:], "little", signed=True)
+    if registers[1] == RBP:
+        return frame if body[1] >> 3 & 7 == 7 else replace(frame, fp=None)
+    match body[1] >> 3 & 7:
+        case 0:
+            return frame.moved(amount)
+        case 5:
+            return frame.moved(-amount)
+        case 7:  # cmp
+            return frame
+        case _:
+            return frame.moved(None)
+
+
+def _move(body: bytes, rex: int, frame: Frame) -> Frame:
+    """89 (to rm) and 8b (to reg)."""
+    registers = _direct(body, rex)
+    if registers is None:
+        target = body[1] >> 3 & 7 | (8 if rex & _REX_R else 0)
+        return _written(target, frame) if body[0] == 0x8B else frame
+    source, target = registers if body[0] == 0x89 else registers[::-1]
+    match target, source:
+        case (5, 4):
+            return frame.with_fp(0)
+        case (4, 5):
+            return frame.sp_from_fp(0)
+        case _:
+            return _written(target, frame)
+
+
+def _address(body: bytes, rex: int, frame: Frame) -> Frame:
+    """8d lea: rsp and rbp are set from each other and from themselves."""
+    target, mode = body[1] >> 3 & 7 | (8 if rex & _REX_R else 0), body[1] >> 6
+    if target not in (RSP, RBP):
+        return frame
+    has_sib = body[1] & 7 == RSP
+    is_plain = not rex & _REX_B and (not has_sib or (len(body) > 2 and body[2] == 0x24))
+    if mode == 3 or not is_plain or (body[1] & 7 not in (RSP, RBP)) or (mode == 0 and not has_sib):
+        return _written(target, frame)
+    amount = int.from_bytes(body[2 + has_sib :], "little", signed=True)
+    match target, body[1] & 7:
+        case (4, 4):
+            return frame.moved(amount)
+        case (4, 5):
+            return frame.sp_from_fp(amount)
+        case (5, 4):
+            return frame.with_fp(amount)
+        case _:
+            return replace(frame, fp=None)
+
+
+def _store(body: bytes, rex: int, frame: Frame) -> Frame:
+    """01, 09, 21, 29, 31: rm is computed from a register."""
+    registers = _direct(body, rex)
+    return frame if registers is None else _written(registers[1], frame)
+
+
+def _load(body: bytes, rex: int, frame: Frame) -> Frame:
+    """03, 0b, 23, 2b, 33, 63: reg is computed."""
+    return _written(body[1] >> 3 & 7 | (8 if rex & _REX_R else 0), frame)
+
+
+def _group5(body: bytes, _rex: int, frame: Frame) -> Frame:
+    """ff /6: push of memory."""
+    return frame.moved(-_WORD) if body[1] >> 3 & 7 == 6 else frame
+
+
+def _pop_memory(_body: bytes, _rex: int, frame: Frame) -> Frame:
+    return frame.moved(_WORD)
+
+
+def _written(register: int, frame: Frame) -> Frame:
+    """A register that was computed: nothing is known of it any more."""
+    if register == RSP:
+        return frame.moved(None)
+    return replace(frame, fp=None) if register == RBP else frame
+
+
+_WITH_MODRM: Final[dict[int, Callable[[bytes, int, Frame], Frame]]] = {
+    **dict.fromkeys((0x01, 0x09, 0x21, 0x29, 0x31), _store),
+    **dict.fromkeys((0x03, 0x0B, 0x23, 0x2B, 0x33, 0x63), _load),
+    **dict.fromkeys((0x81, 0x83), _arithmetic),
+    **dict.fromkeys((0x89, 0x8B), _move),
+    0x8D: _address,
+    0x8F: _pop_memory,
+    0xFF: _group5,
+}

@@ -1,0 +1,172 @@
+"""Returns by tail calls, on three machines: what fires, in which order and with which value, in a program that leaves
+functions in every way; the order is that of an instrumented build, which has no tail calls."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+
+from kinst.runtime.machine.system import ClockKind, Configuration, End
+from kinst.runtime.tracing.session import Session, Wanted
+from kinst.runtime.trap.faults import Fault
+from kinst.runtime.trap.trap import Firing
+from kinst.targets.arch.registry import NAMES
+from kinst.targets.manifest import ProbeKind
+from tests.runtime.tracing.recorder import Recorder
+
+SOURCE: Final = Path(__file__).with_name("tail_calls.c")
+COMPILERS: Final = {"amd64": "gcc", "arm64": "aarch64-linux-gnu-gcc", "riscv64": "riscv64-linux-gnu-gcc"}
+OPTIONS: Final = ["-O2", "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-fno-pie", "-fno-stack-protector"]
+LAYOUT: Final = ["-Wl,-e,main", "-Wl,-Ttext=0x100000", "-Wl,--build-id=none"]
+INSTRUMENTED: Final = ("-finstrument-functions", "-DINSTRUMENTED")
+SUM: Final = 6 + 0 + 0 + 6 + (0 + 6 + 4 + 10) + (5 + 7 + 9) + 2  # what main returns
+
+OTHERS: Final = {"jumps", "exchange"}  # one leaves by a computed jump that is no tail call, the other is no C
+
+Event = tuple[str, int | str]  # a function and the value that it returned, or why nobody knows
+
+
+def compiled(folder: Path, machine: str, *options: str) -> Path:
+    compiler = COMPILERS[machine]
+    if shutil.which(compiler) is None:
+        assert not os.environ.get("KINST_REQUIRE_TOOLS"), f"no {compiler}"
+        pytest.skip(f"no {compiler}")
+    image = folder / "image.elf"
+    subprocess.run([compiler, *OPTIONS, *LAYOUT, *options, str(SOURCE), "-o", str(image), "-lgcc"], check=True)
+    return image
+
+
+class Returns(Recorder):
+    """Keeps (function, value) of each return, and where kinst probes fired."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.events: list[Event | int] = []
+
+    def fired(self, firing: Firing) -> None:
+        sites = self.session._sites
+        assert sites is not None
+        row = int(sites.rows_of(np.array([firing.enabling.probe]))[0])
+        if sites.manifest.probes["kind"][row] == ProbeKind.KINST:
+            self.events.append(firing.site)
+        else:
+            self.events.append((sites.manifest.probe_fields(row)[2], self.value(firing)))
+
+    def value(self, firing: Firing) -> int | str:
+        try:
+            return firing.argument(1)
+        except Fault as fault:
+            return fault.text
+
+
+def run(image: Path, *descriptions: str, call: str = "main()", result: int = SUM) -> tuple[Session, list[Event | int]]:
+    wanted = Wanted(
+        image, configuration=Configuration(clock=ClockKind.ICOUNT), descriptions=descriptions, call=call, timeout=10
+    )
+    session = Session(wanted)
+    returns = Returns(session)
+    list(session.enable(returns.fired))
+    assert session.run(returns) is End.RETURNED
+    assert session.result == result
+    return session, returns.events
+
+
+def returned(events: Sequence[Event | int]) -> list[Event]:
+    return [event for event in events if not isinstance(event, int)]
+
+
+@pytest.fixture(params=NAMES)
+def machine(request: pytest.FixtureRequest) -> Iterator[str]:
+    yield request.param
+
+
+def test_the_order_is_that_of_an_instrumented_build(machine: str, tmp_path: Path) -> None:
+    _, events = run(compiled(tmp_path, machine), "fbt:::return")
+    exits = [name for name in exits_of(compiled(tmp_path, machine, *INSTRUMENTED)) if name not in OTHERS]
+    assert [name for name, _ in returned(events) if name not in OTHERS] == exits
+    assert len(exits) > 50
+
+
+def exits_of(image: Path) -> list[str]:
+    """The functions that an instrumented build says it leaves."""
+    session = Session(Wanted(image, descriptions=("fbt::__cyg_profile_func_exit:entry",), call="main()", timeout=10))
+    recorder = Recorder()
+    list(session.enable(recorder.fired))
+    assert session.run(recorder) is End.RETURNED
+    table = session.loaded.image.symbols
+    names = dict(zip(table.address.tolist(), table.names(np.arange(len(table.address))), strict=True))
+    return [names[arguments[0]] for _, arguments in recorder.arguments]
+
+
+def test_values_are_what_the_callee_returned(machine: str, tmp_path: Path) -> None:
+    _, events = run(compiled(tmp_path, machine), "fbt:::return")
+    found = returned(events)
+    assert found[:3] == [("leaf", 6), ("middle", 6), ("outer", 6)]
+    assert [value for name, value in found if name == "nested"] == [0, 2, 4, 6]
+    assert [value for name, value in found if name == "chosen"] == [0, 6, 4, 10]
+    assert [value for name, value in found if name == "left"] == [5, 7, 9]
+    assert [value for name, value in found if name == "works"] == [100, 101]
+
+
+def test_a_function_that_is_called_by_itself_returns_too(machine: str, tmp_path: Path) -> None:
+    _, events = run(compiled(tmp_path, machine), "fbt:::return", call="outer(5)", result=14)
+    assert events == [("leaf", 14), ("middle", 14), ("outer", 14)]
+
+
+def test_recursion_on_one_frame_returns_as_often_as_it_was_entered(machine: str, tmp_path: Path) -> None:
+    _, events = run(compiled(tmp_path, machine), "fbt::even:return", "fbt::odd:return")
+    assert returned(events) == [*[("odd", 0), ("even", 0)] * 5, ("odd", 0)]
+
+
+def test_frames_that_are_left_by_longjmp_are_forgotten(machine: str, tmp_path: Path) -> None:
+    """The last one is still waited for: nothing was called there again."""
+    session, events = run(compiled(tmp_path, machine), "fbt::left:return")
+    assert returned(events) == [("left", 5), ("left", 7), ("left", 9)]
+    assert session.pending_returns is not None
+    assert len(session.pending_returns.sites()) == 1
+
+
+def test_it_is_the_same_with_breakpoints_at_the_calls_and_behind_them(machine: str, tmp_path: Path) -> None:
+    image = compiled(tmp_path, machine)
+    alone, plain = run(image, "fbt:::return")
+    session, events = run(image, "fbt:::return", "kinst:::")
+    assert returned(events) == returned(plain)
+    assert session.pending_returns is not None
+    assert alone.pending_returns is not None
+    assert session.pending_returns.sites() == alone.pending_returns.sites()
+
+
+def test_a_return_fires_before_the_probe_of_the_instruction_that_it_comes_to(machine: str, tmp_path: Path) -> None:
+    session, events = run(compiled(tmp_path, machine), "fbt::works:return", "kinst::thread:")
+    start = session.loaded.image.symbols.address_of("thread")
+    at = events.index(("works", 100))
+    before, after = events[at - 1], events[at + 1]
+    assert isinstance(before, int) and isinstance(after, int)
+    assert start is not None
+    assert start < before < after < start + 64
+
+
+UNKNOWN: Final = "a tail call, and where it returns to is not known: "
+
+
+def test_where_it_returns_to_is_not_known(tmp_path: Path) -> None:
+    """A longjmp: on top of the stack is a variable of the function that it leads to."""
+    _, events = run(compiled(tmp_path, "amd64"), "fbt::jumps:return")
+    unknown = [value for _, value in returned(events) if isinstance(value, str)]
+    assert len(unknown) == 3
+    assert all(re.fullmatch(UNKNOWN + "no call returns to 0x[0-9a-f]+", text) for text in unknown)
+
+
+def test_a_frame_that_is_not_known(tmp_path: Path) -> None:
+    """-msave-restore: functions jump to an epilogue that restores their registers, the link register among them."""
+    image = compiled(tmp_path, "riscv64", "-Os", "-msave-restore")
+    _, events = run(image, "fbt::nested:return")
+    assert len(events) == 4
+    assert all(re.match(UNKNOWN + "the link register holds", str(value)) for _, value in returned(events))
