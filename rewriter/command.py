@@ -12,16 +12,14 @@ from typing import Any, Final, TextIO
 from kinst.targets.errors import ImageError, KinstError
 from kinst.targets.visible import visible_lines
 
+SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}  # click's
+VERSION: Final[dict[str, Any]] = {"package_name": "kinst-rewrite", "message": "%(prog)s %(version)s"}
 METHOD_HELP: Final = (
     "How probed instructions are carried out: in trampolines but for those that must be emulated (auto); or emulated "
     "wherever that can be, on amd64 also what functions begin and end with, at up to twice the cost (emulate). "
     "Default: auto, or what IMAGE was patched with."
 )
 _WITH_TRACEBACK: Final = "KINST_TRACEBACK"
-
-
-SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}  # click's
-VERSION: Final[dict[str, Any]] = {"package_name": "kinst-rewrite", "message": "%(prog)s %(version)s"}
 
 
 def check_files(*paths: Path | None) -> None:

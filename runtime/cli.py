@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 
 import click
 
-from kinst.rewriter.command import METHOD_HELP, check_files, reported
+from kinst.rewriter.command import METHOD_HELP, SETTINGS, check_files, reported
 from kinst.rewriter.file_name import FileName
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.dlang.syntax.language import VERSION
@@ -98,7 +98,7 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
     return command
 
 
-@click.command(name=_NAME, cls=_Ordered, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(name=_NAME, cls=_Ordered, context_settings=SETTINGS)
 @click.argument("words", metavar="[IMAGE] [ARG]...", nargs=-1)
 @_dtrace_options
 @click.option("-l", "is_list", is_flag=True, help="List probes instead of enabling them; with -v also their arguments.")
