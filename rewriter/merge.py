@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.errors import ProbeError
 from kinst.targets.inlined_names import joined
-from kinst.targets.manifest import ENABLING, FUNCTION, NOT_NUMBERED, PROBE, SITE, Manifest, ProbeKind
+from kinst.targets.manifest import ENABLING, FUNCTION, NOT_NUMBERED, PROBE, SITE, Manifest, ProbeKind, probe_keys
 from kinst.targets.static_probes import StaticProbe
 
 
@@ -85,7 +85,7 @@ def _function(manifest: Manifest, row: int) -> tuple[int, int, str]:
 
 def _merge_probes(earlier: NDArray[np.void], fresh: NDArray[np.void]) -> tuple[NDArray[np.void], NDArray[np.int64]]:
     """The probes of both, and the row that each fresh probe has now."""
-    known, wanted = probe_keys(earlier), probe_keys(fresh)
+    known, wanted = _keys(earlier), _keys(fresh)
     order = np.argsort(known)
     at = np.minimum(np.searchsorted(known, wanted, sorter=order), max(len(known) - 1, 0))
     exists = known[order[at]] == wanted if len(known) else np.zeros(len(wanted), np.bool_)
@@ -95,11 +95,8 @@ def _merge_probes(earlier: NDArray[np.void], fresh: NDArray[np.void]) -> tuple[N
     return np.concatenate([earlier, fresh[~exists]]).astype(PROBE), probe_of
 
 
-def probe_keys(probes: NDArray[np.void]) -> NDArray[np.uint64]:
-    """One number a probe, ascending by function, kind and offset: the order of a manifest's probes."""
-    function = probes["function"].astype(np.uint64) << np.uint64(34)
-    result: NDArray[np.uint64] = function | probes["kind"].astype(np.uint64) << np.uint64(32) | probes["offset"]
-    return result
+def _keys(probes: NDArray[np.void]) -> NDArray[np.uint64]:
+    return probe_keys(probes["function"], probes["kind"], probes["offset"])
 
 
 def _merge_sites(

@@ -24,7 +24,7 @@ from kinst.targets.elf_header import FileKind
 from kinst.targets.errors import ImageError, PlacementError, ProbeError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Instructions, Reason, Verdict
-from kinst.targets.manifest import ENABLING, FUNCTION, PROBE, SITE, Manifest, Method, ProbeKind
+from kinst.targets.manifest import ENABLING, FUNCTION, PROBE, SITE, Manifest, Method, ProbeKind, probe_keys
 
 _BATCH: Final = 1 << 18  # sites handled at a time: temporaries stay small
 
@@ -157,7 +157,7 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
     offset = found.address[at] - program.functions.address[found.function[at]]
     offset[kind != ProbeKind.KINST] = 0
     offset[is_static] = static_row
-    probes, probe = _number(function << np.uint64(34) | kind << np.uint64(32) | offset)
+    probes, probe = _number(probe_keys(function, kind, offset))
     enablings = np.zeros(len(at), ENABLING)
     enablings["site"], enablings["probe"] = np.cumsum(fresh) - 1, probe
     expansions = (outcome.expansion for outcome in resolution.outcomes)
@@ -186,7 +186,7 @@ def _pairs(resolution: Resolution) -> NDArray[np.uint64]:
 
 
 def _number(keys: NDArray[np.uint64]) -> tuple[NDArray[np.void], NDArray[np.int64]]:
-    """Probe keys (see `merge.probe_keys`) -> the PROBE records in their order, and the row of each key."""
+    """Probe keys (see `probe_keys`) -> the PROBE records in their order, and the row of each key."""
     if (keys[:-1] <= keys[1:]).all():  # so it is where only kinst probes were asked for: 6 million are not sorted again
         fresh = np.ones(len(keys), np.bool_)
         fresh[1:] = keys[1:] != keys[:-1]

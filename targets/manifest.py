@@ -30,6 +30,7 @@ from kinst.targets.manifest_records import (
     TIMER_IDS,
     Manifest,
     ProbeKind,
+    probe_keys,
 )
 from kinst.targets.manifest_seal import FORMAT_VERSION, SECTION, opened, sealed
 from kinst.targets.manifest_values import number_of
@@ -55,6 +56,7 @@ __all__ = [
     "find_manifest",
     "manifest_parts",
     "pack_manifest",
+    "probe_keys",
     "unpack_manifest",
 ]
 

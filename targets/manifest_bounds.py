@@ -15,7 +15,7 @@ from kinst.targets.elf_header import PT_LOAD
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Verdict
-from kinst.targets.manifest_records import FIRST_PROBE_ID, Manifest, ProbeKind
+from kinst.targets.manifest_records import FIRST_PROBE_ID, Manifest, ProbeKind, probe_keys
 
 Tables = Mapping[str, NDArray[np.void]]
 _REFERENCES = (
@@ -153,8 +153,7 @@ def _check_probes(manifest: Manifest) -> None:
     is_static, is_fbt = kind == ProbeKind.SDT, (kind == ProbeKind.FBT_ENTRY) | (kind == ProbeKind.FBT_RETURN)
     _require(_below(offset[is_static], len(manifest.static)), "probes refer to static probes that do not exist")
     _require(not offset[is_fbt].any(), "a probe of a function that has an offset")
-    function = manifest.probes["function"].astype(np.uint64) << np.uint64(34)
-    keys = function | kind.astype(np.uint64) << np.uint64(32) | offset
+    keys = probe_keys(manifest.probes["function"], kind, offset)
     _require(_differ(keys), "a probe that is there twice")
 
 
