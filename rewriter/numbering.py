@@ -33,7 +33,9 @@ class Numbering:
     functions: Functions
     regions: Sequence[CodeRegion]
     static: Sequence[StaticProbe]
-    others: Mapping[tuple[int, str], int]  # (row, a name that is not its first) -> place among all names
+    static_rows: Mapping[tuple[str, str, str, str], int]  # by key
+    pairs: Sequence[tuple[int, str]]  # row and name, of names that are not a function's first
+    others: Mapping[tuple[int, str], int]  # one of them -> place among all names
     rows: NDArray[np.int64]  # of functions, by place
     kinst: NDArray[np.int64]  # first identifier, by place; behind the last one the end
 
@@ -77,10 +79,10 @@ class Numbering:
 
     def of_static(self, probe: StaticProbe) -> int:
         """The identifier of a static probe. Raises ManifestError: the image does not have it."""
-        for row, one in enumerate(self.static):
-            if one.key == probe.key:
-                return self._static_first + row
-        raise ManifestError(f"manifest: damaged: the image has no static probe {':'.join(probe.key)}")
+        row = self.static_rows.get(probe.key)
+        if row is None:
+            raise ManifestError(f"manifest: damaged: the image has no static probe {':'.join(probe.key)}")
+        return self._static_first + row
 
     def name(self, identifier: int) -> ProbeName | None:
         """A name that stands for the probe with an identifier, if for others too; None: there can be none. Functions
@@ -99,7 +101,7 @@ class Numbering:
     def _function_at(self, place: int) -> str:
         if place < len(self.functions):
             return f"{int(self.functions.address[place]):#x}"
-        return next(name for (_, name), other in self.others.items() if other == place)
+        return self.pairs[place - len(self.functions)][1]
 
     def _instruction(self, place: int, offset: int) -> ProbeName:
         if place < len(self.functions):
@@ -125,7 +127,8 @@ def numbering(functions: Functions, regions: Sequence[CodeRegion], static: Seque
     first = FIRST_PROBE_ID + 2 * len(rows) + len(static)
     sizes = functions.size[rows].astype(np.int64)
     kinst = first + np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return Numbering(functions, regions, static, others, rows, kinst)
+    static_rows = {probe.key: row for row, probe in reversed(list(enumerate(static)))}  # the first of a key
+    return Numbering(functions, regions, static, static_rows, pairs, others, rows, kinst)
 
 
 def numbered(manifest: Manifest, numbers: Numbering) -> Manifest:
