@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.numbering import numbered
 from kinst.rewriter.program import Program, instructions_of, open_program
-from kinst.rewriter.resolve import numbering_of, with_functions_at, with_static
+from kinst.rewriter.resolve import numbering_of, unnamed_size, with_functions_at, with_static
 from kinst.rewriter.sites import stepped_over
 from kinst.rewriter.wording import counted
 from kinst.targets.functions import Functions
@@ -32,24 +32,27 @@ _PAD: Final = 16  # bytes of a landing pad before the place of a static probe
 _SHOWN: Final = 16  # digits of a digest
 
 
-def wrong_claims(original: Image, manifest: Manifest) -> list[str]:
-    """A sentence for each claim that the original contradicts."""
+def wrong_claims(original: Image, manifest: Manifest) -> Iterator[str]:
+    """A sentence for each claim that the original contradicts, found as they are asked for: there may be millions."""
     program, static = with_static(open_program(original, given=manifest.given))
-    wrong = [
-        *_wrong_functions(program, original, manifest),
-        *_wrong_inlined(program, manifest),
-        *(
-            f"no static probe {':'.join(one.key)} as the manifest has it"
-            for one in manifest.static
-            if one not in static
-        ),
-        *_wrong_places(program, manifest),
-    ]
+    is_right = True
+    for claim in _wrong(program, static, original, manifest):
+        is_right = False
+        yield claim
+    if is_right and manifest.is_numbered and not _has_own_identifiers(program, manifest):
+        yield "other identifiers of probes"
+
+
+def _wrong(program: Program, static: tuple[StaticProbe, ...], original: Image, manifest: Manifest) -> Iterator[str]:
+    yield from _wrong_functions(program, original, manifest)
+    yield from _wrong_inlined(program, manifest)
+    known = set(static)
+    for one in manifest.static:
+        if one not in known:
+            yield f"no static probe {':'.join(one.key)} as the manifest has it"
+    yield from _wrong_places(program, manifest)
     if manifest.original_size != len(original.data):
-        wrong.append(f"{len(original.data):,} bytes, not {manifest.original_size:,}")
-    if not wrong and manifest.is_numbered and not _has_own_identifiers(program, manifest):
-        wrong.append("other identifiers of probes")
-    return wrong
+        yield f"{len(original.data):,} bytes, not {manifest.original_size:,}"
 
 
 def unproved(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -83,9 +86,8 @@ def _wrong_functions(program: Program, original: Image, manifest: Manifest) -> I
 def _unlike(program: Program, manifest: Manifest, rows: Sequence[int]) -> list[int]:
     """Rows of the manifest's functions that the program does not have."""
     addresses, sizes = manifest.functions["address"].tolist(), manifest.functions["size"].tolist()
-    known = program.functions
     unnamed = [addresses[row] for row in rows if manifest.function_name(row) == _unnamed(addresses[row])]
-    every = with_functions_at(program, unnamed).functions if unnamed else known
+    every = with_functions_at(program, unnamed).functions
     at = {address: row for row, address in enumerate(every.address.tolist())}
 
     def is_known(row: int) -> bool:
@@ -95,9 +97,8 @@ def _unlike(program: Program, manifest: Manifest, rows: Sequence[int]) -> list[i
             return False
         if sizes[row] == every.size[found]:
             return True
-        alone = with_functions_at(program, [address]).functions  # known by its address, and others were not yet
-        place = alone.row_at(address)
-        return name == _unnamed(address) and place is not None and sizes[row] == alone.size[place]
+        # known by its address, and others were not yet
+        return name == _unnamed(address) and sizes[row] == unnamed_size(program, address)
 
     return [row for row in rows if not is_known(row)]
 

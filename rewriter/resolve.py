@@ -1,6 +1,7 @@
 """Probe names and an image -> which instruction serves which probe, what was refused and why, one outcome a name."""
 
 import difflib
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -279,22 +280,42 @@ def with_functions_at(program: Program, addresses: Sequence[int]) -> Program:
 
     It ends where the next function begins, and is at most `_UNNAMED` bytes long.
     """
-    functions = program.functions
+    found: list[tuple[int, int]] = []
     for address in sorted(set(addresses)):
-        region = next((one for one in program.image.code_regions if 0 <= address - one.address < one.size), None)
-        if region is None or functions.row_at(address) is not None:
-            continue
-        row = int(np.searchsorted(functions.address, np.uint64(address)))
-        following = [int(functions.address[row])] if row < len(functions) else []
-        end = min([address + _UNNAMED, region.address + region.size, *following])
-        functions = Functions(
-            np.insert(functions.address, row, np.uint64(address)),
-            np.insert(functions.size, row, np.uint64(end - address)),
-            np.insert(functions.evidence, row, np.uint8(Evidence.PROLOGUE)),
-            (*functions.names[:row], f"sub_{address:x}", *functions.names[row:]),
-            {other + (other >= row): names for other, names in functions.aliases.items()},
-        )
-    return replace(program, functions=functions)
+        size = unnamed_size(program, address)
+        if size is not None and (not found or sum(found[-1]) <= address):
+            found.append((address, size))
+    return replace(program, functions=_with_unnamed(program.functions, found)) if found else program
+
+
+def unnamed_size(program: Program, address: int) -> int | None:
+    """Bytes of the function that an address alone names; None: it is no code, or of a function that is known."""
+    functions, regions = program.functions, program.image.code_regions
+    last = bisect_right(regions, address, key=lambda one: one.address) - 1
+    end = regions[last].address + regions[last].size if last >= 0 else 0
+    if address >= end or functions.row_at(address) is not None:
+        return None
+    row = int(np.searchsorted(functions.address, np.uint64(address)))
+    following = [int(functions.address[row])] if row < len(functions) else []
+    return min([address + _UNNAMED, end, *following]) - address
+
+
+def _with_unnamed(functions: Functions, found: Sequence[tuple[int, int]]) -> Functions:
+    """Functions with more of them: address and size, ascending."""
+    addresses, sizes = np.array(found, np.uint64).T
+    at = np.searchsorted(functions.address, addresses)
+    names: list[str] = []
+    start = 0
+    for row, (address, _) in zip(at.tolist(), found, strict=True):
+        names += (*functions.names[start:row], f"sub_{address:x}")
+        start = row
+    return Functions(
+        np.insert(functions.address, at, addresses),
+        np.insert(functions.size, at, sizes),
+        np.insert(functions.evidence, at, np.uint8(Evidence.PROLOGUE)),
+        (*names, *functions.names[start:]),
+        {row + int(np.searchsorted(at, row, "right")): texts for row, texts in functions.aliases.items()},
+    )
 
 
 def _outcome(program: Program, code: Decoded, wanted: _Wanted, static: tuple[StaticProbe, ...]) -> Outcome:
