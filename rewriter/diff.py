@@ -23,7 +23,7 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import no_refusals
 from kinst.rewriter.slots import CHUNK, Placement
 from kinst.rewriter.write import patched_code
-from kinst.targets.elf_header import PT_LOAD, SHT_SYMTAB
+from kinst.targets.elf.header import PT_LOAD, SHT_SYMTAB
 from kinst.targets.errors import ImageError, ManifestError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Instructions

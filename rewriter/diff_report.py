@@ -14,7 +14,7 @@ from kinst.rewriter.layout import PT_GNU_STACK, PT_NULL, PT_PHDR, Piece
 from kinst.rewriter.places import Places
 from kinst.rewriter.wording import counted
 from kinst.rewriter.write import patched_sizes
-from kinst.targets.elf_header import ELF_HEADER, PROGRAM_HEADER, PT_DYNAMIC, PT_LOAD
+from kinst.targets.elf.header import ELF_HEADER, PROGRAM_HEADER, PT_DYNAMIC, PT_LOAD
 from kinst.targets.instruction import Verdict
 from kinst.targets.manifest import Manifest
 

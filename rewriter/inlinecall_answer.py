@@ -8,8 +8,8 @@ from pathlib import Path
 from kinst.rewriter.inlinecall import inlinecall_values
 from kinst.rewriter.inlinecall_cache import KeptAnswers, Values
 from kinst.targets.debuginfo.debugfile import find_debug
-from kinst.targets.debuginfo.elf_file import ElfFile, open_elf
 from kinst.targets.debuginfo.inline_search import InlineSearch
+from kinst.targets.elf.file import ElfFile, open_elf
 from kinst.targets.errors import ManifestError, ProbeError
 from kinst.targets.manifest_seal import SECTION, opened
 

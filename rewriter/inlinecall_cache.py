@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from kinst.rewriter.fresh_file import fresh_file
 from kinst.targets.debuginfo import debugfile
-from kinst.targets.debuginfo.elf_file import ElfFile
+from kinst.targets.elf.file import ElfFile
 
 _LONGEST_NAME: Final = 200  # of a file; a function with a longer one is not kept
 Values = list[dict[str, Any]]

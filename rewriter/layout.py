@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.slots import CHUNK
-from kinst.targets.elf_header import (
+from kinst.targets.elf.header import (
     ELF_HEADER,
     PF_X,
     PN_XNUM,
@@ -38,9 +38,9 @@ from kinst.targets.elf_header import (
     read_program_headers,
     read_section_headers,
 )
+from kinst.targets.elf.symbols import STT_FUNC, SYMBOL
 from kinst.targets.errors import ImageError
 from kinst.targets.manifest import SECTION, TEXT_SECTION, Manifest, manifest_parts
-from kinst.targets.symbols import STT_FUNC, SYMBOL
 
 NAMES_SECTION: Final = ".kinst.shstrtab"
 _MOST_NAMES: Final = 1 << 20  # bytes that sections may point into behind the table of names, if they have one

@@ -16,11 +16,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.elf.sections import CodeRegion
 from kinst.targets.errors import ManifestError
 from kinst.targets.functions import Functions
 from kinst.targets.manifest import FIRST_PROBE_ID, NUMBER, Manifest
 from kinst.targets.probe import ProbeName
-from kinst.targets.sections import CodeRegion
 from kinst.targets.static_probes import StaticProbe
 
 _WAYS: Final = ("entry", "return")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinst.rewriter.layout import Layout
-from kinst.targets.elf_header import ELF_HEADER, PROGRAM_HEADER, PT_LOAD, SECTION_HEADER
+from kinst.targets.elf.header import ELF_HEADER, PROGRAM_HEADER, PT_LOAD, SECTION_HEADER
 from kinst.targets.image import Image
 from kinst.targets.manifest import Manifest
 

@@ -20,7 +20,7 @@ from kinst.rewriter.resolve import Resolution
 from kinst.rewriter.slots import Placement, allot, bytes_needed, place
 from kinst.rewriter.static_sites import used_static
 from kinst.targets.arch.facts import ArchFacts
-from kinst.targets.elf_header import FileKind
+from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import ImageError, PlacementError, ProbeError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Instructions, Reason, Verdict

@@ -11,13 +11,13 @@ from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.exclusions import excluded_rows
 from kinst.rewriter.progress import Progress, silent
+from kinst.targets.elf.symbols import Symbols, no_symbols
 from kinst.targets.functions import Functions, find_functions
 from kinst.targets.image import CodeRegion, Image
 from kinst.targets.instruction import DEFERRED, Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
 from kinst.targets.named_functions import data_in_code
 from kinst.targets.patched_at_boot import boot_patched_ranges
-from kinst.targets.symbols import Symbols, no_symbols
 
 # Bytes of code decoded at a time: temporaries stay bounded. As large as a kernel's text, since the dissector refuses
 # data that code loads only where it sees both.

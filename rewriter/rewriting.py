@@ -16,11 +16,11 @@ from kinst.rewriter.refusals import Refusals, no_refusals
 from kinst.rewriter.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.restore import open_original
 from kinst.targets.c_types import ImageTypes
-from kinst.targets.elf_header import FileKind
+from kinst.targets.elf.header import FileKind
+from kinst.targets.elf.symbols import Symbols, no_symbols, read_symbol_file
 from kinst.targets.image import Image, is_elf, open_debug_symbols
 from kinst.targets.manifest import Manifest, Method
 from kinst.targets.probe import ProbeName
-from kinst.targets.symbols import Symbols, no_symbols, read_symbol_file
 
 
 @dataclass(frozen=True, slots=True)

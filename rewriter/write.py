@@ -15,7 +15,7 @@ from kinst.rewriter.layout import lay_out
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.progress import Progress, silent
 from kinst.targets.arch.facts import ArchFacts
-from kinst.targets.elf_header import PT_LOAD
+from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import ManifestError, UsageError
 from kinst.targets.image import Image
 from kinst.targets.manifest import Manifest

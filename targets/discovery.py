@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.code_shape import CODE_SHAPES, matches
-from kinst.targets.elf_header import PT_LOAD
+from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.evidence import Evidence
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.elf_header import SHF_ALLOC, FileKind
+from kinst.targets.elf.header import SHF_ALLOC, FileKind
 from kinst.targets.image import Image, Section
 
 _SHF_COMPRESSED: Final = 0x800

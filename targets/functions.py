@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.discovery import Discovered, discover, reachable_ends
+from kinst.targets.elf.symbols import Symbols
 from kinst.targets.evidence import Evidence
 from kinst.targets.frames import frame_ranges
 from kinst.targets.image import Image
 from kinst.targets.named_functions import NamedFunctions, data_in_code, named_data, named_functions
 from kinst.targets.startup import startup32
 from kinst.targets.sweeping import Spans, Sweep, sweep_spans, without_fill
-from kinst.targets.symbols import Symbols
 
 __all__ = ["Evidence", "Functions", "Sweep", "find_functions"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import arch_by_elf_machine
-from kinst.targets.elf_header import (
+from kinst.targets.elf.header import (
     PF_X,
     PT_LOAD,
     SHF_ALLOC,
@@ -31,11 +31,11 @@ from kinst.targets.elf_header import (
     read_program_headers,
     read_section_headers,
 )
-from kinst.targets.elf_outline import outline
+from kinst.targets.elf.outline import outline
+from kinst.targets.elf.relocations import Relocations, read_relocations
+from kinst.targets.elf.sections import CodeRegion, Section, Segment, content
+from kinst.targets.elf.symbols import Symbols, read_symbols
 from kinst.targets.errors import ImageError
-from kinst.targets.relocations import Relocations, read_relocations
-from kinst.targets.sections import CodeRegion, Section, Segment, content
-from kinst.targets.symbols import Symbols, read_symbols
 from kinst.targets.visible import visible
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.elf.symbols import SYMBOL
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image
 from kinst.targets.manifest_bounds import check_image, check_manifest, check_tables
@@ -35,7 +36,6 @@ from kinst.targets.manifest_records import (
 from kinst.targets.manifest_seal import FORMAT_VERSION, SECTION, opened, sealed
 from kinst.targets.manifest_values import number_of
 from kinst.targets.method import Method
-from kinst.targets.symbols import SYMBOL
 
 __all__ = [
     "ENABLING",

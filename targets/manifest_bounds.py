@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.registry import arch_by_name
-from kinst.targets.elf_header import PT_LOAD
+from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Verdict

@@ -10,10 +10,10 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.elf.symbols import SYMBOL, Symbols, symbols_of
 from kinst.targets.inlined_names import InlinedName
 from kinst.targets.instruction import Verdict
 from kinst.targets.static_probes import StaticProbe
-from kinst.targets.symbols import SYMBOL, Symbols, symbols_of
 
 # Identifiers of probes: 1, 2, 3 are dtrace:::BEGIN, END and ERROR, as in DTrace; then timers; from FIRST_PROBE_ID on
 # what the image has, and behind it what other providers make.

@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.elf_header import SHT_RELA, FileKind
+from kinst.targets.elf.header import SHT_RELA, FileKind
+from kinst.targets.elf.relocations import RELA
+from kinst.targets.elf.sections import CodeRegion, Section, content
+from kinst.targets.elf.symbols import SHN_UNDEF
 from kinst.targets.image import Image
-from kinst.targets.relocations import RELA
-from kinst.targets.sections import CodeRegion, Section, content
-from kinst.targets.symbols import SHN_UNDEF
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.image import Image
-from kinst.targets.symbols import (
+from kinst.targets.elf.symbols import (
     SHN_ABS,
     SHN_UNDEF,
     STB_GLOBAL,
@@ -26,6 +25,7 @@ from kinst.targets.symbols import (
     mapping_letters,
     marked_data,
 )
+from kinst.targets.image import Image
 
 _BINDING_RANK = {STB_GLOBAL: 0, STB_LOCAL: 1, STB_WEAK: 2}
 

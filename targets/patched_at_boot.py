@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.elf_header import SHT_NOBITS, SHT_PROGBITS, FileKind
+from kinst.targets.elf.header import SHT_NOBITS, SHT_PROGBITS, FileKind
+from kinst.targets.elf.symbols import STT_FUNC
 from kinst.targets.image import Image
 from kinst.targets.instruction import Reason
-from kinst.targets.symbols import STT_FUNC
 
 Ranges = NDArray[np.uint64]  # (n, 3) address, size and Reason
 _NONE: Final[Ranges] = np.zeros((0, 3), np.uint64)

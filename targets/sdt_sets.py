@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.targets.elf_header import FileKind
+from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import ImageError
 from kinst.targets.image import Image
 from kinst.targets.static_probes import is_name

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.elf_header import PT_LOAD
+from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import CodeRegion, Image
 
 # Magic -> how many words, it being the first, add up to 0. Multiboot 0.6.96, 3.1.1: magic, flags, checksum. Multiboot2

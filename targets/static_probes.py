@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from kinst.targets.elf_header import FileKind
+from kinst.targets.elf.header import FileKind
+from kinst.targets.elf.sections import content
 from kinst.targets.image import Image
-from kinst.targets.sections import content
 
 _NOTES: Final = ".note.stapsdt"
 _BASE: Final = ".stapsdt.base"

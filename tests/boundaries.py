@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.program import Program
-from kinst.targets.elf_header import FileKind
+from kinst.targets.elf.header import FileKind
 from kinst.targets.evidence import Evidence
 from kinst.targets.image import CodeRegion, Image
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kinst.targets.elf_header import SECTION_HEADER
+from kinst.targets.elf.header import SECTION_HEADER
 from kinst.targets.image import open_image
 from kinst.targets.manifest import SECTION, unpack_manifest
 from kinst.targets.manifest_seal import opened, sealed

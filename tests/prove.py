@@ -23,7 +23,7 @@ from kinst.rewriter.resolve import resolve
 from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source, plan_probes
 from kinst.rewriter.write import write_image
-from kinst.targets.elf_header import FileKind
+from kinst.targets.elf.header import FileKind
 from kinst.targets.image import open_image
 from kinst.targets.manifest import Manifest
 from kinst.targets.probe import parse_probe_names

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from kinst.targets.elf_header import PT_LOAD
+from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image
 
 

@@ -12,10 +12,8 @@ from typing import Final
 import numpy as np
 
 from kinst.rewriter.arch.registry import dissector
-from kinst.targets.elf_header import PT_LOAD, FileKind
-from kinst.targets.functions import Functions, find_functions
-from kinst.targets.image import Image
-from kinst.targets.symbols import (
+from kinst.targets.elf.header import PT_LOAD, FileKind
+from kinst.targets.elf.symbols import (
     SHN_ABS,
     SHN_UNDEF,
     STB_GLOBAL,
@@ -29,6 +27,8 @@ from kinst.targets.symbols import (
     is_assembler_label,
     mapping_letters,
 )
+from kinst.targets.functions import Functions, find_functions
+from kinst.targets.image import Image
 
 _WITHOUT_OFFSET: Final = frozenset({"sym", "func", "usym", "ufunc"})
 _MODULES: Final = frozenset({"mod", "umod"})

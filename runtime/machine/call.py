@@ -18,7 +18,7 @@ from kinst.runtime.machine.loader import Loaded
 from kinst.runtime.machine.memory import PAGE
 from kinst.runtime.machine.system import End, System
 from kinst.runtime.paging.walker import PageFault
-from kinst.targets.elf_header import PT_LOAD
+from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.image import Image
 

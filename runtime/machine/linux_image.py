@@ -8,8 +8,8 @@ arm64 and riscv64 share the header, which begins the first segment (Documentatio
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from kinst.targets.elf.sections import Segment
     from kinst.targets.image import Image
-    from kinst.targets.sections import Segment
 
 HEADER_SIZE: Final = 64
 _MAGICS: Final = {"arm64": b"ARM\x64", "riscv64": b"RSC\x05"}

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.machine.memory import PhysicalMemory
-from kinst.targets.elf_header import PT_LOAD, SHF_ALLOC, SHT_RELA, SHT_SYMTAB
+from kinst.targets.elf.header import PT_LOAD, SHF_ALLOC, SHT_RELA, SHT_SYMTAB
+from kinst.targets.elf.relocations import RELA
+from kinst.targets.elf.sections import Section, Segment, content
 from kinst.targets.errors import MachineError
-from kinst.targets.relocations import RELA
-from kinst.targets.sections import Section, Segment, content
 
 if TYPE_CHECKING:
     from kinst.runtime.machine.loader import Loaded

@@ -7,7 +7,7 @@ from kinst.runtime.machine.linux_image import is_where_it_wants, text_offset
 from kinst.runtime.machine.linux_offset import random_offset, random_place, relocate
 from kinst.runtime.machine.memory import PhysicalMemory
 from kinst.runtime.machine.multiboot_header import BootHeader, boot_header
-from kinst.targets.elf_header import PT_LOAD, FileKind
+from kinst.targets.elf.header import PT_LOAD, FileKind
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.machine import MachineFacts
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from kinst.targets.elf_header import PT_LOAD
+from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image
 from kinst.targets.manifest import find_manifest
 

@@ -20,11 +20,11 @@ from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
 from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.trap.trap import Hit, Site, TrapPath
-from kinst.targets.elf_header import PT_LOAD
+from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.elf.sections import Segment
 from kinst.targets.errors import MachineError
 from kinst.targets.image import Image
 from kinst.targets.manifest import Method
-from kinst.targets.sections import Segment
 
 _REACHES: Final = (32, 1 << 8, 1 << 11, 1 << 14, 1 << 17)  # bytes on either side that must agree
 _FIRST_LOOK: Final = 24

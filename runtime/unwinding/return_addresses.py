@@ -20,8 +20,8 @@ from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.unwind import Rule, StackEffects, Unwinder
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.elf.symbols import STT_FUNC, STT_NOTYPE
 from kinst.targets.image import Image
-from kinst.targets.symbols import STT_FUNC, STT_NOTYPE
 
 _WORD: Final = 8
 _LONGEST_CALL: Final = 8  # bytes before a return address that are read

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from kinst.targets.symbols import SHN_UNDEF, Symbols
+from kinst.targets.elf.symbols import SHN_UNDEF, Symbols
 
 _PAGE_SHIFT: Final = 12
 _PAGE: Final = 1 << _PAGE_SHIFT

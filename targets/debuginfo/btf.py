@@ -43,8 +43,8 @@ from kinst.targets.debuginfo.c_layout import (
     float_type,
 )
 from kinst.targets.debuginfo.debug_sections import ElfLike
+from kinst.targets.elf.sections import content
 from kinst.targets.errors import ImageError
-from kinst.targets.sections import content
 from kinst.targets.visible import text_of
 
 _MAGIC: Final = 0xEB9F

@@ -6,7 +6,7 @@ Parts of a function that the compiler moved away, such as f.cold, are functions 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.symbols import (
+from kinst.targets.elf.symbols import (
     SHN_ABS,
     SHN_UNDEF,
     STB_GLOBAL,

@@ -1,7 +1,7 @@
 """The relocations of a debug section of an ET_REL file -> its bytes as a linker would leave them.
 
-A module's sections have no addresses yet; theirs are file offsets (see `kinst.targets.sections.Section`), and so are
-the addresses in its debug information after this. Sections that are not loaded stay at 0: references between debug
+A module's sections have no addresses yet; theirs are file offsets (see `kinst.targets.elf.sections.Section`), and so
+are the addresses in its debug information after this. Sections not loaded stay at 0: references between debug
 sections become offsets. Of the many kinds of relocations few stand in debug sections: whole words, differences
 (RISC-V, whose linker moves code), and nothing. Elsewhere, as in the .rela.debug_* that ld --emit-relocs leaves in a
 linked vmlinux, they are applied already.
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.elf_header import SHT_RELA
+from kinst.targets.elf.header import SHT_RELA
+from kinst.targets.elf.relocations import RELA
+from kinst.targets.elf.sections import Section, content
 from kinst.targets.errors import ImageError
-from kinst.targets.relocations import RELA
-from kinst.targets.sections import Section, content
 
 if TYPE_CHECKING:
     from kinst.targets.debuginfo.debug_sections import ElfLike

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.debuginfo.debug_relocations import relocate
-from kinst.targets.debuginfo.elf_file import open_elf
-from kinst.targets.elf_header import SHT_NOBITS, ElfHeader, FileKind
+from kinst.targets.elf.file import open_elf
+from kinst.targets.elf.header import SHT_NOBITS, ElfHeader, FileKind
+from kinst.targets.elf.sections import Section, content
+from kinst.targets.elf.symbols import Symbols
 from kinst.targets.errors import ImageError
-from kinst.targets.sections import Section, content
-from kinst.targets.symbols import Symbols
 
 _COMPRESSED: Final = 0x800  # SHF_COMPRESSED
 _CHDR: Final = struct.Struct("<IIQQ")  # Elf64_Chdr: type, reserved, size, alignment

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.debuginfo.debug_sections import DebugSections, ElfLike
-from kinst.targets.debuginfo.elf_file import ElfFile, open_elf
-from kinst.targets.elf_header import SHF_EXECINSTR, SHT_NOTE, FileKind
+from kinst.targets.elf.file import ElfFile, open_elf
+from kinst.targets.elf.header import SHF_EXECINSTR, SHT_NOTE, FileKind
+from kinst.targets.elf.sections import Section, content
 from kinst.targets.errors import ImageError
-from kinst.targets.sections import Section, content
 
 DEBUG_FOLDERS: Final = (Path("/usr/lib/debug"),)
 _PIECE: Final = 1 << 24

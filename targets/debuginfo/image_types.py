@@ -13,12 +13,10 @@ from kinst.targets.c_types import CType, EnumType, Function, ImageTypes, Symbol
 from kinst.targets.debuginfo.debug_sections import DebugSections, ElfLike
 from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.dwarf_types import is_complete
-from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.file_types import FileTypes
 from kinst.targets.debuginfo.units import Units
-from kinst.targets.errors import ImageError
-from kinst.targets.image import Image
-from kinst.targets.symbols import (
+from kinst.targets.elf.file import open_elf
+from kinst.targets.elf.symbols import (
     SHN_UNDEF,
     STB_GLOBAL,
     STB_LOCAL,
@@ -31,6 +29,8 @@ from kinst.targets.symbols import (
     is_assembler_label,
     mapping_letters,
 )
+from kinst.targets.errors import ImageError
+from kinst.targets.image import Image
 
 _RANK: Final = {STB_GLOBAL: 0, STB_WEAK: 1, STB_LOCAL: 2}
 _KEYWORDS: Final = ("struct", "union", "enum")

@@ -40,7 +40,7 @@ def find_inlines(
     """Every definition of an inline function and its copies, in the order of the debug information.
 
     Args:
-        image: the image, or only its ELF file (`kinst.targets.debuginfo.elf_file.open_elf` is much faster).
+        image: the image, or only its ELF file (`kinst.targets.elf.file.open_elf` is much faster).
         name: DW_AT_name or DW_AT_linkage_name.
         debug: where the debug information is; else in the image, or where its build-id or .gnu_debuglink says.
         with_parameters: whether copies shall have their parameters.

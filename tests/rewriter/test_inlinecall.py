@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 from kinst.rewriter.inlinecall import inlinecall_lines, inlinecall_values
 from kinst.rewriter.inlinecall_cli import inlinecall
 from kinst.targets.debuginfo.debug_sections import DebugSections
-from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
 from kinst.targets.debuginfo.units import Units
+from kinst.targets.elf.file import open_elf
 
 SOURCE = """volatile int device;
 static inline __attribute__((always_inline)) int inlined(int value) { device = value; return device; }

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from kinst.targets.elf.symbols import STT_FUNC
 from kinst.targets.image import open_image
-from kinst.targets.symbols import STT_FUNC
 from tests.images import at_hand, real_image
 from tests.runtime.test_cli import kinst_run
 from tests.runtime.test_refusals import command

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from kinst.rewriter.cli import rewrite
 from kinst.runtime.cli import run
-from kinst.targets.elf_header import PT_LOAD
+from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import open_image
 from tests.images import at_hand, real_image
 

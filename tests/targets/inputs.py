@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from kinst.rewriter.arch.registry import dissector
+from kinst.targets.elf.symbols import Symbols
 from kinst.targets.functions import Functions, find_functions
 from kinst.targets.image import Image, open_image
-from kinst.targets.symbols import Symbols
 from tests.images import real_image
 
 # Offsets of fields in the ELF header and in section and program headers.

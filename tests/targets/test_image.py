@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kinst.targets.elf_header import PT_LOAD, FileKind
+from kinst.targets.elf.header import PT_LOAD, FileKind
 from kinst.targets.errors import ImageError, KinstError
 from kinst.targets.image import Image, module_name, open_debug_symbols, open_image
 from tests.images import CACHE, SMALL, real_image

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kinst.targets.debuginfo.elf_file import ElfFile
 from kinst.targets.debuginfo.forms import Form
-from kinst.targets.elf_header import ElfHeader, FileKind
-from kinst.targets.sections import Section
-from kinst.targets.symbols import SYMBOL, read_symbol_table
+from kinst.targets.elf.file import ElfFile
+from kinst.targets.elf.header import ElfHeader, FileKind
+from kinst.targets.elf.sections import Section
+from kinst.targets.elf.symbols import SYMBOL, read_symbol_table
 
 Value = int | str | bytes | tuple["Form", "Value"]
 Attribute = tuple[int, Form, Value]

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.elf_header import (
+from kinst.targets.elf.header import (
     ELF_HEADER,
     SECTION_HEADER,
     SHF_ALLOC,

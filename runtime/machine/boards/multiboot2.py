@@ -15,7 +15,7 @@ from kinst.runtime.machine.boards.multiboot import (
     loaded_sections,
     upper_memory,
 )
-from kinst.targets.elf_header import SECTION_HEADER
+from kinst.targets.elf.header import SECTION_HEADER
 from kinst.targets.image import Image
 
 LOADER_MAGIC: Final = 0x36D7_6289  # in EAX

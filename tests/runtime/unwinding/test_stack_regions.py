@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kinst.runtime.unwinding.stack_regions import StackRegions, stack_size
+from kinst.targets.elf.symbols import Symbols
 from kinst.targets.image import open_image
-from kinst.targets.symbols import Symbols
 from tests.images import at_hand, real_image
 
 BASE = 0xFFFF_C900_0000_0000

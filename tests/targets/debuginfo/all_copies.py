@@ -12,9 +12,9 @@ from os.path import normpath
 from pathlib import Path
 from subprocess import run
 
-from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction
+from kinst.targets.elf.file import open_elf
 from tests.images import real_image
 from tests.targets.debuginfo.whole_dump import WholeCopy, copy_counts, whole_copies
 

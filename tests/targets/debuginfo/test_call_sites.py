@@ -7,9 +7,9 @@ import pytest
 
 from kinst.targets.debuginfo.call_sites import CallingFunction, CallSites
 from kinst.targets.debuginfo.debug_sections import DebugSections, open_debug_sections
-from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.unit_terms import BaseType
 from kinst.targets.debuginfo.units import Units
+from kinst.targets.elf.file import open_elf
 from kinst.targets.errors import ImageError
 from tests.images import real_image
 from tests.samples.machines import SAMPLES

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kinst.targets.debuginfo.debugfile import build_id, find_debug
-from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.inline_search import InlineSearch, find_inlines
+from kinst.targets.elf.file import open_elf
 from kinst.targets.errors import ImageError
 from kinst.targets.image import open_image
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.inline_search import InlineSearch
+from kinst.targets.elf.file import open_elf
 from tests.images import at_hand, real_image
 from tests.samples.machines import MACHINES
 from tests.targets.debuginfo.breakpoints import debugger, outside_of_copies

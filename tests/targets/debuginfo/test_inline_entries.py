@@ -17,9 +17,9 @@ import unicorn
 from elftools.elf.elffile import ELFFile
 from unicorn import arm64_const, x86_const
 
-from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.debuginfo.inlined import InlinedCopy
+from kinst.targets.elf.file import open_elf
 from tests.targets.debuginfo.random_programs import INLINES, Program
 
 SEEDS = range(100, 108)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kinst.targets.debuginfo.elf_file import ElfFile, open_elf
 from kinst.targets.debuginfo.inline_search import InlineSearch, exists
 from kinst.targets.debuginfo.inlined import InlinedCopy
-from kinst.targets.elf_header import FileKind
+from kinst.targets.elf.file import ElfFile, open_elf
+from kinst.targets.elf.header import FileKind
 from kinst.targets.image import open_image
 from tests.targets.debuginfo.dumped import DumpedCopy, DumpedEntry, copies, dumped
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.inline_search import InlineSearch, exists
+from kinst.targets.elf.file import open_elf
 from tests.images import CACHE
 from tests.targets.debuginfo.all_copies import Comparison
 from tests.targets.debuginfo.whole_dump import copy_counts
@@ -38,7 +38,7 @@ def test_a_draw_of_functions(path: Path) -> None:
 MEASURED = """
 import re, sys
 from pathlib import Path
-from kinst.targets.debuginfo.elf_file import open_elf
+from kinst.targets.elf.file import open_elf
 from kinst.targets.debuginfo.inline_search import find_inlines
 found = find_inlines(open_elf(Path(sys.argv[1])), "vfs_create")
 peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())

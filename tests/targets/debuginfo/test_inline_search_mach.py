@@ -2,8 +2,8 @@
 
 import pytest
 
-from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.inline_search import InlineSearch, exists, find_inlines
+from kinst.targets.elf.file import open_elf
 from tests.images import real_image
 from tests.targets.debuginfo.all_copies import Comparison
 from tests.targets.debuginfo.dumped import dumped

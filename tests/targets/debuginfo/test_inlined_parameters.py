@@ -10,9 +10,9 @@ from elftools.dwarf.locationlists import BaseAddressEntry, LocationEntry, Locati
 from elftools.elf.elffile import ELFFile
 
 from kinst.targets.c_types import Function, Integer, Pointer, Qualified, Typedef
-from kinst.targets.debuginfo.elf_file import open_elf
 from kinst.targets.debuginfo.inline_search import InlineSearch, find_inlines
 from kinst.targets.debuginfo.inlined import InlinedParameter
+from kinst.targets.elf.file import open_elf
 from tests.images import real_image
 from tests.targets.debuginfo.compiled import compiled
 

@@ -17,9 +17,9 @@ from kinst.targets.c_types import Aggregate, CType, EnumType, Function, Pointer,
 from kinst.targets.debuginfo.btf import btf_types
 from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.dwarf_types import DwarfTypes
-from kinst.targets.debuginfo.elf_file import ElfFile, open_elf
 from kinst.targets.debuginfo.entry_search import DebugInfo
-from kinst.targets.sections import content
+from kinst.targets.elf.file import ElfFile, open_elf
+from kinst.targets.elf.sections import content
 from tests.images import CACHE
 
 MACHINES: Final = ("amd64", "arm64", "riscv64")

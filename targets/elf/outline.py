@@ -7,7 +7,7 @@ tables only, so it gets those.
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.elf_header import ELF_HEADER, ElfHeader
+from kinst.targets.elf.header import ELF_HEADER, ElfHeader
 
 _PHOFF, _SHOFF, _PHNUM, _SHNUM, _SHSTRNDX = (
     *(slice(32, 40), slice(40, 48)),

@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.elf_header import SHF_ALLOC, SHT_NOBITS, ElfHeader, FileKind, read_elf_header, read_section_headers
+from kinst.targets.elf.header import SHF_ALLOC, SHT_NOBITS, ElfHeader, FileKind, read_elf_header, read_section_headers
+from kinst.targets.elf.sections import Section
+from kinst.targets.elf.symbols import Symbols, read_symbols
 from kinst.targets.errors import ImageError
-from kinst.targets.sections import Section
-from kinst.targets.symbols import Symbols, read_symbols
 from kinst.targets.visible import text_of
 
 _FIELDS: Final = ("kind", "flags", "address", "offset", "size", "link", "info", "entry_size", "alignment")

@@ -5,10 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinst.targets.errors import ImageError
-from kinst.targets.image import open_image
-from kinst.targets.named_functions import data_in_code, named_functions
-from kinst.targets.symbols import (
+from kinst.targets.elf.symbols import (
     STB_GLOBAL,
     STB_LOCAL,
     STB_WEAK,
@@ -21,6 +18,9 @@ from kinst.targets.symbols import (
     read_symbol_file,
     read_symbol_table,
 )
+from kinst.targets.errors import ImageError
+from kinst.targets.image import open_image
+from kinst.targets.named_functions import data_in_code, named_functions
 from tests.images import real_image
 from tests.targets.inputs import functions_of, symbol_table
 from tests.writers.elf import EM_RISCV, Part, elf64

@@ -8,12 +8,12 @@ import lief
 import numpy as np
 import pytest
 
-from kinst.targets.elf_header import read_elf_header, read_program_headers, read_section_headers
-from kinst.targets.elf_outline import outline
+from kinst.targets.elf.header import read_elf_header, read_program_headers, read_section_headers
+from kinst.targets.elf.outline import outline
 from kinst.targets.image import open_image
 from tests.images import real_image
 
-_SAMPLES: Final = Path(__file__).parents[2] / "samples"
+_SAMPLES: Final = Path(__file__).parents[3] / "samples"
 
 
 def _tables(binary: lief.ELF.Binary) -> tuple[Sequence[object], Sequence[object]]:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from kinst.targets.arch.registry import ARCHES
 from kinst.targets.code_shape import CODE_SHAPES
+from kinst.targets.elf.relocations import RELOCATION_KINDS, relr_table
 from kinst.targets.image import open_image
-from kinst.targets.relocations import RELOCATION_KINDS, relr_table
 from tests.images import real_image
 
 

@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.elf_header import SHT_DYNSYM, SHT_STRTAB, SHT_SYMTAB, ElfHeader, FileKind
+from kinst.targets.elf.header import SHT_DYNSYM, SHT_STRTAB, SHT_SYMTAB, ElfHeader, FileKind
+from kinst.targets.elf.sections import CodeRegion, Section, content
 from kinst.targets.errors import ImageError
-from kinst.targets.sections import CodeRegion, Section, content
 from kinst.targets.visible import text_of
 
 SYMBOL: Final = np.dtype(

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.elf_header import (
+from kinst.targets.elf.header import (
     PT_DYNAMIC,
     PT_LOAD,
     SHF_ALLOC,
@@ -21,7 +21,7 @@ from kinst.targets.elf_header import (
     ElfHeader,
     FileKind,
 )
-from kinst.targets.sections import Section, Segment, content
+from kinst.targets.elf.sections import Section, Segment, content
 
 RELA: Final = np.dtype([("offset", "<u8"), ("kind", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
 REL: Final = np.dtype([("offset", "<u8"), ("kind", "<u4"), ("symbol", "<u4")])
