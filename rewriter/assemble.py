@@ -7,13 +7,9 @@ from functools import cache
 
 import keystone
 
-from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.arch.facts import ArchFacts, Syntax
+from kinst.targets.arch.registry import ARCHES
 from kinst.targets.errors import UsageError
-
-_MODES = {
-    "amd64": (keystone.KS_ARCH_X86, keystone.KS_MODE_64, keystone.KS_OPT_SYNTAX_ATT),
-    "arm64": (keystone.KS_ARCH_ARM64, keystone.KS_MODE_LITTLE_ENDIAN, None),
-}
 
 
 def assemble(facts: ArchFacts, text: str, address: int = 0) -> bytes:
@@ -21,10 +17,11 @@ def assemble(facts: ArchFacts, text: str, address: int = 0) -> bytes:
 
     Raises UsageError, with the text, if it does not assemble or the machine has no assembler.
     """
-    if facts.name not in _MODES:
-        raise UsageError(f"{facts.name}: no assembler; there is one for {' and '.join(_MODES)}")
+    if facts.keystone is None:
+        known = " and ".join(one.name for one in ARCHES if one.keystone is not None)
+        raise UsageError(f"{facts.name}: no assembler; there is one for {known}")
     try:
-        code, _ = _engine(facts.name).asm(text, address, as_bytes=True)
+        code, _ = _engine(facts.keystone).asm(text, address, as_bytes=True)
     except keystone.KsError as error:
         raise UsageError(f"{text!r}: {error}") from error
     if code is None:
@@ -33,9 +30,8 @@ def assemble(facts: ArchFacts, text: str, address: int = 0) -> bytes:
 
 
 @cache
-def _engine(name: str) -> keystone.Ks:
-    arch, mode, syntax = _MODES[name]
-    engine = keystone.Ks(arch, mode)
-    if syntax is not None:
-        engine.syntax = syntax
+def _engine(mode: Syntax) -> keystone.Ks:
+    engine = keystone.Ks(getattr(keystone, mode.arch), sum(getattr(keystone, name) for name in mode.modes))
+    if mode.syntax is not None:
+        engine.syntax = getattr(keystone, mode.syntax)
     return engine

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.arch.facts import ArchFacts, Syntax
 
 if TYPE_CHECKING:
     import capstone
@@ -43,7 +43,7 @@ class Line:
 
 def disassemble(facts: ArchFacts, code: bytes, address: int) -> list[Line]:
     """The instructions of `code`, which lies at `address`; every byte belongs to exactly one line."""
-    lines = _engine(facts.name).disasm_lite(code, address)
+    lines = _engine(facts.capstone).disasm_lite(code, address)
     return [
         Line(at, size, f"{mnemonic} {operands}".rstrip().replace("\t", " ")) for at, size, mnemonic, operands in lines
     ]
@@ -86,17 +86,12 @@ class Sweep:
 
 
 @cache
-def _engine(name: str) -> "capstone.Cs":
-    """AT&T syntax, as DTrace's users know it from kgdb and objdump; the other machines have one syntax only."""
-    import capstone as cs
+def _engine(mode: Syntax) -> "capstone.Cs":
+    import capstone
 
-    arch, mode, syntax = {
-        "amd64": (cs.CS_ARCH_X86, cs.CS_MODE_64, cs.CS_OPT_SYNTAX_ATT),
-        "arm64": (cs.CS_ARCH_ARM64, cs.CS_MODE_ARM, cs.CS_OPT_SYNTAX_DEFAULT),
-        "riscv64": (cs.CS_ARCH_RISCV, cs.CS_MODE_RISCV64 | cs.CS_MODE_RISCVC, cs.CS_OPT_SYNTAX_DEFAULT),
-    }[name]
-    engine = cs.Cs(arch, mode)
-    engine.syntax = syntax
+    modes = [getattr(capstone, name) for name in mode.modes]
+    engine = capstone.Cs(getattr(capstone, mode.arch), sum(modes))
+    engine.syntax = getattr(capstone, mode.syntax or "CS_OPT_SYNTAX_DEFAULT")
     engine.skipdata = True
     return engine
 

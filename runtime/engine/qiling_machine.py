@@ -6,21 +6,18 @@ numbers: an exception number, a missed translation, a port access; what they mea
 """
 
 import ctypes
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
-from types import ModuleType
+from importlib import import_module
 from typing import Any, Final, TypeVar
 
 import unicorn.arm64_const
-import unicorn.riscv_const
 import unicorn.unicorn_const as const
 import unicorn.x86_const
 from qiling import Qiling
 from qiling.const import QL_ARCH, QL_OS, QL_VERBOSE
 from unicorn.unicorn_py3.unicorn import uclib
 
-from kinst.runtime.engine import amd64_words
 from kinst.runtime.engine.block_watch import BlockWatch
 from kinst.runtime.engine.cpu_states import CpuStates
 from kinst.runtime.engine.native_hooks import BlockHook, BlockMarks, InstructionCounter
@@ -36,6 +33,7 @@ from kinst.runtime.engine.system_instructions import (
     tlbi_address,
 )
 from kinst.runtime.paging.walker import Access
+from kinst.targets.arch.facts import ArchFacts, EngineFacts
 
 _Handle = ctypes.c_void_p
 _Result = TypeVar("_Result")
@@ -63,49 +61,6 @@ _TRANSLATED: Final = 256 << 20
 _CANARY: Final = 0x5AA5_1234_5678_9AB0
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """How Qiling and Unicorn call an architecture.
-
-    `interrupt_bias` is what Unicorn adds to the PC before it calls UC_HOOK_INTR, whatever the exception and the size of
-    the instruction. `hidden` are registers that its interface reads but cannot write, `words` those of the CPU's state
-    that it does not know at all; `landmarks` confirm their place. `cpu_model` and `page_size` are what Unicorn is told
-    where its own choice will not do.
-    """
-
-    archtype: QL_ARCH
-    constants: ModuleType
-    prefix: str
-    interrupt_bias: int = 0
-    hidden: tuple[str, ...] = ()
-    words: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    landmarks: Mapping[str, int] = field(default_factory=dict)
-    cpu_model: int | None = None
-    page_size: int | None = None
-    has_tlbi: bool = False
-
-
-_TARGETS: Final[Mapping[str, _Target]] = {
-    "amd64": _Target(
-        QL_ARCH.X8664,
-        unicorn.x86_const,
-        "UC_X86_REG_",
-        words=amd64_words.WORDS,
-        landmarks=amd64_words.LANDMARKS,
-    ),
-    "arm64": _Target(
-        QL_ARCH.ARM64,
-        unicorn.arm64_const,
-        "UC_ARM64_REG_",
-        cpu_model=unicorn.arm64_const.UC_CPU_ARM64_A57,
-        # Unicorn's own choice is 1 KiB, and its TLBI of a page of the guest's would leave three quarters of it behind.
-        page_size=4096,
-        has_tlbi=True,
-    ),
-    "riscv64": _Target(QL_ARCH.RISCV64, unicorn.riscv_const, "UC_RISCV_REG_", 4, ("mip", "mhartid")),
-}
-
-
 def _library() -> ctypes.CDLL:
     """The loaded library with prototypes of our own: the binding's check types at every call."""
     library = ctypes.CDLL(uclib._name)
@@ -118,13 +73,14 @@ def _library() -> ctypes.CDLL:
 class _BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
     """Qiling without a guest of its own, and with its engine prepared: what can be set only before memory is mapped."""
 
-    def __init__(self, target: _Target) -> None:
-        self._target = target
+    def __init__(self, facts: EngineFacts, cpu_model: int | None) -> None:
+        self._facts = facts
+        self._cpu_model = cpu_model
         # A bare machine wants a profile with a memory of its own; it is unmapped again when all is made.
         profile = {"CODE": {"ram_size": 0x1000, "entry_point": 0x1000, "heap_size": 0x1000, "load_address": 0x1000}}
         super().__init__(
             code=bytes(4),
-            archtype=target.archtype,
+            archtype=QL_ARCH[facts.qiling],
             ostype=QL_OS.BLOB,
             profile=profile,
             verbose=QL_VERBOSE.DISABLED,
@@ -137,10 +93,10 @@ class _BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
     def uc(self) -> Any:
         """The engine. Qiling asks for it here before anything else does."""
         engine = self.arch.uc
-        if self._target.cpu_model is not None:
-            engine.ctl_set_cpu_model(self._target.cpu_model)
-        if self._target.page_size is not None:
-            engine.ctl_set_page_size(self._target.page_size)
+        if self._cpu_model is not None:
+            engine.ctl_set_cpu_model(self._cpu_model)
+        if self._facts.page_size is not None:
+            engine.ctl_set_page_size(self._facts.page_size)
         engine.ctl_set_tcg_buffer_size(_TRANSLATED)
         return engine
 
@@ -148,10 +104,12 @@ class _BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
 class QilingMachine:
     """The engine: one address space of physical memory, one CPU's state at a time."""
 
-    def __init__(self, arch: str, registers: tuple[str, ...], pc: int) -> None:
-        """Open an empty machine; `registers` and `pc` are those of `ArchFacts`."""
-        self._target = _TARGETS[arch]
-        self._qiling = _BareQiling(self._target)
+    def __init__(self, arch: ArchFacts) -> None:
+        """Open an empty machine."""
+        self._facts = facts = arch.engine
+        self._constants = import_module(f"unicorn.{facts.unicorn}_const")
+        model = None if facts.cpu_model is None else getattr(self._constants, facts.cpu_model)
+        self._qiling = _BareQiling(facts, model)
         self._library = _library()
         # Short calls keep Python's lock: releasing it costs more than they do.
         self._quick = ctypes.PyDLL(uclib._name)
@@ -168,19 +126,19 @@ class QilingMachine:
             partial(self._quick["uc_vmem_translate"], self._handle, self._virtual, ctypes.c_int(protection), at)
             for protection in (const.UC_PROT_READ, const.UC_PROT_WRITE, const.UC_PROT_EXEC)
         )
-        self.interrupt_bias = self._target.interrupt_bias
+        self.interrupt_bias = facts.interrupt_bias
         self.error = ""
         self.counter: InstructionCounter | None = None
-        self.frame = RegisterFrame(self._quick, self._handle, [self._register_number(name) for name in registers])
-        self._write_pc = self.frame.writer((pc,))
+        self.frame = RegisterFrame(self._quick, self._handle, [self._register_number(name) for name in arch.registers])
+        self._write_pc = self.frame.writer((arch.pc,))
         self._pc_value = ctypes.c_uint64()
         self._read_pc = partial(
             self._quick.uc_reg_read,
             self._handle,
-            ctypes.c_int(self._register_number(registers[pc])),
+            ctypes.c_int(self._register_number(arch.registers[arch.pc])),
             ctypes.c_void_p(ctypes.addressof(self._pc_value)),
         )
-        self._pc = pc
+        self._pc = arch.pc
         self._set_up()
 
     def _set_up(self) -> None:
@@ -190,9 +148,9 @@ class QilingMachine:
         self._tlb_fill: TlbFill = lambda _address, _access: None
         self._hook(const.UC_HOOK_TLB_FILL, _TLB_FILL(self._on_tlb_fill))
         self._hook_natively(const.UC_HOOK_BLOCK, *self._block_hook.callback())
-        target = self._target
+        facts = self._facts
         self.states = CpuStates(
-            self._library, self._handle, self._register_number, target.hidden, target.words, target.landmarks
+            self._library, self._handle, self._register_number, facts.hidden, facts.words, facts.landmarks
         )
         self._live = self.states.live
         self._find_fault_address()
@@ -282,7 +240,7 @@ class QilingMachine:
 
     def on_tlb_invalidation(self, handle: Callable[[int], None]) -> None:
         """Call `handle` before arm64's TLBI of a virtual address; on other machines the guest has no such need."""
-        if not self._target.has_tlbi:
+        if not self._facts.tells_invalidations:
             return
 
         def invalidate(_uc: int, _register: int, fields: Any, _data: int) -> int:
@@ -475,7 +433,7 @@ class QilingMachine:
     # -- CPU state ----------------------------------------------------------------------------------------------------
 
     def _register_number(self, name: str) -> int:
-        found: int = getattr(self._target.constants, self._target.prefix + name.upper())
+        found: int = getattr(self._constants, f"UC_{self._facts.unicorn.upper()}_REG_{name.upper()}")
         return found
 
     @property

@@ -78,7 +78,7 @@ class System:
         self.arch = arch_by_name(facts.arch)
         self.board = board
         self.exceptions = board.exceptions
-        self.engine = QilingMachine(facts.arch, self.arch.registers, self.arch.pc)
+        self.engine = QilingMachine(self.arch)
         self.command_line = configuration.command_line
         self.kaslr_seed = configuration.kaslr_seed
         self.ram_size = facts.ram_size if configuration.memory is None else configuration.memory

@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax
 
 # The general registers stand in the order of their numbers in ModRM, SIB and REX: a register's number is its index.
 GENERAL = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{number}" for number in range(8, 16)))
@@ -101,6 +101,36 @@ _PARTS = (
     | {f"r{number}{width}": number for number in range(8, 16) for width in "bwd"}
 )
 
+# Words of QEMU's x86 CPU state that Unicorn's interface has no register for: name -> (offset, size).
+# `struct CPUArchState` of QEMU 5.0 (target/i386/cpu.h), on which Unicorn 2.1 stands, begins with the general registers;
+# offsets count from there, `rax`. What Unicorn saves as a context is this structure behind a header of its own.
+_SEGMENTS = {name: 184 + 24 * index for index, name in enumerate(("es", "cs", "ss", "ds", "fs", "gs"))}
+_SEGMENT_FIELDS = {"selector": (0, 4), "base": (8, 8), "limit": (16, 4), "flags": (20, 4)}
+
+_WORDS = {
+    # The mode as the translator sees it: privilege, code size, long mode, interrupt shadow.
+    "hflags": (176, 4),
+    # What was loaded with a selector.
+    **{
+        f"{segment}.{field}": (start + offset, size)
+        for segment, start in _SEGMENTS.items()
+        for field, (offset, size) in _SEGMENT_FIELDS.items()
+    },
+    # Control registers without what writing them does; the interface does it (flush the TLB, set the mode) to the
+    # running CPU, and crashes when the state of another one is written.
+    "state.cr0": (424, 8),
+    "state.cr3": (448, 8),
+    "state.cr4": (456, 8),
+    "state.efer": (592, 8),
+    # Of the exception that UC_HOOK_INTR reports; is it a software interrupt (int n, int3)?
+    "error_code": (5384, 4),
+    "exception_is_int": (5388, 4),
+    # The exception in delivery: QEMU makes the next one a double fault. -1: none.
+    "old_exception": (5496, 4),
+}
+# Registers that do have a name, and where they are: to be sure that the structure is the one above.
+_LANDMARKS = {"rax": 0, "r15": 120, "cr2": 440, "lstar": 4840, "pat": 5280}
+
 AMD64 = ArchFacts(
     name="amd64",
     elf_machine=62,  # EM_X86_64
@@ -123,4 +153,18 @@ AMD64 = ArchFacts(
     operand_registers=_PARTS,
     nops=(b"\x90", b"\x66\x90", b"\x0f\x1f", b"\x66\x0f\x1f", b"\x66\x2e\x0f\x1f"),
     excluded_functions=frozenset(),  # FreeBSD's kinst_md_excluded names none on amd64
+    # AT&T syntax, as DTrace's users know it from kgdb and objdump.
+    capstone=Syntax("CS_ARCH_X86", ("CS_MODE_64",), "CS_OPT_SYNTAX_ATT"),
+    keystone=Syntax("KS_ARCH_X86", ("KS_MODE_64",), "KS_OPT_SYNTAX_ATT"),
+    engine=EngineFacts(
+        qiling="X8664",
+        unicorn="x86",
+        cpu_model=None,
+        page_size=None,
+        interrupt_bias=0,
+        tells_invalidations=False,
+        hidden=(),
+        words=_WORDS,
+        landmarks=_LANDMARKS,
+    ),
 )

@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax
 
 GENERAL = tuple(f"x{number}" for number in range(31))
 REGISTERS = (*GENERAL, "sp", "pc", "pstate")
@@ -101,4 +101,18 @@ ARM64 = ArchFacts(
     nops=((0xD503201F).to_bytes(4, "little"),),
     # FreeBSD's kinst_md_excluded: the way of a breakpoint from EL1 to the handler.
     excluded_functions=frozenset({"handle_el1h_sync", "do_el1h_sync"}),
+    capstone=Syntax("CS_ARCH_ARM64", ("CS_MODE_ARM",), None),
+    keystone=Syntax("KS_ARCH_ARM64", ("KS_MODE_LITTLE_ENDIAN",), None),
+    engine=EngineFacts(
+        qiling="ARM64",
+        unicorn="arm64",
+        cpu_model="UC_CPU_ARM64_A57",
+        # Unicorn's own choice is 1 KiB, and its TLBI of a page of the guest's would leave three quarters of it behind.
+        page_size=4096,
+        interrupt_bias=0,
+        tells_invalidations=True,
+        hidden=(),
+        words={},
+        landmarks={},
+    ),
 )

@@ -6,6 +6,32 @@ from enum import IntEnum
 
 
 @dataclass(frozen=True, slots=True)
+class Syntax:
+    """How capstone or keystone is opened: names of its own constants, for the one file that imports it."""
+
+    arch: str
+    modes: tuple[str, ...]  # taken together
+    syntax: str | None  # None: there is only one
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """How Qiling and Unicorn call the machine, and where they need help. Names are those of their constants."""
+
+    qiling: str  # in QL_ARCH
+    unicorn: str  # of the module unicorn.<name>_const, whose constants begin with UC_<NAME>_
+    cpu_model: str | None  # None: Unicorn's own choice will do
+    page_size: int | None  # None: likewise
+    interrupt_bias: int  # what Unicorn adds to the PC before it calls UC_HOOK_INTR, whatever the exception
+    tells_invalidations: bool  # UC_HOOK_INSN reports what invalidates the TLB by address; else nobody needs to know
+    hidden: tuple[str, ...]  # registers that its interface reads but cannot write
+    # Words of its CPU state that the interface does not know: name -> (offset, size); and registers whose offsets
+    # confirm that the state is laid out so. Offsets count from the first of these.
+    words: Mapping[str, tuple[int, int]]
+    landmarks: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class ArchFacts:
     """Facts of one machine that need no code.
 
@@ -39,3 +65,7 @@ class ArchFacts:
     nops: tuple[bytes, ...]  # what an instruction that does nothing begins with: static probes stand at one
 
     excluded_functions: frozenset[str]  # the machine's own trap path by name, beside the common rules
+
+    capstone: Syntax
+    keystone: Syntax | None  # None: it does not know the machine
+    engine: EngineFacts

@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax
 
 # x-number order with ABI names; s0 is also the frame pointer.
 GENERAL = (
@@ -100,5 +100,18 @@ RISCV64 = ArchFacts(
             "do_trap_supervisor",
             "do_trap_user",
         }
+    ),
+    capstone=Syntax("CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC"), None),
+    keystone=None,
+    engine=EngineFacts(
+        qiling="RISCV64",
+        unicorn="riscv",
+        cpu_model=None,
+        page_size=None,
+        interrupt_bias=4,
+        tells_invalidations=False,
+        hidden=("mip", "mhartid"),
+        words={},
+        landmarks={},
     ),
 )

@@ -1,7 +1,7 @@
 """Segments and modes of an x86 CPU: descriptors in guest tables, and the state that follows from them.
 
 Unicorn's interface writes a selector and nothing else, so what hardware loads with it (base, limit, attributes, and the
-mode that they imply) goes to the words of the CPU's state that QEMU keeps them in (`kinst.runtime.engine.amd64_words`).
+mode that they imply) goes to the words of the CPU's state that QEMU keeps them in (`EngineFacts.words`).
 """
 
 from dataclasses import dataclass

@@ -10,7 +10,8 @@ import pytest
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.engine.reports import Stop
 from kinst.runtime.paging.walker import Access
-from kinst.targets.arch.registry import ARCHES, arch_by_name
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.arch.registry import ARCHES, NAMES
 from kinst.targets.arch.riscv64 import RISCV64
 from tests.runtime.machine.riscv_words import (
     A0,
@@ -43,7 +44,7 @@ class Guest:
     """riscv64 in M mode with a megabyte of RAM; pages are granted as the machine grants them."""
 
     def __init__(self) -> None:
-        self.engine = QilingMachine("riscv64", RISCV64.registers, RISCV64.pc)
+        self.engine = QilingMachine(RISCV64)
         self.ram = mmap.mmap(-1, SIZE)
         self.engine.map_memory(BASE, self.ram)
         self.engine.on_tlb_fill(self.fill)
@@ -68,10 +69,9 @@ def guest() -> Iterator[Guest]:
     yield Guest()
 
 
-@pytest.mark.parametrize("arch", [facts.name for facts in ARCHES])
-def test_every_register_of_the_frame_can_be_written_and_read(arch: str) -> None:
-    facts = arch_by_name(arch)
-    engine = QilingMachine(arch, facts.registers, facts.pc)
+@pytest.mark.parametrize("facts", ARCHES, ids=NAMES)
+def test_every_register_of_the_frame_can_be_written_and_read(facts: ArchFacts) -> None:
+    engine = QilingMachine(facts)
     fixed = {"zero", "pstate", "rflags", "cs", "ss", "ds", "es", "fs", "gs"}  # a selector needs a descriptor
     names = [name for name in facts.registers if name not in fixed]
     for number, name in enumerate(names):
