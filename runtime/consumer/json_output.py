@@ -44,21 +44,16 @@ A value v is a number as its type has it, a string, "0x..." for pointers, an obj
 
 import json
 import re
-import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import BinaryIO, Final
 
-from kinst.runtime.clauses.environment import ErrorRecord, Record, Stack, Symbols
-from kinst.runtime.consumer import distributions, printf
+from kinst.runtime.clauses.environment import ErrorRecord, Record, Symbols
 from kinst.runtime.consumer.json_values import Json, JsonValues, text
 from kinst.runtime.consumer.live_options import LiveOptions
 from kinst.runtime.consumer.messages import Drop, error_message
-from kinst.runtime.consumer.records import NOT_RECORDED, Recorded, change, option_of
-from kinst.runtime.consumer.totals import Cell, Totals, is_distribution
-from kinst.runtime.dlang import formats, program
-from kinst.runtime.dlang.options import OptionError
-from kinst.runtime.dlang.types.type_names import describe as describe_type
-from kinst.runtime.dlang.types.types import SYMBOL
+from kinst.runtime.consumer.performed_actions import PerformedActions
+from kinst.runtime.consumer.totals import Totals
+from kinst.runtime.dlang import program
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.trap.faults import FAULT_TEXTS
 
@@ -67,7 +62,7 @@ _ESCAPED: Final = re.compile("[\udc80-\udcff]")  # how Python keeps bytes of nam
 
 
 class JsonOutput:
-    """See the module. `status` is what the last exit() said that was consumed."""
+    """See the module."""
 
     def __init__(
         self,
@@ -82,18 +77,22 @@ class JsonOutput:
     ) -> None:
         """As `kinst.runtime.consumer.output.TextOutput`. Errors are part of the document, and so is the guest's console
         unless `console` says where it goes."""
-        self.status: int | None = None
         self._output = output
         self._clauses = clauses
         self._totals = totals
-        self._symbols = symbols
         self._describe = describe
         self._options = options
         self._console_output = console
         self._values = JsonValues(symbols)
+        self._actions = PerformedActions(totals, symbols, options, self._values)
         self._partial = bytearray()  # of the console's present line
         self._pieces: list[str] = ['{"dtrace": {"probes": [']
         self._separator = "\n"
+
+    @property
+    def status(self) -> int | None:
+        """What the last exit() said that was consumed."""
+        return self._actions.status
 
     def consume(self, taken: Sequence[Entry]) -> None:
         """Write and perform, in this order."""
@@ -113,91 +112,13 @@ class JsonOutput:
         cpu, identifier, clause, timestamp, values = record
         head: dict[str, Json] = {"timestamp": timestamp} if timestamp else {}
         head |= {"cpu": cpu, "id": identifier, **self._probe(identifier)}
-        actions = [action for action in self._clauses[clause].actions if not isinstance(action, NOT_RECORDED)]
-        output = [shown for action, value in zip(actions, values, strict=True) for shown in self._action(action, value)]
-        self._put(head | {"output": output})
+        self._put(head | {"output": self._actions.of_record(self._clauses[clause], values)})
 
     def _probe(self, identifier: int) -> dict[str, str]:
         probe = self._describe(identifier)
         if probe is None:
             return {}
         return {"provider": probe.provider, "module": probe.module, "function": probe.function, "name": probe.name}
-
-    # -- actions ------------------------------------------------------------------------------------------------------
-
-    def _action(self, action: program.Action, value: Recorded) -> Iterator[Json]:
-        match action:
-            case program.Printf():
-                yield from self._formatted(action, value)
-            case program.Printa():
-                yield from self._printa(action)
-            case program.Exit():
-                self.status = value if isinstance(value, int) else 0
-                yield {"exit": self.status}
-            case program.ChangeAggregation():
-                change(self._totals, action, value)
-                argument = {} if value is None else {"argument": value}
-                yield {action.kind: f"@{action.aggregation.name}", **argument}
-            case program.SetOption():
-                yield self._set_option(*option_of(value))
-            case program.Truncate():
-                yield {"ftruncate": True}
-            case _:
-                yield self._value(action, value)
-
-    def _value(self, action: program.Action, value: Recorded) -> Json:
-        if isinstance(value, tuple):
-            raise TypeError(f"several values of {action}")
-        match action:
-            case program.Print(type=kind):
-                return {"type": describe_type(kind), "value": self._values.value(kind, value)}
-            case program.Trace(value=expression):
-                return {"value": self._values.value(expression.type, value)}
-            case program.StackTrace() if isinstance(value, Stack):
-                return {"stack-frames": self._values.stack(value)}
-            case program.SymbolTrace():
-                return {"value": self._values.value(SYMBOL, value)}
-            case _:
-                return {"memory": value.hex() if isinstance(value, bytes) else ""}
-
-    def _formatted(self, action: program.Printf, values: Recorded) -> Iterator[Json]:
-        if not isinstance(values, tuple):
-            raise TypeError("one value where several were expected")
-        types = [argument.type for argument in action.arguments]
-        message = printf.render(formats.parse(action.format), types, values, self._symbols)
-        match action.kind:
-            case "system":
-                command = message.partition(b"\0")[0]
-                done = subprocess.run([b"/bin/sh", b"-c", command], check=False, stdout=subprocess.PIPE)
-                yield {"system": text(message), "printed": text(done.stdout)}
-            case "freopen":
-                yield {"freopen": text(message)}
-            case _:
-                yield {"message": text(message)}
-                for kind, value in zip(types, values, strict=True):
-                    yield {"value": self._values.value(kind, value)}
-
-    def _printa(self, action: program.Printa) -> Iterator[Json]:
-        aggregations = action.aggregations
-        alone = len(aggregations) == 1
-        rows = self._totals.rows(aggregations[0]) if alone else self._totals.joined(aggregations)
-        if action.format is not None:
-            render = printf.printa_renderer(formats.parse(action.format), aggregations[0].keys, self._symbols)
-            lines = [render(row.key, [_printed(cell) for cell in row.cells]) for row in rows]
-            yield {"message": text(b"".join(lines))}
-        shown = [self._values.aggregation(one, rows, column) for column, one in enumerate(aggregations)]
-        yield {"aggregations": shown}
-        self._totals.mark_printed(aggregations)
-
-    def _set_option(self, name: str, value: str | None) -> Json:
-        done: dict[str, Json] = {"setopt": name}
-        if value is not None:
-            done["argument"] = value
-        try:
-            self._options.set_while_running(name, value)
-        except OptionError as error:
-            done["failed"] = error.why
-        return done
 
     # -- the rest -----------------------------------------------------------------------------------------------------
 
@@ -259,12 +180,6 @@ class JsonOutput:
         shown = "" if end is None else f',\n"end": {json.dumps(end, ensure_ascii=False)}'
         self._pieces.append(f"\n]{shown}}}}}\n")
         self.flush()
-
-
-def _printed(cell: Cell) -> printf.AggregateValue:
-    if is_distribution(cell.aggregation):
-        return lambda: distributions.render(cell.aggregation, cell.buckets, cell.normal)
-    return cell.number
 
 
 def _encoded(document: str) -> bytes:

@@ -1,6 +1,9 @@
-"""Recorded values and rows of aggregations -> what json.dumps() takes. The shapes are told in `json_output`."""
+"""Recorded values and rows of aggregations -> what json.dumps() takes; the shapes are told in `json_output`. Or, with
+another `Style`, Python's own values of the same shapes.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kinst.runtime.clauses.buckets import linear, log_linear, quantize_value
@@ -20,11 +23,25 @@ def text(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What JSON has no type for."""
+
+    address: Callable[[int], Any]  # of a pointer
+    place: Callable[[int, str], Any]  # of an address with its symbol
+    memory: Callable[[bytes], Any]  # of bytes whose type says nothing
+
+
+JSON: Final = Style(hex, lambda address, symbol: {"address": hex(address), "symbol": symbol}, bytes.hex)
+
+
 class JsonValues:
     """Values by their type."""
 
-    def __init__(self, symbols: Symbols) -> None:
+    def __init__(self, symbols: Symbols, style: Style = JSON) -> None:
         self._symbols = symbols
+        self._style = style
+        self.memory = style.memory
 
     def value(self, kind: DType, value: Value) -> Json:
         """A value as its type has it: numbers with its sign, text, objects of structs, lists of arrays."""
@@ -32,7 +49,7 @@ class JsonValues:
             case Stack():
                 return self.stack(value)
             case SymbolName(kind=how, address=address):
-                return {"address": hex(address), "symbol": self._symbols.describe(address, how)}
+                return self._style.place(address, self._symbols.describe(address, how))
             case None:
                 return None
         plain = bare(kind)
@@ -45,9 +62,7 @@ class JsonValues:
     def stack(self, stack: Stack) -> Json:
         """Frames, innermost first."""
         kind = "ustack" if stack.is_user else "stack"
-        return [
-            {"address": hex(address), "symbol": self._symbols.describe(address, kind)} for address in stack.addresses
-        ]
+        return [self._style.place(address, self._symbols.describe(address, kind)) for address in stack.addresses]
 
     def _typed(self, kind: CType, data: bytes, depth: int) -> Json:
         match strip(kind):
@@ -61,9 +76,9 @@ class JsonValues:
             case Aggregate(members=members) if members is not None and depth < _DEEPEST:
                 return self._members(members, data, depth)
             case Float() | Aggregate():
-                return data.hex()
+                return self._style.memory(data)
             case _:
-                return hex(int.from_bytes(data, "little"))
+                return self._style.address(int.from_bytes(data, "little"))
 
     def _array(self, element: CType, data: bytes, depth: int) -> Json:
         plain, size = strip(element), size_of(element) or 1
