@@ -24,6 +24,7 @@ from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
 from kinst.runtime.providers.provider import Identifiers, Probe
 from kinst.runtime.tracing.enablings import Enabled, Enablings
 from kinst.runtime.tracing.ending import Ending, Outcome
+from kinst.runtime.tracing.hits import Hit, PythonAction
 from kinst.runtime.tracing.host import blank_firing
 from kinst.runtime.tracing.matching import Matching
 from kinst.runtime.tracing.repeated_errors import RepeatedErrors
@@ -115,8 +116,11 @@ class Tracer:
 
     # -- before the run -----------------------------------------------------------------------------------------------
 
-    def enable(self, programs: Sequence[Program], matching: Matching) -> list[int]:
-        """Compile all clauses and enable their probes; how many enablings each program has.
+    def enable(
+        self, programs: Sequence[Program], matching: Matching, actions: Sequence[PythonAction] = ()
+    ) -> list[int]:
+        """Compile all clauses and enable their probes, and those of Python's actions, which run behind the clauses of
+        the same probe. How many enablings each program and each action has.
 
         Raises:
             KinstError: destructive actions without -w; buffers that there cannot be.
@@ -137,14 +141,23 @@ class Tracer:
                 is_prompt = any(isinstance(action, prompt) for action in clause.actions)
                 enabled.append(Enabled(run, probes, pattern, is_prompt))
             counts.append(sum(len(one.probes) for one in enabled[before:]))
+        called = [self._called(action, matching) for action in actions]
+        counts += [len(one.probes) for one in called]
         if self._contexts is not None and self.state.variables.has_threads:
             self._contexts.begin(self.state.variables.forget)
         begin = self.state.begin if self.state.remembers_firings else None
-        self._enablings = Enablings(enabled, begin, lambda: self._consume_now())
+        self._enablings = Enablings([*enabled, *called], begin, lambda: self._consume_now())
         self._fit_buffers([clause for clause, one in zip(self.clauses, enabled, strict=True) if END in one.probes])
         self._enablings.enable(self._providers)
         self._providers.on_create(self._enable_new)
         return counts
+
+    def _called(self, action: PythonAction, matching: Matching) -> Enabled:
+        description = action.description
+        matching.match(description)  # says why it matches nothing
+        _, probes = matching.probes(description)
+        run = Hit(self).enclosing(action.call, lambda: self.state.is_tracing)
+        return Enabled(matching.wrapped(description, run), probes, matching.pattern(description))
 
     def _fit_buffers(self, ending: Sequence[Clause]) -> None:
         """As dtrace_state_go() does. `ending` are END's clauses: a buffer that may be full keeps room for them."""
@@ -241,21 +254,25 @@ class Tracer:
 
     def run(self, output: Output, machine: Callable[[], End], ending: Callable[[Outcome], Ending]) -> Ending:
         """Fire BEGIN, run `machine`, fire END, print what is left. `ending` tells more of how it ended."""
-        self.buffers.on_full = lambda: self._drain(output)
-        self._consume_now = lambda: self._act(output)
-        now = self.now()
-        self._next_drain = self._next_snapshot = self._next_status = now
         try:
-            self._dtrace.fire(BEGIN, self._host.firing(0, TRACER_THREAD))
+            self.begin(output)
             end = machine() if self.state.is_tracing else End.EXIT
         except BaseException as error:
-            self._finish(output, ending(error))
+            self.finish(output, ending(error))
             raise
         done = ending(end)
-        self._finish(output, done)
+        self.finish(output, done)
         return done
 
-    def _finish(self, output: Output, ending: Ending) -> None:
+    def begin(self, output: Output) -> None:
+        """Fire BEGIN. From now on there is an output, which is drained into when that is due."""
+        self.buffers.on_full = lambda: self._drain(output)
+        self._consume_now = lambda: self._act(output)
+        self._next_drain = self._next_snapshot = self._next_status = self.now()
+        self._dtrace.fire(BEGIN, self._host.firing(0, TRACER_THREAD))
+
+    def finish(self, output: Output, ending: Ending) -> None:
+        """Fire END, print what is left."""
         self.state.is_tracing = self.buffers.is_ending = True
         self._dtrace.fire(END, self._host.firing(0, TRACER_THREAD))
         self.state.is_tracing = False
@@ -276,14 +293,24 @@ class Tracer:
 
     def _switch(self, output: Output, now: int) -> None:
         self._next_drain = now + max(_SOONEST, self.options.number("switchrate"))
+        self._consume_due(output, now)
+        if self.buffers.is_full:
+            self._host.finish(End.EXIT)
+
+    def _consume_due(self, output: Output, now: int) -> None:
+        """All there is, but for records that are kept to the end: bufpolicy fill and ring."""
         if self.options.text("bufpolicy") == "switch":
             self._consume(output, now)
             return
         output.consume(self.buffers.take_console())
         self._tell(output)
         output.flush()
-        if self.buffers.is_full:
-            self._host.finish(End.EXIT)
+
+    def read(self, output: Output) -> None:
+        """Somebody asks what there is so far."""
+        now = self.now()
+        self._snapshot(now)
+        self._consume_due(output, now)
 
     def _act(self, output: Output) -> None:
         """A clause prints or clears aggregations: that means what they hold now, not at the next drain. When tracing is

@@ -1,0 +1,49 @@
+"""The guest's memory as Python code sees it: a program that traces, or the action of a probe."""
+
+from kinst.runtime.clauses.environment import Memory
+from kinst.runtime.trap.faults import Fault
+from kinst.targets.errors import MachineError
+
+_LONGEST_TEXT = 4096  # bytes of a text that nobody gave a limit
+
+
+class GuestView:
+    """Virtual memory, as the CPU sees it that runs. Reading leaves no trace in the guest.
+
+    Every method raises MachineError for an address where nothing is mapped.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def word(self, address: int, size: int = 8) -> int:
+        """A little-endian unsigned number of 1, 2, 4 or 8 bytes."""
+        try:
+            return self._memory.load(address, size)
+        except Fault as fault:
+            raise _nothing(fault) from None
+
+    def read(self, address: int, size: int) -> bytes:
+        """`size` bytes."""
+        try:
+            return self._memory.read(address, size)
+        except Fault as fault:
+            raise _nothing(fault) from None
+
+    def text(self, address: int, limit: int = _LONGEST_TEXT) -> str:
+        r"""The text up to its NUL, at most `limit` bytes; those that are no UTF-8 become \xNN."""
+        try:
+            return self._memory.string(address, limit).decode("utf-8", "backslashreplace")
+        except Fault as fault:
+            raise _nothing(fault) from None
+
+    def write(self, address: int, data: bytes) -> None:
+        """Change the guest's memory; nothing is written if some of it cannot be."""
+        try:
+            self._memory.write_guest(address, data)
+        except Fault as fault:
+            raise _nothing(fault) from None
+
+
+def _nothing(fault: Fault) -> MachineError:
+    return MachineError(f"{fault.value:#x}: the guest has no memory there that can be used so")

@@ -1,0 +1,111 @@
+"""A Python function as the action of probes: what it is given when one fires."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.clauses.environment import Environment
+from kinst.runtime.providers.provider import Action, Probe
+from kinst.runtime.tracing.guest_view import GuestView
+from kinst.runtime.trap.trap import Firing
+from kinst.targets.errors import UsageError
+
+_WORD: Final = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address of the guest and how dtrace shows it: module`function+0x1c."""
+
+    address: int
+    symbol: str
+
+    def __str__(self) -> str:
+        return self.symbol
+
+
+class Hit:
+    """A probe fires: the CPU as it stands before the probed instruction executes.
+
+    One object serves all hits of an action, and tells of the one at hand: keep the values that you need, not the hit.
+    """
+
+    __slots__ = ("_environment", "_firing", "memory")
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._firing: Firing | None = None
+        self.memory = GuestView(environment.memory)
+
+    def _now(self) -> Firing:
+        if self._firing is None:
+            raise UsageError("a hit is over when its action returns: keep what it told, not the hit")
+        return self._firing
+
+    @property
+    def probe(self) -> Probe:
+        """Which probe: its provider, module, function and name."""
+        probe = self._environment.probe(self._now().enabling.probe)
+        assert probe is not None, "what fires is known"
+        return probe
+
+    @property
+    def cpu(self) -> int:
+        """The number of the CPU."""
+        return self._now().cpu
+
+    @property
+    def time(self) -> int:
+        """ns of the machine's time, D's timestamp."""
+        return self._environment.now()
+
+    @property
+    def address(self) -> int:
+        """Of the probed instruction; 0 for a probe that stands at none, such as a timer's."""
+        return self._now().site
+
+    def argument(self, index: int) -> int:
+        """arg0, arg1, ... as 64 unsigned bits; 0 where the probe has none."""
+        return self._now().argument(index) & _WORD
+
+    def register(self, name: str) -> int:
+        """A register by its name as in D's R_..., in lower case: "rdi", "x0", "a0"; 64 unsigned bits."""
+        registers = self._environment.arch.registers
+        if name not in registers:
+            raise UsageError(f"{name}: no such register; there are {', '.join(registers)}")
+        return self._now().regs[registers.index(name)]
+
+    def symbol(self, address: int) -> str:
+        """An address as dtrace shows it."""
+        return self._environment.symbols.describe(address, "stack")
+
+    @property
+    def caller(self) -> int:
+        """The address that the function at hand returns to; 0 if it is unknown."""
+        return self._environment.stacks.caller(self._now())
+
+    def stack(self, frames: int = 20) -> tuple[Place, ...]:
+        """The innermost frames, the probed instruction's own first."""
+        addresses = self._environment.stacks.stack(self._now(), frames)
+        return tuple(Place(address, self.symbol(address)) for address in addresses)
+
+    def enclosing(self, call: Callable[["Hit"], None], is_tracing: Callable[[], bool]) -> Action:
+        """What a provider calls when a probe fires: `call`, with this hit, unless tracing is over."""
+
+        def action(firing: Firing) -> None:
+            if is_tracing():
+                self._firing = firing
+                try:
+                    call(self)
+                finally:
+                    self._firing = None
+
+        return action
+
+
+@dataclass(frozen=True, slots=True)
+class PythonAction:
+    """A description of probes, and what is called when one of them fires. What it raises ends the run."""
+
+    description: str
+    call: Callable[[Hit], None]

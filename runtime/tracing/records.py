@@ -1,0 +1,181 @@
+"""What a traced run tells -> Python values: records, aggregations, the console."""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kinst.runtime.clauses.environment import ErrorRecord
+from kinst.runtime.clauses.environment import Record as Recorded
+from kinst.runtime.consumer.json_values import JsonValues, Style
+from kinst.runtime.consumer.messages import Drop, drop_message, error_message
+from kinst.runtime.consumer.performed_actions import PerformedActions
+from kinst.runtime.dlang.program import Aggregate, Aggregation
+from kinst.runtime.providers.provider import Probe
+from kinst.runtime.tracing.hits import Place
+from kinst.runtime.tracing.tracer import Tracer
+from kinst.targets.errors import UsageError
+
+_PYTHON: Final = Style(int, Place, bytes)
+_VALUES: Final = ("value", "stack-frames", "memory")  # keys of `json_output`'s objects that hold what was recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one clause recorded when one probe fired.
+
+    `values` are those of trace(), print(), stack(), tracemem() and the arguments of printf(), in the order of the
+    clause: numbers with the sign of their type, str for strings, bytes for memory, dict for structs, list for arrays,
+    `Place` for symbols, a list of them for stacks. `text` is what printf() and printa() formatted.
+    """
+
+    probe: Probe
+    cpu: int
+    time: int  # ns of the machine's time
+    values: tuple[Any, ...]
+    text: str
+
+
+class Kept:
+    """Keeps what a run tells until somebody asks for it. A consumer like those that print: `tracer.Output`."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._clauses = tracer.clauses
+        self._describe: Callable[[int], Probe | None] = tracer.probe
+        self._actions = PerformedActions(
+            tracer.totals, tracer.symbols, tracer.options, JsonValues(tracer.symbols, _PYTHON)
+        )
+        self._records: deque[Record] = deque()
+        self.console = bytearray()
+        self.messages: list[str] = []
+
+    @property
+    def status(self) -> int | None:
+        """What the last exit() said that was consumed."""
+        return self._actions.status
+
+    def take(self) -> list[Record]:
+        """The records since the last time."""
+        taken = list(self._records)
+        self._records.clear()
+        return taken
+
+    def consume(self, taken: Sequence[Recorded | ErrorRecord | bytes]) -> None:
+        """Keep, and perform actions that waited for this, in this order."""
+        for entry in taken:
+            if isinstance(entry, tuple):
+                self._consume(entry)
+            elif isinstance(entry, bytes):
+                self.console += entry
+            else:
+                self.messages.append(error_message(entry, self._describe(entry.probe)))
+
+    def _consume(self, record: Recorded) -> None:
+        cpu, identifier, clause, time, values = record
+        probe = self._describe(identifier)
+        assert probe is not None, "what fired is known"
+        told = self._actions.of_record(self._clauses[clause], values)
+        found = [one[key] for one in told for key in _VALUES if key in one]
+        text = "".join(one["message"] for one in told if "message" in one)
+        self._records.append(Record(probe, cpu, time, tuple(found), text))
+
+    def drops(self, drops: Iterable[Drop]) -> None:
+        """What was lost."""
+        self.messages += [drop_message(drop, has_tag=False) for drop in drops]
+
+    def notices(self, notices: Iterable[str]) -> None:
+        """What destructive actions did."""
+        self.messages += notices
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def finish(self, end: Mapping[str, Any] | None) -> None:
+        """How it ended is the run's to tell."""
+
+
+class Reader:
+    """The reading side of whatever is traced: a guest that we run, or a Qiling object that its owner runs."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        """`tracer` has its programs and actions enabled."""
+        self._tracer = tracer
+        self._kept = Kept(tracer)
+        self._values = JsonValues(tracer.symbols, _PYTHON)
+
+    def take(self) -> list[Record]:
+        """The records of clauses since the last time, in the order in which probes fired."""
+        self._tracer.read(self._kept)
+        return self._kept.take()
+
+    def aggregation(self, name: str) -> dict[Any, Any]:
+        """An aggregation as it is now, by its name without the @: key -> value, in dtrace's order.
+
+        A key is the value itself where the aggregation has one, a tuple where it has several, () where it has none. A
+        value is a number, or of quantize(), lquantize() and llquantize() a dict: the smallest value of a bucket ->
+        count. The lowest bucket of the last two has no smallest value and is named -inf; empty buckets are left out.
+
+        Raises:
+            UsageError: no program has an aggregation of that name.
+        """
+        self._tracer.read(self._kept)
+        known = self._known
+        if name not in known:
+            raise UsageError(f"@{name}: no such aggregation; there are {', '.join(known) or 'none'}")
+        return self._content(known[name])
+
+    @property
+    def aggregations(self) -> dict[str, dict[Any, Any]]:
+        """All of them by name, each as `aggregation` has it."""
+        self._tracer.read(self._kept)
+        return {name: self._content(aggregation) for name, aggregation in self._known.items()}
+
+    @property
+    def _known(self) -> dict[str, Aggregation]:
+        actions = (action for clause in self._tracer.clauses for action in clause.actions)
+        return {one.aggregation.name: one.aggregation for one in actions if isinstance(one, Aggregate)}
+
+    def _content(self, aggregation: Aggregation) -> dict[Any, Any]:
+        rows = self._values.aggregation(aggregation, self._tracer.totals.rows(aggregation))["aggregation-data"]
+        return {_key(row["keys"]): _value(row) for row in rows}
+
+    @property
+    def console(self) -> bytes:
+        """What the guest printed so far."""
+        self._tracer.read(self._kept)
+        return bytes(self._kept.console)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What dtrace prints on stderr: clauses that were aborted, records that were lost, what panic() did."""
+        self._tracer.read(self._kept)
+        return tuple(self._kept.messages)
+
+    @property
+    def exit_status(self) -> int | None:
+        """What a clause said with exit(); None: none did yet."""
+        self._tracer.read(self._kept)
+        return self._kept.status
+
+
+def _key(keys: Sequence[Any]) -> Any:
+    """Lists and structs as tuples: a key of a dict does not change."""
+    found = tuple(map(_fixed, keys))
+    return found[0] if len(found) == 1 else found
+
+
+def _fixed(value: Any) -> Any:
+    match value:
+        case list():
+            return tuple(map(_fixed, value))
+        case dict():
+            return tuple((name, _fixed(part)) for name, part in value.items())
+        case _:
+            return value
+
+
+def _value(row: Mapping[str, Any]) -> Any:
+    if "buckets" not in row:
+        return row["value"]
+    return {bucket.get("value", -math.inf): bucket["count"] for bucket in row["buckets"]}
