@@ -1,8 +1,13 @@
 """Physical memory: host buffers that Unicorn maps and that we read and write directly."""
 
 import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.machine.host_memory import host_memory
@@ -61,6 +66,18 @@ class PhysicalMemory:
             if region.base <= address and address + size <= region.base + region.size:
                 return region
         return None
+
+    def has(self, address: int, size: int) -> bool:
+        """Whether all of [address, address + size) is RAM."""
+        return self.find(address, size) is not None
+
+    @contextmanager
+    def code(self, address: int, size: int) -> Iterator[NDArray[np.uint8]]:
+        """The bytes themselves, to be changed where they are."""
+        region = self._region(address, size)
+        start = address - region.base
+        yield np.frombuffer(region.view, np.uint8)[start : start + size]
+        self.is_code_stale = True
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes at a physical address."""

@@ -13,7 +13,7 @@ from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.exception_model import ExceptionModel
 from kinst.runtime.machine.loader import Loaded
-from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
 from kinst.runtime.trap.trap import RETURN_BREAKPOINT, Enabling, Firing, Site, TrapPath
@@ -104,7 +104,7 @@ class SiteTable:
         active[list(self._planted)] = True
         return active
 
-    def arm(self, memory: PhysicalMemory, trap: TrapPath) -> None:
+    def arm(self, memory: GuestRam, trap: TrapPath) -> None:
         """Write breakpoints where a probe is enabled and the original bytes everywhere else. May be done while the
         guest runs, between two instructions of it."""
         enablings = self.manifest.enablings
@@ -115,13 +115,9 @@ class SiteTable:
             addresses = self._addresses[rows] + np.uint64(self._patched.loaded.bias)
             content = self._content(rows, size)
             for virtual, physical, length in self._patched.loaded.segments:
-                region = memory.find(physical, length)
-                assert region is not None, "the loader put the segment there"
-                start = physical - region.base
-                ram = np.frombuffer(region.view, np.uint8)[start : start + length]
-                _scatter(ram, virtual, addresses, content)
+                with memory.code(physical, length) as code:
+                    _scatter(code, virtual, addresses, content)
         self._marks.set(memory, self._enabled_static())
-        memory.is_code_stale = True
         trap.remove([address for address in trap.hits if address not in trap.trampolines])  # a CPU may be in one
         self.is_stale = False
 

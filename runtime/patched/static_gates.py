@@ -7,7 +7,7 @@ arguments are made, and the function that all of them call returns at once, the 
 from collections.abc import Iterable, Sequence
 
 from kinst.runtime.machine.loader import Loaded
-from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.trap.arch.emulator import Emulation, Frame
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
@@ -91,7 +91,7 @@ class StaticMarks:
         self._counted: set[int] = set()
         self._words: dict[tuple[int, int], int] = {}  # (address, size) -> what is there instead of 0
 
-    def set(self, memory: PhysicalMemory, enabled: Iterable[tuple[int, StaticProbe]]) -> None:
+    def set(self, memory: GuestRam, enabled: Iterable[tuple[int, StaticProbe]]) -> None:
         """Make memory say that exactly these probes are enabled: (identifier, probe)."""
         counted: set[int] = set()
         words: dict[tuple[int, int], int] = {}
@@ -107,13 +107,13 @@ class StaticMarks:
             self._write(memory, address, words.get((address, size), 0).to_bytes(size, "little"))
         self._counted, self._words = counted, words
 
-    def _add(self, memory: PhysicalMemory, address: int, difference: int) -> None:
+    def _add(self, memory: GuestRam, address: int, difference: int) -> None:
         physical = self._loaded.physical(address)
-        if physical is not None and memory.find(physical, 2) is not None:
+        if physical is not None and memory.has(physical, 2):
             count = memory.load(physical, 2) + difference & 0xFFFF
             memory.write(physical, count.to_bytes(2, "little"))
 
-    def _write(self, memory: PhysicalMemory, address: int, content: bytes) -> None:
+    def _write(self, memory: GuestRam, address: int, content: bytes) -> None:
         physical = self._loaded.physical(address)
-        if physical is not None and memory.find(physical, len(content)) is not None:
+        if physical is not None and memory.has(physical, len(content)):
             memory.write(physical, content)
