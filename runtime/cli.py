@@ -15,7 +15,7 @@ from kinst.rewriter.command import METHOD_HELP, SETTINGS, check_files, reported
 from kinst.rewriter.file_name import FileName
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.dlang.syntax.language import VERSION
-from kinst.runtime.machine.system import ClockKind, Configuration
+from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.tracing.listing import table
 from kinst.runtime.tracing.programs import Origin, ProgramText, read_script
 from kinst.runtime.tracing.session import Wanted

@@ -13,10 +13,11 @@ from typing import Final
 
 import numpy as np
 
+from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.exception_model import Event
 from kinst.runtime.machine.loader import Loaded
 from kinst.runtime.machine.memory import PAGE
-from kinst.runtime.machine.system import End, System
+from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import PageFault
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError, UsageError

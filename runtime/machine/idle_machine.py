@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.machine.device import Timed
-from kinst.runtime.machine.system import ClockKind, End
 
 _NAP: Final = 20_000_000  # ns that Ctrl-C may have to wait
 

@@ -8,8 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final, assert_never
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
@@ -17,6 +15,7 @@ from kinst.runtime.engine.reports import Stop
 from kinst.runtime.machine.address_space import OPEN_BUS, OPEN_BUS_CODE, AddressSpace
 from kinst.runtime.machine.bus import Bus, PortBus, Window
 from kinst.runtime.machine.clock import HostClock, InstructionClock, MachineClock
+from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
@@ -32,39 +31,6 @@ _SLICE: Final = 5_000_000  # ns of a run with nothing else to do
 _TURN: Final = 1_000_000  # ns of a CPU's turn where there are several
 _UNDEFINED_KEPT: Final = 64
 _LONGEST: Final = 15  # bytes of an instruction
-
-
-class ClockKind(Enum):
-    """`--clock`."""
-
-    HOST = "host"
-    ICOUNT = "icount"
-
-
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """What the user may choose about a machine."""
-
-    cpus: int = 1
-    memory: int | None = None
-    clock: ClockKind = ClockKind.HOST
-    command_line: str | None = None  # for kernels that are given one; None: the board's own
-    kaslr_seed: int | None = None  # of 64 bits, for kernels that move themselves at random; None: they do not
-
-
-class End(Enum):
-    """Why the machine stopped."""
-
-    POWER_OFF = "power-off"
-    UNTIL = "until"
-    TIMEOUT = "timeout"
-    WALL_TIMEOUT = "wall-timeout"
-    INTERRUPTED = "interrupted"
-    RETURNED = "returned"  # `--call`: the function returned
-    EXIT = "exit"  # a clause called exit()
-    PANIC = "panic"  # a clause called panic()
-    BREAKPOINT = "breakpoint"  # a clause called breakpoint()
-    NOTHING_LEFT = "nothing-left"  # without an image: no timer is enabled
 
 
 class System:

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from kinst.rewriter.disassemble import disassemble
 from kinst.runtime.clauses.environment import Symbols
+from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.loader import Loaded
-from kinst.runtime.machine.system import End, System
+from kinst.runtime.machine.system import System
 from kinst.targets.errors import MachineError
 
 Outcome = End | BaseException  # of a run

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.machine.device import Timed
 from kinst.runtime.machine.idle_machine import IdleMachine
-from kinst.runtime.machine.system import ClockKind, End, System
+from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.trap.trap import Enabling, Firing, TrapFrame
 from kinst.targets.arch.facts import ArchFacts

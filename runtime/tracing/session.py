@@ -21,8 +21,9 @@ from kinst.rewriter.rewriting import Opened, Source, open_source, plan_probes
 from kinst.runtime.clauses.moved_image import MovedImage
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.call import CALL_RETURNS_TO, FunctionCall, find_function, load_for_call, parse_call
+from kinst.runtime.machine.configuration import Configuration, End
 from kinst.runtime.machine.loader import load_image
-from kinst.runtime.machine.system import Configuration, End, System
+from kinst.runtime.machine.system import System
 from kinst.runtime.patched.deferred import DeferredSites
 from kinst.runtime.patched.mode_check import ModeCheck
 from kinst.runtime.patched.moved_trampolines import moved_trampolines

@@ -13,8 +13,8 @@ from kinst.runtime.clauses.profiles import BareProfile, Guest, profile_for, user
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.clauses.symbols import ImageSymbols
 from kinst.runtime.clauses.unmapped_image import with_unmapped_image
+from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.machine.interrupts import Interrupt, Interrupts
-from kinst.runtime.machine.system import ClockKind, End
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.profile import ProfileProvider
 from kinst.runtime.providers.provider import Providers

@@ -19,7 +19,7 @@ from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.program import Aggregate, ChangeAggregation, Clause, Commit, Printa, Program, Speculate
 from kinst.runtime.dlang.record_layout import WORD
-from kinst.runtime.machine.system import ClockKind, End
+from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
 from kinst.runtime.providers.provider import Identifiers, Probe
 from kinst.runtime.tracing.enablings import Enabled, Enablings

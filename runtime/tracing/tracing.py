@@ -22,7 +22,7 @@ from kinst.runtime.dlang.program import Program
 from kinst.runtime.dlang.syntax import tree, unparse
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.types.scope import TypeScope
-from kinst.runtime.machine.system import ClockKind, End
+from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.providers.plugged import asks_for
 from kinst.runtime.tracing import library_files
 from kinst.runtime.tracing.ending import Ending, Outcome

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from kinst.runtime.machine.system import End
+from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.session import Session, Wanted
 from kinst.runtime.trap.trap import Firing
 from tests.bench.baselines import STACK, STOP, Record

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.machine.system import ClockKind, Configuration, End
+from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.tracing.session import Session, Wanted
 from kinst.runtime.trap.trap import Firing
 from tests.runtime.tracing.recorder import Recorder

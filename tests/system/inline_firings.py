@@ -11,7 +11,7 @@ import numpy as np
 
 from kinst.rewriter.inline_probes import InlineSite
 from kinst.rewriter.rewriting import Opened, Source, open_source
-from kinst.runtime.machine.system import ClockKind, Configuration
+from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.tracing.enablings import Enabled, Enablings
 from kinst.runtime.tracing.session import Wanted
 from kinst.runtime.tracing.surroundings import Surroundings, with_guest

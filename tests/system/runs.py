@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kinst.runtime.machine.system import ClockKind, Configuration, End
+from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.tracing.session import Session, Wanted
 from kinst.runtime.trap.trap import Firing

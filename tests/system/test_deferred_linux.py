@@ -14,7 +14,7 @@ from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.plan import manifest_of
 from kinst.rewriter.resolve import resolve
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.machine.system import ClockKind, Configuration, End
+from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.tracing.session import Session, Wanted
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.instruction import DEFERRED, Reason, Verdict

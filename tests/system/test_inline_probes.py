@@ -11,7 +11,7 @@ import pytest
 
 from kinst.rewriter.inline_probes import InlineSite
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.machine.system import ClockKind, Configuration
+from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.tracing.enablings import Enabled, Enablings
 from kinst.runtime.tracing.session import Session, Wanted
 from kinst.runtime.trap.trap import Firing

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.runtime.machine.system import ClockKind, Configuration, End
+from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.tracing.session import Session, Wanted
 from kinst.targets.image import Image
 from kinst.targets.probe import parse_probe_names

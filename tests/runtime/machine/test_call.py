@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kinst.runtime.machine.call import parse_call
-from kinst.runtime.machine.system import End
+from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.session import Session, Wanted
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.errors import KinstError, MachineError, UsageError

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.machine.loader import Loaded, load_image
-from kinst.runtime.machine.system import ClockKind, Configuration, System
+from kinst.runtime.machine.system import System
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.targets.arch.amd64 import Kind
 from kinst.targets.errors import MachineError

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.machine.loader import Loaded, load_image
-from kinst.runtime.machine.system import ClockKind, Configuration, System
+from kinst.runtime.machine.system import System
 from kinst.targets.errors import MachineError
 from kinst.targets.image import open_image
 from kinst.targets.machines.registry import machine_facts

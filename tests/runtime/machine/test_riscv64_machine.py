@@ -6,8 +6,9 @@ from typing import cast
 import pytest
 
 from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.loader import Loaded
-from kinst.runtime.machine.system import ClockKind, Configuration, End, System
+from kinst.runtime.machine.system import System
 from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.image import Image
 from kinst.targets.machines.registry import machine_facts

@@ -17,7 +17,7 @@ from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
 from kinst.runtime.cli import run as run_command
-from kinst.runtime.machine.system import ClockKind, Configuration, End
+from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.tracing.session import Session, Wanted
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.arm64 import ARM64

@@ -10,7 +10,7 @@ import pytest
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
-from kinst.runtime.machine.system import ClockKind, Configuration, End
+from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.tracing.session import Session, Wanted
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.amd64 import AMD64

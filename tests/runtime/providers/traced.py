@@ -7,8 +7,9 @@ from pathlib import Path
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.static_sites import provider_names
 from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.loader import load_image
-from kinst.runtime.machine.system import ClockKind, Configuration, End, System
+from kinst.runtime.machine.system import System
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.runtime.patched.relocated import RelocatedCopies
 from kinst.runtime.patched.sites import Patched, SiteTable

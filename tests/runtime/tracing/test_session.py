@@ -8,7 +8,7 @@ import pytest
 
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
-from kinst.runtime.machine.system import ClockKind, Configuration, End
+from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.providers.fbt import caller
 from kinst.runtime.tracing.session import Session, Wanted
 from kinst.runtime.trap.trap import Firing

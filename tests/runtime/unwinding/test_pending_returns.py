@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from kinst.runtime.machine.system import ClockKind, Configuration, End
+from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.tracing.session import Session, Wanted
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing

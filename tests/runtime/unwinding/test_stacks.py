@@ -11,7 +11,7 @@ import pytest
 from kinst.rewriter.program import Program
 from kinst.rewriter.rewriting import Source, open_source
 from kinst.runtime.clauses.environment import Memory
-from kinst.runtime.machine.system import ClockKind, Configuration
+from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.tracing.host import blank_firing
 from kinst.runtime.tracing.session import Session, Wanted
 from kinst.runtime.trap.trap import Firing, TrapFrame
