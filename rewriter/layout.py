@@ -117,8 +117,8 @@ def _program_headers(plan: Plan, tail: _Tail, offset: int) -> tuple[tuple[int, i
     header = read_elf_header(data)
     rows = read_program_headers(data, header).copy()
     at = _spare(rows)
-    if at is not None:
-        place = header.phoff + at * PROGRAM_HEADER.itemsize
+    place = header.phoff + (at or 0) * PROGRAM_HEADER.itemsize
+    if at is not None and _is_its_own(plan, place):
         entry = Piece(f"program header {at}", place, (memoryview(_segment(plan, offset, 0).tobytes()),))
         return (header.phoff, header.phnum), (entry,)
     if header.phnum + 1 >= PN_XNUM:
@@ -148,6 +148,14 @@ def _spare(rows: NDArray[np.void]) -> int | None:
         if len(found):
             return int(found[-1])
     return None
+
+
+def _is_its_own(plan: Plan, place: int) -> bool:
+    """Whether no byte of the program header at this file offset is the ELF header's or code with sites as well."""
+    end = place + PROGRAM_HEADER.itemsize
+    sites = plan.image.offsets_of(plan.manifest.patched["address"])
+    longest = max(map(len, plan.image.facts.breakpoints.values()))
+    return place >= ELF_HEADER.size and not ((sites > place - longest) & (sites < end)).any()
 
 
 def _after_last_load(rows: NDArray[np.void]) -> int:
