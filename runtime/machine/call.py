@@ -15,7 +15,7 @@ import numpy as np
 
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.exception_model import Event
-from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.memory import PAGE
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import PageFault

@@ -3,14 +3,38 @@
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from kinst.runtime.engine.register_file import RegisterFile
+from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.device import Line
 from kinst.targets.errors import MachineError
 
-if TYPE_CHECKING:
-    from kinst.runtime.machine.system import System
+
+class Socket(Protocol):
+    """What a CPU asks of the machine that it sits in."""
+
+    @property
+    def space(self) -> AddressSpace:
+        """Virtual addresses of the CPU that runs."""
+        ...
+
+    @property
+    def current(self) -> object:
+        """The CPU that runs."""
+        ...
+
+    def pristine(self, address: int, content: bytes) -> bytes:
+        """Code as the guest's own: armed sites show what they replace."""
+        ...
+
+    def interrupt_lines_changed(self) -> None:
+        """An interrupt input went up or down."""
+        ...
+
+    def yield_cpu(self) -> None:
+        """The CPU that runs has nothing more to do."""
+        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -18,7 +42,7 @@ class VirtualCpu:
     """See `kinst.runtime.machine.machine.Cpu`."""
 
     number: int
-    system: "System"
+    system: Socket
     context: ctypes.c_void_p
     registers: RegisterFile  # the engine's while the CPU is loaded into it, else the saved state's
     lines: int = 0

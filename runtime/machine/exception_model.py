@@ -10,12 +10,10 @@ trampolines, and the guest never sees one.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from kinst.runtime.machine.machine import Cpu
 from kinst.runtime.paging.walker import Access, PageFault
-
-if TYPE_CHECKING:
-    from kinst.runtime.machine.machine import Cpu
 
 
 class Source(IntEnum):
@@ -91,11 +89,11 @@ class ExceptionModel(Protocol):
         "out" always go to the ports' devices. Empty except on amd64."""
         ...
 
-    def foreign_mode(self, cpu: "Cpu") -> str:
+    def foreign_mode(self, cpu: Cpu) -> str:
         """The mode the CPU is in, if it is one that the machine's dissector does not read; empty if it does."""
         ...
 
-    def event(self, cpu: "Cpu", event: Event) -> Outcome:
+    def event(self, cpu: Cpu, event: Event) -> Outcome:
         """Deliver an event that no probe claimed: the guest's own breakpoint, exception or system call, or a wait."""
         ...
 
@@ -107,58 +105,58 @@ class ExceptionModel(Protocol):
         """Whether the event is an undefined instruction at the PC."""
         ...
 
-    def is_native(self, cpu: "Cpu") -> bool:
+    def is_native(self, cpu: Cpu) -> bool:
         """Whether the CPU executes what `ArchFacts` describes (amd64: 64-bit code)."""
         ...
 
-    def lacks(self, cpu: "Cpu", code: bytes, text: str) -> str | None:
+    def lacks(self, cpu: Cpu, code: bytes, text: str) -> str | None:
         """Why an instruction was undefined that real CPUs have, as a sentence without its end: "the emulator lacks
         sh1add (Zba)". None: it is undefined everywhere (ud2), or guests probe for it (a CSR). `text` is how it
         disassembles."""
         ...
 
-    def page_fault(self, cpu: "Cpu", fault: PageFault) -> Outcome:
+    def page_fault(self, cpu: Cpu, fault: PageFault) -> Outcome:
         """Deliver a failed translation (or an access to no memory at all); PC is the faulting instruction."""
         ...
 
-    def nothing_there(self, cpu: "Cpu", address: int, access: Access) -> PageFault | None:
+    def nothing_there(self, cpu: Cpu, address: int, access: Access) -> PageFault | None:
         """A (translated) access to a physical address where there is neither RAM nor a device: the fault to deliver;
         None: reads give all ones and writes are ignored (amd64). `address` is virtual."""
         ...
 
-    def pending(self, cpu: "Cpu") -> int | None:
+    def pending(self, cpu: Cpu) -> int | None:
         """The interrupt to take now, given `cpu.lines`, masks and priorities; None if there is none or it is masked."""
         ...
 
-    def interrupt(self, cpu: "Cpu", number: int) -> None:
+    def interrupt(self, cpu: Cpu, number: int) -> None:
         """Enter the handler of a pending interrupt."""
         ...
 
-    def wakes(self, cpu: "Cpu") -> bool:
+    def wakes(self, cpu: Cpu) -> bool:
         """Whether a waiting CPU goes on (riscv64 and arm64: pending even if globally masked)."""
         ...
 
-    def lines_changed(self, cpu: "Cpu") -> None:
+    def lines_changed(self, cpu: Cpu) -> None:
         """Called before the CPU runs on when `cpu.lines` changed: show them where the guest reads them (mip)."""
         ...
 
-    def vectors(self, cpu: "Cpu") -> Sequence[int]:
+    def vectors(self, cpu: Cpu) -> Sequence[int]:
         """Where handlers of interrupts begin that Unicorn takes by itself (riscv64); none where `interrupt` does it."""
         ...
 
-    def interrupted(self, cpu: "Cpu") -> int | None:
+    def interrupted(self, cpu: Cpu) -> int | None:
         """At one of `vectors`: the PC of the kernel's code that was interrupted; None if it was user code, or this is
         an exception."""
         ...
 
-    def read_register(self, cpu: "Cpu", register: SystemRegister) -> int | None:
+    def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
         """MRS of a hooked system register; None: let Unicorn do it."""
         ...
 
-    def write_register(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
+    def write_register(self, cpu: Cpu, register: SystemRegister, value: int) -> bool:
         """MSR of a hooked system register; False: let Unicorn do it too."""
         ...
 
-    def instruction(self, cpu: "Cpu", name: str) -> bool:
+    def instruction(self, cpu: Cpu, name: str) -> bool:
         """A hooked instruction is about to run; True: it was carried out here and is skipped."""
         ...

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.memory import PhysicalMemory
 from kinst.targets.elf.header import PT_LOAD, SHF_ALLOC, SHT_RELA, SHT_SYMTAB
 from kinst.targets.elf.relocations import RELA
@@ -23,7 +24,6 @@ from kinst.targets.elf.sections import Section, Segment, content
 from kinst.targets.errors import MachineError
 
 if TYPE_CHECKING:
-    from kinst.runtime.machine.loader import Loaded
     from kinst.targets.image import Image
 
 _ALIGNMENT: Final = 2 << 20  # CONFIG_PHYSICAL_ALIGN, which page tables demand
@@ -64,7 +64,7 @@ def random_place(size: int, ram_size: int, seed: int) -> int:
     return random.Random(seed).randint(0, room // _ALIGNMENT) * _ALIGNMENT
 
 
-def relocate(loaded: "Loaded", memory: PhysicalMemory) -> None:
+def relocate(loaded: Loaded, memory: PhysicalMemory) -> None:
     """Let a kernel in memory be what it is at its virtual offset, which is `Loaded.bias`."""
     for size, sign, addresses in _moved_words(loaded.image):
         for virtual, physical, length in loaded.segments:

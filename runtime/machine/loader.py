@@ -1,10 +1,11 @@
 """An image's segments -> guest memory by physical address; where it ended up."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kinst.runtime.machine.linux_image import is_where_it_wants, text_offset
 from kinst.runtime.machine.linux_offset import random_offset, random_place, relocate
+from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.memory import PhysicalMemory
 from kinst.runtime.machine.multiboot_header import BootHeader, boot_header
 from kinst.targets.elf.header import PT_LOAD, FileKind
@@ -15,34 +16,6 @@ if TYPE_CHECKING:
     from kinst.targets.image import Image, Segment
 
 _MOST_RAM: Final = 3 << 30  # that is worth a try
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """An image in memory. Link addresses are virtual (p_vaddr); `bias` is what its loader moved it by."""
-
-    image: "Image"
-    bias: int
-    entry: int  # where to start, bias included, as e_entry says (virtual or physical as the image has it)
-    segments: tuple[tuple[int, int, int], ...]  # (virtual with bias, physical, memory size) of each PT_LOAD
-
-    @property
-    def end(self) -> int:
-        """First physical address behind everything loaded."""
-        return max((physical + size for _, physical, size in self.segments), default=0)
-
-    @property
-    def physical_entry(self) -> int:
-        """Where to start while translation is off."""
-        found = self.physical(self.entry - self.bias)
-        return self.entry if found is None else found
-
-    def physical(self, address: int) -> int | None:
-        """Where a link address (without bias) was loaded; None if no segment holds it."""
-        for virtual, physical, size in self.segments:
-            if virtual <= address + self.bias < virtual + size:
-                return address + self.bias - virtual + physical
-        return None
 
 
 def load_image(

@@ -4,13 +4,11 @@
 models and providers only ever use these protocols.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from kinst.runtime.machine.device import Clock, Device, Line, Timed
-from kinst.runtime.machine.exception_model import ExceptionModel
-from kinst.runtime.machine.loader import Loaded
-from kinst.runtime.paging.walker import Registers, Walker
+from kinst.runtime.paging.walker import Registers
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.machines.machine import MachineFacts
 
@@ -166,29 +164,3 @@ class Machine(Protocol):
     def power_off(self, code: int = 0) -> None:
         """The guest switched the machine off (or asked for a reset): the run ends after this instruction."""
         ...
-
-
-class Board(Protocol):
-    """One machine as code: `kinst.runtime.machine.boards.<name>`, which `boards.registry` finds by its name.
-
-    A board object is made for one machine and may keep its devices as attributes.
-    """
-
-    @property
-    def exceptions(self) -> ExceptionModel:
-        """How this machine's CPUs take exceptions and interrupts; made by the board, since it may need its devices
-        (acknowledging the PIC, system registers of the GIC, firmware calls such as PSCI)."""
-        ...
-
-    @property
-    def walker(self) -> Walker:
-        """This machine's MMU."""
-        ...
-
-    def start(self, machine: Machine, image: Loaded) -> None:
-        """Make and attach the devices, write boot data (FDT, boot_params, multiboot info) to memory, set the registers
-        of every CPU that starts. The image's segments are in memory already."""
-        ...
-
-
-BoardFactory = Callable[[], Board]

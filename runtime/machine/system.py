@@ -13,13 +13,13 @@ from typing import Final, assert_never
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.engine.reports import Stop
 from kinst.runtime.machine.address_space import OPEN_BUS, OPEN_BUS_CODE, AddressSpace
+from kinst.runtime.machine.board import Board
 from kinst.runtime.machine.bus import Bus, PortBus, Window
 from kinst.runtime.machine.clock import HostClock, InstructionClock, MachineClock
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
-from kinst.runtime.machine.machine import Board
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.trap import Port, TrapFrame, TrapPath

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.derive import disjoint
 from kinst.rewriter.refusals import Refusals
-from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines

@@ -5,7 +5,7 @@ Only for machines whose trampolines jump back: where they end with a breakpoint,
 
 from typing import Final
 
-from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.trap.arch.registry import MovedTrampoline, moved_trampoline
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.exception_model import ExceptionModel
-from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
 from kinst.runtime.patched.sites import SiteTable

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.exception_model import ExceptionModel
-from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator

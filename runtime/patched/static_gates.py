@@ -6,7 +6,7 @@ arguments are made, and the function that all of them call returns at once, the 
 
 from collections.abc import Iterable, Sequence
 
-from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.trap.arch.emulator import Emulation, Frame
 from kinst.runtime.trap.trap import Enabling, Firing

@@ -9,7 +9,7 @@ from kinst.rewriter.disassemble import disassemble
 from kinst.runtime.clauses.environment import Symbols
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.cpu import VirtualCpu
-from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.targets.errors import MachineError
 

@@ -19,7 +19,7 @@ from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.bus import Bus, PortBus
 from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.exception_model import Event, Source
-from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.machine import Machine
 from kinst.runtime.machine.memory import PhysicalMemory
 from kinst.runtime.paging.walker import Access, PageFault

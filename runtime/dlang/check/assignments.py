@@ -5,7 +5,7 @@ from typing import Final
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.compatibility import is_accepted, pointer_type
 from kinst.runtime.dlang.check.converting import as_word_of_sign, converted
-from kinst.runtime.dlang.check.operands import Operand, Reader, Use, value_operand
+from kinst.runtime.dlang.check.operands import Operand, Use, value_operand
 from kinst.runtime.dlang.check.operators import (
     check_arithmetic,
     incompatible,
@@ -14,6 +14,7 @@ from kinst.runtime.dlang.check.operators import (
     scaled,
     target_size,
 )
+from kinst.runtime.dlang.check.reader import Reader
 from kinst.runtime.dlang.check.translators import copied
 from kinst.runtime.dlang.check.variables import undefined
 from kinst.runtime.dlang.syntax import tree

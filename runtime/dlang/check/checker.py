@@ -8,8 +8,8 @@ from typing import Final
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check import inlines, pragmas, provider_declarations, translators
 from kinst.runtime.dlang.check.actions import action_count, actions_of, record_size
+from kinst.runtime.dlang.check.declared import Inlines
 from kinst.runtime.dlang.check.expressions import Expressions, Session, refuse_valueless
-from kinst.runtime.dlang.check.inlines import Inlines
 from kinst.runtime.dlang.check.libraries import INLINES
 from kinst.runtime.dlang.check.variables import SCOPES, key_type
 from kinst.runtime.dlang.context import CheckContext, MatchedProbes

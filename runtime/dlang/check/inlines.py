@@ -1,96 +1,22 @@
 """Inlines: names for expressions, with or without parameters, put in where they are used."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from kinst.runtime.dlang import program
-from kinst.runtime.dlang.builtins import CONSTANTS
 from kinst.runtime.dlang.check.compatibility import is_accepted
 from kinst.runtime.dlang.check.converting import cast, converted
-from kinst.runtime.dlang.check.operands import Operand, Reader, constant_operand, is_free
+from kinst.runtime.dlang.check.declared import Inline
+from kinst.runtime.dlang.check.operands import Operand, constant_operand, is_free
+from kinst.runtime.dlang.check.reader import Reader
 from kinst.runtime.dlang.check.variables import check_keys, key_type
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.types.conversions import are_compatible, is_integer, is_void, wrap
 from kinst.runtime.dlang.types.declare import INLINE
-from kinst.runtime.dlang.types.scope import TypeScope
 from kinst.runtime.dlang.types.type_names import describe
-from kinst.runtime.dlang.types.types import INT, DType, bare
+from kinst.runtime.dlang.types.types import DType, bare
 from kinst.runtime.dlang.versions import is_own
-from kinst.targets.c_types import EnumType, ImageTypes, Pointer
-
-
-@dataclass(frozen=True, slots=True)
-class Inline:
-    """One definition. Without parameters `operand` is what stands for it everywhere."""
-
-    name: str
-    type: DType
-    operand: Operand
-    keys: tuple[DType, ...] | None  # types of the parameters
-    names: tuple[str, ...]
-    body: tree.Expression
-    weight: int  # parts of the expanded expression
-
-
-@dataclass(slots=True)
-class Inlines:
-    """All inlines of a session, the constants that every program has, and the names of parameters in sight."""
-
-    registers: dict[str, int]  # R_ constants
-    image: ImageTypes
-    scope: TypeScope
-    defined: dict[str, Inline] = field(default_factory=dict)
-    _bound: dict[str, Operand] = field(default_factory=dict)
-
-    @contextmanager
-    def parameters(self, bound: dict[str, Operand]) -> Iterator[None]:
-        """Only these parameters are in sight inside."""
-        outer, self._bound = self._bound, bound
-        try:
-            yield
-        finally:
-            self._bound = outer
-
-    def parameter(self, name: str) -> Operand | None:
-        """A parameter of the inline or translator that is being read."""
-        bound = self._bound.get(name)
-        return None if bound is None else replace(bound)
-
-    def constant(self, name: str) -> Operand | None:
-        """R_RAX, NULL, SIGINT, ...: what libraries define as inline, and the program's own enumerators, which are
-        inlines to libdtrace."""
-        if name in self.registers:
-            return constant_operand(INT, self.registers[name])
-        known = CONSTANTS.get(name)
-        if known is not None:
-            return constant_operand(INT, known[1])
-        return self.own_enumerator(name)
-
-    def known(self) -> Iterator[str]:
-        """Names of inlines, and of constants that no debug information has."""
-        yield from (*self.defined, *self.registers, *CONSTANTS)
-
-    def own_enumerator(self, name: str) -> Operand | None:
-        """An enumerator that the program declared."""
-        found = self.scope.enumerator(name)
-        if found is None or found == self.image.enumerator(name):
-            return None
-        return constant_operand(*found)
-
-    def enumerator(self, name: str) -> Operand | None:
-        """An enumerator of the image."""
-        found = self.image.enumerator(name)
-        return None if found is None else constant_operand(*found)
-
-    def tag_of(self, kind: DType, name: str) -> Operand | None:
-        """The enumerator of this name of this enumeration."""
-        plain = bare(kind)
-        if not isinstance(plain, EnumType) or name in self._bound:
-            return None
-        value = dict(plain.enumerators).get(name)
-        return None if value is None else constant_operand(plain, value)
+from kinst.targets.c_types import Pointer
 
 
 def define(reader: Reader, node: tree.Inline, kind: DType) -> None:

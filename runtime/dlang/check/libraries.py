@@ -9,9 +9,8 @@ from types import MappingProxyType
 from typing import Final
 
 from kinst.runtime.dlang import program
-from kinst.runtime.dlang.check.inlines import Inline
-from kinst.runtime.dlang.check.operands import TRANSLATED, Operand
-from kinst.runtime.dlang.check.translators import Translation, Translator
+from kinst.runtime.dlang.check.declared import Inline
+from kinst.runtime.dlang.check.operands import TRANSLATED, Operand, Translation, Translator
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import Span
 from kinst.runtime.dlang.types.layout import Layout

@@ -4,7 +4,8 @@ from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.compatibility import target_of
 from kinst.runtime.dlang.check.converting import converted, retyped
 from kinst.runtime.dlang.check.memory import c_type, in_memory
-from kinst.runtime.dlang.check.operands import Operand, Reader, address_of, constant_operand, shifted
+from kinst.runtime.dlang.check.operands import Operand, address_of, constant_operand, shifted
+from kinst.runtime.dlang.check.reader import Reader
 from kinst.runtime.dlang.check.translators import translated_member
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError, Span

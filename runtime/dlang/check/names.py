@@ -3,11 +3,13 @@
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.builtins import ARRAYS, FUNCTIONS, THREADS, VARIABLES
 from kinst.runtime.dlang.check import inlines, stability
+from kinst.runtime.dlang.check.declared import entry_operand
 from kinst.runtime.dlang.check.members import dereferenced
 from kinst.runtime.dlang.check.memory import c_type, in_memory
-from kinst.runtime.dlang.check.operands import Operand, Reader, Use
+from kinst.runtime.dlang.check.operands import Operand, Use
 from kinst.runtime.dlang.check.operators import additive
-from kinst.runtime.dlang.check.variables import element, entry_operand, scoped_entry, undefined
+from kinst.runtime.dlang.check.reader import Reader
+from kinst.runtime.dlang.check.variables import element, scoped_entry, undefined
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError

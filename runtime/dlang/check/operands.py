@@ -1,26 +1,19 @@
-"""Checked parts of an expression before they are put together, and what the parts of the checker ask of each other.
+"""Checked parts of an expression before they are put together.
 
 An `Operand` is an expression of the checked program with what only the checker needs: whether it can be assigned to,
 whether it is a constant, which variable or translation it is.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
 
 from kinst.runtime.dlang import program
+from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import Span
 from kinst.runtime.dlang.types.conversions import is_signed
 from kinst.runtime.dlang.types.types import UINTPTR, VOID, DType, Dynamic
-
-if TYPE_CHECKING:
-    from kinst.runtime.dlang.check.inlines import Inlines
-    from kinst.runtime.dlang.check.translators import Translation, Translators
-    from kinst.runtime.dlang.check.variables import Entry, Variables
-    from kinst.runtime.dlang.context import CheckContext, MatchedProbes
-    from kinst.runtime.dlang.types.scope import TypeScope
+from kinst.targets.c_types import Aggregate, CType
 
 WORD_MASK = (1 << 64) - 1
 AGGREGATION = Dynamic("aggregation")
@@ -35,6 +28,56 @@ class Use(Enum):
     CREATE = "create"  # global variables may be new too
 
 
+PREFIXES = {Scope.GLOBAL: "", Scope.THREAD: "self->", Scope.CLAUSE: "this->"}
+
+
+@dataclass(slots=True)
+class Entry:
+    """What is known of a variable so far. It is new until it has a type."""
+
+    scope: Scope
+    name: str
+    label: str  # its name in the program, of its own where two programs give one name different types
+    type: DType | None = None
+    is_array: bool = False
+    keys: tuple[DType, ...] | None = None
+    variable: program.Variable | None = None
+
+    def give(self, kind: DType) -> None:
+        """Fix the type."""
+        self.type = kind
+        self.variable = program.Variable(self.scope, self.label, kind, self.keys)
+
+    @property
+    def spelling(self) -> str:
+        """As programs write it."""
+        return PREFIXES[self.scope] + self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Translator:
+    """translator output < input name > { members }; `weights` say what the expansion of a member adds."""
+
+    output: CType
+    aggregate: Aggregate
+    input: DType
+    name: str
+    members: dict[str, tree.TranslatorMember] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """xlate <type>(value): a struct, or a pointer to one, that only exists by its members."""
+
+    translator: Translator
+    value: program.Expression
+    is_pointer: bool
+
+    def dereferenced(self, operand: "Operand") -> "Operand":
+        """The struct that a translated pointer points to."""
+        return replace(operand, translation=replace(self, is_pointer=False))
+
+
 @dataclass(slots=True)
 class Operand:
     """A checked part. `constant` is its value if libdtrace would have folded it: literals, enumerators and what is
@@ -46,8 +89,8 @@ class Operand:
     is_lvalue: bool = False
     is_writable: bool = False
     is_variable: bool = False  # of D: it has no address
-    entry: "Entry | None" = None  # where the variable's type is kept
-    translation: "Translation | None" = None
+    entry: Entry | None = None  # where the variable's type is kept
+    translation: Translation | None = None
     action: str = ""  # the action whose call this is: it has no value
     size: int | None = None  # what sizeof says, if it is not the type's size
     memory: program.Load | None = None  # where it lies, if `value` is not that `Load`: strings inside structs
@@ -56,70 +99,6 @@ class Operand:
     def target(self) -> program.Expression:
         """What is assigned to."""
         return self.value if self.memory is None else self.memory
-
-
-class Reader(Protocol):
-    """The checker at work, as its parts see it."""
-
-    @property
-    def context(self) -> "CheckContext":
-        """The session's side."""
-        ...
-
-    @property
-    def scope(self) -> "TypeScope":
-        """Types."""
-        ...
-
-    @property
-    def variables(self) -> "Variables":
-        """Variables."""
-        ...
-
-    @property
-    def inlines(self) -> "Inlines":
-        """Inlines and the parameters of those that are being read."""
-        ...
-
-    @property
-    def translators(self) -> "Translators":
-        """Translators."""
-        ...
-
-    @property
-    def matched(self) -> "MatchedProbes | None":
-        """The probes of this clause."""
-        ...
-
-    @property
-    def aggregations(self) -> Collection[str]:
-        """Names of the aggregations so far."""
-        ...
-
-    def operand(self, node: tree.Expression, use: Use = Use.READ) -> Operand:
-        """Check an expression."""
-        ...
-
-    def type(self, node: tree.TypeName) -> DType:
-        """A type name's type."""
-        ...
-
-    def type_constant(self, node: tree.Expression) -> int | None:
-        """The value of a constant expression inside a type."""
-        ...
-
-    def fresh(self) -> int:
-        """A number for `Bind`."""
-        ...
-
-    @property
-    def weight(self) -> int:
-        """How many parts were read so far, those of expansions included."""
-        ...
-
-    def grow(self, weight: int) -> None:
-        """Count what expansion adds to the clause; refuses what explodes."""
-        ...
 
 
 def is_free(value: program.Expression) -> bool:

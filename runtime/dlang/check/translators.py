@@ -1,61 +1,27 @@
 """Translators: one struct computed out of something else, member by member, where a program asks for it."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.compatibility import is_accepted
 from kinst.runtime.dlang.check.converting import cast
 from kinst.runtime.dlang.check.memory import in_memory
-from kinst.runtime.dlang.check.operands import TRANSLATED, Operand, Reader, is_free, shifted, value_operand
+from kinst.runtime.dlang.check.operands import (
+    TRANSLATED,
+    Operand,
+    Translation,
+    Translator,
+    is_free,
+    shifted,
+    value_operand,
+)
+from kinst.runtime.dlang.check.reader import Reader
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError, Span
 from kinst.runtime.dlang.syntax.nearest import nearest
-from kinst.runtime.dlang.types.conversions import are_compatible
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import SIZE, DType, Dynamic, String, bare
-from kinst.targets.c_types import Aggregate, CType, Pointer
-
-
-@dataclass(frozen=True, slots=True)
-class Translator:
-    """translator output < input name > { members }; `weights` say what the expansion of a member adds."""
-
-    output: CType
-    aggregate: Aggregate
-    input: DType
-    name: str
-    members: dict[str, tree.TranslatorMember] = field(hash=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """xlate <type>(value): a struct, or a pointer to one, that only exists by its members."""
-
-    translator: Translator
-    value: program.Expression
-    is_pointer: bool
-
-    def dereferenced(self, operand: Operand) -> Operand:
-        """The struct that a translated pointer points to."""
-        return replace(operand, translation=replace(self, is_pointer=False))
-
-
-@dataclass(slots=True)
-class Translators:
-    """All translators of a session."""
-
-    declared: list[Translator] = field(default_factory=list)
-
-    def find(self, source: Operand, output: DType, *, exact: bool = False) -> Translator | None:
-        """The translator to a struct or union from the operand's type, or else from one that it may be passed for."""
-        plain = bare(output)
-        fitting = [one for one in self.declared if are_compatible(one.aggregate, plain)]
-        for one in fitting:
-            if are_compatible(one.input, source.type):
-                return one
-        if exact:
-            return None
-        return next((one for one in fitting if is_accepted(one.input, source)), None)
+from kinst.targets.c_types import Aggregate, Pointer
 
 
 def declare(reader: Reader, node: tree.Translator) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.boards import multiboot, multiboot2
 from kinst.runtime.machine.boards.linux_boot import boot_parameters
 from kinst.runtime.machine.boards.multiboot import Information, MemoryKind, MemoryRange, pvh_entry, pvh_information
@@ -15,8 +16,8 @@ from kinst.runtime.machine.devices.rtc import Rtc
 from kinst.runtime.machine.devices.uart16550 import Uart16550
 from kinst.runtime.machine.exceptions.amd64 import EXTERNAL, Amd64Exceptions
 from kinst.runtime.machine.exceptions.amd64_segments import enter_long_mode, enter_protected_mode, enter_real_mode
-from kinst.runtime.machine.loader import Loaded
-from kinst.runtime.machine.machine import BoardFactory, Cpu, Machine
+from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.machine import Cpu, Machine
 from kinst.runtime.machine.multiboot_header import BootHeader, Version, boot_header
 from kinst.runtime.paging.amd64 import LARGE, PRESENT, WRITABLE, Amd64Walker
 from kinst.targets.errors import MachineError

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from kinst.runtime.machine.machine import Board
+from kinst.runtime.machine.board import Board
 from kinst.targets.machines.registry import module_name
 
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.boards.event_loops import EventLoopWatch
 from kinst.runtime.machine.boards.virt_arm64_tree import device_tree, interrupt_of
 from kinst.runtime.machine.devices.arm_timer import INTERRUPTS, GenericTimer
@@ -19,8 +20,8 @@ from kinst.runtime.machine.devices.psci import Psci
 from kinst.runtime.machine.devices.virtio_mmio import EmptyVirtioSlots
 from kinst.runtime.machine.exceptions.arm64 import LINE_FIQ, LINE_IRQ, MPIDR, Arm64Exceptions
 from kinst.runtime.machine.linux_image import HEADER_SIZE, has_boot_header
-from kinst.runtime.machine.loader import Loaded
-from kinst.runtime.machine.machine import BoardFactory, Cpu, Machine
+from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.machine import Cpu, Machine
 from kinst.runtime.paging.arm64 import Arm64Walker
 from kinst.targets.errors import MachineError
 
@@ -45,7 +46,7 @@ _FDT_SIZE: Final = 1 << 20
 
 
 class VirtArm64:
-    """See `kinst.runtime.machine.machine.Board`."""
+    """See `kinst.runtime.machine.board.Board`."""
 
     def __init__(self, *, has_el2: bool = False) -> None:
         """Nothing is attached yet."""

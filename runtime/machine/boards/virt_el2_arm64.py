@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
+from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.boards.virt_arm64 import VirtArm64
-from kinst.runtime.machine.machine import BoardFactory
 
 BOARD: Final[BoardFactory] = partial(VirtArm64, has_el2=True)

@@ -31,7 +31,7 @@ from kinst.runtime.machine.exceptions.riscv64 import (
     machine_mode,
 )
 from kinst.runtime.machine.linux_image import HEADER_SIZE, has_boot_header
-from kinst.runtime.machine.loader import Loaded
+from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
 from kinst.runtime.paging.riscv64 import Riscv64Walker
 from kinst.targets.errors import MachineError
@@ -51,7 +51,7 @@ _FLOATING_POINT: Final = 1 << 13  # mstatus.FS: initial
 
 
 class VirtRiscv64:
-    """See `kinst.runtime.machine.machine.Board`."""
+    """See `kinst.runtime.machine.board.Board`."""
 
     def __init__(self) -> None:
         """Nothing is attached yet."""

@@ -3,8 +3,8 @@
 import pytest
 
 from kinst.runtime.dlang.check import pragmas
+from kinst.runtime.dlang.check.declared import Inlines
 from kinst.runtime.dlang.check.expressions import Expressions, Session
-from kinst.runtime.dlang.check.inlines import Inlines
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.syntax.tree import Pragma
 from kinst.runtime.dlang.types.scope import TypeScope

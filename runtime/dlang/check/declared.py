@@ -1,0 +1,187 @@
+"""What a program has declared so far: variables, inlines and translators, by name."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from kinst.runtime.dlang import program
+from kinst.runtime.dlang.builtins import CONSTANTS
+from kinst.runtime.dlang.check.compatibility import is_accepted
+from kinst.runtime.dlang.check.operands import Entry, Operand, Translator, constant_operand
+from kinst.runtime.dlang.program import Scope
+from kinst.runtime.dlang.syntax import tree
+from kinst.runtime.dlang.types.conversions import are_compatible
+from kinst.runtime.dlang.types.scope import TypeScope
+from kinst.runtime.dlang.types.types import INT, INT64, DType, Dynamic, bare
+from kinst.targets.c_types import EnumType, ImageTypes
+
+NEW = Dynamic("variable")  # nothing was assigned yet
+
+
+def _tables() -> dict[Scope, dict[str, Entry]]:
+    return {scope: {} for scope in Scope}
+
+
+@dataclass(slots=True)
+class Variables:
+    """All variables of a session, those of clauses for each program alone."""
+
+    tables: dict[Scope, dict[str, Entry]] = field(default_factory=_tables)
+    _earlier: dict[str, list[Entry]] = field(default_factory=dict)  # clause-locals of earlier programs
+
+    def begin_program(self) -> None:
+        """A new program text: it does not know the this-> variables of those before."""
+        for name, entry in self.tables[Scope.CLAUSE].items():
+            self._earlier.setdefault(name, []).append(entry)
+        self.tables[Scope.CLAUSE] = {}
+
+    def find(self, scope: Scope, name: str) -> Entry | None:
+        """A variable that was named before."""
+        return self.tables[scope].get(name)
+
+    def assigned(self) -> Iterator[str]:
+        """Names of variables that were declared or assigned, as programs spell them."""
+        for table in self.tables.values():
+            yield from (entry.spelling for entry in table.values() if entry.type is not None and "%" not in entry.name)
+
+    def is_known_global(self, name: str) -> bool:
+        """Whether a global variable has this name."""
+        return name in self.tables[Scope.GLOBAL]
+
+    def create(self, scope: Scope, name: str) -> Entry:
+        """A new variable, without a type yet."""
+        clashes = len(self._earlier.get(name, ())) if scope is Scope.CLAUSE else 0
+        entry = Entry(scope, name, f"{name}#{clashes + 1}" if clashes else name)
+        self.tables[scope][name] = entry
+        return entry
+
+    def declare(self, scope: Scope, name: str, kind: DType, keys: tuple[DType, ...] | None) -> None:
+        """A variable that the program declares, unknown so far."""
+        entry = self.create(scope, name)
+        entry.is_array, entry.keys = keys is not None, keys
+        self._settle(entry, kind)
+
+    def assume_integer(self, operand: Operand) -> Operand:
+        """++, !, - and their like make a new variable an int64_t."""
+        return self.give(operand, INT64)
+
+    def give(self, operand: Operand, kind: DType) -> Operand:
+        """The operand of a variable that is new no more."""
+        entry = operand.entry
+        if entry is None or operand.type != NEW:
+            return operand
+        if entry.type is None:
+            self._settle(entry, kind)
+        keys = operand.value.keys if isinstance(operand.value, program.Read) else ()
+        return entry_operand(entry, keys)
+
+    def _settle(self, entry: Entry, kind: DType) -> None:
+        """Two programs' this->x of the same type are one variable, as their numbers would be in DTrace."""
+        if entry.scope is Scope.CLAUSE:
+            same = (earlier for earlier in self._earlier.get(entry.name, ()) if earlier.type == kind)
+            entry.label = next((earlier.label for earlier in same), entry.label)
+        entry.give(kind)
+
+    def declared(self) -> tuple[program.Variable, ...]:
+        """All variables that have a type."""
+        early = [entry for entries in self._earlier.values() for entry in entries]
+        now = [entry for table in self.tables.values() for entry in table.values()]
+        return tuple(dict.fromkeys(entry.variable for entry in early + now if entry.variable is not None))
+
+
+def entry_operand(entry: Entry, keys: tuple[program.Expression, ...] = ()) -> Operand:
+    """A variable or an element of an array."""
+    kind = entry.type if entry.type is not None else NEW
+    variable = entry.variable or program.Variable(entry.scope, entry.label, kind, entry.keys)
+    value = program.Read(kind, variable, keys)
+    return Operand(kind, value, is_lvalue=True, is_writable=True, is_variable=True, entry=entry)
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """One definition. Without parameters `operand` is what stands for it everywhere."""
+
+    name: str
+    type: DType
+    operand: Operand
+    keys: tuple[DType, ...] | None  # types of the parameters
+    names: tuple[str, ...]
+    body: tree.Expression
+    weight: int  # parts of the expanded expression
+
+
+@dataclass(slots=True)
+class Inlines:
+    """All inlines of a session, the constants that every program has, and the names of parameters in sight."""
+
+    registers: dict[str, int]  # R_ constants
+    image: ImageTypes
+    scope: TypeScope
+    defined: dict[str, Inline] = field(default_factory=dict)
+    _bound: dict[str, Operand] = field(default_factory=dict)
+
+    @contextmanager
+    def parameters(self, bound: dict[str, Operand]) -> Iterator[None]:
+        """Only these parameters are in sight inside."""
+        outer, self._bound = self._bound, bound
+        try:
+            yield
+        finally:
+            self._bound = outer
+
+    def parameter(self, name: str) -> Operand | None:
+        """A parameter of the inline or translator that is being read."""
+        bound = self._bound.get(name)
+        return None if bound is None else replace(bound)
+
+    def constant(self, name: str) -> Operand | None:
+        """R_RAX, NULL, SIGINT, ...: what libraries define as inline, and the program's own enumerators, which are
+        inlines to libdtrace."""
+        if name in self.registers:
+            return constant_operand(INT, self.registers[name])
+        known = CONSTANTS.get(name)
+        if known is not None:
+            return constant_operand(INT, known[1])
+        return self.own_enumerator(name)
+
+    def known(self) -> Iterator[str]:
+        """Names of inlines, and of constants that no debug information has."""
+        yield from (*self.defined, *self.registers, *CONSTANTS)
+
+    def own_enumerator(self, name: str) -> Operand | None:
+        """An enumerator that the program declared."""
+        found = self.scope.enumerator(name)
+        if found is None or found == self.image.enumerator(name):
+            return None
+        return constant_operand(*found)
+
+    def enumerator(self, name: str) -> Operand | None:
+        """An enumerator of the image."""
+        found = self.image.enumerator(name)
+        return None if found is None else constant_operand(*found)
+
+    def tag_of(self, kind: DType, name: str) -> Operand | None:
+        """The enumerator of this name of this enumeration."""
+        plain = bare(kind)
+        if not isinstance(plain, EnumType) or name in self._bound:
+            return None
+        value = dict(plain.enumerators).get(name)
+        return None if value is None else constant_operand(plain, value)
+
+
+@dataclass(slots=True)
+class Translators:
+    """All translators of a session."""
+
+    declared: list[Translator] = field(default_factory=list)
+
+    def find(self, source: Operand, output: DType, *, exact: bool = False) -> Translator | None:
+        """The translator to a struct or union from the operand's type, or else from one that it may be passed for."""
+        plain = bare(output)
+        fitting = [one for one in self.declared if are_compatible(one.aggregate, plain)]
+        for one in fitting:
+            if are_compatible(one.input, source.type):
+                return one
+        if exact:
+            return None
+        return next((one for one in fitting if is_accepted(one.input, source)), None)

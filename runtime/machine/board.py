@@ -1,0 +1,35 @@
+"""What a board gives a machine: its exception model, its MMU, its devices and the state in which it starts."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from kinst.runtime.machine.exception_model import ExceptionModel
+from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.machine import Machine
+from kinst.runtime.paging.walker import Walker
+
+
+class Board(Protocol):
+    """One machine as code: `kinst.runtime.machine.boards.<name>`, which `boards.registry` finds by its name.
+
+    A board object is made for one machine and may keep its devices as attributes.
+    """
+
+    @property
+    def exceptions(self) -> ExceptionModel:
+        """How this machine's CPUs take exceptions and interrupts; made by the board, since it may need its devices
+        (acknowledging the PIC, system registers of the GIC, firmware calls such as PSCI)."""
+        ...
+
+    @property
+    def walker(self) -> Walker:
+        """This machine's MMU."""
+        ...
+
+    def start(self, machine: Machine, image: Loaded) -> None:
+        """Make and attach the devices, write boot data (FDT, boot_params, multiboot info) to memory, set the registers
+        of every CPU that starts. The image's segments are in memory already."""
+        ...
+
+
+BoardFactory = Callable[[], Board]
