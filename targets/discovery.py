@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.code_shape import CODE_SHAPES, matches
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.evidence import Evidence
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow
+from kinst.targets.patterns import matches
 from kinst.targets.startup import entry_point
 from kinst.targets.sweeping import Spans, Sweep, Swept, sweep_spans
 
@@ -144,7 +144,7 @@ def _add_likely(
 ) -> Starts:
     """Starts that are only likely, in two rounds: those of the first make it clearer what belongs to which function."""
     pointed, named = np.isin(swept.address, _pointers(image)), np.isin(swept.address, hints)
-    shaped = matches(swept.heads, CODE_SHAPES[image.facts.name].prologues)
+    shaped = matches(swept.heads, image.facts.code_shape.prologues)
     described = _inside_frames(swept, frames) | swept.is_junk
     lead = _Lead.of(swept, starts[Evidence.CALL])
     if lead.tracer:

@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.code_shape import CODE_SHAPES, matches
 from kinst.targets.image import CodeRegion, Image
 from kinst.targets.instruction import Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
+from kinst.targets.patterns import matches
 
 Sweep = Callable[[NDArray[np.uint8], int, NDArray[np.int64]], Instructions]
 Spans = NDArray[np.uint64]  # (n, 2) start and end, ascending, not overlapping, each inside one code region
@@ -60,7 +60,7 @@ def without_fill(image: Image, spans: Spans) -> Spans:
     A vmlinux has 2 MB of 0xcc up to the next huge page, and padding behind each of 46,000 functions: to decode it takes
     longer than the rest.
     """
-    fill = np.array(CODE_SHAPES[image.facts.name].fill, np.uint8)
+    fill = np.array(image.facts.code_shape.fill, np.uint8)
     kept = [np.zeros((0, 2), np.uint64)]
     for region in image.code_regions:
         inside = spans[_inside(spans, region)]
@@ -155,7 +155,7 @@ def _described(image: Image, found: Instructions, code: NDArray[np.uint8], base:
     windows = np.ndarray((len(code),), "<u8", padded, strides=(1,))
     heads = windows[(found.address - np.uint64(base)).astype(np.intp)]
     kept = np.uint64(2**64 - 1) >> (np.uint64(64) - np.minimum(found.size, _HEAD).astype(np.uint64) * np.uint64(8))
-    is_padding = matches(heads & kept, CODE_SHAPES[image.facts.name].padding)
+    is_padding = matches(heads & kept, image.facts.code_shape.padding)
     is_junk = np.isin(found.reason, (Reason.UNDECODABLE, Reason.DATA))
     return Swept(found, heads, is_padding, is_junk)
 

@@ -7,12 +7,13 @@ arm64 and riscv64 share the header, which begins the first segment (Documentatio
 
 from typing import TYPE_CHECKING, Final
 
+from kinst.targets.arch.facts import ArchFacts
+
 if TYPE_CHECKING:
     from kinst.targets.elf.sections import Segment
     from kinst.targets.image import Image
 
 HEADER_SIZE: Final = 64
-_MAGICS: Final = {"arm64": b"ARM\x64", "riscv64": b"RSC\x05"}
 _ALIGNMENT: Final = 0x20_0000  # the start that text_offset counts from is 2 MiB aligned on both
 
 
@@ -21,7 +22,7 @@ def text_offset(image: "Image", first: "Segment") -> int | None:
     if first.file_size < HEADER_SIZE:
         return None
     header = image.data[first.offset : first.offset + HEADER_SIZE].tobytes()
-    if not has_boot_header(header, image.facts.name):
+    if not has_boot_header(header, image.facts):
         return None
     offset = int.from_bytes(header[8:16], "little")
     return offset or _ALIGNMENT  # 0 (arm64): any 2 MiB boundary will do; the first of RAM is the boot loader's
@@ -32,6 +33,6 @@ def is_where_it_wants(address: int, offset: int) -> bool:
     return (address - offset) % _ALIGNMENT == 0
 
 
-def has_boot_header(start: bytes, arch: str) -> bool:
+def has_boot_header(start: bytes, arch: ArchFacts) -> bool:
     """Whether a kernel begins with `start`."""
-    return start[56:60] == _MAGICS.get(arch)
+    return start[56:60] == arch.linux.boot_magic

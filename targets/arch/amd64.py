@@ -2,7 +2,9 @@
 
 from enum import IntEnum
 
+from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax
+from kinst.targets.arch.linux import COMMON_TABLES, BootTable, LinuxFacts, Pointer, RecordLayout
 
 # The general registers stand in the order of their numbers in ModRM, SIB and REX: a register's number is its index.
 GENERAL = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{number}" for number in range(8, 16)))
@@ -131,6 +133,83 @@ _WORDS = {
 # Registers that do have a name, and where they are: to be sure that the structure is the one above.
 _LANDMARKS = {"rax": 0, "r15": 120, "cr2": 440, "lstar": 4840, "pat": 5280}
 
+_SHAPE = CodeShape(
+    fill=(0xCC, 0x00, 0x90),
+    padding=(
+        pattern("cc"),
+        pattern("90"),
+        pattern("66 90"),
+        pattern("00 00"),
+        pattern("0f 1f"),
+        pattern("66 0f 1f"),
+        # gas -mtune: nopw %cs:0(%rax,%rax) behind one to six 66s.
+        *(pattern("66 " * count + "2e 0f 1f") for count in range(1, 6)),
+        pattern("66 66 66 66 66 66 2e 0f"),
+    ),
+    prologues=(
+        pattern("f3 0f 1e fa"),  # endbr64
+        pattern("55 48 89 e5"),  # push %rbp; mov %rsp,%rbp
+        pattern("55 48 8b ec"),  # the same in its other encoding
+        pattern("41 57"),  # push %r15 ... %r12
+        pattern("41 56"),
+        pattern("41 55"),
+        pattern("41 54"),
+        pattern("55"),  # push %rbp
+        pattern("53"),  # push %rbx
+        pattern("48 83 ec"),  # sub $n,%rsp
+        pattern("48 81 ec"),
+    ),
+)
+
+# What the kernel lists of its own text. Layouts are those of include/linux and arch/*/include/asm.
+_TABLES = (
+    *COMMON_TABLES,
+    BootTable(
+        ".altinstructions",
+        ("__alt_instructions", "__alt_instructions_end"),
+        # struct alt_instr: s32 instr_offset, s32 repl_offset, u16 cpuid [, u16 flags since 6.3], u8 instrlen,
+        # u8 replacementlen [, u8 padlen until 5.12].
+        tuple(
+            RecordLayout(size, Pointer(0), length_at=at, replacement=Pointer(4), replacement_length_at=at + 1)
+            for size, at in ((12, 10), (14, 12), (13, 10))
+        ),
+    ),
+    # struct paravirt_patch_site: u8 *instr, u8 type, u8 len (until 6.7).
+    BootTable(
+        ".parainstructions",
+        ("__parainstructions", "__parainstructions_end"),
+        (RecordLayout(16, Pointer(0, is_relative=False), length_at=9),),
+    ),
+    BootTable(
+        ".retpoline_sites", ("__retpoline_sites", "__retpoline_sites_end"), (RecordLayout(4, Pointer(0)),), "THUNK"
+    ),
+    BootTable(
+        ".return_sites", ("__return_sites", "__return_sites_end"), (RecordLayout(4, Pointer(0)),), "RETURN_THUNK"
+    ),
+    # Not .call_sites, which has all direct calls since 6.2: what redirects them (callthunks.c) looks at the opcode
+    # first and leaves alone what is no call any more.
+    BootTable(
+        ".ibt_endbr_seal",
+        ("__ibt_endbr_seal", "__ibt_endbr_seal_end"),
+        (RecordLayout(4, Pointer(0), length=4),),
+        "LANDING_PAD",
+    ),
+    # Lock prefixes, which a kernel on one CPU turns into 3e (ds), and back. It writes only over f0 and 3e
+    # (alternatives_smp_unlock and its inverse), so a breakpoint stays; one as old as 2.6.32 writes without looking,
+    # which costs the probe and leaves the instruction as it wants it. The trampoline keeps the lock, right on any
+    # number of CPUs: only what an image has without it, a copy of such a kernel's memory, must not run there.
+    BootTable(
+        ".smp_locks", ("__smp_locks", "__smp_locks_end"), (RecordLayout(4, Pointer(0), length=1, probed_with=0xF0),)
+    ),
+    # struct static_call_site: s32 addr, s32 key.
+    BootTable(
+        ".static_call_sites",
+        ("__start_static_call_sites", "__stop_static_call_sites"),
+        (RecordLayout(8, Pointer(0)),),
+        "STATIC_CALL",
+    ),
+)
+
 AMD64 = ArchFacts(
     name="amd64",
     elf_machine=62,  # EM_X86_64
@@ -153,6 +232,21 @@ AMD64 = ArchFacts(
     operand_registers=_PARTS,
     nops=(b"\x90", b"\x66\x90", b"\x0f\x1f", b"\x66\x0f\x1f", b"\x66\x2e\x0f\x1f"),
     excluded_functions=frozenset(),  # FreeBSD's kinst_md_excluded names none on amd64
+    code_shape=_SHAPE,
+    linux=LinuxFacts(
+        boot_magic=None,
+        tables=_TABLES,
+        lengths=(
+            *((pattern(first), 2) for first in ("eb", "66", "0f 0b")),  # jmp rel8; nop; ud2
+            *((pattern(first), 1) for first in ("90", "cc", "c3")),
+            (pattern("2e"), 6),  # a cs prefix for alignment
+            (Pattern(0xF0FF, 0x800F), 6),  # jcc
+            (pattern(""), 5),  # call, jmp, nopl
+        ),
+        tracer_room=5,  # a call, or one nop
+        runtime_constants=(8, 1),  # the immediate of movabs and of shr
+        static_call_trampoline=5,  # jmp
+    ),
     # AT&T syntax, as DTrace's users know it from kgdb and objdump.
     capstone=Syntax("CS_ARCH_X86", ("CS_MODE_64",), "CS_OPT_SYNTAX_ATT"),
     keystone=Syntax("KS_ARCH_X86", ("KS_MODE_64",), "KS_OPT_SYNTAX_ATT"),

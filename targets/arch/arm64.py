@@ -2,7 +2,9 @@
 
 from enum import IntEnum
 
+from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax
+from kinst.targets.arch.linux import COMMON_TABLES, BootTable, LinuxFacts, Pointer, RecordLayout
 
 GENERAL = tuple(f"x{number}" for number in range(31))
 REGISTERS = (*GENERAL, "sp", "pc", "pstate")
@@ -10,6 +12,9 @@ SP, PC, PSTATE = 31, 32, 33  # indexes in the frame; `pstate` is laid out as SPS
 
 # brk #0x40d, the immediate that FreeBSD's DTrace claims (sys/arm64: DTRACE_PATCHVAL).
 BREAKPOINT = (0xD4200000 | 0x40D << 5).to_bytes(4, "little")
+
+
+NOP = (0xD503201F).to_bytes(4, "little")
 
 
 class Kind(IntEnum):
@@ -79,6 +84,37 @@ _PARTS = {f"{width}{number}": number for width in "xw" for number in range(31)} 
     "lr": 30,
 }
 
+_SHAPE = CodeShape(
+    fill=(0x00,),
+    padding=(
+        Pattern(0xFFFFFFFF, 0xD503201F),  # nop
+        Pattern(0xFFFFFFFF, 0x00000000),  # udf #0
+        # What -mharden-sls puts behind ret and br, never executed: dsb nsh or sy, isb; or sb.
+        Pattern(0xFFFFFFFF, 0xD503379F),
+        Pattern(0xFFFFFFFF, 0xD5033F9F),
+        Pattern(0xFFFFFFFF, 0xD5033FDF),
+        Pattern(0xFFFFFFFF, 0xD50330FF),
+    ),
+    prologues=(
+        Pattern(0xFFFFFFBF, 0xD503233F),  # paciasp, pacibsp
+        Pattern(0xFFFFFF7F, 0xD503245F),  # bti c, bti jc
+        Pattern(0xFFC003E0, 0xA98003E0),  # stp xA, xB, [sp, #-n]!
+        Pattern(0xFFE00FFF, 0xF8000FFE),  # str x30, [sp, #-n]!
+        Pattern(0xFF8003FF, 0xD10003FF),  # sub sp, sp, #n
+    ),
+)
+
+# What the kernel lists of its own text. Layouts are those of include/linux and arch/*/include/asm.
+_TABLES = (
+    *COMMON_TABLES,
+    BootTable(
+        ".altinstructions",
+        ("__alt_instructions", "__alt_instructions_end"),
+        # struct alt_instr: s32 orig_offset, s32 alt_offset, u16 cpucap, u8 orig_len, u8 alt_len (0: a callback).
+        (RecordLayout(12, Pointer(0), length_at=10, replacement=Pointer(4), replacement_length_at=11),),
+    ),
+)
+
 ARM64 = ArchFacts(
     name="arm64",
     elf_machine=183,  # EM_AARCH64
@@ -98,9 +134,18 @@ ARM64 = ArchFacts(
     return_value=0,
     register_names={f"R_X{number}": number for number in range(30)} | {"R_FP": 29, "R_LR": 30, "R_SP": SP, "R_PC": PC},
     operand_registers=_PARTS,
-    nops=((0xD503201F).to_bytes(4, "little"),),
+    nops=(NOP,),
     # FreeBSD's kinst_md_excluded: the way of a breakpoint from EL1 to the handler.
     excluded_functions=frozenset({"handle_el1h_sync", "do_el1h_sync"}),
+    code_shape=_SHAPE,
+    linux=LinuxFacts(
+        boot_magic=b"ARM\x64",
+        tables=_TABLES,
+        lengths=((pattern(""), 4),),
+        tracer_room=NOP,
+        runtime_constants=(16, 4),  # four movz and movk; one lsr
+        static_call_trampoline=None,
+    ),
     capstone=Syntax("CS_ARCH_ARM64", ("CS_MODE_ARM",), None),
     keystone=Syntax("KS_ARCH_ARM64", ("KS_MODE_LITTLE_ENDIAN",), None),
     engine=EngineFacts(

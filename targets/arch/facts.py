@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
+from kinst.targets.arch.code_shape import CodeShape
+from kinst.targets.arch.linux import LinuxFacts
+
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
@@ -65,6 +68,9 @@ class ArchFacts:
     nops: tuple[bytes, ...]  # what an instruction that does nothing begins with: static probes stand at one
 
     excluded_functions: frozenset[str]  # the machine's own trap path by name, beside the common rules
+
+    code_shape: CodeShape
+    linux: LinuxFacts
 
     capstone: Syntax
     keystone: Syntax | None  # None: it does not know the machine

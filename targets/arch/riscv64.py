@@ -2,7 +2,9 @@
 
 from enum import IntEnum
 
+from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax
+from kinst.targets.arch.linux import COMMON_TABLES, BootTable, LinuxFacts, Pointer, RecordLayout
 
 # x-number order with ABI names; s0 is also the frame pointer.
 GENERAL = (
@@ -69,6 +71,44 @@ class Kind(IntEnum):
     LANDING_PAD = 137  # lpad (Zicfilp), which is auipc x0
 
 
+_SHAPE = CodeShape(
+    fill=(0x00,),
+    padding=(
+        Pattern(0xFFFF, 0x0001),  # c.nop
+        Pattern(0xFFFFFFFF, 0x00000013),  # nop
+        Pattern(0xFFFF, 0x0000),  # defined to be illegal
+    ),
+    prologues=(
+        Pattern(0xFF83, 0x1101),  # c.addi sp, -n
+        Pattern(0xFF83, 0x7101),  # c.addi16sp -n
+        Pattern(0x800FFFFF, 0x80010113),  # addi sp, sp, -n
+    ),
+)
+
+# What the kernel lists of its own text. Layouts are those of include/linux and arch/*/include/asm.
+_TABLES = (
+    *COMMON_TABLES,
+    BootTable(
+        ".alternative",
+        ("__alt_start", "__alt_end"),
+        (
+            # struct alt_entry since 6.4: s32 old_offset, s32 alt_offset, u16 vendor_id, u16 alt_len, u32 patch_id.
+            RecordLayout(
+                16, Pointer(0), length_at=10, length_width=2, replacement=Pointer(4), replacement_length_at=10
+            ),
+            # Before: void *old_ptr, void *alt_ptr, unsigned long vendor_id, alt_len, unsigned int errata_id.
+            RecordLayout(
+                40,
+                Pointer(0, is_relative=False),
+                length_at=24,
+                length_width=2,
+                replacement=Pointer(8, is_relative=False),
+                replacement_length_at=24,
+            ),
+        ),
+    ),
+)
+
 RISCV64 = ArchFacts(
     name="riscv64",
     elf_machine=243,  # EM_RISCV
@@ -100,6 +140,15 @@ RISCV64 = ArchFacts(
             "do_trap_supervisor",
             "do_trap_user",
         }
+    ),
+    code_shape=_SHAPE,
+    linux=LinuxFacts(
+        boot_magic=b"RSC\x05",
+        tables=_TABLES,
+        lengths=(*((Pattern(3, low), 2) for low in range(3)), (pattern(""), 4)),  # the low two bits tell (ISA, 1.5)
+        tracer_room=C_NOP,
+        runtime_constants=(24, 4),  # lui, lui, addiw, addiw, slli, add; one srliw
+        static_call_trampoline=None,
     ),
     capstone=Syntax("CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC"), None),
     keystone=None,

@@ -142,7 +142,7 @@ def _fdt_address(machine: Machine, image: Loaded, size: int) -> int:
 
 def _has_boot_header(machine: Machine, image: Loaded) -> bool:
     start, size = min(((physical, size) for _, physical, size in image.segments), default=(0, 0))
-    return has_boot_header(machine.memory.read(start, min(size, HEADER_SIZE)), machine.arch.name)
+    return has_boot_header(machine.memory.read(start, min(size, HEADER_SIZE)), machine.arch)
 
 
 BOARD: BoardFactory = VirtArm64

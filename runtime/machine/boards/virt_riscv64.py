@@ -116,7 +116,7 @@ class VirtRiscv64:
 def _is_next_stage(machine: Machine, image: Loaded) -> bool:
     """What lies where firmware puts it, and a Linux kernel wherever it lies (--kaslr-seed)."""
     lowest, size = min(((physical, size) for _, physical, size in image.segments), default=(0, 0))
-    if size >= HEADER_SIZE and has_boot_header(machine.memory.read(lowest, HEADER_SIZE), machine.arch.name):
+    if size >= HEADER_SIZE and has_boot_header(machine.memory.read(lowest, HEADER_SIZE), machine.arch):
         return True
     return lowest == machine.facts.ram_base + _NEXT_STAGE
 

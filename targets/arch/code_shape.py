@@ -1,0 +1,29 @@
+"""What code looks like where no symbol says so: padding between functions and how functions begin."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Of an instruction's first eight bytes, little-endian, so that it can take in the next instruction too: it matches
+    where ``head & mask == value``."""
+
+    mask: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodeShape:
+    """Of one machine. `fill` are bytes of which linkers and assemblers make long runs."""
+
+    fill: tuple[int, ...]
+    padding: tuple[Pattern, ...]
+    prologues: tuple[Pattern, ...]
+
+
+def pattern(text: str) -> Pattern:
+    """The bytes of an instruction in the order of memory, two digits each; ".." is any byte."""
+    words = text.split()
+    mask = sum(0 if word == ".." else 0xFF << 8 * index for index, word in enumerate(words))
+    value = sum(0 if word == ".." else int(word, 16) << 8 * index for index, word in enumerate(words))
+    return Pattern(mask, value)

@@ -1,0 +1,81 @@
+"""What is a machine's own in the images of Linux kernels (and Xen): the header that it is booted by, and the tables of
+code that the kernel rewrites or looks up by itself.
+
+Layouts are those of include/linux and arch/*/include/asm of the versions named.
+"""
+
+from dataclasses import dataclass
+
+from kinst.targets.arch.code_shape import Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """An address in a record: 4 bytes relative to themselves, or 8 absolute ones."""
+
+    offset: int
+    is_relative: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLayout:
+    """One version of a record. Lengths are fixed (`length`), in the record (`length_at`), or read off the code (0)."""
+
+    size: int
+    site: Pointer
+    length: int = 0
+    length_at: int | None = None
+    length_width: int = 1
+    replacement: Pointer | None = None  # code that is copied over the site and never runs where it is
+    replacement_length_at: int = 0
+    probed_with: int | None = None  # sites that begin with this byte may be probed
+
+
+@dataclass(frozen=True, slots=True)
+class BootTable:
+    """Where a table is, a section or else between two symbols (None: only a section), and how its records may look."""
+
+    section: str
+    symbols: tuple[str, str] | None
+    layouts: tuple[RecordLayout, ...]
+    reason: str = "PATCHED_AT_BOOT"  # a name of `kinst.targets.instruction.Reason`
+
+
+@dataclass(frozen=True, slots=True)
+class LinuxFacts:
+    """Of one machine."""
+
+    boot_magic: bytes | None  # at byte 56 of the header that the image begins with; None: it has no such header
+    tables: tuple[BootTable, ...]
+    # Bytes of an instruction that a table lists without its length: those of the first pattern that matches.
+    lengths: tuple[tuple[Pattern, int], ...]
+    tracer_room: int | bytes  # what functions begin with: bytes of one call or nop, or the nop that it is full of
+    # Bytes that are written for an address and for a shift count, from where a record of runtime_const leads.
+    runtime_constants: tuple[int, int]
+    static_call_trampoline: int | None  # bytes of the jump that the kernel rewrites; None: there are none
+
+
+_BUG = BootTable(
+    "__bug_table",
+    ("__start___bug_table", "__stop___bug_table"),
+    # struct bug_entry: s32 bug_addr_disp [, s32 file_disp, u16 line], u16 flags; without relative pointers 8-byte ones.
+    (RecordLayout(12, Pointer(0)), RecordLayout(8, Pointer(0)), RecordLayout(24, Pointer(0, is_relative=False))),
+    "BREAKPOINT",
+)
+_JUMP_LABELS = BootTable(
+    "__jump_table",
+    ("__start___jump_table", "__stop___jump_table"),
+    # struct jump_entry: s32 code, s32 target, long key (since 4.19); before: three absolute words.
+    (RecordLayout(16, Pointer(0)), RecordLayout(24, Pointer(0, is_relative=False))),
+    "STATIC_KEY",
+)
+_FTRACE = BootTable(
+    "__mcount_loc",
+    ("__start_mcount_loc", "__stop_mcount_loc"),
+    (RecordLayout(8, Pointer(0, is_relative=False)),),
+    "TRACER_CALL",
+)
+# The same, where no linker script gathered it into __mcount_loc.
+_PATCHABLE_ENTRIES = BootTable("__patchable_function_entries", None, _FTRACE.layouts, "TRACER_CALL")
+# What every machine has, since the kernel's machine-independent code makes it.
+COMMON_TABLES = (_BUG, _JUMP_LABELS, _FTRACE, _PATCHABLE_ENTRIES)
