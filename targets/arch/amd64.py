@@ -5,6 +5,7 @@ from enum import IntEnum
 from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax
 from kinst.targets.arch.linux import COMMON_TABLES, BootTable, LinuxFacts, Pointer, RecordLayout
+from kinst.targets.arch.relocations import CodeField, RelocationFacts, by_type, set_to
 
 # The general registers stand in the order of their numbers in ModRM, SIB and REX: a register's number is its index.
 GENERAL = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{number}" for number in range(8, 16)))
@@ -232,6 +233,27 @@ AMD64 = ArchFacts(
     operand_registers=_PARTS,
     nops=(b"\x90", b"\x66\x90", b"\x0f\x1f", b"\x66\x0f\x1f", b"\x66\x2e\x0f\x1f"),
     excluded_functions=frozenset(),  # FreeBSD's kinst_md_excluded names none on amd64
+    # psABI 1.0, table 4.9. A COPY is as long as its symbol; it goes to .bss, so 8 is as good as anything.
+    relocations=RelocationFacts(
+        sizes=by_type(
+            (8, (1, 5, 6, 7, 8, 16, 17, 18, 24, 25, 27, 28, 29, 30, 31, 36, 37, 38)),
+            (2, (12, 13)),
+            (1, (14, 15)),
+            (0, (0, 35, 250, 251)),
+        ),
+        relative=frozenset({8, 37, 38}),
+        code={
+            **dict.fromkeys((2, 4), (CodeField(((0, 32, 0),)),)),  # PC32, PLT32
+            # GOTPCREL, TLSGD, TLSLD, GOTTPOFF, GOTPCRELX, REX_GOTPCRELX
+            **dict.fromkeys((9, 19, 20, 22, 41, 42), (CodeField(((0, 32, 0),), is_table=True),)),
+        },
+        nowhere=0,
+        debug={
+            **set_to({1: 64, 10: 32, 11: 32, 12: 16, 14: 8, 17: 64, 21: 32}),
+            **set_to({2: 32, 24: 64}, is_relative=True),
+        },
+        nothing=frozenset({0}),
+    ),
     code_shape=_SHAPE,
     linux=LinuxFacts(
         boot_magic=None,

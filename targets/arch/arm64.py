@@ -5,6 +5,7 @@ from enum import IntEnum
 from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax
 from kinst.targets.arch.linux import COMMON_TABLES, BootTable, LinuxFacts, Pointer, RecordLayout
+from kinst.targets.arch.relocations import CodeField, RelocationFacts, by_type, set_to
 
 GENERAL = tuple(f"x{number}" for number in range(31))
 REGISTERS = (*GENERAL, "sp", "pc", "pstate")
@@ -137,6 +138,25 @@ ARM64 = ArchFacts(
     nops=(NOP,),
     # FreeBSD's kinst_md_excluded: the way of a breakpoint from EL1 to the handler.
     excluded_functions=frozenset({"handle_el1h_sync", "do_el1h_sync"}),
+    # aaelf64 5.7. A COPY is as long as its symbol; it goes to .bss, so 8 is as good as anything.
+    relocations=RelocationFacts(
+        sizes=by_type(
+            (8, (257, 260, 307, 1024, 1025, 1026, 1027, 1028, 1029, 1030, 1032)),
+            (16, (1031,)),
+            (2, (259, 262)),
+            (0, (0, 256, 569)),
+        ),
+        relative=frozenset({1027, 1032}),
+        code={
+            **dict.fromkeys((282, 283), (CodeField(((0, 26, 2),)),)),  # JUMP26, CALL26
+            **dict.fromkeys((273, 280), (CodeField(((5, 19, 2),)),)),  # LD_PREL_LO19, CONDBR19
+            279: (CodeField(((5, 14, 2),)),),  # TSTBR14
+            309: (CodeField(((5, 19, 2),), is_table=True),),  # GOT_LD_PREL19
+        },
+        nowhere=0,
+        debug={**set_to({257: 64, 258: 32, 259: 16}), **set_to({260: 64, 261: 32}, is_relative=True)},
+        nothing=frozenset({0, 256}),
+    ),
     code_shape=_SHAPE,
     linux=LinuxFacts(
         boot_magic=b"ARM\x64",

@@ -6,6 +6,7 @@ from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CodeShape
 from kinst.targets.arch.linux import LinuxFacts
+from kinst.targets.arch.relocations import RelocationFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class ArchFacts:
 
     excluded_functions: frozenset[str]  # the machine's own trap path by name, beside the common rules
 
+    relocations: RelocationFacts
     code_shape: CodeShape
     linux: LinuxFacts
 

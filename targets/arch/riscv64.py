@@ -5,6 +5,7 @@ from enum import IntEnum
 from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax
 from kinst.targets.arch.linux import COMMON_TABLES, BootTable, LinuxFacts, Pointer, RecordLayout
+from kinst.targets.arch.relocations import LEB128, Change, CodeField, DebugRelocation, RelocationFacts, by_type, set_to
 
 # x-number order with ABI names; s0 is also the frame pointer.
 GENERAL = (
@@ -109,6 +110,13 @@ _TABLES = (
     ),
 )
 
+# Distances in instructions.
+_UPPER = CodeField(((12, 20, 12),), added=0x800)  # auipc: the lower part is in another instruction and is signed
+_BRANCH = CodeField(((31, 1, 12), (25, 6, 5), (8, 4, 1), (7, 1, 11)))
+_JUMP = CodeField(((31, 1, 20), (21, 10, 1), (20, 1, 11), (12, 8, 12)))
+_SHORT_BRANCH = CodeField(((12, 1, 8), (10, 2, 3), (5, 2, 6), (3, 2, 1), (2, 1, 5)))
+_SHORT_JUMP = CodeField(((12, 1, 11), (11, 1, 4), (9, 2, 8), (8, 1, 10), (7, 1, 6), (6, 1, 7), (3, 3, 1), (2, 1, 5)))
+
 RISCV64 = ArchFacts(
     name="riscv64",
     elf_machine=243,  # EM_RISCV
@@ -140,6 +148,39 @@ RISCV64 = ArchFacts(
             "do_trap_supervisor",
             "do_trap_user",
         }
+    ),
+    # psABI, "Relocations". A COPY is as long as its symbol; it goes to .bss, so 8 is as good as anything.
+    relocations=RelocationFacts(
+        sizes=by_type(
+            (8, (2, 3, 4, 5, 7, 9, 11, 18, 19, 36, 40, 58)),
+            (2, (34, 38, 44, 45, 46, 55)),
+            (1, (33, 37, 52, 53, 54)),
+            (0, (0, 43, 51)),
+        ),
+        relative=frozenset({3, 58}),
+        code={
+            16: (_BRANCH,),
+            17: (_JUMP,),
+            **dict.fromkeys((18, 19), (_UPPER, CodeField(((20, 12, 0),), offset=4))),  # CALL, CALL_PLT
+            # GOT_HI20, TLS_GOT_HI20, TLS_GD_HI20, PCREL_HI20, whose lower part is named by another relocation: what it
+            # reads is left open.
+            **dict.fromkeys((20, 21, 22, 23), (CodeField(((12, 20, 12),), is_table=True),)),
+            44: (_SHORT_BRANCH,),
+            45: (_SHORT_JUMP,),
+        },
+        nowhere=-(1 << 30),
+        debug={
+            **set_to({1: 32, 2: 64, 54: 8, 55: 16, 56: 32}),
+            **set_to({57: 32}, is_relative=True),
+            **{33 + row: DebugRelocation(Change.ADD, 8 << row) for row in range(4)},
+            **{37 + row: DebugRelocation(Change.SUBTRACT, 8 << row) for row in range(4)},
+            # SUB6, SET6: the low bits of DW_CFA_advance_loc
+            52: DebugRelocation(Change.SUBTRACT, 6),
+            53: DebugRelocation(Change.SET, 6),
+            60: DebugRelocation(Change.SET, LEB128),
+            61: DebugRelocation(Change.SUBTRACT, LEB128),
+        },
+        nothing=frozenset({0, 51}),
     ),
     code_shape=_SHAPE,
     linux=LinuxFacts(

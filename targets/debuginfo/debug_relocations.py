@@ -7,11 +7,13 @@ sections become offsets. Of the many kinds of relocations few stand in debug sec
 linked vmlinux, they are applied already.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.arch.registry import arch_by_elf_machine
+from kinst.targets.arch.relocations import Change
 from kinst.targets.elf.header import SHT_RELA
 from kinst.targets.elf.relocations import RELA
 from kinst.targets.elf.sections import Section, content
@@ -19,23 +21,6 @@ from kinst.targets.errors import ImageError
 
 if TYPE_CHECKING:
     from kinst.targets.debuginfo.debug_sections import ElfLike
-
-_SET, _ADD, _SUBTRACT = 0, 1, -1
-# By e_machine: type -> (what to do, size in bytes); PC-relative ones are by themselves.
-# amd64: psABI 1.0 table 4.9; arm64: aaelf64 5.7.5; riscv64: psABI "Relocations".
-_KINDS: Final = {
-    62: {1: (_SET, 8), 10: (_SET, 4), 11: (_SET, 4), 12: (_SET, 2), 14: (_SET, 1), 17: (_SET, 8), 21: (_SET, 4)},
-    183: {257: (_SET, 8), 258: (_SET, 4), 259: (_SET, 2)},
-    243: {
-        1: (_SET, 4), 2: (_SET, 8), 33: (_ADD, 1), 34: (_ADD, 2), 35: (_ADD, 4), 36: (_ADD, 8),
-        37: (_SUBTRACT, 1), 38: (_SUBTRACT, 2), 39: (_SUBTRACT, 4), 40: (_SUBTRACT, 8),
-        54: (_SET, 1), 55: (_SET, 2), 56: (_SET, 4),
-    },
-}  # fmt: skip
-_RELATIVE: Final = {62: {2: 4, 24: 8}, 183: {260: 8, 261: 4}, 243: {57: 4}}
-_SIX_BITS: Final = {243: {52: _SUBTRACT, 53: _SET}}  # R_RISCV_SUB6, R_RISCV_SET6: the low bits of DW_CFA_advance_loc
-_LEB128: Final = {243: {60: _SET, 61: _SUBTRACT}}  # R_RISCV_SET_ULEB128, R_RISCV_SUB_ULEB128
-_NOTHING: Final = {62: {0}, 183: {0, 256}, 243: {0, 51}}
 
 
 def relocate(data: NDArray[np.uint8], section: Section, elf: "ElfLike") -> NDArray[np.uint8]:
@@ -60,23 +45,24 @@ def relocate(data: NDArray[np.uint8], section: Section, elf: "ElfLike") -> NDArr
 def _apply(
     data: NDArray[np.uint8], section: Section, rows: NDArray[np.void], values: NDArray[np.uint64], machine: int
 ) -> None:
-    """By kind, in the order of their numbers: RISC-V's ADD stand before SUB, and SET before both where it matters."""
-    words, relative = _KINDS.get(machine, {}), _RELATIVE.get(machine, {})
-    kinds = sorted(np.unique(rows["kind"]).tolist(), key=lambda kind: words.get(kind, (9, 0))[0] != _SET)
-    for kind in kinds:
-        chosen = rows["kind"] == kind
+    """By kind, those first that set what others at the same place add to or subtract from."""
+    facts = arch_by_elf_machine(machine).relocations
+    kinds = sorted(set(np.unique(rows["kind"]).tolist()) - facts.nothing)
+    if unknown := [kind for kind in kinds if kind not in facts.debug]:
+        raise ImageError(f"relocation type {unknown[0]} is not known in debug information")
+    known = {kind: facts.debug[kind] for kind in kinds}
+    for kind in sorted(kinds, key=lambda kind: known[kind].change is not Change.SET):
+        chosen, relocation = rows["kind"] == kind, known[kind]
         places, those = rows["offset"][chosen], values[chosen]
-        if kind in words:
-            how, size = words[kind]
-            _write(data, places, those, how, size)
-        elif kind in relative:
-            _write(data, places, those - places - np.uint64(section.address), _SET, relative[kind])
-        elif kind in _SIX_BITS.get(machine, {}):
-            _write_six_bits(data, places, those, _SIX_BITS[machine][kind])
-        elif kind in _LEB128.get(machine, {}):
-            _write_leb128(data, places, those, _LEB128[machine][kind])
-        elif kind not in _NOTHING.get(machine, set()):
-            raise ImageError(f"relocation type {kind} is not known in debug information")
+        if relocation.is_relative:
+            those = those - places - np.uint64(section.address)
+        match relocation.width:
+            case 6:
+                _write_six_bits(data, places, those, relocation.change)
+            case 0:  # `LEB128`
+                _write_leb128(data, places, those, relocation.change)
+            case width:
+                _write(data, places, those, relocation.change, width // 8)
 
 
 def _check(data: NDArray[np.uint8], places: NDArray[np.uint64], size: int) -> None:
@@ -85,27 +71,29 @@ def _check(data: NDArray[np.uint8], places: NDArray[np.uint64], size: int) -> No
 
 
 def _write(
-    data: NDArray[np.uint8], places: NDArray[np.uint64], values: NDArray[np.uint64], how: int, size: int
+    data: NDArray[np.uint8], places: NDArray[np.uint64], values: NDArray[np.uint64], how: Change, size: int
 ) -> None:
     _check(data, places, size)
     index = places.astype(np.int64)[:, None] + np.arange(size)
-    if how != _SET:
+    if how != Change.SET:
         raw = np.zeros((len(places), 8), np.uint8)
         raw[:, :size] = data[index]
         before = raw.view("<u8")[:, 0]
-        values = before + values if how == _ADD else before - values
+        values = before + values if how == Change.ADD else before - values
     data[index] = values.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :size]
 
 
-def _write_six_bits(data: NDArray[np.uint8], places: NDArray[np.uint64], values: NDArray[np.uint64], how: int) -> None:
+def _write_six_bits(
+    data: NDArray[np.uint8], places: NDArray[np.uint64], values: NDArray[np.uint64], how: Change
+) -> None:
     _check(data, places, 1)
     index = places.astype(np.int64)
     before = data[index]
-    low = values.astype(np.uint8) if how == _SET else before - values.astype(np.uint8)
+    low = values.astype(np.uint8) if how == Change.SET else before - values.astype(np.uint8)
     data[index] = (before & np.uint8(0xC0)) | (low & np.uint8(0x3F))
 
 
-def _write_leb128(data: NDArray[np.uint8], places: NDArray[np.uint64], values: NDArray[np.uint64], how: int) -> None:
+def _write_leb128(data: NDArray[np.uint8], places: NDArray[np.uint64], values: NDArray[np.uint64], how: Change) -> None:
     """The number keeps the length that the assembler gave it."""
     _check(data, places, 1)
     for place, value in zip(places.tolist(), values.tolist(), strict=True):
@@ -114,6 +102,6 @@ def _write_leb128(data: NDArray[np.uint8], places: NDArray[np.uint64], values: N
             end += 1
         digits = data[place : end + 1]
         old = sum((int(digit) & 0x7F) << 7 * at for at, digit in enumerate(digits))
-        new = value if how == _SET else old - value
+        new = value if how == Change.SET else old - value
         for at in range(len(digits)):
             digits[at] = (new >> 7 * at) & 0x7F | (0x80 if at < len(digits) - 1 else 0)

@@ -4,13 +4,15 @@ Only tables that are still to be applied count: those a loader sees (SHF_ALLOC s
 table of an ET_REL file. The `.rela.text` that ``ld --emit-relocs`` keeps in a vmlinux is already applied: not read.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.arch.registry import arch_by_elf_machine
+from kinst.targets.arch.relocations import RelocationFacts
 from kinst.targets.elf.header import (
     PT_DYNAMIC,
     PT_LOAD,
@@ -27,49 +29,6 @@ RELA: Final = np.dtype([("offset", "<u8"), ("kind", "<u4"), ("symbol", "<u4"), (
 REL: Final = np.dtype([("offset", "<u8"), ("kind", "<u4"), ("symbol", "<u4")])
 
 
-@dataclass(frozen=True, slots=True)
-class RelocationKinds:
-    """Of one machine: relocation types by the bytes they write (4 unless listed), and those that hold an address."""
-
-    sizes: Mapping[int, int]
-    relative: frozenset[int]  # base + addend: the addend is a link address of the image
-
-
-def _sizes(*groups: tuple[int, Iterable[int]]) -> dict[int, int]:
-    return {kind: size for size, kinds in groups for kind in kinds}
-
-
-# By e_machine. amd64: psABI 1.0, table 4.9; arm64: aaelf64 5.7; riscv64: psABI, "Relocations". A COPY (amd64 5, arm64
-# 1024, riscv64 4) is as long as its symbol; it goes to .bss, so 8 is as good as anything.
-RELOCATION_KINDS: Final[Mapping[int, RelocationKinds]] = {
-    62: RelocationKinds(
-        _sizes(
-            (8, (1, 5, 6, 7, 8, 16, 17, 18, 24, 25, 27, 28, 29, 30, 31, 36, 37, 38)),
-            (2, (12, 13)),
-            (1, (14, 15)),
-            (0, (0, 35, 250, 251)),
-        ),
-        frozenset({8, 37, 38}),
-    ),
-    183: RelocationKinds(
-        _sizes(
-            (8, (257, 260, 307, 1024, 1025, 1026, 1027, 1028, 1029, 1030, 1032)),
-            (16, (1031,)),
-            (2, (259, 262)),
-            (0, (0, 256, 569)),
-        ),
-        frozenset({1027, 1032}),
-    ),
-    243: RelocationKinds(
-        _sizes(
-            (8, (2, 3, 4, 5, 7, 9, 11, 18, 19, 36, 40, 58)),
-            (2, (34, 38, 44, 45, 46, 55)),
-            (1, (33, 37, 52, 53, 54)),
-            (0, (0, 43, 51)),
-        ),
-        frozenset({3, 58}),
-    ),
-}
 RELR_SIZE: Final = 8
 
 
@@ -109,7 +68,7 @@ def _joined(tables: Iterable[Relocations]) -> Relocations:
 
 def _rela_table(content: NDArray[np.uint8], machine: int, base: int = 0) -> Relocations:
     """Rows of a RELA table; `base` is added to each offset (ET_REL: the section's address)."""
-    kinds = RELOCATION_KINDS[machine]
+    kinds = arch_by_elf_machine(machine).relocations
     rows = np.frombuffer(content[: len(content) // RELA.itemsize * RELA.itemsize].tobytes(), RELA)
     relative = np.isin(rows["kind"], list(kinds.relative))
     return Relocations(
@@ -123,7 +82,7 @@ def _rel_table(content: NDArray[np.uint8], machine: int, base: int = 0) -> Reloc
     none = np.zeros(len(rows), np.bool_)
     return Relocations(
         rows["offset"] + np.uint64(base),
-        _written(rows["kind"], RELOCATION_KINDS[machine]),
+        _written(rows["kind"], arch_by_elf_machine(machine).relocations),
         np.zeros(len(rows), np.uint64),
         none,
     )
@@ -146,7 +105,7 @@ def relr_table(content: NDArray[np.uint8]) -> Relocations:
     return Relocations(address, np.full(len(address), 8, np.uint64), zero, np.zeros(len(address), np.bool_))
 
 
-def _written(kind: NDArray[np.uint32], kinds: RelocationKinds) -> NDArray[np.uint64]:
+def _written(kind: NDArray[np.uint32], kinds: RelocationFacts) -> NDArray[np.uint64]:
     size = np.full(len(kind), 4, np.uint64)
     for known, width in kinds.sizes.items():
         size[kind == known] = width
