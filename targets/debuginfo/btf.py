@@ -193,7 +193,7 @@ class BtfTypes:
     def _columns(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         """Name and kind of every record; of number 0, which is void, nothing that anybody looks for."""
         starts = np.array(self._starts, np.int64)
-        words = np.frombuffer(self._words, np.uint32) if len(self._words) else np.zeros(2, np.uint32)
+        words = np.frombuffer(self._words, np.uint32) if len(self._words) > 1 else np.zeros(2, np.uint32)
         kinds = (words[starts + 1] >> np.uint32(24) & np.uint32(31)).astype(np.uint8)
         kinds[0] = 0
         return words[starts], kinds
