@@ -9,7 +9,7 @@ The appended part, each piece aligned:
     symbols and names      only with --trampoline-symbols: copies of .symtab and .strtab, extended
     section headers        the original rows, then the new ones
 
-Nothing before the original end moves. LIEF's builder is not used: it moves headers and .bss (facts/emulation.md).
+Nothing before the original end moves. LIEF's builder is not used: it moves headers and .bss (docs/facts/lief.md).
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Two files -> proof that the second is the first but for what the contract allows. Shares no code with the rewriter.
 
-Everything is read with `struct` from the ELF specification and from the manifest's format as DESIGN has it: headers,
-sections, sites and trampolines. `check_contract` raises AssertionError with what is wrong.
+Everything is read with `struct`, by the ELF specification and the manifest's format: headers, sections, sites and
+trampolines. `check_contract` raises AssertionError with what is wrong.
 """
 
 import hashlib

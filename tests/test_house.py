@@ -59,3 +59,21 @@ def test_files_keep_to_one_reason_to_change() -> None:
     }
 
     assert long == {}
+
+
+_CITATION = re.compile(r"(?<![\w./-])(?:docs/|facts/|\.\./shared/)[\w./-]+\.md|\bDESIGN\b")
+
+
+def test_what_a_file_cites_is_in_the_repository() -> None:
+    """A reader can open each document that code or documents refer to, from the top of the checkout."""
+    folders = (*TREES, "tests", "samples", "docs")
+    files = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*.*"))]
+    missing = {
+        f"{path.relative_to(ROOT)}: {cited}"
+        for path in files
+        if path.suffix in (".py", ".md", ".toml", ".c", ".h", ".d") and path != Path(__file__)
+        for cited in _CITATION.findall(path.read_text())
+        if not (ROOT / cited).is_file()
+    }
+
+    assert missing == set()

@@ -1,6 +1,6 @@
 """Values -> buckets of quantize(), lquantize() and llquantize(), and what each bucket is called.
 
-Buckets are numbered from 0 in ascending order, as in the kernel's buffers; facts/dlang.md section 8.
+Buckets are numbered from 0 in ascending order, as in the kernel's buffers (docs/facts/dlang.md, Aggregations).
 """
 
 from bisect import bisect_right

@@ -1,6 +1,6 @@
 """The pictures of quantize(), lquantize() and llquantize(); and agghist's and aggpack's of whole aggregations.
 
-Shapes: facts/dlang.md section 8. Bars are of the counts as aggregated, the numbers beside them are normalized.
+Bars show the counts as aggregated; the numbers beside them are normalized (docs/facts/dlang.md, Aggregations).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,7 @@
-"""What dtrace says on stderr while it consumes: errors of clauses, and what was lost. Shapes: facts/dlang.md 9, 10."""
+"""What dtrace says on stderr while it consumes: errors of clauses, and what was lost.
+
+The shapes of these lines: docs/facts/dlang.md, Errors and drops.
+"""
 
 from dataclasses import dataclass
 from enum import Enum

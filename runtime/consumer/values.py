@@ -1,6 +1,7 @@
 """Recorded values -> text where no format says how: trace(), keys of aggregations, stacks, symbols, hex dumps.
 
-Widths: facts/dlang.md sections 6 and 7. Narrow integers are shown unsigned, 4 and 8 bytes signed, whatever their type.
+1 and 2 bytes are shown as unsigned integers, 4 and 8 as signed ones, whatever the type's sign. The widths:
+docs/facts/dlang.md, Values without a format.
 """
 
 from collections.abc import Callable

@@ -21,8 +21,8 @@ _UID: Final = Typedef("uid_t", UINT)
 _GID: Final = Typedef("gid_t", UINT)
 _UINT_T: Final = Typedef("uint_t", UINT)
 
-# Variables (facts/dlang.md section 4). A bare machine has no processes: what their values are is the guest profile's
-# matter. `curthread` is an address whose type only a guest's debug information can tell: THREADS.
+# docs/facts/dlang.md, Variables. A bare machine has no processes: the guest's profile says what values it gives. The
+# type that `curthread` points to is known only from the guest's debug information: THREADS.
 VARIABLES: Final[dict[str, DType]] = {
     **{f"arg{number}": INT64 for number in range(10)},
     "caller": UINTPTR,

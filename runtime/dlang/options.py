@@ -1,6 +1,6 @@
 """`-x name=value`, `#pragma D option name=value` and setopt(): the options of dtrace and what they are set to.
 
-Values are integers and words; sizes are bytes, rates are ns. Facts: facts/dlang.md section 10.
+Values are integers and words; sizes are in bytes, rates in ns (docs/facts/dlang.md, Options).
 """
 
 import re

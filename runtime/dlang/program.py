@@ -191,7 +191,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A subroutine of facts/dlang.md section 5, by name; arguments are converted to its parameters' types."""
+    """A subroutine by name (docs/facts/dlang.md, Subroutines); arguments are converted to its parameters' types."""
 
     type: DType
     function: str

@@ -21,7 +21,7 @@ class Span:
 
 
 class DError(KinstError):
-    """An error of a D program. `tag` is one of libdtrace's D_ tags (facts/dlang.md section 12)."""
+    """An error of a D program. `tag` is one of libdtrace's D_ tags (docs/facts/dlang.md, Error tags)."""
 
     def __init__(self, tag: str, message: str, span: Span | None = None) -> None:
         super().__init__(message)
