@@ -14,8 +14,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from kinst.rewriter.fresh_file import fresh_file
-from kinst.targets.debuginfo import debugfile
+from kinst.targets import elf
 from kinst.targets.elf.file import ElfFile
+from kinst.targets.elf.notes import build_id
 
 _LONGEST_NAME: Final = 200  # of a file; a function with a longer one is not kept
 Values = list[dict[str, Any]]
@@ -26,7 +27,7 @@ class KeptAnswers:
 
     def __init__(self, image: ElfFile, debug_file: Path | None) -> None:
         """Nothing is kept of an image without a build-id."""
-        identity = debugfile.build_id(image)
+        identity = build_id(image)
         self._folder = None if identity is None else _home() / "kinst-rewrite" / "inlinecall" / identity.hex()
         self._state = [str(debug_file or ""), _state(image.path), _code_state()]
 
@@ -90,5 +91,6 @@ def _state(path: Path) -> list[int]:
 
 def _code_state() -> int:
     """When what finds the answers was last changed."""
-    reader = Path(debugfile.__file__).parent.glob("*.py")
-    return max(path.stat().st_mtime_ns for path in (*reader, *Path(__file__).parent.glob("inlinecall*.py")))
+    targets, here = Path(elf.__file__).parent.parent, Path(__file__).parent
+    files = (*targets.glob("debuginfo/*.py"), *targets.glob("elf/*.py"), *here.glob("inlinecall*.py"))
+    return max(path.stat().st_mtime_ns for path in files)

@@ -42,7 +42,7 @@ from kinst.targets.debuginfo.c_layout import (
     enum_base,
     float_type,
 )
-from kinst.targets.debuginfo.debug_sections import ElfLike
+from kinst.targets.elf.file import ElfLike
 from kinst.targets.elf.sections import content
 from kinst.targets.errors import ImageError
 from kinst.targets.visible import text_of

@@ -7,23 +7,19 @@ sections become offsets. Of the many kinds of relocations few stand in debug sec
 linked vmlinux, they are applied already.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.registry import arch_by_elf_machine
 from kinst.targets.arch.relocations import Change
+from kinst.targets.elf.file import ElfLike
 from kinst.targets.elf.header import SHT_RELA
 from kinst.targets.elf.relocations import RELA
 from kinst.targets.elf.sections import Section, content
 from kinst.targets.errors import ImageError
 
-if TYPE_CHECKING:
-    from kinst.targets.debuginfo.debug_sections import ElfLike
 
-
-def relocate(data: NDArray[np.uint8], section: Section, elf: "ElfLike") -> NDArray[np.uint8]:
+def relocate(data: NDArray[np.uint8], section: Section, elf: ElfLike) -> NDArray[np.uint8]:
     """A copy of a section's bytes with its relocations applied; the bytes themselves if it has none.
 
     Raises:

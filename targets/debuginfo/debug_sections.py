@@ -3,14 +3,14 @@
 import struct
 import zlib
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.debuginfo.debug_relocations import relocate
-from kinst.targets.elf.file import open_elf
-from kinst.targets.elf.header import SHT_NOBITS, ElfHeader, FileKind
+from kinst.targets.elf.file import ElfLike, open_elf
+from kinst.targets.elf.header import SHT_NOBITS, FileKind
 from kinst.targets.elf.sections import Section, content
 from kinst.targets.elf.symbols import Symbols
 from kinst.targets.errors import ImageError
@@ -18,30 +18,6 @@ from kinst.targets.errors import ImageError
 _COMPRESSED: Final = 0x800  # SHF_COMPRESSED
 _CHDR: Final = struct.Struct("<IIQQ")  # Elf64_Chdr: type, reserved, size, alignment
 _LARGEST: Final = 1 << 32  # a larger size in a header is not believed
-
-
-class ElfLike(Protocol):
-    """What `ElfFile` and `kinst.targets.image.Image` have in common."""
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-
-    @property
-    def data(self) -> NDArray[np.uint8]:
-        """Its bytes."""
-
-    @property
-    def header(self) -> ElfHeader:
-        """The ELF header."""
-
-    @property
-    def sections(self) -> tuple[Section, ...]:
-        """The section table."""
-
-    @property
-    def symbols(self) -> Symbols:
-        """.symtab, then .dynsym."""
 
 
 class DebugSections:

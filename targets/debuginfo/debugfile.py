@@ -4,7 +4,6 @@ A file apart is taken only if it was made from this image: same build-id, and if
 it tells.
 """
 
-import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -15,9 +14,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.debuginfo.debug_sections import DebugSections, ElfLike
-from kinst.targets.elf.file import ElfFile, open_elf
-from kinst.targets.elf.header import SHF_EXECINSTR, SHT_NOTE, FileKind
+from kinst.targets.debuginfo.debug_sections import DebugSections
+from kinst.targets.elf.file import ElfFile, ElfLike, open_elf
+from kinst.targets.elf.header import FileKind
+from kinst.targets.elf.notes import build_id
+from kinst.targets.elf.same_build import check_same_code, has_same_build_id
 from kinst.targets.elf.sections import Section, content
 from kinst.targets.errors import ImageError
 
@@ -105,66 +106,23 @@ def _by_name(sections: tuple[Section, ...]) -> Iterator[tuple[tuple[str, int], i
 
 def _check_same_build(image: ElfLike, file: ElfFile, *, is_linked: bool) -> None:
     """By build-id; without, or where .gnu_debuglink led to the file, by the CRC in it; else by where the code lies."""
-    ours, theirs = build_id(image), build_id(file)
-    if ours is not None and theirs is not None:
-        if ours != theirs:
-            raise ImageError(
-                f"{file.path}: made from another build: its build-id is {theirs.hex()}, the image's {ours.hex()}"
-            )
-        if not is_linked:
-            return
+    is_known = has_same_build_id(image, file)
+    if is_known and not is_linked:
+        return
     link = _debug_link(image)
-    if link is not None and link[0] == file.path.name:
-        crc = _crc(file.data)
-        if crc != link[1]:
-            what = "made from another build" if ours is None or theirs is None else "damaged or changed"
-            raise ImageError(
-                f"{file.path}: {what}: its CRC is {crc:#010x}, .gnu_debuglink of {image.path} says {link[1]:#010x}"
-            )
-        return
-    _check_same_code(image, file)
-
-
-def _check_same_code(image: ElfLike, file: ElfFile) -> None:
-    if image.header.kind is FileKind.REL or image.header.machine != file.header.machine:
-        if image.header.machine != file.header.machine:
-            raise ImageError(f"{file.path}: made for another machine than {image.path}")
-        return
-    there = {one.name: (one.address, one.size) for one in file.sections if one.flags & SHF_EXECINSTR}
-    for one in image.sections:
-        place = there.get(one.name, (one.address, one.size))
-        if one.flags & SHF_EXECINSTR and place != (one.address, one.size):
-            raise ImageError(
-                f"{file.path}: made from another build: {one.name} is at {place[0]:#x} ({place[1]:#x} bytes) there, "
-                f"at {one.address:#x} ({one.size:#x} bytes) in {image.path}"
-            )
+    if link is None or link[0] != file.path.name:
+        check_same_code(image, file)
+    elif (crc := _crc(file.data)) != link[1]:
+        what = "damaged or changed" if is_known else "made from another build"
+        raise ImageError(
+            f"{file.path}: {what}: its CRC is {crc:#010x}, .gnu_debuglink of {image.path} says {link[1]:#010x}"
+        )
 
 
 def _usable(sections: DebugSections) -> DebugSections:
     """Refuses by name what has half of its DWARF elsewhere."""
     sections.check()
     return sections
-
-
-def build_id(elf: ElfLike) -> bytes | None:
-    """The GNU build-id (a note of type 3, owner "GNU"), if a note section has one."""
-    for section in elf.sections:
-        if section.kind == SHT_NOTE:
-            found = _build_id(content(elf.data, section).tobytes())
-            if found is not None:
-                return found
-    return None
-
-
-def _build_id(notes: bytes) -> bytes | None:
-    position = 0
-    while position + 12 <= len(notes):
-        name_size, size, kind = struct.unpack_from("<III", notes, position)
-        start = position + 12 + -(-name_size // 4) * 4
-        if kind == 3 and notes[position + 12 : position + 16] == b"GNU\0":
-            return notes[start : start + size]
-        position = start + -(-size // 4) * 4
-    return None
 
 
 def _debug_link(elf: ElfLike) -> tuple[str, int] | None:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.c_types import CType, EnumType, Function, ImageTypes, Symbol
-from kinst.targets.debuginfo.debug_sections import DebugSections, ElfLike
+from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.dwarf_types import is_complete
 from kinst.targets.debuginfo.file_types import FileTypes
 from kinst.targets.debuginfo.units import Units
-from kinst.targets.elf.file import open_elf
+from kinst.targets.elf.file import ElfLike, open_elf
 from kinst.targets.elf.symbols import (
     SHN_UNDEF,
     STB_GLOBAL,

@@ -14,7 +14,7 @@ from typing import Final
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.debuginfo.abbreviations import INLINED, At, Tag
 from kinst.targets.debuginfo.callers import Callers
-from kinst.targets.debuginfo.debug_sections import DebugSections, ElfLike
+from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.dwarf_scan import abstract
 from kinst.targets.debuginfo.forms import DAMAGE
@@ -24,6 +24,7 @@ from kinst.targets.debuginfo.line_files import LineFiles
 from kinst.targets.debuginfo.name_search import Damaged, Mention, NameSearch, refused
 from kinst.targets.debuginfo.ranges import entry_of, ranges_of
 from kinst.targets.debuginfo.units import Entry, UnitEntries, Units
+from kinst.targets.elf.file import ElfLike
 from kinst.targets.errors import ImageError
 from kinst.targets.probe import matcher
 from kinst.targets.visible import text_of

@@ -1,7 +1,7 @@
 """Bytes of a file -> its ELF header and tables, checked: what would make a reader run astray is refused here.
 
-LIEF is the model that the rest of the program sees, but it is lenient: it skips tables that do not fit and allocates
-what a header promises. A rewriter must not be lenient, so the raw tables are checked before LIEF sees the file.
+A rewriter must not be lenient: what a loader could understand in another way is refused. LIEF, which reads the tables
+after us, is: it skips tables that do not fit and allocates what a header promises.
 """
 
 import struct
@@ -44,7 +44,9 @@ SECTION_HEADER: Final = np.dtype(
 )
 PT_LOAD: Final = 1
 PT_DYNAMIC: Final = 2
+PT_NOTE: Final = 4
 PF_X: Final = 1
+PF_R: Final = 4
 SHT_PROGBITS: Final = 1
 SHT_SYMTAB: Final = 2
 SHT_STRTAB: Final = 3
@@ -94,6 +96,25 @@ class ElfHeader:
     shentsize: int
     shnum: int
     shstrndx: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The headers of a file: ELF header, PROGRAM_HEADER rows and SECTION_HEADER rows."""
+
+    header: ElfHeader
+    segments: NDArray[np.void]
+    sections: NDArray[np.void]
+
+
+def read_tables(data: NDArray[np.uint8]) -> Tables:
+    """All headers of a file, checked.
+
+    Raises:
+        ImageError: what is wrong, without the file's name.
+    """
+    header = read_elf_header(data)
+    return Tables(header, read_program_headers(data, header), read_section_headers(data, header))
 
 
 def read_elf_header(data: NDArray[np.uint8]) -> ElfHeader:

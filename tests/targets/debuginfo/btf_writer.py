@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.c_types import Aggregate, CType, strip
 from kinst.targets.debuginfo.btf import BtfTypes
-from kinst.targets.debuginfo.debug_sections import ElfLike
+from kinst.targets.elf.file import ElfLike
 from kinst.targets.elf.sections import Section as ElfSection
 
 

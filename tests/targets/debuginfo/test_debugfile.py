@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kinst.targets.debuginfo.debugfile import build_id, find_debug
+from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.inline_search import InlineSearch, find_inlines
 from kinst.targets.elf.file import open_elf
+from kinst.targets.elf.notes import build_id
 from kinst.targets.errors import ImageError
 from kinst.targets.image import open_image
 
