@@ -23,6 +23,7 @@ from kinst.rewriter.plan import Plan
 from kinst.rewriter.slots import CHUNK
 from kinst.targets.elf.header import (
     ELF_HEADER,
+    PF_R,
     PF_X,
     PN_XNUM,
     PROGRAM_HEADER,
@@ -47,7 +48,6 @@ _MOST_NAMES: Final = 1 << 20  # bytes that sections may point into behind the ta
 PT_NULL: Final = 0
 PT_PHDR: Final = 6
 PT_GNU_STACK: Final = 0x6474E551
-_PF_R: Final = 4
 _STB_GLOBAL_FUNC: Final = 1 << 4 | STT_FUNC
 
 # Entries that no loader of kernels or firmware reads, the best first. A PT_NOTE is none: QEMU and Xen boot by it.
@@ -167,7 +167,7 @@ def _segment(plan: Plan, offset: int, headers_size: int) -> NDArray[np.void]:
     """The PT_LOAD of the trampolines: readable and executable, congruent to its file offset modulo a page."""
     place, size = plan.placement, plan.placement.size + headers_size
     row = np.zeros((), PROGRAM_HEADER)
-    values = (PT_LOAD, _PF_R | PF_X, offset, place.address, place.load_address, size, size, CHUNK)
+    values = (PT_LOAD, PF_R | PF_X, offset, place.address, place.load_address, size, size, CHUNK)
     for name, value in zip(PROGRAM_HEADER.names or (), values, strict=True):
         row[name] = value
     return row

@@ -14,6 +14,7 @@ from kinst.rewriter.fresh_file import fresh_file
 from kinst.rewriter.layout import lay_out
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.progress import Progress, silent
+from kinst.rewriter.second_look import check_written
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import ManifestError, UsageError
@@ -25,12 +26,13 @@ LONGEST = 16  # bytes that a site may have
 
 
 def write_image(plan: Plan, out: Path, *, trampoline_symbols: bool = False, progress: Progress = silent) -> Manifest:
-    """Write the patched image; the manifest as it stands in the file.
+    """Write the patched image and look at it; the manifest as it stands in the file.
 
     Nothing is left behind when this fails or is interrupted, and a file that was there stays as it was until then.
 
     Raises:
         UsageError: `out` cannot be an output.
+        DefectError: what was written is not what was planned.
         OSError: it cannot be written.
     """
     original = plan.image.data
@@ -43,6 +45,7 @@ def write_image(plan: Plan, out: Path, *, trampoline_symbols: bool = False, prog
             file.seek(piece.offset)
             for part in piece.parts:
                 file.write(part)
+        check_written(plan, layout, file)
     return layout.manifest
 
 

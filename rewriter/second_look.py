@@ -1,0 +1,103 @@
+"""A file that was just written, before it gets its name -> an error if it is not the one that was planned.
+
+It is read from the disk as any image is, by us and by LIEF, which knows nothing of how it was made. Entry, segments,
+sections and notes must be those of the original, and what was added must be where the plan has it: a byte in the wrong
+place is found here, and not when a kernel does not boot.
+"""
+
+from io import BufferedRandom
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.layout import NAMES_SECTION, PT_PHDR, SPARE, Layout, Piece
+from kinst.rewriter.plan import Plan
+from kinst.rewriter.slots import CHUNK
+from kinst.targets.elf.file import map_descriptor
+from kinst.targets.elf.header import PF_R, PF_X, PT_LOAD, SHT_SYMTAB, Tables, read_tables
+from kinst.targets.elf.second_reader import read_again
+from kinst.targets.elf.sections import section_names
+from kinst.targets.errors import ImageError, KinstError
+from kinst.targets.manifest import SECTION, TEXT_SECTION
+
+
+class DefectError(KinstError):
+    """What was written is not what was planned, and is not kept: our mistake, whatever the image is."""
+
+
+def check_written(plan: Plan, layout: Layout, file: BufferedRandom) -> None:
+    """Look at a patched image that is written but has no name yet.
+
+    Raises:
+        DefectError: it is not what was planned.
+    """
+    file.flush()
+    data, original = map_descriptor(file.fileno()), plan.image.data
+    try:
+        before, after = read_tables(original), read_tables(data)
+        if read_again(data, after, notes_end=len(original)) != read_again(original, before):
+            raise ImageError("it has other notes")
+        pieces = {piece.what: piece for piece in layout.appended}
+        _check_header(before, after)
+        _check_segments(before.segments, after.segments, plan, pieces)
+        _check_old_sections(before.sections, after.sections, pieces)
+        _check_names(section_names(original, before.header, before.sections), data, after, plan, pieces)
+    except ImageError as error:
+        raise DefectError(
+            f"{plan.image.path}: the patched image is not as planned and was not kept: {error}: this is a bug of "
+            "kinst-rewrite, please report it"
+        ) from None
+
+
+def _check_header(before: Tables, after: Tables) -> None:
+    for field in ("kind", "machine", "entry", "flags"):
+        was, now = getattr(before.header, field), getattr(after.header, field)
+        if was != now:
+            raise ImageError(f"the {field} in its ELF header is {now:#x}, planned {was:#x}")
+
+
+def _check_segments(before: NDArray[np.void], after: NDArray[np.void], plan: Plan, pieces: dict[str, Piece]) -> None:
+    """The original's in their order, one more, and one spare entry less if the table did not move."""
+    place, table = plan.placement, pieces.get("program headers")
+    offset, size = pieces["trampolines"].offset, pieces["trampolines"].size + (0 if table is None else table.size)
+    new = (PT_LOAD, PF_R | PF_X, offset, place.address, place.load_address, size, size, CHUNK)
+    found, kept = after.tolist(), before.tolist()
+    if found.count(new) != 1:
+        raise ImageError(f"no segment of {size:#x} bytes, planned at {place.address:#x}, file offset {offset:#x}")
+    at = found.index(new)
+    if table is None:
+        if kept[at][0] not in SPARE:
+            raise ImageError(f"segment {at} of the original is gone")
+        kept[at] = new
+    else:  # PT_PHDR says where the table is now
+        kept.insert(at, new)
+        kept, found = ([row for row in rows if row[0] != PT_PHDR] for rows in (kept, found))
+    if kept != found:
+        raise ImageError("its segments are not those of the original and one more")
+
+
+def _check_old_sections(before: NDArray[np.void], after: NDArray[np.void], pieces: dict[str, Piece]) -> None:
+    """As they were, but for the tables of symbols and their names if those were extended."""
+    planned = before.copy()
+    symbols = np.flatnonzero(before["kind"] == SHT_SYMTAB)
+    if "symbols" in pieces and len(symbols):
+        for row, what in ((symbols[0], "symbols"), (before["link"][symbols[0]], "symbol names")):
+            planned["offset"][row], planned["size"][row] = pieces[what].offset, pieces[what].size
+    if planned.tolist() != after[: len(before)].tolist():
+        raise ImageError("its sections are not those of the original and some more")
+
+
+def _check_names(
+    names: list[str], data: NDArray[np.uint8], after: Tables, plan: Plan, pieces: dict[str, Piece]
+) -> None:
+    """Sections that were there are called as before, if they had names; and the new ones are where they should be."""
+    found = section_names(data, after.header, after.sections)
+    if any(names) and found[: len(names)] != names:
+        raise ImageError("its sections are not called as those of the original")
+    wanted = {TEXT_SECTION: "trampolines", SECTION: "manifest", NAMES_SECTION: "section names"}
+    for name, what in wanted.items():
+        address = plan.placement.address if name == TEXT_SECTION else 0
+        planned = (address, pieces[what].offset, pieces[what].size)
+        rows = after.sections[[one == name for one in found]]
+        if [planned] != rows[["address", "offset", "size"]].tolist():
+            raise ImageError(f"no section {name} of {planned[2]:#x} bytes, planned at {planned[0]:#x}")
