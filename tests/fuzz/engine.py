@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
+from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,10 @@ from tests.fuzz.kind import Hang, Kind, signature
 
 _BATCH: Final = 200  # inputs of a process
 _PATIENCE: Final = 12  # times as long as an input may compute, until a process is ended that does not answer
+_IMPORTED_LATE = (
+    *("lief", "capstone", "kinst.rewriter.diff_report", "kinst.rewriter.inlinecall_answer"),
+    *("kinst.rewriter.list_command", "kinst.rewriter.rewrite_command"),
+)
 _LAST: Final = "last"  # file that holds the input of a process
 _FORK: Final = multiprocessing.get_context("fork")
 
@@ -159,7 +164,10 @@ def search(kind: Kind, seed: int, seconds: float) -> Report:
 
 @cache
 def _prepare() -> None:
-    """What each process would do again: hypothesis reads our sources for constants, dissectors make their tables."""
+    """What each process would do again: commands import what they need when they run, hypothesis reads our sources for
+    constants, dissectors make their tables."""
+    for name in _IMPORTED_LATE:
+        import_module(name)
     settings(max_examples=1, database=None)(hypothesis.given(strategies.integers())(lambda _value: None))()
     for name in NAMES:
         dissector(arch_by_name(name))
