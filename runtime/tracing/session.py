@@ -41,10 +41,10 @@ from kinst.runtime.tracing.inline_arguments import InlineArguments
 from kinst.runtime.tracing.inline_clauses import InlineClauses, OwnCode
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.locations import Machine
 from kinst.runtime.unwinding.pending_returns import PendingReturns
 from kinst.runtime.unwinding.return_addresses import ReturnAddresses, named, reader, rules
-from kinst.runtime.unwinding.unwind_registry import stack_effects
 from kinst.targets.c_types import ImageTypes, NoImageTypes
 from kinst.targets.debuginfo.call_sites import CallSites
 from kinst.targets.errors import ProbeError, UsageError

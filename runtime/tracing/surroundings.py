@@ -23,6 +23,7 @@ from kinst.runtime.tracing.host import GuestHost, Host, NoGuest, blank_firing
 from kinst.runtime.tracing.inline_clauses import InlineClauses
 from kinst.runtime.tracing.session import Session, Wanted, nanoseconds
 from kinst.runtime.trap.trap import Firing
+from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.call_instructions import CallInstructions
 from kinst.runtime.unwinding.caller_frames import CallerFrames
 from kinst.runtime.unwinding.contexts import Contexts
@@ -30,7 +31,6 @@ from kinst.runtime.unwinding.entry_values import EntryValues
 from kinst.runtime.unwinding.locations import Machine
 from kinst.runtime.unwinding.stack_regions import StackRegions, stack_size
 from kinst.runtime.unwinding.stacks import MachineStacks
-from kinst.runtime.unwinding.unwind_registry import stack_effects
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.image import Image
 

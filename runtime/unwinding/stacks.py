@@ -12,8 +12,8 @@ from kinst.rewriter.program import Program
 from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
+from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.unwind import Rule, Unwinder
-from kinst.runtime.unwinding.unwind_registry import stack_effects
 from kinst.targets.arch.facts import ArchFacts
 
 _DEEPEST: Final = 512  # frames that stackdepth counts

@@ -15,9 +15,9 @@ from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.tracing.host import blank_firing
 from kinst.runtime.tracing.session import Session, Wanted
 from kinst.runtime.trap.trap import Firing, TrapFrame
+from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.runtime.unwinding.unwind import Unwinder
-from kinst.runtime.unwinding.unwind_registry import stack_effects
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow
 from tests.runtime.unwinding.memories import NoMemory, SystemMemory, Words

@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from kinst.runtime.unwinding.arch.amd64 import Amd64Stack
+from kinst.runtime.unwinding.arch.arm64 import Arm64Stack
+from kinst.runtime.unwinding.arch.riscv64 import Riscv64Stack
 from kinst.runtime.unwinding.unwind import StackEffects
-from kinst.runtime.unwinding.unwind_amd64 import Amd64Stack
-from kinst.runtime.unwinding.unwind_arm64 import Arm64Stack
-from kinst.runtime.unwinding.unwind_riscv64 import Riscv64Stack
 
 _STACKS: Final[dict[str, StackEffects]] = {"amd64": Amd64Stack(), "arm64": Arm64Stack(), "riscv64": Riscv64Stack()}
 
