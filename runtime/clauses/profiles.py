@@ -76,15 +76,10 @@ def profile_for(guest: Guest, profiles: Sequence[ProfileFactory] = PROFILES) -> 
 def user_mode(arch: ArchFacts, privilege: Callable[[], int]) -> UserMode:
     """Whether the CPU is in user mode when a probe fires.
 
-    amd64: the low two bits of CS are the current privilege level, 3 for users (SDM volume 3, 5.5). arm64: PSTATE.EL is
-    bits 3:2, 0 for users (Arm ARM C5.2.19). RISC-V has its privilege in no register that code can read: `privilege` is
-    asked, 0 for users (Privileged Architecture 1.2).
+    RISC-V has its privilege in no register that code can read: `privilege` is asked, 0 for users (Privileged
+    Architecture 1.2).
     """
-    names = arch.registers
-    if "cs" in names:
-        index, mask, wanted = names.index("cs"), 3, 3
-    elif "pstate" in names:
-        index, mask, wanted = names.index("pstate"), 0xC, 0
-    else:
+    if arch.user_mode is None:
         return lambda _firing: privilege() == 0
+    index, mask, wanted = arch.user_mode
     return lambda firing: firing.regs[index] & mask == wanted

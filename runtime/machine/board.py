@@ -1,4 +1,4 @@
-"""What a board gives a machine: its exception model, its MMU, its devices and the state in which it starts."""
+"""What a board gives a machine: its exception model, its devices and the state in which it starts."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -6,7 +6,6 @@ from typing import Protocol
 from kinst.runtime.machine.exception_model import ExceptionModel
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.machine import Machine
-from kinst.runtime.paging.walker import Walker
 
 
 class Board(Protocol):
@@ -19,11 +18,6 @@ class Board(Protocol):
     def exceptions(self) -> ExceptionModel:
         """How this machine's CPUs take exceptions and interrupts; made by the board, since it may need its devices
         (acknowledging the PIC, system registers of the GIC, firmware calls such as PSCI)."""
-        ...
-
-    @property
-    def walker(self) -> Walker:
-        """This machine's MMU."""
         ...
 
     def start(self, machine: Machine, image: Loaded) -> None:

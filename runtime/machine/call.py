@@ -36,14 +36,6 @@ _STACK_ALIGNMENT: Final = 16  # all three ABIs, at the call
 
 _CALL: Final = re.compile(r"\s*([A-Za-z_.$][\w.$]*|0[xX][0-9a-fA-F]+)\s*\((.*)\)\s*", re.DOTALL)
 _ARGUMENT: Final = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^'\\]|\\.)'|(-?\w+))\s*(,|$)""", re.DOTALL)
-# What firmware or a kernel's start has done before C code runs: the floating-point unit is on.
-_STARTED: Final[Mapping[str, Mapping[str, int]]] = {
-    "amd64": {},
-    "arm64": {"cpacr_el1": 3 << 20},
-    "riscv64": {"mstatus": 1 << 13},
-}
-# Registers that hold the value of a symbol throughout a program.
-_FIXED: Final[Mapping[str, Mapping[str, str]]] = {"riscv64": {"gp": "__global_pointer$"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +151,9 @@ class FunctionCall:
         self._call = call
         self._texts = _TEXTS
         registers = system.current.registers
-        for name, value in _STARTED[system.arch.name].items():
+        for name, value in system.arch.c_registers.items():
             registers.set(name, value)
-        for name, symbol in _FIXED.get(system.arch.name, {}).items():
+        for name, symbol in system.arch.c_symbols.items():
             registers.set(name, loaded.image.symbols.address_of(symbol) or 0)
         self._pass_arguments([self._word(argument) for argument in call.arguments])
         registers.set(system.arch.registers[system.arch.pc], address)
@@ -187,7 +179,7 @@ class FunctionCall:
         for number, word in enumerate(on_stack):
             memory.store(stack + 8 * number, 8, word)
         if arch.link_register is None:
-            stack -= 8
+            stack -= arch.pushed_return
             memory.store(stack, 8, CALL_RETURNS_TO)
         else:
             registers.set(arch.registers[arch.link_register], CALL_RETURNS_TO)

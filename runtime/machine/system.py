@@ -21,6 +21,7 @@ from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
+from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.trap import Port, TrapFrame, TrapPath
 from kinst.targets.arch.registry import arch_by_name
@@ -52,7 +53,7 @@ class System:
         self.memory.add_ram(facts.ram_base, self.ram_size)
         for address, size in facts.other_memory:
             self.memory.add_ram(address, size)
-        self.space = AddressSpace(self.engine, self.memory, board.walker)
+        self.space = AddressSpace(self.engine, self.memory, new_walker(self.arch))
         self.space.nothing_there = lambda address, access: self.exceptions.nothing_there(self.current, address, access)
         self.space.current_pc = self.engine.pc
         self.clock: MachineClock = self._make_clock(configuration.clock)

@@ -248,3 +248,6 @@ def _load_narrow(load: LoadPhysical, address: int) -> tuple[int, int, int]:
     if not word >> shift & PRESENT:
         raise _WalkError(0)
     return address & ~7, word, shift
+
+
+WALKER = Amd64Walker

@@ -200,3 +200,6 @@ def _permissions(layout: Layout, leaf: Leaf) -> int:
     if layout.is_write_never_execute and is_writable:
         never = True
     return is_readable | is_writable << 1 | (not never) << 2
+
+
+WALKER = Arm64Walker

@@ -133,3 +133,6 @@ _ALLOWED: Final = {
     for privilege in (_USER, _SUPERVISOR)
     for status in (0, _MSTATUS_SUM, _MSTATUS_MXR, _MSTATUS_SUM | _MSTATUS_MXR)
 }
+
+
+WALKER = Riscv64Walker

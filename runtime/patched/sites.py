@@ -16,7 +16,7 @@ from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
-from kinst.runtime.trap.trap import RETURN_BREAKPOINT, Enabling, Firing, Site, TrapPath
+from kinst.runtime.trap.trap import Enabling, Firing, Site, TrapPath
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
 from kinst.targets.instruction import Flow, Verdict
@@ -149,7 +149,7 @@ class SiteTable:
         """Make the trampolines reachable, their return breakpoints as Unicorn traps them cheapest. Those that jump back
         to link addresses are of no use where the image was moved."""
         address, size = self.manifest.trampolines
-        if not size or (self.arch.link_register is None and self._patched.loaded.bias):
+        if not size or (self.arch.return_breakpoint is None and self._patched.loaded.bias):
             return
         code = self.slot_bytes(np.frombuffer(self._patched.trampolines, np.uint8).reshape(-1, self.arch.slot_size))
         start = address + self._patched.loaded.bias
@@ -160,9 +160,10 @@ class SiteTable:
     def slot_bytes(self, slots: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """(n, slot_size) bytes of trampolines as the file has them -> as they are executed."""
         slots = slots.copy()
-        if self.arch.link_register is not None:
-            end = RETURN_BREAKPOINT + len(self.armed_bytes[4])
-            slots[:, RETURN_BREAKPOINT:end] = np.frombuffer(self.armed_bytes[4], np.uint8)
+        start = self.arch.return_breakpoint
+        if start is not None:
+            armed = np.frombuffer(self.armed_bytes[4], np.uint8)
+            slots[:, start : start + len(armed)] = armed
         return slots
 
     # -- hits ---------------------------------------------------------------------------------------------------------

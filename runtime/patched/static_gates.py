@@ -72,7 +72,7 @@ def _return_at_once(arch: ArchFacts) -> Emulation:
 
     def from_stack(frame: Frame) -> None:
         target = frame.load(frame.regs[stack], 8)
-        frame.regs[stack] = (frame.regs[stack] + 8) & _WORD
+        frame.regs[stack] = (frame.regs[stack] + arch.pushed_return) & _WORD
         frame.regs[pc] = target
 
     def from_link(frame: Frame) -> None:

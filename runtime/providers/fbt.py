@@ -47,12 +47,11 @@ def fbt_provider(sites: SiteTable, arch: ArchFacts, prototype: Prototype = lambd
 def argument_at_entry(arch: ArchFacts) -> Argument:
     """The arguments of the function that begins at a site, by the machine's C ABI: in registers, then on the stack."""
     registers, stack_pointer = arch.arguments, arch.stack_pointer
-    first_on_stack = len(registers) - (arch.link_register is None)  # amd64: the return address comes before them
 
     def at_entry(firing: Firing, index: int) -> int:
         if index < len(registers):
             return firing.regs[registers[index]]
-        address = (firing.regs[stack_pointer] + 8 * (index - first_on_stack)) & (1 << 64) - 1
+        address = firing.regs[stack_pointer] + arch.pushed_return + 8 * (index - len(registers)) & (1 << 64) - 1
         try:
             return firing.frame.load(address, 8)
         except PageFault:

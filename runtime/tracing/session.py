@@ -192,7 +192,7 @@ class Session:
 
     def _pending_returns(self, copies: RelocatedCopies) -> PendingReturns:
         system = self.system
-        arch, effects = system.arch, stack_effects(system.arch.name)
+        arch, effects = system.arch, stack_effects(system.arch)
         symbols = named(self.loaded.image, self._link_address)
         returns = ReturnAddresses(
             arch,

@@ -23,7 +23,6 @@ from kinst.runtime.tracing.host import GuestHost, Host, NoGuest, blank_firing
 from kinst.runtime.tracing.inline_clauses import InlineClauses
 from kinst.runtime.tracing.session import Session, Wanted, nanoseconds
 from kinst.runtime.trap.trap import Firing
-from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.call_instructions import CallInstructions
 from kinst.runtime.unwinding.caller_frames import CallerFrames
 from kinst.runtime.unwinding.contexts import Contexts
@@ -161,8 +160,7 @@ def _contexts(session: Session, stacks: MachineStacks, image: Image) -> Contexts
 def _locations(session: Session, stacks: MachineStacks, memory: Memory) -> Machine:
     """How the arguments of inlined copies are found."""
     arch, bias = session.system.arch, session.loaded.bias
-    effects = stack_effects(arch.name)
-    frames = CallerFrames(arch, effects, stacks.unwinder, memory, bias=bias, moved=session.moved.original)
+    frames = CallerFrames(arch, stacks.unwinder, memory, bias=bias, moved=session.moved.original)
     instructions = CallInstructions(lambda: session.opened.program)
     entries = EntryValues(frames, memory, instructions, session.call_sites, bias=bias)
-    return Machine(effects.dwarf_registers, stacks.frame_address, memory.read, bias, entries.of_firing)
+    return Machine(arch.unwind.dwarf_registers, stacks.frame_address, memory.read, bias, entries.of_firing)

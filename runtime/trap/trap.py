@@ -14,7 +14,6 @@ hit is a closure made once for its site, since a hit costs about a microsecond a
 
 from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.arch.emulator import Emulation
@@ -24,7 +23,6 @@ from kinst.targets.errors import MachineError
 Hit = Callable[[int], None]  # what to do at a breakpoint's address
 Load = Callable[[int, int], int]
 Store = Callable[[int, int, int], None]
-RETURN_BREAKPOINT: Final = 4  # offset of the second breakpoint in arm64's and riscv64's slots
 
 
 class Firing:
@@ -107,7 +105,6 @@ class TrapPath:
         self._port = port
         self._number = breakpoint_number
         self._bias = breakpoint_bias
-        self._has_return_breakpoint = arch.link_register is not None
         self.hits: dict[int, Hit] = {}
         self.fired: list[tuple[int, int, int]] = []  # of the CPU that runs: (slot, site, next instruction)
         self.chain: list[Callable[[int], Hit | None]] = []  # who else may know a breakpoint's address, newest first
@@ -123,8 +120,8 @@ class TrapPath:
         self.hits[at] = self._hit(site)
         if site.emulation is not None:
             return
-        if self._has_return_breakpoint:
-            self.hits.setdefault(site.trampoline + RETURN_BREAKPOINT, self._done(site.trampoline))
+        if self._arch.return_breakpoint is not None:
+            self.hits.setdefault(site.trampoline + self._arch.return_breakpoint, self._done(site.trampoline))
         else:
             self._slots[site.trampoline] = at, at + site.size
 
@@ -139,7 +136,7 @@ class TrapPath:
         if pc not in self.trampolines:
             return pc
         slot = pc - (pc - self.trampolines.start) % self._arch.slot_size
-        if self._has_return_breakpoint:
+        if self._arch.return_breakpoint is not None:
             if not self.fired or self.fired[-1][0] != slot:
                 return pc
             _, site, following = self.fired.pop()
@@ -263,7 +260,7 @@ class TrapPath:
     def _copied(self, site: Site) -> Hit:
         firing, regs, pc_index, enablings = self.firing, self._port.frame.regs, self._arch.pc, site.enablings
         write_pc, slot, size = self._port.writer((self._arch.pc,)), site.trampoline, site.size
-        has_state, take_back = self._has_return_breakpoint, self._port.take_back
+        has_state, take_back = self._arch.return_breakpoint is not None, self._port.take_back
 
         def hit(pc: int) -> None:
             regs[pc_index] = firing.site = pc

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
-from kinst.runtime.unwinding.unwind import Rule, StackEffects, Unwinder
+from kinst.runtime.unwinding.unwind import Rule, Unwinder, plain_address
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.debuginfo.call_frames import FrameRow, Moved, Saved, Value
 
@@ -39,7 +39,6 @@ class CallerFrames:
     def __init__(
         self,
         arch: ArchFacts,
-        effects: StackEffects,
         unwinder: Unwinder,
         memory: Memory,
         *,
@@ -47,9 +46,9 @@ class CallerFrames:
         moved: Callable[[int], int] = lambda address: address,
     ) -> None:
         """Arguments as in `kinst.runtime.unwinding.stacks.MachineStacks`."""
-        self._numbers = effects.dwarf_registers
-        self._effects = effects
-        self._preserved = {effects.dwarf_registers[number]: number for number in effects.preserved}
+        self._arch = arch
+        self._numbers = arch.unwind.dwarf_registers
+        self._preserved = {self._numbers[number]: number for number in arch.unwind.preserved}
         self._sp = arch.stack_pointer
         self._unwinder = unwinder
         self._memory = memory
@@ -88,7 +87,7 @@ class CallerFrames:
         address = activation.register(rule.register) if rule.returns is None else self._word(cfa + rule.returns)
         if address is None:
             return None
-        for plain in (address, self._effects.plain(address)):
+        for plain in (address, plain_address(self._arch, address)):
             inside = self._moved(plain - 1 & _MASK) - self._bias
             if self._unwinder.is_code(inside):
                 return Activation(inside + 1, partial(self._restored, activation, row, cfa), is_inner=False)

@@ -18,7 +18,7 @@ from kinst.rewriter.program import Program
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.trap import Firing
-from kinst.runtime.unwinding.unwind import Rule, StackEffects, Unwinder
+from kinst.runtime.unwinding.unwind import Rule, StackEffects, Unwinder, plain_address
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.symbols import STT_FUNC, STT_NOTYPE
 from kinst.targets.image import Image
@@ -55,6 +55,7 @@ class ReturnAddresses:
             is_named: whether the image has a name for exactly this address: threads may begin there.
             rule: how to leave the frame of the code at an address, if that is known.
         """
+        self._arch = arch
         self._effects = effects
         self._armed = armed
         self._read = read
@@ -79,9 +80,9 @@ class ReturnAddresses:
         regs = firing.regs
         sp = regs[self._sp]
         if self._link is not None:
-            return self._effects.plain(regs[self._link]), sp
+            return plain_address(self._arch, regs[self._link]), sp
         try:
-            return firing.frame.load(sp, _WORD), sp + _WORD & _MASK
+            return firing.frame.load(sp, _WORD), sp + self._arch.pushed_return & _MASK
         except PageFault:
             return None
 
@@ -95,7 +96,7 @@ class ReturnAddresses:
             address = firing.regs[rule.register] if rule.returns is None else firing.frame.load(place, _WORD)
         except PageFault:
             return None
-        return self._effects.plain(address), cfa
+        return plain_address(self._arch, address), cfa
 
     def call_ends(self, address: int) -> tuple[int, ...]:
         """Where blocks of code end with the call that returns to an address: behind it, or behind the breakpoint that

@@ -13,7 +13,7 @@ from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.arch.registry import stack_effects
-from kinst.runtime.unwinding.unwind import Rule, Unwinder
+from kinst.runtime.unwinding.unwind import Rule, Unwinder, plain_address
 from kinst.targets.arch.facts import ArchFacts
 
 _DEEPEST: Final = 512  # frames that stackdepth counts
@@ -47,8 +47,8 @@ class MachineStacks:
             moved: an address in a copy that the image made of itself -> the same place in what was loaded.
             is_user: whether the CPU is in user mode.
         """
-        self._effects = stack_effects(arch.name)
-        self.unwinder = Unwinder(arch, self._effects, program)
+        self._arch = arch
+        self.unwinder = Unwinder(arch, stack_effects(arch), program)
         self._load = memory.load
         self._bias = bias
         self._moved = moved
@@ -71,7 +71,7 @@ class MachineStacks:
         if frames < 1 or not self._is_user(firing):
             return ()
         found, fp, sp = [firing.site], firing.regs[self._fp], firing.regs[self._sp]
-        offset, returns, saved_fp = self._effects.linked
+        offset, returns, saved_fp = self._arch.unwind.frame_record
         while len(found) < frames:
             cfa = fp + offset
             if cfa <= sp or fp % _WORD:
@@ -156,7 +156,7 @@ class MachineStacks:
     def _caller_at(self, address: int) -> Caller | None:
         """What is known of a return address; None: it is none. It may lie behind the last instruction of a function
         that ends with a call, so the instruction before it decides."""
-        for plain in (address, self._effects.plain(address)):
+        for plain in (address, plain_address(self._arch, address)):
             link = self._moved(plain - 1) - self._bias
             if self.unwinder.is_code(link):
                 break

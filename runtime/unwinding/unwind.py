@@ -6,7 +6,7 @@ information, and functions without a frame pointer have frames.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, NamedTuple, Protocol
@@ -21,6 +21,7 @@ from kinst.targets.instruction import Flow, Instructions
 
 LINK: Final = "link"  # the return address is in the link register
 LOST: Final = "lost"  # nobody kept it: a function that never returns
+_MASK: Final = (1 << 64) - 1
 _LONGEST_CALL: Final = 16  # bytes
 _LONGEST: Final = 1 << 16  # bytes of a function that is followed; longer ones are tables, or not functions
 
@@ -72,28 +73,7 @@ class Frame:
 
 
 class StackEffects(Protocol):
-    """One machine's stack: `kinst.runtime.unwinding.unwind_<machine>`."""
-
-    @property
-    def entry(self) -> Frame:
-        """At the first instruction of a function."""
-        ...
-
-    @property
-    def linked(self) -> tuple[int, int, int]:
-        """Of a frame that only its frame pointer tells: CFA - frame pointer, and where the return address and the
-        caller's frame pointer are, from the CFA."""
-        ...
-
-    @property
-    def dwarf_registers(self) -> Sequence[int]:
-        """DWARF's register number -> index in the trap frame; -1: not in it."""
-        ...
-
-    @property
-    def preserved(self) -> Sequence[int]:
-        """The registers, by DWARF's numbers, that a function gives back as it got them; without the stack pointer."""
-        ...
+    """One machine's stack: `kinst.runtime.unwinding.arch.<machine>`."""
 
     def step(self, instruction: bytes, frame: Frame) -> Frame:
         """What an instruction that is no call does to the frame."""
@@ -103,9 +83,20 @@ class StackEffects(Protocol):
         """The sizes of the calls that the bytes before an address may end with; empty: they end with none."""
         ...
 
-    def plain(self, address: int) -> int:
-        """A return address without a pointer authentication code."""
-        ...
+
+def at_entry(arch: ArchFacts) -> Frame:
+    """At the first instruction of a function."""
+    pushed = arch.pushed_return
+    return Frame(sp=pushed, returns=-pushed if arch.link_register is None else LINK)
+
+
+def plain_address(arch: ArchFacts, address: int) -> int:
+    """A return address without a pointer authentication code."""
+    width = arch.unwind.signed_above
+    if width is None:
+        return address
+    low = (1 << width) - 1
+    return address | _MASK ^ low if address >> 55 & 1 else address & low
 
 
 class Rule(NamedTuple):
@@ -202,7 +193,7 @@ class Unwinder:
         base = None if row.cfa is None else self._index(row.cfa[0])
         if place is None or base is None or row.cfa is None:
             return None
-        saved = row.registers.get(self._effects.dwarf_registers.index(self._arch.frame_pointer))
+        saved = row.registers.get(self._arch.unwind.dwarf_registers.index(self._arch.frame_pointer))
         saved_fp = saved.offset if isinstance(saved, Saved) else None
         return Rule(base, row.cfa[1], *place, saved_fp, is_certain=True)
 
@@ -220,7 +211,7 @@ class Unwinder:
         return None if index is None else (None, index)
 
     def _index(self, register: int) -> int | None:
-        numbers = self._effects.dwarf_registers
+        numbers = self._arch.unwind.dwarf_registers
         index = numbers[register] if 0 <= register < len(numbers) else -1
         return None if index < 0 else index
 
@@ -240,7 +231,7 @@ class Unwinder:
         return self._linked()
 
     def _linked(self) -> Rule:
-        offset, returns, saved_fp = self._effects.linked
+        offset, returns, saved_fp = self._arch.unwind.frame_record
         return Rule(self._arch.frame_pointer, offset, returns, 0, saved_fp, is_certain=False)
 
     def _has_pushed(self, told: Rule, frame: Frame) -> bool:
@@ -280,7 +271,7 @@ class Unwinder:
             return {}
         code = image.data[offset : offset + size]
         found = self._program.dissector.dissect(code, start, np.array([[0, size]], np.int64))
-        walk = _Walk(self._effects, code.tobytes(), found)
+        walk = _Walk(at_entry(self._arch), self._effects, code.tobytes(), found)
         walk.run(is_function=self._program.functions.row_at(start) is not None)
         return walk.frames
 
@@ -293,8 +284,9 @@ def _bounds(functions: Functions, row: int) -> tuple[int, int]:
 class _Walk:
     """One function, followed from its entry."""
 
-    def __init__(self, effects: StackEffects, code: bytes, found: Instructions) -> None:
-        """`found` are the instructions of `code`."""
+    def __init__(self, entry: Frame, effects: StackEffects, code: bytes, found: Instructions) -> None:
+        """`entry` is the frame at the first instruction; `found` are the instructions of `code`."""
+        self._entry = entry
         self._effects = effects
         self._code = code
         rows = zip(found.address.tolist(), found.size.tolist(), found.flow.tolist(), found.target.tolist(), strict=True)
@@ -309,13 +301,13 @@ class _Walk:
     def run(self, *, is_function: bool) -> None:
         """Follow all branches from the entry; then what they do not reach. In a function that is entered from computed
         jumps, exceptions or code patched at boot. Between functions it is another one."""
-        self._enter(self._start, self._effects.entry)
+        self._enter(self._start, self._entry)
         if len(self.frames) == len(self._instructions):
             return
         usual = replace(self._computed or Counter(self.frames.values()).most_common(1)[0][0], is_guess=True)
         for address in self._instructions:
             if address not in self.frames:
-                self._enter(address, usual if is_function else self._effects.entry)
+                self._enter(address, usual if is_function else self._entry)
 
     def _enter(self, address: int, frame: Frame) -> None:
         self._from(address, frame)

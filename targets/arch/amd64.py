@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
-from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax
+from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import COMMON_TABLES, BootTable, LinuxFacts, Pointer, RecordLayout
 from kinst.targets.arch.relocations import CodeField, RelocationFacts, by_type, set_to
 
@@ -216,6 +216,7 @@ AMD64 = ArchFacts(
     elf_machine=62,  # EM_X86_64
     breakpoints=dict.fromkeys(range(1, LONGEST + 1), BREAKPOINT),
     slot_size=32,  # 15 bytes of instruction and 14 of `jmp *0(%rip)` with its address
+    return_breakpoint=None,
     instruction_alignment=1,
     # RIP-relative operands reach 2 GiB either way. Half of that keeps the trampolines of kernels, which live in the top
     # 2 GiB, clear of the fixed mappings at the very end (Linux: vsyscall page, fixmap, error pointers).
@@ -226,10 +227,20 @@ AMD64 = ArchFacts(
     pc=RIP,
     stack_pointer=RSP,
     frame_pointer=RBP,
+    user_mode=(REGISTERS.index("cs"), 3, 3),  # the current privilege level (SDM volume 3, 5.5)
+    register_names=_D_NAMES,
     link_register=None,
+    pushed_return=8,
     arguments=(RDI, RSI, RDX, RCX, 8, 9),  # System V ABI 3.2.3
     return_value=RAX,
-    register_names=_D_NAMES,
+    c_registers={},
+    c_symbols={},
+    unwind=UnwindFacts(
+        dwarf_registers=(RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, *range(8, 16), RIP),  # System V ABI, figure 3.36
+        preserved=(3, 6, *range(12, 16)),  # 3.2.1: rbx, rbp, r12 to r15
+        frame_record=(16, -8, -16),  # 3.2.2: rbp points to the caller's rbp, the return address is behind it
+        signed_above=None,
+    ),
     operand_registers=_PARTS,
     nops=(b"\x90", b"\x66\x90", b"\x0f\x1f", b"\x66\x0f\x1f", b"\x66\x2e\x0f\x1f"),
     excluded_functions=frozenset(),  # FreeBSD's kinst_md_excluded names none on amd64

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
-from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax
+from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import COMMON_TABLES, BootTable, LinuxFacts, Pointer, RecordLayout
 from kinst.targets.arch.relocations import CodeField, RelocationFacts, by_type, set_to
 
@@ -121,6 +121,7 @@ ARM64 = ArchFacts(
     elf_machine=183,  # EM_AARCH64
     breakpoints={4: BREAKPOINT},
     slot_size=8,
+    return_breakpoint=4,
     instruction_alignment=4,
     # What adrp reaches; its end also lies above the RAM of boards whose image is linked at 0 (QEMU virt: 1 GiB up).
     trampoline_window=1 << 32,
@@ -130,10 +131,20 @@ ARM64 = ArchFacts(
     pc=PC,
     stack_pointer=SP,
     frame_pointer=29,
+    user_mode=(PSTATE, 0xC, 0),  # EL is bits 3:2 (Arm ARM C5.2.19)
+    register_names={f"R_X{number}": number for number in range(30)} | {"R_FP": 29, "R_LR": 30, "R_SP": SP, "R_PC": PC},
     link_register=30,
+    pushed_return=0,
     arguments=tuple(range(8)),
     return_value=0,
-    register_names={f"R_X{number}": number for number in range(30)} | {"R_FP": 29, "R_LR": 30, "R_SP": SP, "R_PC": PC},
+    c_registers={"cpacr_el1": 3 << 20},  # floating point does not trap
+    c_symbols={},
+    unwind=UnwindFacts(
+        dwarf_registers=range(SP + 1),
+        preserved=range(19, 30),  # AAPCS64 6.1.1
+        frame_record=(16, -8, -16),  # 6.4.6: x29 points to the caller's x29, and x30 behind it
+        signed_above=48,  # Arm ARM D8.10
+    ),
     operand_registers=_PARTS,
     nops=(NOP,),
     # FreeBSD's kinst_md_excluded: the way of a breakpoint from EL1 to the handler.

@@ -1,6 +1,6 @@
 """The record that every machine fills. Its docstring is the checklist for a fourth machine."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -36,6 +36,20 @@ class EngineFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class UnwindFacts:
+    """How functions are left and entered, in DWARF's register numbers for the machine."""
+
+    dwarf_registers: Sequence[int]  # DWARF's number -> index in the trap frame; -1: not in it
+    preserved: Sequence[int]  # those that a function gives back as it got them; without the stack pointer
+    # Of a frame that only its frame pointer tells: CFA - frame pointer, and where the return address and the caller's
+    # frame pointer are, from the CFA.
+    frame_record: tuple[int, int, int]
+    # Bits of an address; those above may hold a pointer authentication code but for bit 55, which tells the half of the
+    # address space. None: return addresses are as they are.
+    signed_above: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ArchFacts:
     """Facts of one machine that need no code.
 
@@ -49,6 +63,7 @@ class ArchFacts:
     elf_machine: int  # e_machine
     breakpoints: Mapping[int, bytes]  # instruction size -> what is written at the site; amd64: every size -> cc
     slot_size: int  # bytes of one trampoline
+    return_breakpoint: int | None  # where in a slot a second breakpoint ends it; None: it ends with a jump back
     instruction_alignment: int  # of instruction starts, in bytes
     trampoline_window: int  # trampolines lie at the end of the aligned window of this size that holds the sites
 
@@ -60,10 +75,19 @@ class ArchFacts:
     pc: int
     stack_pointer: int
     frame_pointer: int
-    link_register: int | None  # None: the return address is on the stack (amd64)
-    arguments: tuple[int, ...]  # integer argument registers of the C ABI
-    return_value: int
+    # The privilege of the code that was interrupted: a register, the bits that tell it, and what they are in user mode.
+    # None: it is in no register that code can read; the engine tells.
+    user_mode: tuple[int, int, int] | None
     register_names: Mapping[str, int]  # D's R_ constant -> index in the frame, as FreeBSD's regs.d has them
+
+    # The C ABI: how a function is called.
+    link_register: int | None  # None: the return address is on the stack
+    pushed_return: int  # bytes of it that a call leaves there; the arguments that have no register are behind them
+    arguments: tuple[int, ...]  # integer argument registers
+    return_value: int
+    c_registers: Mapping[str, int]  # what firmware or a kernel's start has set before C code runs
+    c_symbols: Mapping[str, str]  # registers that hold the address of a symbol throughout a program
+    unwind: UnwindFacts
 
     operand_registers: Mapping[str, int]  # registers and parts of them, as the assembler spells them, without %
     nops: tuple[bytes, ...]  # what an instruction that does nothing begins with: static probes stand at one

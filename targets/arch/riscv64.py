@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
-from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax
+from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import COMMON_TABLES, BootTable, LinuxFacts, Pointer, RecordLayout
 from kinst.targets.arch.relocations import LEB128, Change, CodeField, DebugRelocation, RelocationFacts, by_type, set_to
 
@@ -122,6 +122,7 @@ RISCV64 = ArchFacts(
     elf_machine=243,  # EM_RISCV
     breakpoints={2: C_EBREAK, 4: EBREAK},
     slot_size=8,
+    return_breakpoint=4,
     instruction_alignment=2,
     # What auipc reaches; its end also lies above the RAM of boards that have it at 0x80000000 (2 GiB of it at most).
     trampoline_window=1 << 31,
@@ -131,10 +132,20 @@ RISCV64 = ArchFacts(
     pc=PC,
     stack_pointer=SP,
     frame_pointer=FP,
+    user_mode=None,
+    register_names={f"R_{name.upper()}": number for number, name in enumerate(GENERAL)} | {"R_FP": FP, "R_PC": PC},
     link_register=RA,
+    pushed_return=0,
     arguments=tuple(range(10, 18)),
     return_value=10,
-    register_names={f"R_{name.upper()}": number for number, name in enumerate(GENERAL)} | {"R_FP": FP, "R_PC": PC},
+    c_registers={"mstatus": 1 << 13},  # FS: the floating-point unit is on
+    c_symbols={"gp": "__global_pointer$"},
+    unwind=UnwindFacts(
+        dwarf_registers=range(32),
+        preserved=(3, 4, 8, 9, *range(18, 28)),  # psABI 1.1: s0 to s11; gp and tp, which nobody changes
+        frame_record=(0, -8, -16),  # s0 is the CFA, ra and the caller's s0 are below it
+        signed_above=None,
+    ),
     operand_registers={name: number for number, name in enumerate(GENERAL)}
     | {f"x{number}": number for number in range(32)}
     | {"fp": FP},

@@ -19,7 +19,7 @@ from kinst.runtime.machine.exceptions.amd64_segments import enter_long_mode, ent
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
 from kinst.runtime.machine.multiboot_header import BootHeader, Version, boot_header
-from kinst.runtime.paging.amd64 import LARGE, PRESENT, WRITABLE, Amd64Walker
+from kinst.runtime.paging.amd64 import LARGE, PRESENT, WRITABLE
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.machine import Space
 
@@ -63,7 +63,6 @@ class PcAmd64:
     def __init__(self) -> None:
         self._interrupts = _Interrupts()
         self._waiting: set[int] = set()  # CPUs that wait for a start-up IPI
-        self.walker = Amd64Walker()
         self.exceptions = Amd64Exceptions(self._interrupts)
 
     def start(self, machine: Machine, image: Loaded) -> None:

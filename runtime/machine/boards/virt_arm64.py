@@ -22,7 +22,6 @@ from kinst.runtime.machine.exceptions.arm64 import LINE_FIQ, LINE_IRQ, MPIDR, Ar
 from kinst.runtime.machine.linux_image import HEADER_SIZE, has_boot_header
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
-from kinst.runtime.paging.arm64 import Arm64Walker
 from kinst.targets.errors import MachineError
 
 _PRIVATE: Final = 32
@@ -51,7 +50,6 @@ class VirtArm64:
     def __init__(self, *, has_el2: bool = False) -> None:
         """Nothing is attached yet."""
         self.exceptions = Arm64Exceptions(has_el2=has_el2)
-        self.walker = Arm64Walker()
 
     def start(self, machine: Machine, image: Loaded) -> None:
         """Attach the devices, write the FDT and start CPU 0; the others are started by PSCI."""

@@ -33,7 +33,6 @@ from kinst.runtime.machine.exceptions.riscv64 import (
 from kinst.runtime.machine.linux_image import HEADER_SIZE, has_boot_header
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
-from kinst.runtime.paging.riscv64 import Riscv64Walker
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.machine import DeviceFacts
 from kinst.targets.machines.virt_riscv64 import PLIC_SOURCES
@@ -57,7 +56,6 @@ class VirtRiscv64:
         """Nothing is attached yet."""
         self._clint: Clint | None = None
         self.exceptions = Riscv64Exceptions(self._time)
-        self.walker = Riscv64Walker()
 
     def _time(self) -> int:
         assert self._clint is not None, "an instruction was executed before the board was started"

@@ -18,7 +18,7 @@ def emulator(facts: ArchFacts) -> Emulator:
 def moved_trampoline(facts: ArchFacts) -> MovedTrampoline | None:
     """What makes a trampoline for an instruction where its image moved it; None: the machine's trampolines end with a
     breakpoint, and serve code wherever it is."""
-    if facts.link_register is not None:
+    if facts.return_breakpoint is not None:
         return None
     found: MovedTrampoline = import_module(f"kinst.runtime.trap.arch.{facts.name}_moved").moved_trampoline
     return found

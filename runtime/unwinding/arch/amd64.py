@@ -1,11 +1,11 @@
 """amd64: what instructions do to the stack. Opcodes are of the Intel SDM, volume 2."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from kinst.runtime.unwinding.unwind import Frame
-from kinst.targets.arch.amd64 import RAX, RBP, RBX, RCX, RDI, RDX, RIP, RSI, RSP
+from kinst.targets.arch.amd64 import RBP, RSP
 
 _WORD: Final = 8
 _PUSHES: Final = frozenset({0x68, 0x6A, 0x9C})  # imm32, imm8, flags
@@ -15,11 +15,6 @@ _REX, _REX_W, _REX_R, _REX_B = 0x40, 8, 4, 1
 
 class Amd64Stack:
     """See `kinst.runtime.unwinding.unwind.StackEffects`."""
-
-    entry = Frame(sp=8, returns=-8)
-    linked = (16, -8, -16)  # System V ABI 3.2.2: rbp points to the caller's rbp, the return address is behind it
-    dwarf_registers: Sequence[int] = (RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, *range(8, 16), RIP)
-    preserved: Sequence[int] = (3, 6, *range(12, 16))  # 3.2.1: rbx, rbp, r12 to r15
 
     def step(self, instruction: bytes, frame: Frame) -> Frame:
         """An instruction that is no call."""
@@ -40,10 +35,6 @@ class Amd64Stack:
             if size < len(before) and (before[-size - 1] in _PREFIXES or before[-size - 1] & 0xF0 == _REX):
                 found.append(size + 1)
         return tuple(found)
-
-    def plain(self, address: int) -> int:
-        """As it is."""
-        return address
 
 
 def _is_indirect(call: bytes) -> bool:
@@ -199,3 +190,6 @@ _WITH_MODRM: Final[dict[int, Callable[[bytes, int, Frame], Frame]]] = {
     0x8F: _pop_memory,
     0xFF: _group5,
 }
+
+
+STACK = Amd64Stack()

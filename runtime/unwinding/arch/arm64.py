@@ -6,26 +6,18 @@ load/store register:    size 111 V 00 opc 0 imm9 type Rn Rt    type: 1 post-inde
                         size 111 V 01 opc imm12 Rn Rt
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from kinst.runtime.unwinding.unwind import Frame
-from kinst.targets.arch.arm64 import SP
 
 _FP, _LR = 29, 30
 _WORD: Final = 8
 _POST, _OFFSET, _PRE = 1, 2, 3
-_ADDRESS_BITS: Final = 48
 
 
 class Arm64Stack:
     """See `kinst.runtime.unwinding.unwind.StackEffects`."""
-
-    entry = Frame(sp=0)
-    linked = (16, -8, -16)  # AAPCS64 6.4.6: x29 points to the caller's x29, and x30 behind it
-    dwarf_registers: Sequence[int] = range(SP + 1)
-    preserved: Sequence[int] = range(19, 30)  # 6.1.1
 
     def step(self, instruction: bytes, frame: Frame) -> Frame:
         """An instruction that is no call."""
@@ -45,12 +37,6 @@ class Arm64Stack:
         word = int.from_bytes(before[-4:], "little")
         is_register = word & 0xFFFFFC1F == 0xD63F0000 or word & 0xFEFFF800 == 0xD63F0800
         return (4,) if len(before) >= 4 and (word >> 26 == 0x25 or is_register) else ()
-
-    def plain(self, address: int) -> int:
-        """The authentication code is in the bits above the address and below or above bit 55 (D8.10), which tells which
-        half of the address space it is in."""
-        low = (1 << _ADDRESS_BITS) - 1
-        return address | ((1 << 64) - 1) ^ low if address >> 55 & 1 else address & low
 
 
 def _add(word: int, frame: Frame) -> Frame:
@@ -133,3 +119,6 @@ def _other(word: int, frame: Frame) -> Frame:
 
 def _signed(value: int, bits: int) -> int:
     return value - (1 << bits) if value >> bits - 1 & 1 else value
+
+
+STACK = Arm64Stack()

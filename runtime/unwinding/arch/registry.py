@@ -1,15 +1,12 @@
-"""Name of a machine -> its stack."""
+"""A machine's facts -> its stack."""
 
-from typing import Final
+from importlib import import_module
 
-from kinst.runtime.unwinding.arch.amd64 import Amd64Stack
-from kinst.runtime.unwinding.arch.arm64 import Arm64Stack
-from kinst.runtime.unwinding.arch.riscv64 import Riscv64Stack
 from kinst.runtime.unwinding.unwind import StackEffects
+from kinst.targets.arch.facts import ArchFacts
 
-_STACKS: Final[dict[str, StackEffects]] = {"amd64": Amd64Stack(), "arm64": Arm64Stack(), "riscv64": Riscv64Stack()}
 
-
-def stack_effects(name: str) -> StackEffects:
-    """The stack of the machine `ArchFacts.name`."""
-    return _STACKS[name]
+def stack_effects(facts: ArchFacts) -> StackEffects:
+    """The stack of a machine of `kinst.targets.arch.registry`. Its module is loaded when it is first asked for."""
+    found: StackEffects = import_module(f"kinst.runtime.unwinding.arch.{facts.name}").STACK
+    return found

@@ -5,7 +5,6 @@
 | imm | rs2| rs1 |  011   |imm | 0100011 |   sd
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -18,11 +17,6 @@ _T0: Final = 5  # the alternate link register, of millicode
 
 class Riscv64Stack:
     """See `kinst.runtime.unwinding.unwind.StackEffects`."""
-
-    entry = Frame(sp=0)
-    linked = (0, -8, -16)  # psABI: s0 is the CFA, ra and the caller's s0 are below it
-    dwarf_registers: Sequence[int] = range(32)
-    preserved: Sequence[int] = (3, 4, 8, 9, *range(18, 28))  # psABI 1.1: s0 to s11; gp and tp, which nobody changes
 
     def step(self, instruction: bytes, frame: Frame) -> Frame:
         """An instruction that is no call."""
@@ -39,10 +33,6 @@ class Riscv64Stack:
             return (2,)
         is_jump = word & 0x7F == 0x6F or word & 0x707F == 0x67
         return (4,) if len(before) >= 4 and is_jump and (word >> 7 & 31) in (RA, _T0) else ()
-
-    def plain(self, address: int) -> int:
-        """As it is."""
-        return address
 
 
 def _signed(value: int, bits: int) -> int:
@@ -160,3 +150,6 @@ def _expand_move(half: int, rd: int) -> int | None:
 
 def _encode(opcode: int, funct3: int, rd: int, rs1: int, immediate: int) -> int:
     return opcode | rd << 7 | funct3 << 12 | rs1 << 15 | (immediate & 0xFFF) << 20
+
+
+STACK = Riscv64Stack()

@@ -80,7 +80,7 @@ def test_the_code_says_what_call_frame_information_says(name: str) -> None:
     in tails that only calls that never return seem to lead to."""
     program = program_of(name)
     arch = program.image.facts
-    unwinder = Unwinder(arch, stack_effects(arch.name), lambda: program)
+    unwinder = Unwinder(arch, stack_effects(arch), lambda: program)
     agree = differ = 0
     for row in range(len(program.functions)):
         start = int(program.functions.address[row])
@@ -172,7 +172,7 @@ def test_a_return_address_that_no_call_left_ends_the_walk() -> None:
     name = "opensbi-1.6"  # without any debug information
     program = program_of(name)
     stacks, image = stacks_at(name, NoMemory())
-    unwinder = Unwinder(image.facts, stack_effects("riscv64"), lambda: program)
+    unwinder = Unwinder(image.facts, stack_effects(image.facts), lambda: program)
     leaf, behind = next(
         (address, frame)
         for row in range(20, len(program.functions))
