@@ -51,12 +51,27 @@ class UnwindFacts:
 
 @dataclass(frozen=True, slots=True)
 class ArchFacts:
-    """Facts of one machine that need no code.
+    """Everything that differs between machines and needs no code. No field of it, nor of the records in it, has a
+    default: None is given where a field's comment says what it means.
 
-    To add a machine: fill this record in `targets/arch/<name>.py`; classify its instructions in
-    `rewriter/arch/<name>.py`; emulate the displaced ones in `runtime/trap/arch/<name>.py`; say how it takes exceptions
-    in `runtime/machine/exceptions/<name>.py` and translates addresses in `runtime/paging/<name>.py`; describe a board
-    in `targets/machines/` and make its devices in `runtime/machine/boards/`.
+    To add a machine:
+
+    1. Fill this record in `targets/arch/<name>.py`, with the machine's `Kind`, and list it in the registry there.
+    2. Write what needs code, in a file <name>.py of each room; the room's `registry.py` finds it by name.
+
+       rewriter/arch               DISSECTOR: instructions -> kinds and verdicts; trampolines (`Dissector`)
+       runtime/trap/arch           EMULATOR: the effects of displaced instructions (`Emulator`)
+       runtime/unwinding/arch      STACK: what instructions do to the stack, and which are calls (`StackEffects`)
+       runtime/paging              WALKER: page tables -> translations and faults (`Walker`)
+
+       Only if trampolines jump back (`return_breakpoint` is None), <name>_moved.py in runtime/trap/arch makes those of
+       code that the image moved (`moved_trampoline`).
+    3. Say in `runtime/machine/exceptions/<name>.py` how its CPUs take exceptions and interrupts (`ExceptionModel`).
+    4. Describe a board: the record MACHINE in `targets/machines/<board>.py`, listed in the registry there, and BOARD in
+       `runtime/machine/boards/<board>.py`, which makes the exception model and the devices.
+    5. Write down what its instructions are, and what they do: `tests/vectors/<name>.py`.
+
+    tests/targets/arch/test_registry.py fails for what is missing.
     """
 
     name: str

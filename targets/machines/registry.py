@@ -25,6 +25,6 @@ def machine_facts(name: str) -> MachineFacts:
 def default_machine(arch: str) -> str:
     """The machine that runs an image of architecture `arch` unless the user names another."""
     for name in MACHINES:
-        if name.endswith(f"-{arch}"):
+        if machine_facts(name).arch == arch:
             return name
     raise UsageError(f"no machine for {arch}; there are {', '.join(MACHINES)}")
