@@ -1,23 +1,22 @@
 """One Unicorn engine, made by Qiling: bare callbacks, registers by name, run until something happens.
 
-This is the only file that knows Qiling and Unicorn. The bindings' own hook and register layers cost several
-microseconds a call, so everything here goes to the library by ctypes with buffers bound once. What comes out are
-numbers: an exception number, a missed translation, a port access; what they mean is decided elsewhere.
+Qiling and Unicorn are known in this room only. The bindings' own hook and register layers cost several microseconds a
+call, so everything here goes to the library by ctypes with buffers bound once. What comes out are numbers: an
+exception number, a missed translation, a port access; what they mean is decided elsewhere.
 """
 
 import ctypes
 from collections.abc import Callable, Iterable
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
 import unicorn.arm64_const
 import unicorn.unicorn_const as const
 import unicorn.x86_const
-from qiling import Qiling
-from qiling.const import QL_ARCH, QL_OS, QL_VERBOSE
 from unicorn.unicorn_py3.unicorn import uclib
 
+from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.engine.block_watch import BlockWatch
 from kinst.runtime.engine.cpu_states import CpuStates
 from kinst.runtime.engine.native_hooks import BlockHook, BlockMarks, InstructionCounter
@@ -33,7 +32,7 @@ from kinst.runtime.engine.system_instructions import (
     tlbi_address,
 )
 from kinst.runtime.paging.walker import Access
-from kinst.targets.arch.facts import ArchFacts, EngineFacts
+from kinst.targets.arch.facts import ArchFacts
 
 _Handle = ctypes.c_void_p
 _Result = TypeVar("_Result")
@@ -54,9 +53,6 @@ _ACCESS: Final = {
     const.UC_MEM_WRITE: Access.WRITE,
     const.UC_MEM_FETCH: Access.FETCH,
 }
-# Bytes of translated code. Unicorn's own choice is 1 GiB, and a guest that changes its code all the time fills it: what
-# it changed is forgotten only when there is no room left, and then with all else.
-_TRANSLATED: Final = 256 << 20
 # Where a fetch is sure to fail, so that the fault's address can be recognised in Unicorn's own state.
 _CANARY: Final = 0x5AA5_1234_5678_9AB0
 
@@ -70,37 +66,6 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-class _BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
-    """Qiling without a guest of its own, and with its engine prepared: what can be set only before memory is mapped."""
-
-    def __init__(self, facts: EngineFacts, cpu_model: int | None) -> None:
-        self._facts = facts
-        self._cpu_model = cpu_model
-        # A bare machine wants a profile with a memory of its own; it is unmapped again when all is made.
-        profile = {"CODE": {"ram_size": 0x1000, "entry_point": 0x1000, "heap_size": 0x1000, "load_address": 0x1000}}
-        super().__init__(
-            code=bytes(4),
-            archtype=QL_ARCH[facts.qiling],
-            ostype=QL_OS.BLOB,
-            profile=profile,
-            verbose=QL_VERBOSE.DISABLED,
-            console=False,  # or its logger asks stderr for its terminal, and where tests run that is no file
-        )
-        for begin, end, _ in list(self.uc.mem_regions()):
-            self.uc.mem_unmap(begin, end - begin + 1)
-
-    @cached_property
-    def uc(self) -> Any:
-        """The engine. Qiling asks for it here before anything else does."""
-        engine = self.arch.uc
-        if self._cpu_model is not None:
-            engine.ctl_set_cpu_model(self._cpu_model)
-        if self._facts.page_size is not None:
-            engine.ctl_set_page_size(self._facts.page_size)
-        engine.ctl_set_tcg_buffer_size(_TRANSLATED)
-        return engine
-
-
 class QilingMachine:
     """The engine: one address space of physical memory, one CPU's state at a time."""
 
@@ -109,11 +74,12 @@ class QilingMachine:
         self._facts = facts = arch.engine
         self._constants = import_module(f"unicorn.{facts.unicorn}_const")
         model = None if facts.cpu_model is None else getattr(self._constants, facts.cpu_model)
-        self._qiling = _BareQiling(facts, model)
+        self.ql = BareQiling(facts, model)
+        self.ql.on_stop, self.ql.on_restore = self.stop, self._forget_everything
         self._library = _library()
         # Short calls keep Python's lock: releasing it costs more than they do.
         self._quick = ctypes.PyDLL(uclib._name)
-        self._handle = ctypes.c_void_p(self._qiling.uc._uch.value)
+        self._handle = ctypes.c_void_p(self.ql.uc._uch.value)
         self._kept: list[Any] = []  # callbacks and buffers that Unicorn points to
         self._raised: BaseException | None = None
         self._fault: tuple[int, Access] | None = None
@@ -143,8 +109,8 @@ class QilingMachine:
 
     def _set_up(self) -> None:
         # No exit address: address 0 is guest code like any other (U-Boot on arm64 starts there).
-        self._qiling.uc.ctl_exits_enabled(enable=True)
-        self._qiling.uc.ctl_set_tlb_mode(const.UC_TLB_VIRTUAL)
+        self.ql.uc.ctl_exits_enabled(enable=True)
+        self.ql.uc.ctl_set_tlb_mode(const.UC_TLB_VIRTUAL)
         self._tlb_fill: TlbFill = lambda _address, _access: None
         self._hook(const.UC_HOOK_TLB_FILL, _TLB_FILL(self._on_tlb_fill))
         self._hook_natively(const.UC_HOOK_BLOCK, *self._block_hook.callback())
@@ -282,6 +248,7 @@ class QilingMachine:
             ctypes.c_void_p(ctypes.addressof(view)),
         )
         self._check(status)
+        self.ql.knows_memory(address, len(buffer))
 
     def map_window(self, address: int, size: int, window: Window) -> None:
         """Send accesses to [address, address + size) to `window`; both page-aligned."""
@@ -296,6 +263,7 @@ class QilingMachine:
         self._kept.append(callbacks)
         bounds = ctypes.c_uint64(address), ctypes.c_uint64(size)
         self._check(self._library.uc_mmio_map(self._handle, *bounds, callbacks[0], None, callbacks[1], None))
+        self.ql.knows_window(address, size, window.read, window.write)
 
     def translator(self, access: Access) -> Callable[[int], int | None]:
         """Virtual to physical address for an access by the running CPU, through its TLB; None: a fault."""
@@ -321,7 +289,11 @@ class QilingMachine:
 
     def forget_all_code(self) -> None:
         """Translate everything anew."""
-        self._qiling.uc.ctl_flush_tb()
+        self.ql.uc.ctl_flush_tb()
+
+    def _forget_everything(self) -> None:
+        self.flush_tlb()
+        self.forget_all_code()
 
     # -- running ------------------------------------------------------------------------------------------------------
 
@@ -379,8 +351,8 @@ class QilingMachine:
         # At the end, not at the start: a clock may ask to stop a short run before it has begun.
         reason = self._stop_reason(status)
         self._block_hook.clear()
-        if self._raised is not None:
-            error, self._raised = self._raised, None
+        error, self._raised = self._raised or self.ql.taken_error(), None
+        if error is not None:
             raise error
         return reason
 

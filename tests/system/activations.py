@@ -60,7 +60,7 @@ class Activations:
         self._value = session.system.arch.return_value
         self.returns: list[tuple[str, int]] = []
         self.error: BaseException | None = None  # a hook must not raise: nobody would see it
-        session.system.engine._qiling.uc.hook_add(unicorn.UC_HOOK_CODE, self._executed)
+        session.system.engine.ql.uc.hook_add(unicorn.UC_HOOK_CODE, self._executed)
 
     def _executed(self, _uc: object, address: int, _size: int, _data: object) -> None:
         if self.error is not None:

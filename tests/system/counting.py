@@ -72,7 +72,7 @@ class Trace:
                 state[_NEXT] = _address(self._steps)
                 state[_LIMIT] = state[_NEXT] + steps * _PAIR
                 self._state = state
-            self._hook(engine._qiling.uc, state)
+            self._hook(engine.ql.uc, state)
 
     def _hook(self, uc: unicorn.Uc, state: Any) -> None:
         handle = ctypes.c_size_t()

@@ -47,7 +47,7 @@ class ShadowStack:
         self._every = every
         self._count = 0
         self.error: BaseException | None = None  # a hook must not raise: nobody would see it
-        session.system.engine._qiling.uc.hook_add(unicorn.UC_HOOK_CODE, self._executed)
+        session.system.engine.ql.uc.hook_add(unicorn.UC_HOOK_CODE, self._executed)
 
     def _executed(self, _uc: object, address: int, _size: int, _data: object) -> None:
         if self.error is not None:
