@@ -76,7 +76,8 @@ class BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
 
     def taken_error(self) -> BaseException | None:
         """What was raised in one of the user's hooks since the last time."""
-        error, self._internal_exception = self._internal_exception, None
+        error: BaseException | None = self._internal_exception
+        self._internal_exception = None
         return error
 
     def run(self, *_arguments: object, **_options: object) -> None:
