@@ -24,6 +24,8 @@ Write = Callable[[int, int, int], None]  # offset, size, value
 class BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
     """Qiling without a guest of its own, and with its engine prepared: what can be set only before memory is mapped."""
 
+    _internal_exception: BaseException | None
+
     def __init__(self, facts: EngineFacts, cpu_model: int | None) -> None:
         """`on_stop` and `on_restore` must be set before somebody uses the object."""
         self._facts = facts
@@ -76,8 +78,7 @@ class BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
 
     def taken_error(self) -> BaseException | None:
         """What was raised in one of the user's hooks since the last time."""
-        error: BaseException | None = self._internal_exception
-        self._internal_exception = None
+        error, self._internal_exception = self._internal_exception, None
         return error
 
     def run(self, *_arguments: object, **_options: object) -> None:
