@@ -23,7 +23,8 @@ from kinst.runtime.machine.exception_model import Event, Outcome, Source, System
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import PageFault
-from kinst.runtime.trap.trap import Port, TrapFrame, TrapPath
+from kinst.runtime.trap.trap import Port, TrapPath
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.machines.machine import MachineFacts

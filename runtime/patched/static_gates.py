@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.patched.guest_ram import GuestRam
-from kinst.runtime.trap.arch.emulator import Emulation, Frame
+from kinst.runtime.trap.arch.emulator import Emulation
 from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.static_probes import PlaceKind, StaticPlace, StaticProbe
 
@@ -61,7 +62,7 @@ def _dispatcher(arch: ArchFacts, called: dict[int, Enabling]) -> Enabling:
 def _branch(arch: ArchFacts, distance: int) -> Emulation:
     pc = arch.pc
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         frame.regs[pc] = (frame.regs[pc] + distance) & _WORD
 
     return Emulation(run, ())
@@ -70,12 +71,12 @@ def _branch(arch: ArchFacts, distance: int) -> Emulation:
 def _return_at_once(arch: ArchFacts) -> Emulation:
     pc, stack, link = arch.pc, arch.stack_pointer, arch.link_register
 
-    def from_stack(frame: Frame) -> None:
+    def from_stack(frame: TrapFrame) -> None:
         target = frame.load(frame.regs[stack], 8)
         frame.regs[stack] = (frame.regs[stack] + arch.pushed_return) & _WORD
         frame.regs[pc] = target
 
-    def from_link(frame: Frame) -> None:
+    def from_link(frame: TrapFrame) -> None:
         assert link is not None
         frame.regs[pc] = frame.regs[link]
 

@@ -8,7 +8,8 @@ from kinst.runtime.machine.device import Timed
 from kinst.runtime.machine.idle_machine import IdleMachine
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import Access, PageFault
-from kinst.runtime.trap.trap import Enabling, Firing, TrapFrame
+from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import arch_by_name
 

@@ -160,26 +160,17 @@ class InlineClauses:
     # -- ways out -----------------------------------------------------------------------------------------------------
 
     def _leaves(self, site: InlineSite) -> Leaves | None:
-        """Whether control leaves a copy: what the instruction does is computed, and undone, since the clause sees the
-        state before it."""
+        """Whether control leaves a copy."""
         row = self._patched.row_at(site.address)
         if not site.staying or row is None:
             return None
         emulation, pc = self._patched.site(row).emulation, self._patched.arch.pc
         assert emulation is not None, "others were refused"
-        changed = (*emulation.writes, pc)
         staying: tuple[Range, ...] = site.staying
 
         def leaves(firing: Firing) -> bool:
-            regs = firing.frame.regs
-            before = [regs[index] for index in changed]
             moved = firing.site - site.address
-            try:
-                emulation.run(firing.frame)
-                target = regs[pc] - moved
-            finally:
-                for index, value in zip(changed, before, strict=True):
-                    regs[index] = value
+            target = emulation.foreseen(firing.frame, pc)[-1] - moved
             return not any(low <= target < high for low, high in staying)
 
         return leaves

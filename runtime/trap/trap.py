@@ -12,17 +12,16 @@ No I/O, no emulator here: the trap frame comes as `regs` and as callables that w
 hit is a closure made once for its site, since a hit costs about a microsecond and a lookup more would show.
 """
 
-from collections.abc import Callable, Iterable, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.arch.emulator import Emulation
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
 
 Hit = Callable[[int], None]  # what to do at a breakpoint's address
-Load = Callable[[int, int], int]
-Store = Callable[[int, int, int], None]
 
 
 class Firing:
@@ -30,7 +29,7 @@ class Firing:
 
     __slots__ = ("cpu", "enabling", "frame", "returned", "site", "thread")
 
-    def __init__(self, frame: "TrapFrame", enabling: "Enabling") -> None:
+    def __init__(self, frame: TrapFrame, enabling: "Enabling") -> None:
         self.cpu = 0
         self.enabling = enabling
         self.frame = frame
@@ -68,20 +67,6 @@ class Site:
     trampoline: int
     emulation: Emulation | None
     enablings: tuple[Enabling, ...]
-
-
-class TrapFrame:
-    """See `kinst.runtime.trap.arch.emulator.Frame`."""
-
-    __slots__ = ("load", "regs", "set_vector", "store")
-
-    def __init__(
-        self, regs: MutableSequence[int], load: Load, store: Store, set_vector: Callable[[int, int], None]
-    ) -> None:
-        self.regs = regs
-        self.load = load
-        self.store = store
-        self.set_vector = set_vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +226,7 @@ class TrapPath:
         def hit(pc: int) -> None:
             moved = pc - site.address
             regs[pc_index] = firing.site = pc
-            before = [regs[index] for index in changed]
-            emulation.run(frame)
-            after = [regs[index] for index in changed]
-            for index, value in zip(changed, before, strict=True):
-                regs[index] = value
+            after = emulation.foreseen(frame, pc_index)
             target = after[-1] - moved
             for enabling in site.enablings:
                 if enabling.leaving is None or not enabling.leaving[0] <= target < enabling.leaving[1]:

@@ -16,7 +16,8 @@ from kinst.runtime.trap.arch.amd64_operands import (
     linear_address,
     operands,
 )
-from kinst.runtime.trap.arch.emulator import Emulation, Frame
+from kinst.runtime.trap.arch.emulator import Emulation
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.amd64 import AMD64, RCX, RFLAGS, RIP, RSP, Kind
 from kinst.targets.arch.facts import ArchFacts
 
@@ -51,7 +52,7 @@ EMULATOR = Amd64Emulator(AMD64)
 def _jump(of: Operands) -> Emulation:
     step = of.size + of.immediate(len(of.body))
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         regs[RIP] = (regs[RIP] + step) & MASK64
 
@@ -66,11 +67,11 @@ def _branch(of: Operands) -> Emulation:
     if condition & 1:
         if_set, if_clear = if_clear, if_set
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         regs[RIP] = regs[RIP] + (if_set if regs[RFLAGS] & tested else if_clear) & MASK64
 
-    def run_signed(frame: Frame) -> None:
+    def run_signed(frame: TrapFrame) -> None:
         regs = frame.regs
         flags = regs[RFLAGS]
         less = flags & tested or (flags >> 7 ^ flags >> 11) & 1
@@ -85,7 +86,7 @@ def _loop(of: Operands) -> Emulation:
     mask = MASK32 if of.address32 else MASK64
     wanted = {0xE0: (0,), 0xE1: (ZF,), 0xE2: (0, ZF)}[of.opcode]
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         count = regs[RCX] - 1 & mask
         regs[RCX] = count
@@ -98,7 +99,7 @@ def _count_zero(of: Operands) -> Emulation:
     size, taken = of.size, of.size + of.immediate(1)
     mask = MASK32 if of.address32 else MASK64
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         regs[RIP] = (regs[RIP] + (size if regs[RCX] & mask else taken)) & MASK64
 
@@ -108,7 +109,7 @@ def _count_zero(of: Operands) -> Emulation:
 def _call(of: Operands) -> Emulation:
     size, step = of.size, of.size + of.immediate(4)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         rip, top = regs[RIP], regs[RSP] - 8 & MASK64
         frame.store(top, 8, rip + size & MASK64)
@@ -118,7 +119,7 @@ def _call(of: Operands) -> Emulation:
     return Emulation(run, (RSP,))
 
 
-def _destination(of: Operands) -> Callable[[Frame, Regs], int]:
+def _destination(of: Operands) -> Callable[[TrapFrame, Regs], int]:
     """Where an indirect branch goes: a register's value, or 8 bytes of memory."""
     if of.is_register:
         register = of.rm
@@ -131,7 +132,7 @@ def _call_indirect(of: Operands) -> Emulation:
     """The destination is read before anything is pushed: call *%rsp and call *8(%rsp) use the old rsp."""
     destination, size = _destination(of), of.size
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         target, top = destination(frame, regs), regs[RSP] - 8 & MASK64
         frame.store(top, 8, regs[RIP] + size & MASK64)
@@ -144,7 +145,7 @@ def _call_indirect(of: Operands) -> Emulation:
 def _jump_indirect(of: Operands) -> Emulation:
     destination = _destination(of)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         regs[RIP] = destination(frame, regs)
 
@@ -154,7 +155,7 @@ def _jump_indirect(of: Operands) -> Emulation:
 def _nop(of: Operands) -> Emulation:
     size = of.size
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         regs[RIP] = regs[RIP] + size & MASK64
 

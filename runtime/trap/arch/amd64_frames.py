@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 from kinst.runtime.trap.arch.amd64_operands import MASK64, Operands, Regs
-from kinst.runtime.trap.arch.emulator import Emulation, Frame
+from kinst.runtime.trap.arch.emulator import Emulation
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.amd64 import RBP, RFLAGS, RIP, RSP, Kind
 
 _CF, _PF, _AF, _ZF, _SF, _OF = 1 << 0, 1 << 2, 1 << 4, 1 << 6, 1 << 7, 1 << 11
@@ -28,7 +29,7 @@ def _push(of: Operands) -> Emulation:
     """push %rsp stores what it was before."""
     size, width, register = of.size, of.stack_width, of.low
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         top = regs[RSP] - width & MASK64
         frame.store(top, width, regs[register])
@@ -42,7 +43,7 @@ def _pop(of: Operands) -> Emulation:
     """pop %rsp ends with what was loaded: the register is written last."""
     size, width, register = of.size, of.stack_width, of.low
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         value = frame.load(regs[RSP], width)
         regs[RSP] = regs[RSP] + width & MASK64
@@ -57,7 +58,7 @@ def _move(of: Operands) -> Emulation:
     source, target = (of.reg, of.rm) if of.opcode == _TO_RM else (of.rm, of.reg)
     mask = (1 << 8 * width) - 1
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         _put(regs, target, width, regs[source] & mask)
         regs[RIP] = regs[RIP] + size & MASK64
@@ -75,7 +76,7 @@ def _arithmetic(
     mask, top = (1 << 8 * width) - 1, 8 * width - 1
     number = of.immediate(1 if of.opcode & 2 else min(width, 4)) & mask
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         old = regs[register] & mask
         value = result_of(old, number) & mask
@@ -106,7 +107,7 @@ def _leave(of: Operands) -> Emulation:
     """mov %rbp, %rsp; pop %rbp."""
     size, width = of.size, of.stack_width
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         base = regs[RBP]
         value = frame.load(base, width)
@@ -122,7 +123,7 @@ def _return(of: Operands) -> Emulation:
     it makes a difference."""
     released = 8 + (of.immediate(2) if of.opcode == _RET_IMMEDIATE else 0)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         top = regs[RSP]
         regs[RIP] = frame.load(top, 8)

@@ -8,7 +8,8 @@ from collections.abc import Callable, MutableSequence
 from functools import partial
 
 from kinst.rewriter.arch.arm64 import IMM14, IMM19, IMM21, IMM21_PAGE, IMM26
-from kinst.runtime.trap.arch.emulator import Emulation, Frame
+from kinst.runtime.trap.arch.emulator import Emulation
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.arm64 import ARM64, PC, PSTATE, SP, Kind
 from kinst.targets.arch.facts import ArchFacts
 
@@ -53,7 +54,7 @@ def _advance(regs: MutableSequence[int]) -> None:
 def _b(word: int) -> Emulation:
     displacement = IMM26.of(word)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         frame.regs[PC] = (frame.regs[PC] + displacement) & _MASK
 
     return Emulation(run, ())
@@ -62,7 +63,7 @@ def _b(word: int) -> Emulation:
 def _bl(word: int) -> Emulation:
     displacement = IMM26.of(word)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs, pc = frame.regs, frame.regs[PC]
         regs[_LINK] = (pc + 4) & _MASK
         regs[PC] = (pc + displacement) & _MASK
@@ -74,7 +75,7 @@ def _b_register(word: int) -> Emulation:
     """br and ret. PSTATE.BTYPE, which br sets too, is looked at by landing pads only, and accepted as 0 by all."""
     number = _rn(word)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         frame.regs[PC] = _read(frame.regs, number)
 
     return Emulation(run, ())
@@ -84,7 +85,7 @@ def _blr(word: int) -> Emulation:
     """The target is read before the link is written: ``blr x30``."""
     number = _rn(word)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         target = _read(regs, number)
         regs[_LINK] = (regs[PC] + 4) & _MASK
@@ -115,7 +116,7 @@ def condition_table(condition: int) -> tuple[bool, ...]:
 def _b_cond(word: int) -> Emulation:
     displacement, holds = IMM19.of(word), condition_table(word & 15)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         taken = holds[regs[PSTATE] >> 28 & 15]
         regs[PC] = (regs[PC] + (displacement if taken else 4)) & _MASK
@@ -126,7 +127,7 @@ def _b_cond(word: int) -> Emulation:
 def _test_and_branch(number: int, mask: int, displacement: int, *, when_zero: bool) -> Emulation:
     """cbz, cbnz, tbz, tbnz: all look whether the bits under `mask` are zero."""
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         taken = (_read(regs, number) & mask == 0) is when_zero
         regs[PC] = (regs[PC] + (displacement if taken else 4)) & _MASK
@@ -152,7 +153,7 @@ def _adr(word: int, *, page: bool) -> Emulation:
     number = _rd(word)
     displacement, base_mask = (IMM21_PAGE.of(word), _MASK & ~0xFFF) if page else (IMM21.of(word), _MASK)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         _write(regs, number, ((regs[PC] & base_mask) + displacement) & _MASK)
         _advance(regs)
@@ -163,7 +164,7 @@ def _adr(word: int, *, page: bool) -> Emulation:
 def _load_literal(word: int, *, size: int, signed: bool = False) -> Emulation:
     number, displacement = _rd(word), IMM19.of(word)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         value = frame.load((regs[PC] + displacement) & _MASK, size)
         if signed and value >> (size * 8 - 1):
@@ -178,7 +179,7 @@ def _load_vector_literal(word: int, *, size: int) -> Emulation:
     """s, d or q: what is above it is zeroed. That the guest may not use SIMD now is not checked."""
     number, displacement = _rd(word), IMM19.of(word)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         frame.set_vector(number, frame.load((regs[PC] + displacement) & _MASK, size))
         _advance(regs)
@@ -192,7 +193,7 @@ def _load_vector_literal(word: int, *, size: int) -> Emulation:
 def _nop(word: int) -> Emulation:
     """Also prfm of a literal: a hint that may do nothing."""
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         _advance(frame.regs)
 
     return Emulation(run, ())
@@ -201,7 +202,7 @@ def _nop(word: int) -> Emulation:
 def _mov_register(word: int) -> Emulation:
     number, source, mask = _rd(word), word >> 16 & 31, _MASK if word >> 31 else _MASK32
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         _write(regs, number, _read(regs, source) & mask)
         _advance(regs)
@@ -214,7 +215,7 @@ def _mov_wide(word: int, *, inverted: bool) -> Emulation:
     value = (word >> 5 & 0xFFFF) << (word >> 21 & 3) * 16
     value = (~value if inverted else value) & mask
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         _write(frame.regs, number, value)
         _advance(frame.regs)
 
@@ -226,7 +227,7 @@ def _add_immediate(word: int, *, sign: int) -> Emulation:
     number, base, mask = _rd(word), _rn(word), _MASK if word >> 31 else _MASK32
     addend = sign * (word >> 10 & 0xFFF) << (12 if word >> 22 & 1 else 0)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         regs[number] = (regs[base] + addend) & mask
         _advance(regs)
@@ -243,7 +244,7 @@ def _stp_pre(word: int) -> Emulation:
     """``stp xt, xt2, [sp, #imm]!``: one store of 16 bytes, so that a fault leaves nothing half done."""
     first, second, offset = _rd(word), word >> 10 & 31, _pair_offset(word)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         address = (regs[SP] + offset) & _MASK
         frame.store(address, 16, _read(regs, second) << 64 | _read(regs, first))
@@ -257,7 +258,7 @@ def _ldp_post(word: int) -> Emulation:
     """``ldp xt, xt2, [sp], #imm``."""
     first, second, offset = _rd(word), word >> 10 & 31, _pair_offset(word)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         value = frame.load(regs[SP], 16)
         _write(regs, first, value & _MASK)

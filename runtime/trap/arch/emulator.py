@@ -1,33 +1,11 @@
 """What each machine's emulator answers: the kind and bytes of a displaced instruction -> its effect on a trap frame."""
 
-from collections.abc import Callable, MutableSequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
-
-
-class Frame(Protocol):
-    """The state of one CPU at a trap, as an emulated instruction sees it.
-
-    `regs` holds one unsigned 64-bit word a register in the order of `ArchFacts.registers`; what is stored must be
-    masked to 64 bits. Memory is guest virtual memory of the interrupted context, little-endian; an access the guest may
-    not make raises `PageFault`, so an effect touches memory before it changes any register.
-    """
-
-    regs: MutableSequence[int]
-
-    def load(self, address: int, size: int) -> int:
-        """`size` bytes at `address`, unsigned."""
-        ...
-
-    def store(self, address: int, size: int, value: int) -> None:
-        """Write the low `size` bytes of `value`."""
-        ...
-
-    def set_vector(self, number: int, value: int) -> None:
-        """Set a 128-bit SIMD register (arm64 literal loads); the upper part is zeroed by passing a narrow value."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +17,20 @@ class Emulation:
     address: a relocated copy of the image runs the same emulation.
     """
 
-    run: Callable[[Frame], None]
+    run: Callable[[TrapFrame], None]
     writes: tuple[int, ...]
+
+    def foreseen(self, frame: TrapFrame, pc: int) -> tuple[int, ...]:
+        """The values that the registers in `writes`, then the PC (its index is `pc`), are about to have: the effect is
+        computed, looked at and undone, since a probe sees the state before it. Not for what stores to memory."""
+        regs, changed = frame.regs, (*self.writes, pc)
+        before = [regs[index] for index in changed]
+        try:
+            self.run(frame)
+            return tuple(regs[index] for index in changed)
+        finally:
+            for index, value in zip(changed, before, strict=True):
+                regs[index] = value
 
 
 class Emulator(Protocol):

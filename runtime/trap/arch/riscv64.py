@@ -8,14 +8,15 @@ import operator
 from collections.abc import Callable, MutableSequence
 
 from kinst.rewriter.arch.riscv64 import IMM_B, IMM_CB, IMM_CI, IMM_CJ, IMM_I, IMM_J, IMM_S, IMM_U
-from kinst.runtime.trap.arch.emulator import Emulation, Frame
+from kinst.runtime.trap.arch.emulator import Emulation
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.riscv64 import PC, RA, RISCV64, SP, Kind
 
 _MASK = (1 << 64) - 1
 _SIGN = 1 << 63
 
-Run = Callable[[Frame], None]
+Run = Callable[[TrapFrame], None]
 Make = Callable[[int], Emulation]
 
 
@@ -44,7 +45,7 @@ def _rs2(word: int) -> int:
 def _jump(displacement: int, link: int, size: int) -> Emulation:
     """jal, c.j: the link is the address after the instruction."""
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs, pc = frame.regs, frame.regs[PC]
         _write(regs, link, pc + size)
         regs[PC] = (pc + displacement) & _MASK
@@ -55,7 +56,7 @@ def _jump(displacement: int, link: int, size: int) -> Emulation:
 def _jump_register(base: int, displacement: int, link: int, size: int) -> Emulation:
     """jalr, c.jr, c.jalr: the base is read before the link is written (``jalr ra, 0(ra)``); bit 0 is cleared."""
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs, pc = frame.regs, frame.regs[PC]
         target = (regs[base] + displacement) & _MASK & ~1
         _write(regs, link, pc + size)
@@ -69,7 +70,7 @@ def _branch(
 ) -> Emulation:
     """`bias` is the sign bit for signed comparisons: flipping it in both maps their order onto the unsigned one."""
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         taken = compare(regs[rs1] ^ bias, regs[rs2] ^ bias)
         regs[PC] = (regs[PC] + (displacement if taken else size)) & _MASK
@@ -80,7 +81,7 @@ def _branch(
 def _add(rd: int, rs1: int, immediate: int, size: int) -> Emulation:
     """addi, mv, li, lui and their compressed forms: a register (x0 reads as 0) plus a constant."""
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         _write(regs, rd, regs[rs1] + immediate)
         regs[PC] = (regs[PC] + size) & _MASK
@@ -91,7 +92,7 @@ def _add(rd: int, rs1: int, immediate: int, size: int) -> Emulation:
 def _auipc(word: int) -> Emulation:
     rd, displacement = _rd(word), IMM_U.of(word)
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs, pc = frame.regs, frame.regs[PC]
         _write(regs, rd, pc + displacement)
         regs[PC] = (pc + 4) & _MASK
@@ -102,7 +103,7 @@ def _auipc(word: int) -> Emulation:
 def _store(rs2: int, displacement: int, size: int) -> Emulation:
     """sd rs2, imm(sp) and c.sdsp."""
 
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         regs = frame.regs
         frame.store((regs[SP] + displacement) & _MASK, 8, regs[rs2])
         regs[PC] = (regs[PC] + size) & _MASK

@@ -4,7 +4,8 @@ import pytest
 
 from kinst.runtime.clauses.profiles import BareProfile, Guest, profile_for, user_mode
 from kinst.runtime.tracing.host import blank_firing
-from kinst.runtime.trap.trap import Firing, TrapFrame
+from kinst.runtime.trap.trap import Firing
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.c_types import NoImageTypes
 from tests.runtime.unwinding.memories import NoMemory

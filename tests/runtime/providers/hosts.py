@@ -8,7 +8,8 @@ from kinst.runtime.machine.device import Timed
 from kinst.runtime.providers.probe_table import Identifiers
 from kinst.runtime.providers.provider import Action, Argument, Probes, Registration
 from kinst.runtime.providers.stability import EVOLVING, PRIVATE, ProviderAttributes
-from kinst.runtime.trap.trap import Enabling, Firing, TrapFrame
+from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.probe import ProbeName
 
 ATTRIBUTES = ProviderAttributes(EVOLVING, PRIVATE, PRIVATE, EVOLVING, PRIVATE)

@@ -7,7 +7,8 @@ import pytest
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.providers.operands import Operands
 from kinst.runtime.trap.faults import Fault, FaultKind
-from kinst.runtime.trap.trap import Enabling, Firing, TrapFrame
+from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.registry import arch_by_name
 
 SYMBOLS = {"counter": 0x5000, "a.b$1": 0x6000, "_high": 0xFFFF_FFFF_8000_0FFC}

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from kinst.runtime.paging.walker import Access, PageFault
-from kinst.runtime.trap.arch.emulator import Emulation, Frame
-from kinst.runtime.trap.trap import Enabling, Firing, Port, Site, TrapFrame, TrapPath
+from kinst.runtime.trap.arch.emulator import Emulation
+from kinst.runtime.trap.trap import Enabling, Firing, Port, Site, TrapPath
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.riscv64 import RISCV64
@@ -67,7 +68,7 @@ class Machine:
 
 
 def jump(target: int, **changes: int) -> Emulation:
-    def run(frame: Frame) -> None:
+    def run(frame: TrapFrame) -> None:
         for index, value in changes.items():
             frame.regs[int(index[1:])] = value
         frame.regs[RISCV64.pc] = target
@@ -189,7 +190,7 @@ def test_a_conditional_return_site_in_a_relocated_copy() -> None:
 
 
 def test_an_emulated_access_that_faults_is_delivered_at_the_site_and_changes_nothing() -> None:
-    def run(_frame: Frame) -> None:
+    def run(_frame: TrapFrame) -> None:
         raise PageFault(0xDEAD, Access.READ, 13)
 
     machine = Machine(bias=4)

@@ -14,7 +14,8 @@ from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.tracing.host import blank_firing
 from kinst.runtime.tracing.session import Session, Wanted
-from kinst.runtime.trap.trap import Firing, TrapFrame
+from kinst.runtime.trap.trap import Firing
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.runtime.unwinding.unwind import Unwinder

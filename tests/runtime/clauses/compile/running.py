@@ -23,7 +23,8 @@ from kinst.runtime.dlang.syntax.sugar import expand
 from kinst.runtime.dlang.types.types import CHAR, INT, LONG, STRING, DType
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.trap.faults import Fault, FaultKind
-from kinst.runtime.trap.trap import Enabling, Firing, TrapFrame
+from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.c_types import NoImageTypes, Pointer

@@ -49,7 +49,7 @@ def page_content(page: int, code: dict[int, bytes]) -> bytes:
 
 @dataclass
 class Memory:
-    """64-bit memory and registers as our emulator sees them: a `Frame`. `code` lies over what pages hold at first."""
+    """64-bit memory and registers as our emulator sees them. `code` lies over what pages hold at first."""
 
     regs: MutableSequence[int]
     code: dict[int, bytes]

@@ -13,6 +13,7 @@ from kinst.rewriter.arch.patterns import PatternTable
 from kinst.runtime.trap.arch.emulator import Emulator
 from kinst.targets.instruction import Verdict
 from tests.rewriter.arch.real_code import real_code
+from tests.runtime.trap.arch.frames import frame_of
 from tests.runtime.trap.arch.risc_unicorn import Cpu, Memory, Model, State
 
 _SPECIAL = (0, 1, 2, 5, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
@@ -80,7 +81,7 @@ def check_emulation(model: Model, emulator: Emulator, sample: Sample, state: Sta
     frame = Memory(list(state.regs), list(state.vectors), code)
     emulation = emulator.emulation(sample.kind, sample.code)
 
-    emulation.run(frame)
+    emulation.run(frame_of(frame))
 
     assert expected.fault == ""
     assert frame.outcome() == expected

@@ -18,6 +18,7 @@ from kinst.targets.image import open_image
 from kinst.targets.instruction import Flow, Instructions, Verdict
 from tests.images import at_hand, real_image
 from tests.runtime.trap.arch.amd64_unicorn import COMPARED, Cpu, Memory, Outcome, State
+from tests.runtime.trap.arch.frames import frame_of
 from tests.vectors.amd64 import ADDRESS, VECTORS, Vector
 
 MASK = (1 << 64) - 1
@@ -50,7 +51,7 @@ def emulate(kind: Kind, code: bytes, state: State) -> tuple[Memory, set[int]]:
     """The frame and memory after our emulation, and the registers that it says it may write."""
     frame = Memory(list(state.regs), {state.regs[RIP]: code})
     emulation = EMULATOR.emulation(kind, code)
-    emulation.run(frame)
+    emulation.run(frame_of(frame))
     return frame, {RIP, *emulation.writes}
 
 
@@ -157,12 +158,12 @@ def test_a_fault_leaves_the_frame_as_it_was(vector: Vector, readable: bool) -> N
     frame = Faulting(list(state.regs), {ADDRESS: vector.code})
     frame.readable = readable
     if readable and "q[" not in vector.effect:
-        EMULATOR.emulation(vector.kind, vector.code).run(frame)  # it only reads
+        EMULATOR.emulation(vector.kind, vector.code).run(frame_of(frame))  # it only reads
         assert tuple(frame.regs) != state.regs
         return
 
     with pytest.raises(PageFault):
-        EMULATOR.emulation(vector.kind, vector.code).run(frame)
+        EMULATOR.emulation(vector.kind, vector.code).run(frame_of(frame))
     assert tuple(frame.regs) == state.regs
 
 

@@ -8,6 +8,7 @@ from kinst.runtime.trap.arch.arm64 import EMULATOR
 from kinst.targets.arch.arm64 import ARM64, PC, PSTATE, SP, Kind
 from kinst.targets.instruction import Verdict
 from tests.images import at_hand
+from tests.runtime.trap.arch.frames import frame_of
 from tests.runtime.trap.arch.risc_properties import (
     Sample,
     check_emulation,
@@ -57,7 +58,7 @@ def start(flags: int) -> list[int]:
 def test_an_instruction_has_its_recorded_effect(row: rows.Row) -> None:
     frame = RecordedFrame(start(row.flags))
 
-    EMULATOR.emulation(row.kind, row.code).run(frame)
+    EMULATOR.emulation(row.kind, row.code).run(frame_of(frame))
 
     # A vector register that is loaded with what it held does not show in the table.
     effect = frame.effect(start(row.flags), ARM64.registers, PC)
@@ -85,7 +86,7 @@ def test_a_fault_leaves_the_registers_alone(row: rows.Row) -> None:
     frame = FaultingFrame(start(0))
 
     with pytest.raises(PageFault):
-        EMULATOR.emulation(row.kind, row.code).run(frame)
+        EMULATOR.emulation(row.kind, row.code).run(frame_of(frame))
 
     assert frame.regs == start(0)
 

@@ -8,6 +8,7 @@ from kinst.runtime.trap.arch.riscv64 import EMULATOR
 from kinst.targets.arch.riscv64 import PC, RISCV64, Kind
 from kinst.targets.instruction import Verdict
 from tests.images import at_hand
+from tests.runtime.trap.arch.frames import frame_of
 from tests.runtime.trap.arch.risc_properties import (
     Sample,
     check_emulation,
@@ -58,7 +59,7 @@ def start() -> list[int]:
 def test_an_instruction_has_its_recorded_effect(row: rows.Row) -> None:
     frame = RecordedFrame(start())
 
-    EMULATOR.emulation(row.kind, row.code).run(frame)
+    EMULATOR.emulation(row.kind, row.code).run(frame_of(frame))
 
     assert frame.effect(start(), RISCV64.registers, PC) == row.effect
 
@@ -72,7 +73,7 @@ def test_a_fault_leaves_the_registers_alone(row: rows.Row) -> None:
     frame = FaultingFrame(start())
 
     with pytest.raises(PageFault):
-        EMULATOR.emulation(row.kind, row.code).run(frame)
+        EMULATOR.emulation(row.kind, row.code).run(frame_of(frame))
 
     assert frame.regs == start()
 
@@ -82,7 +83,7 @@ def test_auipc_to_x0_writes_nothing() -> None:
     frame = RecordedFrame(start())
 
     emulation = EMULATOR.emulation(Kind.AUIPC, (0x12345017).to_bytes(4, "little"))
-    emulation.run(frame)
+    emulation.run(frame_of(frame))
 
     assert frame.effect(start(), RISCV64.registers, PC) == {"pc": rows.PC + 4}
     assert emulation.writes == ()

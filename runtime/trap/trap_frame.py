@@ -1,0 +1,27 @@
+"""The state of one CPU at a trap, as probes and emulated instructions see it."""
+
+from collections.abc import Callable, MutableSequence
+
+Load = Callable[[int, int], int]
+Store = Callable[[int, int, int], None]
+
+
+class TrapFrame:
+    """FreeBSD's struct trapframe, and the memory of the interrupted context.
+
+    `regs` holds one unsigned 64-bit word a register in the order of `ArchFacts.registers`; what is stored must be
+    masked to 64 bits. ``load(address, size)`` and ``store(address, size, value)`` are guest virtual memory,
+    little-endian and unsigned; an access the guest may not make raises `PageFault`, so an effect touches memory before
+    it changes any register. ``set_vector(number, value)`` sets a 128-bit SIMD register (arm64 literal loads); the upper
+    part is zeroed by passing a narrow value.
+    """
+
+    __slots__ = ("load", "regs", "set_vector", "store")
+
+    def __init__(
+        self, regs: MutableSequence[int], load: Load, store: Store, set_vector: Callable[[int, int], None]
+    ) -> None:
+        self.regs = regs
+        self.load = load
+        self.store = store
+        self.set_vector = set_vector
