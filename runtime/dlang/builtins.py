@@ -59,10 +59,10 @@ VARIABLES: Final[dict[str, DType]] = {
 # What Linux, FreeBSD and illumos call a thread.
 THREADS: Final = ("struct task_struct", "struct thread", "kthread_t")
 
-# Arrays with an integer for an index.
+# Arrays that are indexed by an integer.
 ARRAYS: Final = frozenset({"args", "regs", "uregs"})
 
-# Inlines of the libraries that come with DTrace: unistd.d, signal.d, errno.d (the numbers of FreeBSD).
+# Inlines of the libraries that come with DTrace: unistd.d, signal.d, errno.d (with FreeBSD's numbers).
 _FAULTS: Final = (
     "UNKNOWN", "BADADDR", "BADALIGN", "ILLOP", "DIVZERO", "NOSCRATCH", "KPRIV", "UPRIV", "TUPOFLOW", "BADSTACK",
 )  # fmt: skip

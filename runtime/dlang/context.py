@@ -1,4 +1,4 @@
-"""What the front end asks of the session while it reads a program. Contracts only."""
+"""What the front end needs from the session while it reads a program. Contracts only."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,34 +9,34 @@ from kinst.targets.c_types import CType, ImageTypes
 
 @dataclass(frozen=True, slots=True)
 class MatchedProbes:
-    """What a probe description stands for."""
+    """The probes that a description stands for, as far as the checker needs to know them."""
 
     description: str  # four fields with colons, as messages show it
     count: int  # 0 only under -Z
     arguments: tuple[CType, ...] | None  # types of args[0], args[1], ...; None: not known for these probes
     is_mixed: bool = False  # several probes with different arguments: args[] is D_ARGS_MULTI
-    obstacle: str = ""  # why `arguments` are not known, where that is known
+    obstacle: str = ""  # why `arguments` are not known, if there is a reason
 
 
 class ProbeLookup(Protocol):
-    """The providers, as the checker sees them."""
+    """Probes by description: the providers, as the checker sees them."""
 
     def match(self, description: str) -> MatchedProbes:
-        """Raises DError: D_PDESC_INVAL for a description that is none, D_PDESC_ZERO if nothing matches and -Z was not
-        given. An integer text is a probe's id. The caller adds the span."""
+        """The probes that a description matches. A description that is a number is a probe's id. Raises DError without
+        a span: D_PDESC_INVAL for an invalid description, D_PDESC_ZERO if nothing matches and -Z was not given."""
         ...
 
 
 class EveryProbe:
-    """While probes are not known yet, every description matches."""
+    """A lookup for when probes are not known yet: every description matches."""
 
     def match(self, description: str) -> MatchedProbes:
-        """See `ProbeLookup`."""
+        """One probe without known arguments, whatever the description says."""
         return MatchedProbes(description, 1, None)
 
 
 class OptionValues(Protocol):
-    """Options: `kinst.runtime.dlang.options.Options`."""
+    """The options as the front end reads and sets them. `kinst.runtime.dlang.options.Options` implements it."""
 
     def set(self, name: str, value: str | None) -> None:
         """-x name=value, #pragma D option name=value. Raises DError: D_PRAGMA_OPTSET."""

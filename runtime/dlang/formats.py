@@ -1,4 +1,4 @@
-"""Format strings of printf and its kin: text -> `Format`, and which types of arguments its conversions take."""
+"""Format strings of printf and the like: text -> `Format`, and the types of arguments that its conversions take."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +12,9 @@ from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import DType, bare
 from kinst.targets.c_types import Array, EnumType, Float, Integer, IntegerKind, Pointer, size_of
 
-MOST_COLUMNS: Final = 1 << 16  # no field is wider: a program must not ask for gigabytes of blanks
+MOST_COLUMNS: Final = 1 << 16  # the widest field: a program must not be able to ask for gigabytes of blanks
 POINTER_COLUMNS: Final = 16  # what `?` stands for
-_LONGEST_PREFIX: Final = 6  # of size letters; no name has as many
+_LONGEST_PREFIX: Final = 6  # how many size letters may precede a name; no name has that many
 
 
 class Mark(Flag):
@@ -26,7 +26,7 @@ class Mark(Flag):
     LEFT = 4  # '-'
     PLUS = 8
     SPACE = 16
-    GROUPS = 32  # "'": no grouping in the C locale, the one that dtrace prints in
+    GROUPS = 32  # "'": there is no grouping in the C locale, which dtrace prints in
     ANY_WIDTH = 64  # '*'
     ANY_PRECISION = 128  # '.*'
     AGGREGATION = 256  # '@'
@@ -58,7 +58,7 @@ class Shows(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a conversion is: its prototype as messages show it, and which types it takes."""
+    """What a conversion is: its prototype, as messages show it, and which types it takes."""
 
     name: str
     shows: Shows
@@ -124,7 +124,7 @@ def _takes_nothing(_kind: DType) -> bool:
 
 
 def _exactly(size: int, *, is_signed: bool) -> Callable[[DType], bool]:
-    """Integers of this size and sign. An enumeration fits every integer type."""
+    """A test for integers of this size (bytes) and sign. An enumeration fits every integer type."""
 
     def takes(kind: DType) -> bool:
         match bare(kind):
@@ -197,7 +197,7 @@ KINDS: Final = _kinds()
 
 def parse(text: bytes, span: Span | None = None) -> Format:
     """The conversions of a format string. Raises DError: D_SYNTAX."""
-    text = text.partition(b"\0")[0]  # as C sees it
+    text = text.partition(b"\0")[0]  # C stops at the first NUL
     conversions: list[Conversion] = []
     start = 0
     while (percent := text.find(b"%", start)) >= 0:
@@ -222,7 +222,7 @@ class _Reader:
     libdtrace."""
 
     text: bytes
-    position: int  # in the end: of the name's last character
+    position: int  # when done: that of the name's last character
     conversion: Conversion
     number: int
     span: Span | None
@@ -240,7 +240,7 @@ class _Reader:
                 return replace(self.conversion, kind=self._kind(character))
 
     def _qualifies(self, character: str) -> bool:
-        """Whether this is not yet the name; takes note of it then."""
+        """Whether this character still comes before the name; if so, note what it says."""
         match character:
             case "#" | "+" | " " | "'" | "@":
                 self._mark(_SIMPLE_MARKS[character])
@@ -308,8 +308,8 @@ class _Reader:
 
 
 def check_printf(template: Format, arguments: Sequence[DType], *, function: str, span: Span | None = None) -> None:
-    """Whether the arguments after the format string are those that it wants, no more and no less. Raises DError:
-    D_PRINTF_FMT_EMPTY, D_PRINTF_ARG_*, D_PRINTF_DYN_*, D_PRINTF_AGG_CONV."""
+    """Refuse arguments unless they are exactly those that the format string takes. Raises DError: D_PRINTF_FMT_EMPTY,
+    D_PRINTF_ARG_*, D_PRINTF_DYN_*, D_PRINTF_AGG_CONV."""
     taken = _check(template, arguments, function, span, value=None)
     if taken < len(arguments):
         raise DError(
@@ -320,15 +320,15 @@ def check_printf(template: Format, arguments: Sequence[DType], *, function: str,
 
 
 def check_printa(template: Format, keys: Sequence[DType], *, is_count: bool, span: Span | None = None) -> None:
-    """Whether the keys of an aggregation, from the first, fit the plain conversions, and its value those with `@`.
-    Keys may be left out. Raises DError as `check_printf`."""
+    """Refuse an aggregation unless its keys, from the first on, fit the plain conversions, and its value those with
+    `@`. The last keys may be unused. Raises DError as `check_printf` does."""
     _check(template, keys, "printa", span, value=types.UINT64 if is_count else types.INT64)
 
 
 def _check(
     template: Format, arguments: Sequence[DType], function: str, span: Span | None, *, value: DType | None
 ) -> int:
-    """How many arguments the conversions take."""
+    """How many arguments the conversions take. Raises DError for one that does not fit."""
     if not template.text:
         raise DError("D_PRINTF_FMT_EMPTY", f"{function}( ) format string is empty", span)
     taking = _Taking(arguments, function, span)
@@ -349,7 +349,7 @@ def _check(
 
 @dataclass(slots=True)
 class _Taking:
-    """The arguments one after another."""
+    """Takes the arguments one after another, and compares them with the conversions."""
 
     arguments: Sequence[DType]
     function: str
@@ -357,7 +357,7 @@ class _Taking:
     taken: int = 0
 
     def columns(self, conversion: Conversion, number: int) -> None:
-        """`*` and `.*` take an integer each."""
+        """Take an integer for `*` and another for `.*`. `number` is the conversion's, for messages."""
         for mark, spelled in ((Mark.ANY_WIDTH, "*"), (Mark.ANY_PRECISION, ".*")):
             if mark not in conversion.marks:
                 continue
@@ -372,14 +372,14 @@ class _Taking:
             self.taken += 1
 
     def value(self, conversion: Conversion, number: int) -> None:
-        """The next argument is the conversion's value."""
+        """Take the next argument as the conversion's value."""
         if self.taken >= len(self.arguments):
             raise self._missing("D_PRINTF_ARG_PROTO", conversion, number, "value argument")
         self.taken += 1
         self.fit(conversion, number, self.arguments[self.taken - 1], f"argument #{self.taken + 1}")
 
     def fit(self, conversion: Conversion, number: int, kind: DType, what: str) -> None:
-        """Whether the conversion takes a value of this type."""
+        """Refuse a value of a type that the conversion does not take. `what` names it in messages."""
         if not conversion.kind.takes(kind):
             raise self._misfit(
                 "D_PRINTF_ARG_TYPE",

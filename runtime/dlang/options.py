@@ -33,7 +33,8 @@ class _Option:
 
 
 class OptionError(DError):
-    """The message is the one for a pragma; the command line says `failed to set -x name: ` and `why`."""
+    """An option or a value that cannot be set. The message is the pragma's; the command line puts `failed to set -x
+    name: ` before `why`."""
 
     def __init__(self, message: str, why: str) -> None:
         super().__init__("D_PRAGMA_OPTSET", message)
@@ -41,7 +42,7 @@ class OptionError(DError):
 
 
 class _BadValueError(ValueError):
-    """The text, if there is one, says why."""
+    """A value that cannot be read; the text, if any, says why."""
 
 
 _POSITIVE: Final = frozenset({"yes", "enable", "enabled", "true", "on", "set"})
@@ -69,7 +70,7 @@ def _number_and_unit(text: str | None) -> tuple[int, str]:
 
 
 def _number(text: str | None) -> int | None:
-    """A number, or a boolean word in any case; without either it is set, with an empty one it is not."""
+    """A number, or a boolean word in upper or lower case. Without a value the option is on, with an empty one off."""
     if text is None or text.lower() in _POSITIVE:
         return 1
     if text.lower() in _NEGATIVE or not text:
@@ -103,7 +104,7 @@ def _string_size(text: str | None) -> int:
 
 
 def _rate(text: str | None) -> int:
-    """An interval; a bare number is ns, `hz` a frequency."""
+    """An interval in ns: a number without a unit is ns, one with `hz` is a frequency."""
     value, unit = _number_and_unit(text)
     if unit == "hz":
         return 10**9 // value if value else 0
@@ -119,7 +120,7 @@ def _word(text: str | None) -> str:
 
 
 def _version(text: str | None) -> str:
-    """One that there was; names of later ones are the program's."""
+    """A version that D has had. Names that came with later versions are the program's to define."""
     found = versions.read(_word(text))
     if found is None:
         raise _BadValueError("Invalid version: it has two or three numbers")
@@ -185,7 +186,7 @@ _TABLE: Final = _options()
 
 
 class Options:
-    """See `kinst.runtime.dlang.context.OptionValues`."""
+    """The options of one session. `changed` is called with the name of each option that is set."""
 
     def __init__(self) -> None:
         """Everything at its default."""
@@ -230,21 +231,21 @@ class Options:
         self.changed(name)
 
     def is_set(self, name: str) -> bool:
-        """Whether somebody set it."""
+        """Whether it was set, to whatever value."""
         return name in self._values
 
     def is_on(self, name: str) -> bool:
-        """A boolean option."""
+        """Whether a boolean option is on."""
         return bool(self._value(name))
 
     def number(self, name: str) -> int:
-        """A number, size or rate."""
+        """The value of an option that is a number, a size in bytes or a rate in ns."""
         value = self._value(name)
         assert isinstance(value, int), name
         return value
 
     def text(self, name: str) -> str:
-        """A word."""
+        """The value of an option as text; for an option that is a word."""
         return str(self._value(name))
 
     def _value(self, name: str) -> Value:

@@ -1,14 +1,14 @@
-"""A checked program: what the checker makes, the compiler runs and the consumer prints.
+"""A checked program: the checker makes it, the compiler makes code from it, and the consumer prints what it records.
 
-Everything is resolved: names are slots, members are addresses, inlines and translators are expanded, every node has its
-type. Values at run time:
+Everything is resolved: names are slots, members are addresses, inlines and translators are expanded, and every node has
+its type. Values at run time:
 
 - an integer or pointer is a Python int in the 64-bit range of its type's sign (a narrow type's *value* may exceed its
   width inside an expression, as in libdtrace; loads, stores and casts to it truncate);
 - a string is `bytes` without NUL, not longer than strsize; NULL is the number 0, which equals the empty string but has
-  no text to be read;
+no text to read;
 - a struct, union or array is the address of its bytes: in the guest, or in scratch memory
-  (`kinst.runtime.clauses.scratch`), whose addresses no guest can have, so `Load` asks one place for both;
+  (`kinst.runtime.clauses.scratch`), whose addresses no guest can have, so one `Load` serves both;
 - a stack or symbol key is what `kinst.runtime.clauses.environment` calls `Stack` and `SymbolName`.
 """
 
@@ -30,8 +30,8 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of the program. `keys` are the types of an associative array's key, None for a plain variable.
-    Equal by value: scope and name say which it is."""
+    """A variable of the program. `keys` are the types of an associative array's keys, None for a plain variable. Scope
+    and name identify it, so variables compare by value."""
 
     scope: Scope
     name: str
@@ -60,8 +60,8 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A builtin variable: timestamp, arg0, probefunc, ...; regs, uregs, args (raw) with an index. args[n] is `Builtin`
-    "args" with the type of the argument."""
+    """A builtin variable: timestamp, arg0, probefunc, ...; with an index regs, uregs, and args, which has the type of
+    the argument."""
 
     type: DType
     name: str
@@ -70,7 +70,7 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """Where something of the image is that was linked at an address: the guest may have moved itself."""
+    """The address of something in the image, which was linked at `address`: the guest may have moved itself."""
 
     type: DType
     address: int
@@ -87,7 +87,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is at an address: a scalar is loaded with its size and sign; a struct, union or array stays its address.
+    """What is at an address: a scalar is loaded by its size and sign; a struct, union or array is its address.
     A bit-field has `bits` = (offset from bit 0 of the loaded unit, width); `type` is its declared type. `is_user`: the
     address is in user space (userland pointers)."""
 
@@ -107,9 +107,9 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """Arithmetic in 64 bits: * / % + - << >> & ^ |, and comparisons < <= > >= == !=. `type` is the result's; division,
-    modulo and >> follow its sign. Operands were converted: both signed or both unsigned comparisons are told by
-    `is_signed`. Pointer arithmetic is scaled already. Both operands strings: only comparisons."""
+    """Arithmetic in 64 bits: * / % + - << >> & ^ |, and comparisons < <= > >= == !=. `type` is the result's;
+    division, modulo and >> follow its sign. Operands are already converted to one sign, which `is_signed` gives for
+    comparisons. Pointer arithmetic is already scaled. Strings are only compared, with strings."""
 
     type: DType
     operator: str
@@ -141,7 +141,7 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class Comma:
-    """left is evaluated for its effect."""
+    """`left, right`: left is evaluated for its effect only."""
 
     type: DType
     left: "Expression"
@@ -178,7 +178,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """target = target operator value, the target's keys and address evaluated once; `gives_old` for x++ and x--."""
+    """`target = target operator value`; the target's keys and address are evaluated once. `gives_old`: for x++, x--."""
 
     type: DType
     target: "Read | Load"
@@ -200,7 +200,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Evaluate `value` once, call it `number` in `body`: parameters of inlines and translators."""
+    """Evaluate `value` once and name it `number` in `body`: a parameter of an inline or translator."""
 
     type: DType
     number: int  # unique in the clause
@@ -210,7 +210,7 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What `Bind` evaluated."""
+    """The value that the `Bind` of this number evaluated."""
 
     type: DType
     number: int
@@ -261,7 +261,7 @@ Expression = (
 
 
 class AggregatingFunction(Enum):
-    """How values are put together."""
+    """The functions that combine values into an aggregation."""
 
     COUNT = "count"
     SUM = "sum"
@@ -287,12 +287,12 @@ class Aggregation:
 
 
 # -- actions ----------------------------------------------------------------------------------------------------------
-# Those that record leave one value each in the record, in the order of `Clause.actions`.
+# Each action that records leaves one value in the record, in the order of `Clause.actions`.
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
-    """An expression for its effect. Records nothing."""
+    """An expression that is evaluated for its effect. Records nothing."""
 
     expression: Expression
 
@@ -341,7 +341,7 @@ class PrintMemory:
 
 @dataclass(frozen=True, slots=True)
 class Printf:
-    """printf, system, freopen: records a tuple of the arguments' values. `format` is checked already."""
+    """printf, system, freopen: records a tuple of the arguments' values. `format` has been checked."""
 
     kind: str  # "printf", "system", "freopen"
     format: bytes
@@ -423,7 +423,7 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class Destructive:
-    """stop, raise, breakpoint, panic, chill (`kind`): acts at once, records nothing."""
+    """stop, raise, breakpoint, panic, chill (`kind`): acts at once and records nothing."""
 
     kind: str
     argument: Expression | None
@@ -454,23 +454,23 @@ Action = (
 @dataclass(frozen=True, slots=True)
 class Clause:
     """One clause for one probe description. `actions` is empty for the default action, which records that the probe
-    fired. `action_numbers[i]` is DTrace's number of the first action that `actions[i]` stands for, from 1, as ERROR's
-    arg2 and error messages count (every argument of printf and every key of an aggregation is one)."""
+    fired. `action_numbers[i]` is DTrace's number, from 1, of the first action that `actions[i]` stands for. ERROR's
+    arg2 and error messages count this way: each argument of printf and each key of an aggregation is one action."""
 
     description: str
     predicate: Expression | None
     actions: tuple[Action, ...]
     action_numbers: tuple[int, ...]
     span: Span
-    record_size: int  # bytes that its record takes in a buffer, header included; 0: it records nothing
+    record_size: int  # bytes of its record in a buffer, with the header; 0: it records nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A whole program."""
+    """A whole program: its clauses in the order of the text, and what they use."""
 
     clauses: tuple[Clause, ...]
     aggregations: tuple[Aggregation, ...]
     variables: tuple[Variable, ...]
-    types: tuple[CType, ...] = ()  # declared by the program, for those who print types by name
+    types: tuple[CType, ...] = ()  # declared by the program; print() shows them by name
     is_destructive: bool = False

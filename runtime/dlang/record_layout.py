@@ -1,4 +1,4 @@
-"""How many of DTrace's actions an action of ours stands for, and how many bytes its data take in a record."""
+"""How many of DTrace's actions one of ours stands for, and how many bytes its data take in a record."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -8,20 +8,20 @@ from kinst.runtime.dlang.program import Action, Expression
 from kinst.runtime.dlang.types.conversions import size_of
 from kinst.runtime.dlang.types.types import LONG
 
-HEADER: Final = 12  # epid and time, in words of 4 bytes
+HEADER: Final = 12  # bytes: epid and time, as words of 4 bytes
 FRAMES: Final = 20  # the default of the options stackframes and ustackframes
 WORD: Final = 8
 _HALF: Final = 4
 _USER_SYMBOLS: Final = frozenset({"usym", "ufunc", "umod", "uaddr"})  # with the process id
-_NO_ARGUMENT: Final = program.Integer(LONG, 0)  # what printf("text") leaves
+_NO_ARGUMENT: Final = program.Integer(LONG, 0)  # what printf("text") records
 _NO_DATA: Final = (
     program.Evaluate | program.Aggregate | program.Speculate | program.Commit | program.Discard | program.Destructive
 )
 
 
 def action_count(action: Action) -> int:
-    """How far DTrace's numbers of actions go on. An aggregation is one for its id, one for each key, one for the
-    increment and one for the function; each argument of printf is one."""
+    """How many of DTrace's action numbers an action takes. An aggregation takes one for its id, one for each key, one
+    for the increment and one for the function; printf takes one for each argument."""
     match action:
         case program.Aggregate(keys=keys, increment=increment):
             return len(keys) + 2 + (increment is not None)
@@ -40,9 +40,10 @@ def action_count(action: Action) -> int:
 
 
 def record_size(actions: Sequence[Action], string_size: int, frames: int = FRAMES) -> int:
-    """Bytes of a clause's record with its header: each value is aligned to its size, at most to a word, and so is the
-    record. An empty list is the default action, which leaves the header; so does speculate() alone, which leaves it to
-    the speculation. Other actions that leave no data leave no record: 0. `frames`: of a stack without a number."""
+    """The bytes of a clause's record with its header. Each value is aligned to its size, at most to a word, and so is
+    the record. An empty list is the default action, which records the header. speculate() alone also records the
+    header, into the speculation. Other actions without data make no record: 0. `frames`: the number for a stack that
+    has none."""
     is_default = not actions or (len(actions) == 1 and isinstance(actions[0], program.Speculate))
     if not is_default and all(isinstance(action, _NO_DATA) for action in actions):
         return 0
@@ -91,5 +92,5 @@ def _size(value: Expression, string_size: int, frames: int) -> int:
 
 
 def _stack_size(frames: int, *, is_user: bool) -> int:
-    """A user's stack has the process id before it."""
+    """The bytes of a stack's frames. A user's stack has the process id before them."""
     return WORD * (frames + is_user)

@@ -1,4 +1,4 @@
-"""-x version: which versions of D there were, and which of D's names came with which (FreeBSD's table)."""
+"""-x version: the versions that D has had, and the names that came with each (FreeBSD's table)."""
 
 import re
 from typing import Final
@@ -28,7 +28,7 @@ _INTRODUCED: Final = {name: version for version, names in _NAMES.items() for nam
 
 
 def read(text: str) -> Version | None:
-    """`1.6.3`, `1.5`; None for what is no version."""
+    """A version from its text, `1.6.3` or `1.5`; None for a text that is no version."""
     found = _WRITTEN.fullmatch(text)
     if found is None:
         return None
@@ -42,11 +42,11 @@ def wanted(options: OptionValues) -> Version:
 
 
 def is_own(name: str, options: OptionValues) -> bool:
-    """Whether D has this name itself: a variable, an array or a function."""
+    """Whether D itself defines this name, as a variable, an array or a function, in the version asked for."""
     return is_predefined(name) and not is_later(name, options)
 
 
 def is_later(name: str, options: OptionValues) -> bool:
-    """Whether D got this name in a later version than the programs ask for: it is theirs then."""
+    """Whether D got this name in a later version than the one asked for: then programs may define it."""
     version = _INTRODUCED.get(name)
     return version is not None and version > wanted(options)

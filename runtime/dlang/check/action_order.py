@@ -5,7 +5,7 @@ from kinst.runtime.dlang.syntax.errors import DError, Span
 
 
 def note_recording(state: ClauseState, span: Span) -> None:
-    """An action that leaves data: not after commit(). Raises DError: D_DREC_COMM."""
+    """Note an action that records data, which may not follow commit(). Raises DError: D_DREC_COMM."""
     if state.has_committed:
         raise DError("D_DREC_COMM", "data-recording actions may not follow commit( )", span)
     if not state.has_speculated:
@@ -13,7 +13,7 @@ def note_recording(state: ClauseState, span: Span) -> None:
 
 
 def note_exit(state: ClauseState, span: Span) -> None:
-    """exit() records its status. Raises DError: D_EXIT_SPEC, D_DREC_COMM."""
+    """Note exit(), which records its status. Raises DError: D_EXIT_SPEC, D_DREC_COMM."""
     if state.has_speculated:
         raise DError("D_EXIT_SPEC", "exit( ) may not follow speculate( )", span)
     note_recording(state, span)
@@ -21,7 +21,7 @@ def note_exit(state: ClauseState, span: Span) -> None:
 
 
 def note_aggregating(state: ClauseState, span: Span) -> None:
-    """Aggregating counts as recording for what follows. Raises DError: D_AGG_COMM, D_AGG_SPEC."""
+    """Note an aggregation: for the actions after it, it counts as recording. Raises DError: D_AGG_COMM, D_AGG_SPEC."""
     if state.has_committed:
         raise DError("D_AGG_COMM", "aggregating actions may not follow commit( )", span)
     if state.has_speculated:
@@ -30,14 +30,14 @@ def note_aggregating(state: ClauseState, span: Span) -> None:
 
 
 def note_destructive(state: ClauseState, span: Span) -> None:
-    """Raises DError: D_ACT_SPEC."""
+    """Refuse a destructive action after speculate(). Raises DError: D_ACT_SPEC."""
     if state.has_speculated:
         raise DError("D_ACT_SPEC", "destructive actions may not follow speculate( )", span)
     state.is_destructive = True
 
 
 def note_speculate(state: ClauseState, span: Span) -> None:
-    """Raises DError: D_SPEC_SPEC, D_SPEC_COMM, D_SPEC_DREC."""
+    """Note speculate(), which must come first and only once. Raises DError: D_SPEC_SPEC, D_SPEC_COMM, D_SPEC_DREC."""
     if state.has_speculated:
         raise DError("D_SPEC_SPEC", "speculate( ) may not follow speculate( )", span)
     if state.has_committed:
@@ -48,7 +48,7 @@ def note_speculate(state: ClauseState, span: Span) -> None:
 
 
 def note_commit(state: ClauseState, span: Span) -> None:
-    """Several speculations may be committed, as on Linux. Raises DError: D_COMM_DREC."""
+    """Note commit(). A clause may commit several speculations, as on Linux. Raises DError: D_COMM_DREC."""
     if state.has_recorded:
         raise DError("D_COMM_DREC", "commit( ) may not follow data-recording action(s)", span)
     state.has_committed = True

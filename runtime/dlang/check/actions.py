@@ -1,4 +1,4 @@
-"""Statements of a clause: actions, aggregations, expressions for their effect."""
+"""Statements of a clause: actions, aggregations, and expressions that are evaluated for their effect."""
 
 from collections.abc import Callable
 from typing import Final
@@ -24,14 +24,14 @@ from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import INT, INT64, LONG, STACK, STRING, SYMBOL, UINT64, UINTPTR, bare
 from kinst.targets.c_types import Array
 
-RESTORE: Final = b"."  # what libdtrace has for freopen("") inside: it cannot be a file's name
+RESTORE: Final = b"."  # what libdtrace makes of freopen(""): no file can have this name
 _LARGEST: Final = 1 << 20  # bytes of tracemem and printm: more than any buffer takes
 
 __all__ = ["action_count", "actions_of", "record_size"]
 
 
 def actions_of(node: tree.ExpressionStatement, checking: Checking) -> tuple[Action, ...]:
-    """What a statement does. Raises DError with the tag of whatever is wrong with it."""
+    """The actions that a statement stands for. Raises DError with the tag of whatever is wrong with it."""
     expression = node.expression
     if isinstance(expression, tree.Assignment) and expression.operator == "=":
         target = aggregations.aggregation_of(expression.target)
@@ -45,7 +45,7 @@ def actions_of(node: tree.ExpressionStatement, checking: Checking) -> tuple[Acti
     if expression.function in ACTIONS:
         return (_action(expression, checking),)
     if expression.function in AGGREGATING:
-        return (program.Evaluate(functions.call(expression, checking)),)  # which refuses it
+        return (program.Evaluate(functions.call(expression, checking)),)  # which refuses actions
     return (program.Evaluate(checking.expression(expression)),)
 
 
@@ -61,14 +61,14 @@ def _action(node: tree.Call, checking: Checking) -> Action:
 
 
 def _arguments(node: tree.Call, checking: Checking) -> list[Expression]:
-    """The arguments, as many and of the types that the prototype says."""
+    """The arguments, checked against the prototype's number and types of parameters."""
     values = [functions.value(argument, checking) for argument in node.arguments]
     prototypes.check(f"{node.function}( )", ACTIONS[node.function], values, node.span)
     return values
 
 
 def _require_value(node: tree.Expression, value: Expression, action: str, tags: str) -> None:
-    """trace() and print() show values. Raises DError: `tags` with _VOID, _AGG, _DYN."""
+    """trace() and print() show values only. Raises DError: `tags` followed by _VOID, _AGG or _DYN."""
     if is_void(value.type):
         raise DError(f"{tags}_VOID", f"{action}( ) may not be applied to a void expression", node.span)
     if isinstance(node, tree.AggregationName):
@@ -135,7 +135,7 @@ def _print_memory(node: tree.Call, checking: Checking) -> Action:
 
 
 def _printf(node: tree.Call, checking: Checking) -> Action:
-    """printf, system and freopen: a format and what it wants."""
+    """printf, system and freopen: a format and the arguments that it takes."""
     kind = node.function
     _, *arguments = _arguments(node, checking)
     text = _format_text(node, checking)
@@ -162,7 +162,7 @@ def _format_text(node: tree.Call, checking: Checking) -> bytes:
 
 
 def _printed(value: Expression, checking: Checking) -> Expression:
-    """A char array of unknown length, the last member of a struct, is text up to its NUL."""
+    """The value to record. A char array of unknown length, as the last member of a struct, is text up to its NUL."""
     kind = bare(value.type)
     is_open = isinstance(kind, Array) and not kind.length and is_string_like(kind)
     return checking.convert(value, STRING) if is_open else value
@@ -190,7 +190,7 @@ def _exit(node: tree.Call, checking: Checking) -> Action:
 
 
 def _speculation(node: tree.Call, checking: Checking) -> Expression:
-    """A number that cannot be is still none when it is looked up: no bits are cut off."""
+    """The number of a speculation, with all its bits: cutting some off could turn a wrong number into a right one."""
     return checking.convert(_arguments(node, checking)[0], INT64)
 
 

@@ -17,7 +17,7 @@ from kinst.runtime.dlang.types.conversions import is_argument_compatible, is_str
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import INT, INT64, DType
 
-# Where the increment stands among the arguments of those that take one; the arguments before it are constants.
+# The place of the increment among the arguments, for the functions that take one. What is before it is constant.
 _INCREMENT_AT: Final = {
     AggregatingFunction.QUANTIZE: 1,
     AggregatingFunction.LQUANTIZE: 4,
@@ -28,7 +28,7 @@ _INCREMENT_AT: Final = {
 
 
 def aggregation_of(node: tree.Expression) -> tree.AggregationName | None:
-    """The aggregation that a statement is about. Raises DError: D_AGG_MDIM for @a[1][2]."""
+    """The aggregation that a statement begins with; None if there is none. Raises DError: D_AGG_MDIM for @a[1][2]."""
     if not isinstance(node, tree.Index):
         return node if isinstance(node, tree.AggregationName) else None
     base: tree.Expression = node
@@ -40,7 +40,7 @@ def aggregation_of(node: tree.Expression) -> tree.AggregationName | None:
 
 
 def null_effect(target: tree.AggregationName, checking: Checking) -> DError:
-    """A statement that only names an aggregation, if there is one."""
+    """The error for a statement that only names an aggregation, which may not even exist."""
     known = checking.program.aggregations
     if target.name not in known:
         return functions.undefined_aggregation(target, known)
@@ -50,8 +50,8 @@ def null_effect(target: tree.AggregationName, checking: Checking) -> DError:
 def aggregate(
     target: tree.AggregationName, source: tree.Expression, span: Span, checking: Checking
 ) -> program.Aggregate:
-    """The assignment of an aggregating function. Raises DError: D_AGG_*, D_LQUANT_*, D_LLQUANT_*, D_KEY_TYPE,
-    D_PROTO_*."""
+    """`@target = source`: `source` must call an aggregating function. Raises DError: D_AGG_*, D_LQUANT_*, D_LLQUANT_*,
+    D_KEY_TYPE, D_PROTO_*."""
     call, function = _function(target, source, checking)
     keys = tuple(functions.key(key, number, checking) for number, key in enumerate(target.keys or (), 1))
     values = [functions.value(argument, checking) for argument in call.arguments]
@@ -84,7 +84,7 @@ def _function(
 def _same_keys(
     known: Aggregation, keys: tuple[program.Expression, ...], span: Span, checking: Checking
 ) -> tuple[program.Expression, ...]:
-    """The keys fit those of the first use. Text is text in all uses."""
+    """The keys, once they fit those of the first use. What was text there is text in every use."""
     name = f"@{known.name}[ ]"
     if len(keys) != len(known.keys):
         raise prototypes.wrong_count(name, len(keys), len(known.keys), span)
@@ -109,7 +109,7 @@ def _check_function(known: Aggregation, function: AggregatingFunction, span: Spa
 
 
 def _check_values(function: AggregatingFunction, values: Sequence[program.Expression], call: tree.Call) -> None:
-    """The value and the increment are scalars."""
+    """Refuse a value or an increment that is no scalar."""
     if values and not functions.is_number(values[0].type):
         raise DError("D_AGG_SCALAR", f"{function.value}( ) argument #1 must be of scalar type", call.arguments[0].span)
     at = _INCREMENT_AT.get(function)
@@ -136,7 +136,7 @@ def _parameters(function: AggregatingFunction, values: Sequence[program.Expressi
 def _made(
     known: Aggregation, keys: tuple[program.Expression, ...], values: Sequence[program.Expression], checking: Checking
 ) -> program.Aggregate:
-    """Values are signed 64-bit numbers to the kernel, whatever their type; lquantize() takes 32 bits of them."""
+    """The action. To the kernel values are signed 64-bit numbers, whatever their type; lquantize() takes 32 bits."""
     if not values:
         return program.Aggregate(known, keys, None)
     value = checking.convert(values[0], INT64)
@@ -152,7 +152,7 @@ def _made(
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """How many arguments, and under which name its tags go."""
+    """How many arguments an action on aggregations takes, and what its error tags begin with."""
 
     tags: str
     fewest: int
@@ -186,7 +186,7 @@ def change(node: tree.Call, checking: Checking) -> program.ChangeAggregation:
 
 
 def _named(node: tree.Call, place: int, kind: DType, tags: str, checking: Checking) -> Aggregation:
-    """An argument that must be an aggregation which something was aggregated into before."""
+    """The aggregation that an argument names. Some statement before must have aggregated into it."""
     argument = node.arguments[place]
     target = aggregation_of(argument)
     if target is None:
@@ -223,7 +223,7 @@ def printa(node: tree.Call, checking: Checking) -> program.Printa:
 
 
 def _check_joined(first: Aggregation, other: Aggregation, span: Span) -> None:
-    """Aggregations that are printed together have the same keys."""
+    """Refuse aggregations that are to be printed together but have different keys."""
     if len(first.keys) != len(other.keys):
         text = (
             f"printa( ) requires aggregations with the same keys: @{first.name} has {len(first.keys)}, "

@@ -1,4 +1,4 @@
-"""Assignments, += and its kin, ++ and --: what they may change, and how a new variable gets its type."""
+"""Assignments, `+=` and the like, `++` and `--`: what they may change, and how a new variable gets its type."""
 
 from typing import Final
 
@@ -57,7 +57,7 @@ def step(reader: Reader, node: tree.Unary) -> Operand:
 
 
 def assignment(reader: Reader, node: tree.Assignment) -> Operand:
-    """= and += -= *= ..."""
+    """An assignment: `=`, or `+=`, `-=`, `*=` and the like."""
     if node.operator != "=":
         return _compound(reader, node)
     if isinstance(node.target, tree.AggregationName):
@@ -80,7 +80,7 @@ def assignment(reader: Reader, node: tree.Assignment) -> Operand:
     value = program.Assign(target.type, target, converted(right.value, left.type))
     if left.memory is None:
         return _assigned(left, value)
-    return _assigned(left, program.Comma(left.type, value, left.value))  # what was stored is its characters
+    return _assigned(left, program.Comma(left.type, value, left.value))  # the result is the stored text
 
 
 def _assigned(left: Operand, value: program.Expression) -> Operand:
@@ -105,7 +105,7 @@ def _translated(reader: Reader, node: tree.Assignment, left: Operand, right: Ope
 
 
 def _target(node: tree.Expression, symbol: str, operand: Operand) -> program.Read | program.Load:
-    """What is changed: an lvalue that is a variable of D or lies in one."""
+    """What an assignment changes: an lvalue that is a variable of D or lies in one."""
     target = operand.target
     if not operand.is_lvalue:
         raise DError("D_OP_LVAL", f"operator {symbol} requires modifiable lvalue as an operand", node.span)
@@ -118,7 +118,7 @@ def _target(node: tree.Expression, symbol: str, operand: Operand) -> program.Rea
 
 
 def _compound(reader: Reader, node: tree.Assignment) -> Operand:
-    """x += y and its kin read x: it must have been assigned before."""
+    """`x += y` and the like read x, so it must have been assigned before."""
     symbol = node.operator.removesuffix("=")
     left = _compound_target(reader, node)
     right = reader.operand(node.value)

@@ -1,4 +1,4 @@
-"""A program as written to a program that is ready to be compiled: names resolved, types known, rules kept."""
+"""A program as written -> a program that is ready to be compiled: names resolved, types known, rules checked."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,14 +46,14 @@ class Checker:
         self._session = Session(context, scope, known)
 
     def is_type(self, name: str) -> bool:
-        """Whether a word (or module`word) is a type's name, for the parser; a variable hides a type of the image."""
+        """Whether a word (or module`word) names a type; the parser asks. A variable hides a type of the image."""
         module, _, word = name.rpartition("`")
         if not module and self._is_variable(word):
             return False
         return self._session.scope.lookup(word, module) is not None
 
     def check(self, unit: tree.Unit) -> Program:
-        """Check one program text."""
+        """The checked form of one program text. Raises DError with the tag and place of the first error."""
         session = self._session
         session.variables.begin_program()
         self.declare(unit)
@@ -71,8 +71,8 @@ class Checker:
         return Program(tuple(clauses), aggregations, variables, types, is_destructive)
 
     def load(self, name: str, unit: tree.Unit) -> None:
-        """Read a library. One that needs a provider, a module or a library that there is not is left where it says so:
-        not every machine has all that libraries are about."""
+        """Read a library; the rest of it is left out from where it depends on a provider, module or library that does
+        not exist, since not every machine has what libraries are about. Raises DError for all other errors."""
         state = self._session.program
         state.is_library = True
         try:
@@ -86,7 +86,7 @@ class Checker:
             state.is_library = False
 
     def declare(self, unit: tree.Unit) -> None:
-        """What stands outside of clauses, which acts as it is read: clauses are checked when all of it is known."""
+        """Read what is outside clauses. It takes effect as it is read; clauses are checked when all of it is known."""
         outside = Expressions(self._session)
         for item in unit.items:
             with _bounded(item):
@@ -104,7 +104,7 @@ class Checker:
     def _clause(self, node: tree.Clause) -> tuple[list[program.Clause], bool]:
         clauses: list[program.Clause] = []
         is_destructive = False
-        bodies: dict[object, _Body] = {}  # the description itself says nothing to the statements but args[]
+        bodies: dict[object, _Body] = {}  # all that statements learn from a description is args[]
         for description in node.descriptions:
             matched = self._matched(description)
             key = matched.arguments, matched.is_mixed, matched.count == 0
@@ -153,8 +153,8 @@ def _declare(outside: Expressions, item: tree.TopLevel) -> None:
 
 
 def _body(reader: Expressions, node: tree.Clause) -> _Body:
-    """The statements are read before the predicate, so that it may use variables which they assign; if they need what
-    the predicate assigns, the other way round."""
+    """A clause's predicate and statements. The statements are read first, so that the predicate may use variables
+    which they assign; if they need what the predicate assigns, it is read first."""
     try:
         actions = _actions(reader, node)
     except DError as error:
@@ -211,7 +211,7 @@ def _declaration(reader: Expressions, node: tree.Declaration) -> None:
 
 
 def _extern(reader: Expressions, declarator: tree.Declarator, kind: DType) -> None:
-    """A symbol of the image, said again: it has to be of the same type there."""
+    """An `extern` declaration. If the image has the symbol, its type there must be the same."""
     symbol = reader.context.types.symbol(declarator.name)
     if symbol is not None and symbol.type is not None and describe(symbol.type) != describe(kind):
         text = f"current: {describe(kind)}, previous: {describe(symbol.type)}"

@@ -12,7 +12,8 @@ from kinst.runtime.dlang.types.types import DType
 
 @dataclass(slots=True)
 class ClauseState:
-    """What the statements of one clause did so far: rules on speculation, commit and recording need the order."""
+    """What the statements of one clause have done so far. The rules on speculation, commit and recording are about
+    order."""
 
     has_recorded: bool = False
     has_aggregated: bool = False
@@ -27,28 +28,28 @@ class ProgramState:
     """What all programs of a session share."""
 
     aggregations: dict[str, Aggregation] = field(default_factory=dict)
-    awaited: dict[str, tuple[str, Span]] = field(default_factory=dict)  # name: kind of the pragma that is about it
-    providers: dict[str, dict[str, tuple[DType, ...]]] = field(default_factory=dict)  # declared: probes, arguments
-    libraries: set[str] = field(default_factory=set)  # that were loaded, by the names of their files
-    is_library: bool = False  # what is checked now
+    awaited: dict[str, tuple[str, Span]] = field(default_factory=dict)  # name: kind of the pragma that mentions it
+    providers: dict[str, dict[str, tuple[DType, ...]]] = field(default_factory=dict)  # declared: arguments by probe
+    libraries: set[str] = field(default_factory=set)  # those that were loaded, by file name
+    is_library: bool = False  # whether a library is being checked
 
 
 class Checking(Protocol):
-    """The checker inside one clause (or one inline, declaration, ...)."""
+    """The checker at work on one clause (or one inline, declaration, ...)."""
 
     @property
     def context(self) -> CheckContext:
-        """The session's side."""
+        """What the session provides: providers, options, the image's symbols and types."""
         ...
 
     @property
     def state(self) -> ClauseState:
-        """This clause so far."""
+        """What the statements of this clause have done so far."""
         ...
 
     @property
     def program(self) -> ProgramState:
-        """All clauses so far."""
+        """What all programs of the session have declared so far."""
         ...
 
     @property
@@ -61,15 +62,16 @@ class Checking(Protocol):
         ...
 
     def constant(self, node: tree.Expression) -> int | None:
-        """The value of a constant integer expression (sizeof, enumerators and inlines included); None if it is not."""
+        """The value of a constant integer expression (with sizeof, enumerators and inlines); None if it is not
+        constant."""
         ...
 
     def convert(self, value: Expression, to: DType) -> Expression:
-        """`value` as an argument or assigned value of type `to` (compatible types only): adds Convert, StringOf."""
+        """`value` as an argument or assigned value of type `to`, which must be compatible: adds Convert or StringOf."""
         ...
 
     def type(self, node: tree.TypeName) -> DType:
-        """A type name's type."""
+        """The type that a type name stands for. Raises DError if there is none."""
         ...
 
     def reaches(self, node: tree.Name) -> bool:

@@ -16,7 +16,7 @@ from kinst.targets.c_types import Array, Pointer
 
 
 def target_of(kind: DType) -> DType | None:
-    """What a pointer points to, an array or a string consists of; None for other types."""
+    """What a pointer points to, or what an array or a string is made of; None for other types."""
     if is_string(kind):
         return CHAR
     match bare(kind):
@@ -29,8 +29,8 @@ def target_of(kind: DType) -> DType | None:
 
 
 def pointer_type(left: Operand, right: Operand) -> DType | None:
-    """The type of both, if they are pointers (or arrays, strings) to the same or to void, or one is and the other is
-    the constant 0; None if they do not go together."""
+    """The common type of two pointers (or arrays, strings): both point to the same type, one points to void, or one
+    operand is the constant 0. None if they do not go together."""
     if is_dynamic(left.type) or is_dynamic(right.type):
         return None
     first, second = target_of(left.type), target_of(right.type)
@@ -54,7 +54,7 @@ def is_accepted(kind: DType, operand: Operand) -> bool:
 
 
 def are_comparable(left: Operand, right: Operand) -> bool:
-    """Whether == and its like may stand between them."""
+    """Whether == and the other comparisons take these operands."""
     if left.action or right.action or is_dynamic(left.type) or is_dynamic(right.type):
         return False
     if are_compatible(left.type, right.type) or (is_integer(left.type) and is_integer(right.type)):

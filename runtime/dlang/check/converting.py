@@ -1,4 +1,4 @@
-"""Values to other types: what the checker puts around an expression where a type is asked for."""
+"""Conversions: what the checker puts around an expression whose type has to be another."""
 
 from dataclasses import replace
 from typing import Final
@@ -13,12 +13,12 @@ WORD: Final = 8
 
 
 def register_size(kind: DType) -> int:
-    """Bytes of an integer or a pointer; strings, arrays and functions are addresses here."""
+    """The size of an integer or a pointer, in bytes; strings, arrays and functions are addresses here."""
     return size_of(kind, WORD) if is_scalar(kind) else WORD
 
 
 def converted(value: program.Expression, to: DType) -> program.Expression:
-    """A value whose type is compatible with `to`, as one of that type."""
+    """A value of type `to`, made from one of a compatible type."""
     if is_string(to):
         return as_string(value)
     return _as_word(value, to) if is_scalar(to) else value
@@ -31,7 +31,7 @@ def as_string(value: program.Expression) -> program.Expression:
     if isinstance(value, program.Integer) and value.value == 0:
         return program.Integer(STRING, 0)
     kind = bare(value.type)
-    # An array of at most one character is the beginning of a longer one, as in struct dirent of old.
+    # An array of no more than one character is the beginning of a longer one, as in the old struct dirent.
     limit = kind.length if isinstance(kind, Array) and (kind.length or 0) > 1 else None
     return program.StringOf(STRING, value, limit)
 
@@ -47,8 +47,8 @@ def _as_word(value: program.Expression, to: DType) -> program.Expression:
 
 
 def cast(value: program.Expression, to: DType) -> program.Expression:
-    """As a cast does it: what is widened is cut to its own type's size first, since a sum may be wider than its
-    type."""
+    """A value converted as a cast converts it. A value that is widened is cut to its own type's size first, since a sum
+    may exceed its type."""
     if is_string(to):
         return as_string(value)
     if not is_scalar(to) or isinstance(value, program.Integer):
@@ -62,8 +62,8 @@ def cast(value: program.Expression, to: DType) -> program.Expression:
 
 
 def as_word_of_sign(value: program.Expression, *, signed: bool) -> program.Expression:
-    """A 64-bit operand of an operator that works on signed or unsigned numbers. A narrow type's value may be wider
-    than its type here, so nothing is truncated."""
+    """A 64-bit operand for an operator that depends on the sign. The value of a narrow type may exceed the type here,
+    so nothing is truncated."""
     if is_string(value.type):
         return program.Convert(CHAR_POINTER, value)
     if is_signed(value.type) == signed:
@@ -79,7 +79,7 @@ def _is_unsigned_word(kind: DType) -> bool:
 
 
 def retyped(value: program.Expression, to: DType) -> program.Expression:
-    """An address as one of another type: nothing happens to it when the program runs."""
+    """The same address with another type: nothing is done when the program runs."""
     match value:
         case (
             program.Integer()

@@ -15,7 +15,7 @@ from kinst.runtime.dlang.types.scope import TypeScope
 from kinst.runtime.dlang.types.types import INT, INT64, DType, Dynamic, bare
 from kinst.targets.c_types import EnumType, ImageTypes
 
-NEW = Dynamic("variable")  # nothing was assigned yet
+NEW = Dynamic("variable")  # nothing has been assigned yet
 
 
 def _tables() -> dict[Scope, dict[str, Entry]]:
@@ -24,19 +24,19 @@ def _tables() -> dict[Scope, dict[str, Entry]]:
 
 @dataclass(slots=True)
 class Variables:
-    """All variables of a session, those of clauses for each program alone."""
+    """All variables of a session. Clause-local ones (this->) belong to one program each."""
 
     tables: dict[Scope, dict[str, Entry]] = field(default_factory=_tables)
     _earlier: dict[str, list[Entry]] = field(default_factory=dict)  # clause-locals of earlier programs
 
     def begin_program(self) -> None:
-        """A new program text: it does not know the this-> variables of those before."""
+        """A new program text begins, which does not see the this-> variables of earlier ones."""
         for name, entry in self.tables[Scope.CLAUSE].items():
             self._earlier.setdefault(name, []).append(entry)
         self.tables[Scope.CLAUSE] = {}
 
     def find(self, scope: Scope, name: str) -> Entry | None:
-        """A variable that was named before."""
+        """The variable, if it was named before; else None."""
         return self.tables[scope].get(name)
 
     def assigned(self) -> Iterator[str]:
@@ -56,17 +56,17 @@ class Variables:
         return entry
 
     def declare(self, scope: Scope, name: str, kind: DType, keys: tuple[DType, ...] | None) -> None:
-        """A variable that the program declares, unknown so far."""
+        """Add a variable that the program declares. It must not exist yet. `keys`: of an associative array."""
         entry = self.create(scope, name)
         entry.is_array, entry.keys = keys is not None, keys
         self._settle(entry, kind)
 
     def assume_integer(self, operand: Operand) -> Operand:
-        """++, !, - and their like make a new variable an int64_t."""
+        """The operand; if it is a new variable, it becomes an int64_t, as ++, !, - and the like make it."""
         return self.give(operand, INT64)
 
     def give(self, operand: Operand, kind: DType) -> Operand:
-        """The operand of a variable that is new no more."""
+        """The operand of a variable that now has the type `kind`."""
         entry = operand.entry
         if entry is None or operand.type != NEW:
             return operand
@@ -76,7 +76,7 @@ class Variables:
         return entry_operand(entry, keys)
 
     def _settle(self, entry: Entry, kind: DType) -> None:
-        """Two programs' this->x of the same type are one variable, as their numbers would be in DTrace."""
+        """this->x of two programs is one variable if its type is the same, since DTrace would give both one number."""
         if entry.scope is Scope.CLAUSE:
             same = (earlier for earlier in self._earlier.get(entry.name, ()) if earlier.type == kind)
             entry.label = next((earlier.label for earlier in same), entry.label)
@@ -90,7 +90,7 @@ class Variables:
 
 
 def entry_operand(entry: Entry, keys: tuple[program.Expression, ...] = ()) -> Operand:
-    """A variable or an element of an array."""
+    """A variable, or with `keys` an element of an associative array, as an operand."""
     kind = entry.type if entry.type is not None else NEW
     variable = entry.variable or program.Variable(entry.scope, entry.label, kind, entry.keys)
     value = program.Read(kind, variable, keys)
@@ -99,7 +99,7 @@ def entry_operand(entry: Entry, keys: tuple[program.Expression, ...] = ()) -> Op
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """One definition. Without parameters `operand` is what stands for it everywhere."""
+    """One definition. Without parameters, `operand` takes its place wherever it is used."""
 
     name: str
     type: DType
@@ -112,7 +112,7 @@ class Inline:
 
 @dataclass(slots=True)
 class Inlines:
-    """All inlines of a session, the constants that every program has, and the names of parameters in sight."""
+    """All inlines of a session, the constants that every program has, and the parameters that are in scope."""
 
     registers: dict[str, int]  # R_ constants
     image: ImageTypes
@@ -122,7 +122,7 @@ class Inlines:
 
     @contextmanager
     def parameters(self, bound: dict[str, Operand]) -> Iterator[None]:
-        """Only these parameters are in sight inside."""
+        """Inside this context only these parameters are in scope."""
         outer, self._bound = self._bound, bound
         try:
             yield
@@ -135,8 +135,8 @@ class Inlines:
         return None if bound is None else replace(bound)
 
     def constant(self, name: str) -> Operand | None:
-        """R_RAX, NULL, SIGINT, ...: what libraries define as inline, and the program's own enumerators, which are
-        inlines to libdtrace."""
+        """R_RAX, NULL, SIGINT and the like, which DTrace's libraries define as inlines; and the program's own
+        enumerators, which libdtrace treats as inlines. None for other names."""
         if name in self.registers:
             return constant_operand(INT, self.registers[name])
         known = CONSTANTS.get(name)
@@ -145,7 +145,7 @@ class Inlines:
         return self.own_enumerator(name)
 
     def known(self) -> Iterator[str]:
-        """Names of inlines, and of constants that no debug information has."""
+        """Names of inlines, and of the constants that come from no debug information."""
         yield from (*self.defined, *self.registers, *CONSTANTS)
 
     def own_enumerator(self, name: str) -> Operand | None:
@@ -161,7 +161,7 @@ class Inlines:
         return None if found is None else constant_operand(*found)
 
     def tag_of(self, kind: DType, name: str) -> Operand | None:
-        """The enumerator of this name of this enumeration."""
+        """The enumerator of this name in this enumeration; None if it has none."""
         plain = bare(kind)
         if not isinstance(plain, EnumType) or name in self._bound:
             return None
@@ -176,7 +176,8 @@ class Translators:
     declared: list[Translator] = field(default_factory=list)
 
     def find(self, source: Operand, output: DType, *, exact: bool = False) -> Translator | None:
-        """The translator to a struct or union from the operand's type, or else from one that it may be passed for."""
+        """The translator to `output` from exactly the operand's type, or else from a type that the operand may be
+        passed as. None if there is no such translator."""
         plain = bare(output)
         fitting = [one for one in self.declared if are_compatible(one.aggregate, plain)]
         for one in fitting:

@@ -46,7 +46,7 @@ from kinst.runtime.dlang.types.types import (
 )
 from kinst.runtime.dlang.versions import is_later
 
-HEAVIEST: Final = 200_000  # parts of a clause with its inlines expanded
+HEAVIEST: Final = 200_000  # nodes of a clause with its inlines expanded
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Session:
     variables: Variables = field(default_factory=Variables)
     translators: Translators = field(default_factory=Translators)
     program: ProgramState = field(default_factory=ProgramState)
-    numbers: int = 0  # of `Bind`
+    numbers: int = 0  # the last number given to a `Bind`
 
 
 class Expressions:
@@ -77,37 +77,37 @@ class Expressions:
 
     @property
     def context(self) -> CheckContext:
-        """The session's side."""
+        """What the session provides."""
         return self._session.context
 
     @property
     def scope(self) -> TypeScope:
-        """Types."""
+        """The types of the session."""
         return self._session.scope
 
     @property
     def variables(self) -> Variables:
-        """Variables."""
+        """The variables of the session, new ones included."""
         return self._session.variables
 
     @property
     def inlines(self) -> Inlines:
-        """Inlines."""
+        """The inlines of the session, and the parameters in scope."""
         return self._session.inlines
 
     @property
     def translators(self) -> Translators:
-        """Translators."""
+        """The translators of the session."""
         return self._session.translators
 
     @property
     def program(self) -> ProgramState:
-        """All clauses so far."""
+        """What all programs of the session have declared so far."""
         return self._session.program
 
     @property
     def state(self) -> ClauseState:
-        """This clause so far."""
+        """What the statements of this clause have done so far."""
         return self._state
 
     @property
@@ -117,25 +117,25 @@ class Expressions:
 
     @property
     def weight(self) -> int:
-        """How many parts were read so far, those of expansions included."""
+        """How many nodes were read so far, with those of expanded inlines."""
         return self._weight
 
     def forget_state(self) -> None:
-        """The statements are read once more."""
+        """Start the clause's state afresh: its statements are read a second time."""
         self._state = ClauseState()
 
     @property
     def aggregations(self) -> Collection[str]:
-        """Names of the aggregations so far."""
+        """Names of the aggregations that exist so far."""
         return self._session.program.aggregations.keys()
 
     def fresh(self) -> int:
-        """A number for `Bind`."""
+        """A number for a `Bind`, unique in the session."""
         self._session.numbers += 1
         return self._session.numbers
 
     def grow(self, weight: int) -> None:
-        """Count what is read; refuses inlines of inlines that explode."""
+        """Count `weight` more nodes. Raises DError D_SYNTAX when inlines within inlines grow beyond HEAVIEST."""
         self._weight += weight
         if self._weight > HEAVIEST:
             raise DError("D_SYNTAX", "the clause is too long with its inlines expanded")
@@ -143,7 +143,7 @@ class Expressions:
     # -- types --------------------------------------------------------------------------------------------------------
 
     def type(self, node: tree.TypeName) -> DType:
-        """A type name's type."""
+        """The type that a type name stands for."""
         return self.scope.type_of(node, self.type_constant)
 
     def type_constant(self, node: tree.Expression) -> int | None:
@@ -153,7 +153,7 @@ class Expressions:
     # -- expressions --------------------------------------------------------------------------------------------------
 
     def operand(self, node: tree.Expression, use: Use = Use.READ) -> Operand:
-        """Check an expression."""
+        """Check an expression. `use` says whether it may name a new variable. Raises DError with the node's span."""
         self.grow(1)
         naming = _NAMING.get(type(node))
         if naming is not None:
@@ -196,7 +196,7 @@ class Expressions:
 
 
 def refuse_valueless(node: tree.Expression, operand: Operand) -> None:
-    """Actions have no value, and what is only known by its members has none either."""
+    """Refuse what has no value: a call of an action, and a translation, which only has members."""
     if operand.action:
         text = f"{operand.action}( ) may not be called from a D expression (D program context required)"
         raise DError("D_CG_EXPR", text, node.span)
@@ -204,7 +204,7 @@ def refuse_valueless(node: tree.Expression, operand: Operand) -> None:
         raise DError("D_CG_DYN", "expression cannot evaluate to result of dynamic type", node.span)
 
 
-# -- the parts that need nothing else ---------------------------------------------------------------------------------
+# -- nodes that need no other part ---------------------------------------------------------------------------------
 
 
 def _integer(_: Expressions, node: tree.IntegerLiteral) -> Operand:
@@ -223,7 +223,7 @@ def _aggregation(reader: Expressions, node: tree.AggregationName) -> Operand:
 
 
 def _call(reader: Expressions, node: tree.Call) -> Operand:
-    """Actions and aggregating functions have no place in an expression, but where they stand decides the error."""
+    """A call. Actions and aggregating functions cannot be part of an expression; their place decides the error."""
     name = node.function
     if is_later(name, reader.context.options):
         return value_operand(functions.call(node, reader))  # which refuses it
@@ -242,7 +242,7 @@ def _unary(reader: Expressions, node: tree.Unary) -> Operand:
 
 AGGREGATING_RESULT: Final = Dynamic("aggregating function")
 LITERALS: Final[dict[str, DType]] = {kind.name: kind for kind in (INT, UINT, LONG, ULONG, LONGLONG, ULONGLONG)}
-# Which function reads which node; each takes its own type of node, which a table cannot say.
+# Which function reads which node. Each takes its own type of node, which the type of a table cannot express.
 _NAMING: Final[dict[type, Callable[[Any, Any, Use], Operand]]] = {
     tree.Name: global_name,
     tree.ScopedName: scoped,

@@ -1,4 +1,4 @@
-"""Constants are computed while a program is read: by C's rules, as casts are done when a program runs.
+"""Constant expressions are computed while a program is read, by C's rules, as casts are when a program runs.
 
 Where C leaves the result open (an int that overflows) or D does not keep C's rule (nothing narrower is promoted to
 int), the 64 bits of libdtrace stay: `10 * 1000000000` nanoseconds are ten seconds.
@@ -13,7 +13,7 @@ from kinst.runtime.dlang.check.operands import Operand, constant_operand, ranged
 from kinst.runtime.dlang.types.conversions import arithmetic_type, is_signed, wrap
 from kinst.runtime.dlang.types.types import INT, DType
 
-_SHIFT_MASK: Final = 63  # what the machines' shift instructions look at
+_SHIFT_MASK: Final = 63  # the bits of the count that the machines' shift instructions use
 _BITS: Final[dict[str, Callable[[int, int], int]]] = {
     "|": operator.or_,
     "^": operator.xor,
@@ -33,7 +33,7 @@ _COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
 
 
 def fold_unary(symbol: str, operand: Operand) -> Operand:
-    """+ - ~ ! of a constant. Only ! has a type of its own."""
+    """+ - ~ ! of a constant. Only the result of ! has a type of its own, int."""
     value = operand.constant or 0
     match symbol:
         case "-" if not is_signed(operand.type):
@@ -49,7 +49,7 @@ def fold_unary(symbol: str, operand: Operand) -> Operand:
 
 
 def fold_binary(symbol: str, left: Operand, right: Operand) -> Operand | None:
-    """Two constants with an operator between them; None for the comma. Zero divisors were refused."""
+    """An operator applied to two constants; None for the comma. Zero divisors have been refused before."""
     first, second = left.constant or 0, right.constant or 0
     kind = arithmetic_type(left.type, right.type)
     if symbol in _BITS:
@@ -70,7 +70,7 @@ def fold_binary(symbol: str, left: Operand, right: Operand) -> Operand | None:
 
 
 def _as(kind: DType, value: int) -> int:
-    """An operand as the type in which is computed: C says what a negative number is as an unsigned int."""
+    """An operand in the type of the computation: C defines what a negative number is as an unsigned int."""
     wraps = not is_signed(kind) and register_size(kind) >= INT.size
     return wrap(value, kind) if wraps else ranged(value, kind)
 
@@ -92,5 +92,5 @@ def _divided(symbol: str, first: int, second: int) -> int:
 
 
 def fold_cast(kind: DType, operand: Operand) -> Operand:
-    """A constant cast to an integer type: a number of its own type becomes one of the new type."""
+    """A constant cast to an integer type: cut to its own type first, then to the new one."""
     return constant_operand(kind, wrap(wrap(operand.constant or 0, operand.type), kind))

@@ -1,4 +1,5 @@
-"""Calls: subroutines inside expressions, and what only keys of aggregations and arguments of actions can be."""
+"""Calls: subroutines inside expressions, and the calls that only keys of aggregations and arguments of actions can
+be."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -114,9 +115,9 @@ SUBROUTINES: Final[dict[str, Prototype]] = {
 
 
 def call(node: tree.Call, checking: Checking) -> program.Expression:
-    """A call inside an expression. Raises DError: D_FUNC_UNDEF, D_FUNC_IDKIND for what is no function; D_CG_EXPR for
-    actions and aggregating functions, which have no value; D_PROTO_LEN, D_PROTO_ARG; D_ACT_SPEC for copyout after
-    speculate()."""
+    """A call inside an expression. Raises DError: D_FUNC_UNDEF or D_FUNC_IDKIND for something that is no function,
+    D_CG_EXPR for actions and aggregating functions, which have no value, D_PROTO_LEN and D_PROTO_ARG, and D_ACT_SPEC
+    for copyout() after speculate()."""
     prototype = SUBROUTINES.get(node.function)
     if prototype is None or not is_function(node.function, checking):
         raise _no_subroutine(node, checking)
@@ -130,22 +131,23 @@ def call(node: tree.Call, checking: Checking) -> program.Expression:
 
 
 def _passed(function: str, value: program.Expression, to: DType, checking: Checking) -> program.Expression:
-    """Text is passed by value. Only NULL is not: strtok() tells it from the empty string."""
+    """An argument as it is passed. Text is passed by value, but for NULL, which strtok() tells from the empty
+    string."""
     if not is_string_like(to):
         return checking.convert(value, INT64 if to == INT and function in _POSITIONS else to)
     return value if prototypes.is_zero(value) else checking.convert(value, STRING)
 
 
 def check_valueless(node: tree.Call, checking: Checking) -> None:
-    """The arguments of an action or aggregating function that stands where a value is wanted: what is wrong with them
-    comes before that. Raises DError: D_PROTO_LEN, D_PROTO_ARG."""
+    """Check the arguments of an action or aggregating function that is used as a value: errors in them are reported
+    before that one. Raises DError: D_PROTO_LEN, D_PROTO_ARG."""
     prototype = ACTIONS.get(node.function) or AGGREGATING[node.function]
     values = [value(argument, checking) for argument in node.arguments]
     prototypes.check(f"{node.function}( )", prototype, values, node.span)
 
 
 def undefined_aggregation(node: tree.AggregationName, known: Iterable[str]) -> DError:
-    """Nothing was aggregated into it."""
+    """The error for an aggregation that nothing was aggregated into."""
     hint = nearest(f"@{node.name}", (f"@{name}" for name in known))
     return DError("D_IDENT_UNDEF", f"failed to resolve @{node.name}: Unknown aggregation name{hint}", node.span)
 
@@ -161,7 +163,7 @@ def _no_subroutine(node: tree.Call, checking: Checking) -> DError:
 
 
 def is_function(name: str, checking: Checking) -> bool:
-    """A subroutine, an action or an aggregating function."""
+    """Whether the program knows the name as a subroutine, an action or an aggregating function."""
     is_known = name in SUBROUTINES or name in ACTIONS or name in AGGREGATING
     return is_known and not is_later(name, checking.context.options)
 
@@ -186,9 +188,9 @@ def _undefined(node: tree.Call, checking: Checking) -> DError:
 
 
 def value(node: tree.Expression, checking: Checking) -> program.Expression:
-    """An argument of an action. What has no value is given with its type, so that the action can say what it misses:
-    `VOID` for actions and casts to void, a `Dynamic` for aggregations and translations. stack() and sym() and their kin
-    are a `StackKey` or `SymbolKey`."""
+    """An argument of an action. Something without a value keeps its type, so that the action can say what is wrong:
+    `VOID` for actions and casts to void, a `Dynamic` for aggregations and translations. stack(), sym() and the like
+    become a `StackKey` or `SymbolKey`."""
     match node:
         case tree.AggregationName():
             return program.Builtin(DYNAMIC, f"@{node.name}")
@@ -216,7 +218,7 @@ def _expression(node: tree.Expression, checking: Checking) -> program.Expression
 
 
 def key(node: tree.Expression, number: int, checking: Checking) -> program.Expression:
-    """A key of an aggregation. Raises DError: D_KEY_TYPE for what cannot be one."""
+    """A key of an aggregation. Raises DError: D_KEY_TYPE for a type that no key can have."""
     found = value(node, checking)
     is_incomplete = is_aggregate(found.type) and not is_whole(found.type)
     if is_void(found.type) or found.type == DYNAMIC or is_incomplete or _is_other_array(found.type):
@@ -230,10 +232,10 @@ def _is_other_array(kind: DType) -> bool:
 
 
 def is_number(kind: DType) -> bool:
-    """An integer or a pointer that is one: not text, not what has no C type."""
+    """Whether it is an integer or a pointer: neither text nor something without a C type."""
     return is_scalar(kind) and not is_dynamic(kind)
 
 
 def is_address(kind: DType) -> bool:
-    """A pointer, not an array: what may be passed as an address besides integers."""
+    """Whether it is a pointer and not an array: besides integers, only pointers may be passed as addresses."""
     return is_pointer(kind) and not isinstance(bare(kind), Array)

@@ -1,4 +1,4 @@
-"""Inlines: names for expressions, with or without parameters, put in where they are used."""
+"""Inlines: names for expressions, with or without parameters, that are expanded where they are used."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ def _keys(reader: Reader, node: tree.Inline) -> tuple[DType, ...] | None:
 
 
 def _check(node: tree.Inline, kind: DType, operand: Operand) -> None:
-    """The value fits the declared type; a translation has to be exactly of it."""
+    """Refuse a value that does not fit the declared type. A translation has to be of exactly that type."""
     if operand.translation is not None:
         plain = bare(kind)
         target = bare(plain.target) if isinstance(plain, Pointer) else plain
@@ -66,9 +66,9 @@ def _check(node: tree.Inline, kind: DType, operand: Operand) -> None:
 
 
 def value_of(reader: Reader, inline: Inline) -> Operand:
-    """An inline without parameters: what it stands for, which is assignable if that is."""
+    """What an inline without parameters stands for. It can be assigned to if its expression can."""
     reader.grow(inline.weight)
-    # libdtrace puts a constant in as it is written: of its own type, not of the declared one.
+    # libdtrace inserts a constant as it is written: with its own type, not with the declared one.
     return replace(inline.operand) if inline.operand.constant is not None else _typed(inline, inline.operand)
 
 
@@ -84,7 +84,7 @@ def _typed(inline: Inline, operand: Operand) -> Operand:
 
 
 def expanded(reader: Reader, inline: Inline, node: tree.Index) -> Operand:
-    """name[arguments]: the expression with the arguments, each evaluated once."""
+    """`name[arguments]`: the expression with the arguments in place, each of which is evaluated once."""
     operands = [reader.operand(index) for index in node.indexes]
     keys = inline.keys or ()
     check_keys(f"{inline.name}[ ]", keys, operands, node.span)
@@ -102,9 +102,9 @@ def expanded(reader: Reader, inline: Inline, node: tree.Index) -> Operand:
 
 
 def _argument(reader: Reader, operand: Operand, key: DType) -> Operand:
-    """What stands for a parameter: what costs nothing is put in as it is, the rest is evaluated once."""
+    """What takes a parameter's place: an argument that costs nothing goes in as it is; others are evaluated once."""
     value = converted(operand.value, key)
-    # A parameter is a variable: not even 0 is a constant here, by which division would be refused, not fault.
+    # A parameter is a variable. Not even 0 counts as a constant here: dividing by it faults and is not refused.
     if isinstance(value, program.Integer) or (is_free(value) and value is operand.value):
         return Operand(key, value, is_lvalue=True, is_variable=True)
     return Operand(key, program.Bound(key, reader.fresh()), is_lvalue=True, is_variable=True)

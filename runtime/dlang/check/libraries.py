@@ -1,7 +1,7 @@
 """What DTrace's libraries define for every program as translations: curpsinfo, curlwpsinfo, curcpu.
 
-A bare machine has no processes. Their members are D's own variables under another name, so they are as honest as those:
-what the guest profile knows. Members that nothing knows are left out (D_XLATE_NOCONV).
+A bare machine has no processes. The members are D's own variables under other names, so they say what the guest's
+profile knows, as those do. Members that nothing knows are left out (D_XLATE_NOCONV).
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _ID: Final = Typedef("id_t", INT)
 _UID: Final = Typedef("uid_t", UINT)
 _GID: Final = Typedef("gid_t", UINT)
 
-# struct -> members: name, type, the variable that it is
+# struct -> members: name, type, and the variable that the member stands for
 _PSINFO: Final[tuple[tuple[str, CType, str], ...]] = (
     ("pr_pid", _PID, "pid"),
     ("pr_ppid", _PID, "ppid"),
@@ -42,7 +42,7 @@ _CPUINFO: Final[tuple[tuple[str, CType, str], ...]] = (("cpu_id", Typedef("proce
 
 
 def _inline(name: str, tag: str, members: tuple[tuple[str, CType, str], ...]) -> Inline:
-    """A pointer to a struct that is translated member by member."""
+    """An inline for a pointer to a struct that is translated member by member."""
     layout = Layout(AggregateKind.STRUCT)
     for member, kind, _ in members:
         layout.place(member, kind)

@@ -1,4 +1,4 @@
-"""What lies in memory: members of structs, what pointers point to, addresses and sizes."""
+"""What is in memory: members of structs, what pointers point to, addresses and sizes."""
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.compatibility import target_of
@@ -20,7 +20,7 @@ from kinst.targets.c_types import size_of as bytes_of
 
 
 def dereferenced(node: tree.Expression, operand: Operand) -> Operand:
-    """*operand."""
+    """`*operand`. Raises DError: D_DEREF_NONPTR, D_DEREF_VOID, D_DEREF_FUNC."""
     if operand.translation is not None and operand.translation.is_pointer:
         return operand.translation.dereferenced(operand)
     target = target_of(operand.type)
@@ -41,8 +41,9 @@ def dereferenced(node: tree.Expression, operand: Operand) -> Operand:
 
 
 def _may_lead_to_scratch(address: program.Expression) -> bool:
-    """What the probe's arguments and the like lead to is the guest's, which no program writes. Where other pointers
-    lead is known when the program runs: stores outside of scratch memory fault then."""
+    """Whether the address may be in scratch memory. What the probe's arguments and the like point to is the guest's,
+    which no program writes. Other pointers are known only when the program runs: stores outside scratch memory
+    fault."""
     match address:
         case program.Builtin():
             return False
@@ -57,7 +58,8 @@ def _may_lead_to_scratch(address: program.Expression) -> bool:
 
 
 def address_operand(node: tree.Unary, operand: Operand) -> Operand:
-    """&operand: D's variables have no address, what is in memory has."""
+    """`&operand`. Things in memory have an address, D's variables have none. Raises DError: D_ADDROF_VAR,
+    D_ADDROF_LVAL, D_ADDROF_BITFIELD."""
     if operand.is_variable or is_dynamic(operand.type):
         raise DError("D_ADDROF_VAR", "cannot take address of dynamic variable", node.span)
     if not operand.is_lvalue:
@@ -75,7 +77,7 @@ def address_operand(node: tree.Unary, operand: Operand) -> Operand:
 
 
 def member(reader: Reader, node: tree.MemberAccess) -> Operand:
-    """base.name and base->name."""
+    """`base.name` and `base->name`. Raises DError: D_TYPE_MEMBER, D_OP_PTR, D_OP_SOU, and those of a translation."""
     base = reader.operand(node.base)
     if base.translation is not None:
         return translated_member(reader, node, base.translation)
@@ -106,7 +108,7 @@ def _aggregate(node: tree.MemberAccess, kind: DType) -> Aggregate:
 
 
 def _complete(reader: Reader, node: tree.MemberAccess, aggregate: Aggregate) -> Aggregate:
-    """A struct that is only declared here may be defined elsewhere."""
+    """The definition of a struct; if it is only declared here, it may be defined elsewhere."""
     if aggregate.members is not None:
         return aggregate
     name = f"{aggregate.kind.value} {aggregate.tag}"
@@ -122,12 +124,12 @@ def _complete(reader: Reader, node: tree.MemberAccess, aggregate: Aggregate) -> 
 
 
 def sizeof_type(reader: Reader, kind: DType, span: Span) -> Operand:
-    """sizeof (type)."""
+    """`sizeof (type)`, a size_t. Raises DError D_SIZEOF_TYPE for a type of unknown size."""
     return _size(size_of(kind, reader.context.options.number("strsize")), span)
 
 
 def sizeof_operand(reader: Reader, operand: Operand, span: Span) -> Operand:
-    """sizeof expression: of a symbol its size in the image, of a string literal with its NUL."""
+    """`sizeof expression`: for a symbol its size in the image, for a string literal its size with the NUL."""
     if isinstance(operand.target, program.Load) and operand.target.bits is not None:
         raise DError("D_SIZEOF_BITFIELD", "cannot apply sizeof to a bit-field", span)
     if operand.size is not None:
@@ -143,7 +145,7 @@ def _size(size: int, span: Span) -> Operand:
 
 
 def offset_of(reader: Reader, node: tree.OffsetOf) -> Operand:
-    """offsetof(type, member)."""
+    """`offsetof(type, member)`: bytes, a size_t. Raises DError: D_OFFSETOF_TYPE, D_OFFSETOF_BITFIELD."""
     plain = bare(reader.type(node.type))
     if not isinstance(plain, Aggregate) or plain.members is None:
         raise DError("D_OFFSETOF_TYPE", "offsetof operand must be a struct or union type", node.span)

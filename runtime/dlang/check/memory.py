@@ -8,7 +8,8 @@ from kinst.targets.c_types import Array, CType, size_of, strip
 
 
 def in_memory(kind: DType, address: program.Expression, bits: tuple[int, int] | None = None) -> Operand:
-    """What is at an address. Arrays are no lvalues (K&R A7.4.3), strings are."""
+    """The thing of type `kind` at an address; `bits` is a bit-field's. Arrays are not lvalues (K&R A7.4.3); strings
+    are."""
     if not is_string(kind):
         load = program.Load(kind, address, bits)
         return Operand(kind, load, is_lvalue=not isinstance(bare(kind), Array))
@@ -18,6 +19,6 @@ def in_memory(kind: DType, address: program.Expression, bits: tuple[int, int] | 
 
 
 def c_type(kind: DType) -> CType:
-    """The type of something in memory: D's own types are nowhere there."""
+    """The type of something in memory, which is never one of D's own types."""
     assert not isinstance(kind, String | Dynamic)
     return kind

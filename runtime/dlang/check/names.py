@@ -1,4 +1,4 @@
-"""Names and indexes: what a word stands for, and what is behind it in brackets."""
+"""Names and indexes: what a word stands for, and what an index in brackets selects."""
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.builtins import ARRAYS, FUNCTIONS, THREADS, VARIABLES
@@ -43,7 +43,7 @@ def global_name(reader: Reader, node: tree.Name, use: Use) -> Operand:
 
 
 def _predefined(reader: Reader, node: tree.Name) -> Operand | None:
-    """What the program does not assign."""
+    """A name that D defines: a builtin variable, a constant, an inline or a function. None for others."""
     name = node.name
     found = reader.inlines.parameter(name)
     if found is not None:
@@ -71,12 +71,12 @@ def _thread_pointer(reader: Reader, node: tree.Name) -> DType:
 
 
 def bad_reference(node: tree.Name, what: str, wanted: str) -> DError:
-    """A name is used as what it is not."""
+    """The error for a name that is used as something that it is not."""
     return DError("D_IDENT_BADREF", f"{what} '{node.name}' may not be referenced as {wanted}", node.span)
 
 
 def external_name(reader: Reader, node: tree.ExternalName) -> Operand:
-    """`name and module`name: a symbol of the traced image."""
+    """`name and module`name: a symbol of the traced image. Raises DError: D_IDENT_UNDEF, D_SYM_NOTYPES."""
     shown = f"{node.module}`{node.name}"
     symbol = reader.context.types.symbol(node.name, node.module)
     if symbol is None:
@@ -168,8 +168,8 @@ def _c_element(reader: Reader, node: tree.Index) -> Operand:
 
 
 def _check_bounds(node: tree.Index, kind: DType, number: int | None) -> None:
-    """A constant index of an array. One of a single element may be the beginning of a longer one, as where a struct
-    ends with `data[1]`."""
+    """Refuse a constant index outside of an array. An array of one element may be the beginning of a longer one, as in
+    a struct that ends with `data[1]`."""
     length = kind.length if isinstance(kind := bare(kind), Array) else None
     if number is not None and length is not None and length > 1 and not 0 <= number < length:
         raise DError("D_ARR_BADREF", f"index {number} is outside of an array of {length}", node.span)

@@ -1,7 +1,7 @@
-"""Checked parts of an expression before they are put together.
+"""Checked parts of an expression, before they are put together.
 
-An `Operand` is an expression of the checked program with what only the checker needs: whether it can be assigned to,
-whether it is a constant, which variable or translation it is.
+An `Operand` is an expression of the checked program together with what only the checker needs: whether it can be
+assigned to, whether it is a constant, which variable or translation it is.
 """
 
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ TRANSLATED = Dynamic("translated")
 
 
 class Use(Enum):
-    """What an expression is read for: D's variables spring into being, so it matters."""
+    """What an expression is read for. It matters because D's variables come into being when they are assigned."""
 
     READ = "read"  # a variable must have been declared or assigned
     TOUCH = "touch"  # self-> and this-> variables and arrays may be new: the caller gives them their type
@@ -33,11 +33,11 @@ PREFIXES = {Scope.GLOBAL: "", Scope.THREAD: "self->", Scope.CLAUSE: "this->"}
 
 @dataclass(slots=True)
 class Entry:
-    """What is known of a variable so far. It is new until it has a type."""
+    """What is known about a variable so far. It is new until it has a type."""
 
     scope: Scope
     name: str
-    label: str  # its name in the program, of its own where two programs give one name different types
+    label: str  # its name in the checked program; a name of its own where two programs give one name different types
     type: DType | None = None
     is_array: bool = False
     keys: tuple[DType, ...] | None = None
@@ -50,13 +50,13 @@ class Entry:
 
     @property
     def spelling(self) -> str:
-        """As programs write it."""
+        """The variable as programs write it: `x`, `self->x` or `this->x`."""
         return PREFIXES[self.scope] + self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Translator:
-    """translator output < input name > { members }; `weights` say what the expansion of a member adds."""
+    """`translator output < input name > { members }`. `weights`: how many nodes the expansion of each member adds."""
 
     output: CType
     aggregate: Aggregate
@@ -67,7 +67,7 @@ class Translator:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """xlate <type>(value): a struct, or a pointer to one, that only exists by its members."""
+    """`xlate <type>(value)`: a struct, or a pointer to one, that exists only as its members."""
 
     translator: Translator
     value: program.Expression
@@ -80,29 +80,29 @@ class Translation:
 
 @dataclass(slots=True)
 class Operand:
-    """A checked part. `constant` is its value if libdtrace would have folded it: literals, enumerators and what is
-    computed from them, but not `sizeof variable`."""
+    """A checked part. `constant` is its value if libdtrace folds it too: literals, enumerators and what is computed
+    from them, but not `sizeof variable`."""
 
     type: DType
     value: program.Expression
     constant: int | None = None
     is_lvalue: bool = False
     is_writable: bool = False
-    is_variable: bool = False  # of D: it has no address
+    is_variable: bool = False  # a variable of D: it has no address
     entry: Entry | None = None  # where the variable's type is kept
     translation: Translation | None = None
     action: str = ""  # the action whose call this is: it has no value
     size: int | None = None  # what sizeof says, if it is not the type's size
-    memory: program.Load | None = None  # where it lies, if `value` is not that `Load`: strings inside structs
+    memory: program.Load | None = None  # where it is in memory, if `value` is not that `Load`: strings inside structs
 
     @property
     def target(self) -> program.Expression:
-        """What is assigned to."""
+        """The variable or the place in memory that an assignment to this operand stores to."""
         return self.value if self.memory is None else self.memory
 
 
 def is_free(value: program.Expression) -> bool:
-    """Whether it costs nothing and changes nothing to evaluate it any number of times."""
+    """Whether it can be evaluated any number of times without cost or effect."""
     match value:
         case program.Integer() | program.Text() | program.Bound():
             return True
@@ -113,7 +113,7 @@ def is_free(value: program.Expression) -> bool:
 
 
 def ranged(value: int, kind: DType) -> int:
-    """A 64-bit register's value as an integer of the sign of `kind`."""
+    """A 64-bit value as a signed or unsigned number, as `kind` is."""
     value &= WORD_MASK
     return value - (1 << 64) if value >> 63 and is_signed(kind) else value
 
@@ -130,14 +130,14 @@ def value_operand(value: program.Expression) -> Operand:
 
 
 def action_operand(name: str, kind: DType = VOID) -> Operand:
-    """The call of an action: operators refuse its type, and whoever takes its value refuses the action."""
+    """The call of an action. Operators refuse its type, and whatever takes its value refuses the action."""
     return Operand(kind, program.Call(kind, name, ()), action=name)
 
 
 def computed(
     kind: DType, symbol: str, left: program.Expression, right: program.Expression, span: Span
 ) -> program.Expression:
-    """An operation on two converted operands whose result decides about signs."""
+    """An operation on two converted operands. The type of its result decides whether it is signed."""
     return program.Binary(kind, symbol, left, right, is_signed(kind), span)
 
 
@@ -148,7 +148,7 @@ def address_of(operand: Operand) -> program.Expression:
 
 
 def shifted(address: program.Expression, offset: int, span: Span) -> program.Expression:
-    """An address plus a constant; sums of constants are one."""
+    """An address plus a constant; constants that are added one after another become one."""
     if offset == 0:
         return address
     match address:

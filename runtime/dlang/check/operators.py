@@ -1,4 +1,4 @@
-"""Operators without a side effect: which types they take, which type they give (K&R A7 with D's additions)."""
+"""Operators without a side effect: which types they take and which type they give (K&R A7 with D's additions)."""
 
 from typing import Final
 
@@ -47,13 +47,13 @@ _INTEGRAL: Final = frozenset({"&", "|", "^", "%"})
 
 
 def incompatible(node: tree.Expression, symbol: str, left: Operand, right: Operand) -> DError:
-    """Two operands that do not go together."""
+    """The error for two operands that do not go together."""
     text = f'operands have incompatible types: "{describe(left.type)}" {symbol} "{describe(right.type)}"'
     return DError("D_OP_INCOMPAT", text, node.span)
 
 
 def require(fits: object, tag: str, node: tree.Expression, symbol: str, wanted: str) -> None:
-    """Refuse operands that are not of the wanted kind."""
+    """Raise DError `tag` unless `fits`."""
     if not fits:
         raise DError(tag, f"operator {symbol} requires {wanted}", node.span)
 
@@ -62,7 +62,7 @@ def require(fits: object, tag: str, node: tree.Expression, symbol: str, wanted: 
 
 
 def unary(reader: Reader, node: tree.Unary) -> Operand:
-    """+ - ~ ! * &. A new self-> or this-> variable below them is an int64_t that is 0."""
+    """`+ - ~ ! * &`. If the operand is a new self-> or this-> variable, it becomes an int64_t of value 0."""
     operand = reader.operand(node.operand, Use.TOUCH)
     if operand.entry is not None:
         operand = reader.variables.assume_integer(operand)
@@ -86,7 +86,7 @@ def unary(reader: Reader, node: tree.Unary) -> Operand:
 
 
 def size_of_operand(reader: Reader, node: tree.SizeOf) -> Operand:
-    """sizeof type, sizeof expression."""
+    """`sizeof (type)` and `sizeof expression`."""
     if isinstance(node.operand, tree.TypeName):
         return sizeof_type(reader, reader.type(node.operand), node.span)
     operand = reader.operand(node.operand, Use.TOUCH)
@@ -96,7 +96,7 @@ def size_of_operand(reader: Reader, node: tree.SizeOf) -> Operand:
 
 
 def string_of(reader: Reader, node: tree.StringOf) -> Operand:
-    """stringof expression."""
+    """`stringof expression`. Raises DError D_STRINGOF_TYPE for a type that cannot be text."""
     operand = reader.operand(node.operand, Use.TOUCH)
     if operand.entry is not None:
         operand = reader.variables.assume_integer(operand)
@@ -107,7 +107,7 @@ def string_of(reader: Reader, node: tree.StringOf) -> Operand:
 
 
 def cast_operand(reader: Reader, node: tree.Cast) -> Operand:
-    """(type)expression."""
+    """`(type)expression`. Raises DError D_CAST_INVAL for types that no cast connects."""
     kind = reader.type(node.type)
     operand = reader.operand(node.operand)
     if operand.constant is not None and is_integer(kind):
@@ -124,7 +124,8 @@ def cast_operand(reader: Reader, node: tree.Cast) -> Operand:
 
 
 def binary(reader: Reader, node: tree.Binary) -> Operand:
-    """Any binary operator. A flat chain is as deep on its left as it is long, so that side is walked, not recursed."""
+    """Any binary operator. The tree of a long flat chain is as deep on its left, so that side is a loop, no
+    recursion."""
     chain: list[tree.Binary] = []
     first: tree.Expression = node
     while isinstance(first, tree.Binary):
@@ -165,7 +166,7 @@ def _others(node: tree.Binary, symbol: str, left: Operand, right: Operand) -> Op
 
 
 def check_arithmetic(node: tree.Expression, symbol: str, left: Operand, right: Operand) -> None:
-    """The operands of * / % & | ^ << >>."""
+    """Refuse operands that * / % & | ^ << >> do not take. Raises DError: D_OP_ARITH, D_OP_INT."""
     if symbol in ("*", "/"):
         fits = is_arithmetic(left.type) and is_arithmetic(right.type)
         require(fits, "D_OP_ARITH", node, symbol, "operands of arithmetic type")
@@ -175,13 +176,13 @@ def check_arithmetic(node: tree.Expression, symbol: str, left: Operand, right: O
 
 
 def refuse_zero_divisor(node: tree.Expression, symbol: str, right: Operand) -> None:
-    """A division by the constant 0 is an error whatever is divided."""
+    """Refuse a division by the constant 0, whatever is divided. Raises DError D_DIV_ZERO."""
     if right.constant == 0 and symbol in ("/", "%", "/=", "%="):
         raise DError("D_DIV_ZERO", "expression contains division by zero", node.span)
 
 
 def arithmetic(node: tree.Expression, symbol: str, left: Operand, right: Operand) -> Operand:
-    """Two integers: the result has the type of the larger, a shift the left one's."""
+    """An operation on two integers. The result has the type of the larger one; a shift has the type of the left one."""
     if symbol in ("<<", ">>"):
         kind, second = left.type, right.value
     else:
@@ -203,7 +204,7 @@ def _comma(node: tree.Binary, left: Operand, right: Operand) -> Operand:
 
 
 def _tag_of(reader: Reader, node: tree.Binary, left: Operand) -> Operand | None:
-    """Right of an enumeration a bare word may be one of its tags, even one that is known nowhere else."""
+    """A bare word after an enumeration and a comparison may be one of its tags, even one that is known nowhere else."""
     if not isinstance(node.right, tree.Name):
         return None
     operand = reader.inlines.tag_of(left.type, node.right.name)
@@ -230,13 +231,13 @@ def _compared(node: tree.Binary, left: Operand, right: Operand) -> Operand:
 
 
 def _is_countable(kind: DType) -> bool:
-    """Whether it points to something whose size is known (D takes strings for pointers here)."""
+    """Whether it points to something whose size is known (D treats strings as pointers here)."""
     target = target_of(kind)
     return target is not None and not is_void(target) and not isinstance(bare(target), Function)
 
 
 def target_size(node: tree.Expression, symbol: str, kind: DType) -> int:
-    """The size of what a pointer points to, by which sums are scaled."""
+    """The size of what a pointer points to, in bytes, by which sums are scaled."""
     target = target_of(kind)
     size = None if target is None or isinstance(target, String | Dynamic) else bytes_of(target)
     if not size:
@@ -246,7 +247,7 @@ def target_size(node: tree.Expression, symbol: str, kind: DType) -> int:
 
 
 def scaled(node: tree.Expression, count: program.Expression, size: int) -> program.Expression:
-    """An index times the size of an element."""
+    """`count` times the size of an element, in bytes."""
     if isinstance(count, program.Integer):
         return program.Integer(ULONG, (count.value * size) & ((1 << 64) - 1))
     count = as_word_of_sign(count, signed=False)
@@ -256,7 +257,7 @@ def scaled(node: tree.Expression, count: program.Expression, size: int) -> progr
 
 
 def additive(node: tree.Expression, symbol: str, left: Operand, right: Operand) -> Operand:
-    """+ and -."""
+    """`+` and `-`, of integers and of pointers."""
     if is_integer(left.type) and is_integer(right.type):
         return arithmetic(node, symbol, left, right)
     if _is_countable(left.type) and is_integer(right.type):
@@ -270,7 +271,7 @@ def additive(node: tree.Expression, symbol: str, left: Operand, right: Operand) 
 
 
 def _moved(node: tree.Expression, symbol: str, pointer: Operand, count: Operand) -> Operand:
-    """A pointer a number of elements further. An array stays one: it may be indexed once more."""
+    """A pointer moved by a number of elements. An array stays an array, so it may be indexed again."""
     offset = scaled(node, count.value, target_size(node, symbol, pointer.type))
     kind = CHAR_POINTER if is_string(pointer.type) else pointer.type
     if isinstance(bare(kind), Array):
@@ -301,7 +302,7 @@ def _distance(node: tree.Expression, left: Operand, right: Operand) -> Operand:
 
 
 def conditional(reader: Reader, node: tree.Conditional) -> Operand:
-    """?: whose last part is another one, and so on, is walked, not recursed. A constant condition decides here."""
+    """`?:`. A chain of them in the last part is a loop, no recursion. A constant condition is decided here."""
     links: list[tuple[tree.Conditional, Operand, Operand]] = []
     rest: tree.Expression = node
     while isinstance(rest, tree.Conditional):

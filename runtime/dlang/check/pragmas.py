@@ -1,4 +1,4 @@
-"""`#pragma D ...`: options, and what programs say about the stability and version of their names (dt_pragma.c)."""
+"""`#pragma D ...`: options, and the stability and versions that programs give their own names (dt_pragma.c)."""
 
 from itertools import islice
 from typing import Final
@@ -16,12 +16,12 @@ _STABILITIES: Final = frozenset(
 _CLASSES: Final = frozenset({"Unknown", "CPU", "Platform", "Group", "ISA", "Common"})
 _PARTS: Final = frozenset({"provider", "module", "function", "name", "args"})
 _LARGEST: Final = (255, 4095, 4095)  # major, minor, micro
-_MOST_SYMBOLS: Final = 10_000_000  # looked at for a module's name
+_MOST_SYMBOLS: Final = 10_000_000  # how many are searched for a module's name
 
 
 def apply(node: tree.Pragma, checking: Checking) -> None:
-    """What a pragma says; options were set when they were read. Raises DError: D_PRAGMA_MALFORM, D_PRAGMA_INVAL,
-    D_PRAGMA_SCOPE, D_PRAGMA_DEPEND, D_PRAGERR."""
+    """Apply a pragma. Options were set when they were read, so they do nothing here. Raises DError: D_PRAGMA_MALFORM,
+    D_PRAGMA_INVAL, D_PRAGMA_SCOPE, D_PRAGMA_DEPEND, D_PRAGERR."""
     match node.kind:
         case "option":
             pass
@@ -38,7 +38,7 @@ def apply(node: tree.Pragma, checking: Checking) -> None:
 
 
 def finish(checking: Checking) -> None:
-    """At a program's end every name that a pragma was about has been defined. Raises DError: D_PRAGMA_UNUSED."""
+    """Check, at the end of a program, that each name in a pragma was defined. Raises DError: D_PRAGMA_UNUSED."""
     awaited = checking.program.awaited
     while awaited:
         name, (kind, span) = awaited.popitem()
@@ -51,8 +51,8 @@ def _malformed(node: tree.Pragma, shape: str) -> DError:
 
 
 def set_option(node: tree.Pragma, options: OptionValues) -> None:
-    """`#pragma D option name=value`, while the program is read: it is in force from there on. Other pragmas do nothing
-    yet. Raises DError D_PRAGMA_OPTSET."""
+    """Apply `#pragma D option name=value` while the program is read: it is in force from there on. Other pragmas do
+    nothing yet. Raises DError D_PRAGMA_OPTSET."""
     if node.kind != "option":
         return
     name, equals, value = node.words[0].partition("=")
@@ -66,7 +66,7 @@ def set_option(node: tree.Pragma, options: OptionValues) -> None:
 
 
 def _attributes(node: tree.Pragma, checking: Checking) -> None:
-    """attributes Stability/Stability/Class name, or ... provider name part."""
+    """`attributes Stability/Stability/Class name`, or `... provider name part`."""
     if len(node.words) < 2:
         raise _malformed(node, "<attributes> <ident>")
     stabilities = node.words[0].split("/")
@@ -93,7 +93,7 @@ def _provider_attributes(node: tree.Pragma, checking: Checking) -> None:
 
 
 def _binding(node: tree.Pragma, checking: Checking) -> None:
-    """binding "1.2.3" name."""
+    """`binding "1.2.3" name`: the version of D that a name came with."""
     if len(node.words) < 2:
         raise _malformed(node, '"version" <ident>')
     found = versions.read(node.words[0])
@@ -103,7 +103,7 @@ def _binding(node: tree.Pragma, checking: Checking) -> None:
 
 
 def _about(node: tree.Pragma, name: str, checking: Checking) -> None:
-    """A pragma on a name of the program itself, which may be defined later."""
+    """Note a pragma about one of the program's own names, which may be defined later."""
     if versions.is_own(name, checking.context.options) or name in CONSTANTS:
         raise _out_of_scope(node)
     if not checking.reaches(tree.Name(node.span, name)):
@@ -119,7 +119,8 @@ def _out_of_scope(node: tree.Pragma) -> DError:
 
 
 def _depends_on(node: tree.Pragma, checking: Checking) -> None:
-    """depends_on provider|module name: the program is not run without it. Of libraries also depends_on library name."""
+    """`depends_on provider|module name`: the program does not run without it. Libraries may also say `depends_on
+    library name`."""
     if len(node.words) < 2:
         raise _malformed(node, "<class> <name>")
     kind, name = node.words[:2]

@@ -10,13 +10,13 @@ from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import CHAR, VOID, DType
 from kinst.targets.c_types import Aggregate, AggregateKind, Pointer, Qualified
 
-TEXT = Pointer(Qualified(CHAR, is_const=True))  # what a string is passed for
-STRUCTURE = Pointer(Aggregate(AggregateKind.STRUCT, "lock"))  # whatever struct it is in this image: a lock, a message
+TEXT = Pointer(Qualified(CHAR, is_const=True))  # the type of a parameter that takes a string
+STRUCTURE = Pointer(Aggregate(AggregateKind.STRUCT, "lock"))  # any struct of this image: a lock, a message
 
 
 @dataclass(frozen=True, slots=True)
 class Prototype:
-    """`parameters` of None take anything; those from number `required` on may be left out."""
+    """The parameters of a function; None takes anything. Those from number `required` on may be left out."""
 
     parameters: tuple[DType | None, ...] = ()
     result: DType = VOID
@@ -25,7 +25,7 @@ class Prototype:
 
     @property
     def fewest(self) -> int:
-        """How many arguments there are at least."""
+        """The smallest number of arguments."""
         return len(self.parameters) if self.required is None else self.required
 
 
@@ -35,7 +35,8 @@ def is_zero(value: program.Expression) -> bool:
 
 
 def check(name: str, prototype: Prototype, arguments: Sequence[program.Expression], span: Span) -> None:
-    """Raises DError: D_PROTO_LEN, D_PROTO_ARG. `name` is with its brackets: "strlen( )", "@a[ ]"."""
+    """Compare arguments with a prototype. `name` has its brackets: "strlen( )", "@a[ ]". Raises DError: D_PROTO_LEN,
+    D_PROTO_ARG."""
     count = len(arguments)
     if count < prototype.fewest or (count > len(prototype.parameters) and not prototype.is_variadic):
         raise wrong_count(name, count, prototype.fewest, span, is_open=_is_open(prototype))
@@ -58,7 +59,7 @@ def _fits(parameter: DType, argument: program.Expression) -> bool:
 
 
 def wrong_count(name: str, count: int, expected: int, span: Span, *, is_open: bool = False) -> DError:
-    """Too few or too many arguments or keys."""
+    """The error for too few or too many arguments or keys."""
     return DError("D_PROTO_LEN", _count_text(name, count, expected, "at least " if is_open else ""), span)
 
 
@@ -67,13 +68,13 @@ def _count_text(name: str, count: int, expected: int, least: str) -> str:
 
 
 def count_error(tag: str, name: str, count: int, expected: int, span: Span) -> DError:
-    """Likewise, where the action has a tag of its own."""
+    """The same error with the tag of an action that has one of its own."""
     return DError(tag, _count_text(name, count, expected, ""), span)
 
 
 def wrong_argument(
     what: str, number: int, parameter: str, argument: str, span: Span, *, tag: str = "D_PROTO_ARG"
 ) -> DError:
-    """An argument or key of the wrong type."""
+    """The error for an argument or key of the wrong type."""
     lines = f"\tprototype: {parameter}\n\t argument: {argument}"
     return DError(tag, f"{what} #{number} is incompatible with prototype:\n{lines}", span)

@@ -1,4 +1,4 @@
-"""`provider name { probe name(arguments) : (translated arguments); };`: checked, and kept for those who ask."""
+"""`provider name { probe name(arguments) : (translated arguments); };`: checked, and kept in `ProgramState`."""
 
 from typing import Final
 
@@ -18,8 +18,8 @@ Probes = dict[str, tuple[DType, ...]]
 
 
 def declare(node: tree.ProviderDeclaration, checking: Checking) -> None:
-    """A provider's probes. Declared again, it has to be the same. Raises DError: D_PROV_BADNAME, D_PROV_PRARGLEN,
-    D_PROV_PRDUP, D_PROV_PRXLATOR, D_PROV_INCOMPAT."""
+    """Note a provider's probes. A provider that is declared twice must have the same probes both times. Raises DError:
+    D_PROV_BADNAME, D_PROV_PRARGLEN, D_PROV_PRDUP, D_PROV_PRXLATOR, D_PROV_INCOMPAT."""
     _check_provider_name(node)
     probes: Probes = {}
     for probe in node.probes:
@@ -48,7 +48,7 @@ def _check_provider_name(node: tree.ProviderDeclaration) -> None:
 
 
 def _probe_name(node: tree.ProviderProbe) -> str:
-    """As descriptions spell it: two underlines stand for a hyphen."""
+    """The probe's name as descriptions spell it: two underscores stand for a hyphen."""
     name = node.name.replace("__", "-")
     if "`" in name:
         raise _bad_name(f"probe name may not contain scoping operator: {name}", node.span)
@@ -65,7 +65,7 @@ def _bad_name(text: str, span: Span) -> DError:
 
 
 def _arguments(node: tree.ProviderProbe, name: str, checking: Checking) -> tuple[DType, ...]:
-    """The types of args[], translated where the declaration says so."""
+    """The types of args[], after translation where the declaration asks for it."""
     native = _types(node.arguments, checking)
     if node.translated is None:
         translated = native
@@ -82,13 +82,14 @@ def _arguments(node: tree.ProviderProbe, name: str, checking: Checking) -> tuple
 
 
 def _types(parameters: tuple[tree.Parameter, ...], checking: Checking) -> tuple[DType, ...]:
-    """(void) means none."""
+    """The types of the parameters; `(void)` means none."""
     kinds = tuple(checking.type(parameter.type) for parameter in parameters)
     return () if len(kinds) == 1 and is_void(kinds[0]) else kinds
 
 
 def _source(node: tree.ProviderProbe, parameter: tree.Parameter, place: int, count: int) -> tree.TypeName | None:
-    """The native argument that a translated one is made from: that of its name, else that of its place."""
+    """The native argument that a translated one is made from: the one of the same name, else the one in the same
+    place."""
     for argument in node.arguments:
         if parameter.name and argument.name == parameter.name:
             return argument.type
@@ -109,7 +110,7 @@ def _check_translated(
 
 
 def _has_translator(node: tree.ProviderProbe, output: tree.TypeName, source: tree.TypeName, checking: Checking) -> bool:
-    """Whether a program could write it with xlate. Struct arguments are asked for by a pointer to one."""
+    """Whether a program could translate it with xlate. For a struct argument a pointer to the struct is tried."""
     span = node.span
     operand: tree.Expression = tree.IntegerLiteral(span, 0, "int", "0")
     if isinstance(bare(checking.type(source)), Pointer):
@@ -121,7 +122,7 @@ def _has_translator(node: tree.ProviderProbe, output: tree.TypeName, source: tre
     try:
         checking.expression(tree.Translate(span, output, operand))
     except DError as error:
-        return error.tag == "D_CG_DYN"  # a translation it is, only not one of its members
+        return error.tag == "D_CG_DYN"  # the translation exists; it merely has no value without a member
     return True
 
 
@@ -144,7 +145,7 @@ def _check_same(node: tree.ProviderDeclaration, known: Probes, probes: Probes) -
 
 
 def _check_existing(node: tree.ProviderDeclaration, probes: Probes, checking: Checking) -> None:
-    """A provider that the session has cannot be given other probes."""
+    """Refuse to give other probes to a provider that the session already has."""
     if not _matches(f"{node.name}:::", checking):
         return
     for name in probes:

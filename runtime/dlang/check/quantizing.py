@@ -1,4 +1,4 @@
-"""What lquantize() and llquantize() are given besides the value: constants that shape the distribution."""
+"""The arguments of lquantize() and llquantize() besides the value: constants that shape the distribution."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,7 +15,7 @@ _SHOWN: Final = {AggregatingFunction.LQUANTIZE: "lquantize", AggregatingFunction
 
 
 def linear(values: Sequence[program.Expression], span: Span) -> tuple[int, int, int]:
-    """Base, limit and step of lquantize(value, base, limit[, step]). The limit is where the last whole step ends.
+    """Base, limit and step of lquantize(value, base, limit[, step]). The limit becomes the end of the last whole step.
     Raises DError: D_LQUANT_*."""
     base, limit = (_bound(value, number, span) for number, value in enumerate(values[1:3], 1))
     if limit < base:
@@ -66,7 +66,7 @@ def log_linear(values: Sequence[program.Expression], span: Span) -> tuple[int, i
     if not _is_even(factor, steps):
         text = "factor (argument #1) must evenly divide the steps per magnitude (argument #4), and they a power of it"
         raise _log_error("FACTOREVEN", text, span)
-    if high >= 63 or factor ** (high + 1) >= 1 << 64:  # where the last of its buckets ends
+    if high >= 63 or factor ** (high + 1) >= 1 << 64:  # the end of its last bucket
         raise _log_error("MAGTOOBIG", f"factor ({factor}) raised to power of ({high} + 1) overflows 64 bits", span)
     return factor, low, high, steps
 
@@ -92,7 +92,8 @@ def _short(value: program.Expression, number: int, span: Span) -> int:
 
 
 def check_same(known: program.Aggregation, parameters: tuple[int, ...], span: Span) -> None:
-    """All uses of an aggregation shape it alike. Raises DError: D_LQUANT_MATCH*, D_LLQUANT_*MATCH."""
+    """Refuse a use of an aggregation with other constants than before. Raises DError: D_LQUANT_MATCH*,
+    D_LLQUANT_*MATCH."""
     is_linear = known.function is AggregatingFunction.LQUANTIZE
     tags = _LINEAR_MATCHES if is_linear else _LOG_MATCHES
     order = (0, 1, 2) if is_linear else (0, 1, 2, 3)

@@ -1,4 +1,4 @@
-"""What the parts of the checker ask of the one that reads a program."""
+"""What the parts of the checker need from the object that reads a program."""
 
 from collections.abc import Collection
 from typing import Protocol
@@ -12,64 +12,64 @@ from kinst.runtime.dlang.types.types import DType
 
 
 class Reader(Protocol):
-    """The checker at work, as its parts see it."""
+    """The checker at work, as its parts see it. `expressions.Expressions` implements it."""
 
     @property
     def context(self) -> CheckContext:
-        """The session's side."""
+        """What the session provides."""
         ...
 
     @property
     def scope(self) -> TypeScope:
-        """Types."""
+        """The types of the session."""
         ...
 
     @property
     def variables(self) -> Variables:
-        """Variables."""
+        """The variables of the session, new ones included."""
         ...
 
     @property
     def inlines(self) -> Inlines:
-        """Inlines and the parameters of those that are being read."""
+        """The inlines of the session, and the parameters of those that are being read."""
         ...
 
     @property
     def translators(self) -> Translators:
-        """Translators."""
+        """The translators of the session."""
         ...
 
     @property
     def matched(self) -> MatchedProbes | None:
-        """The probes of this clause."""
+        """The probes of this clause; None outside clauses."""
         ...
 
     @property
     def aggregations(self) -> Collection[str]:
-        """Names of the aggregations so far."""
+        """Names of the aggregations that exist so far."""
         ...
 
     def operand(self, node: tree.Expression, use: Use = Use.READ) -> Operand:
-        """Check an expression."""
+        """Check an expression. `use` says whether it may name a new variable. Raises DError with the node's span."""
         ...
 
     def type(self, node: tree.TypeName) -> DType:
-        """A type name's type."""
+        """The type that a type name stands for. Raises DError if there is none."""
         ...
 
     def type_constant(self, node: tree.Expression) -> int | None:
-        """The value of a constant expression inside a type."""
+        """The value of a constant expression inside a type; None if it is not constant."""
         ...
 
     def fresh(self) -> int:
-        """A number for `Bind`."""
+        """A number for a `Bind`, unique in the session."""
         ...
 
     @property
     def weight(self) -> int:
-        """How many parts were read so far, those of expansions included."""
+        """How many nodes were read so far, with those of expanded inlines."""
         ...
 
     def grow(self, weight: int) -> None:
-        """Count what expansion adds to the clause; refuses what explodes."""
+        """Count `weight` nodes that an expansion adds. Raises DError D_SYNTAX when the clause becomes too long."""
         ...

@@ -6,7 +6,7 @@ from kinst.runtime.dlang.check.prototypes import TEXT, Prototype
 from kinst.runtime.dlang.program import AggregatingFunction
 from kinst.runtime.dlang.types.types import INT, INT32, SIZE, STACK, SYMBOL, UINTPTR
 
-_ANYTHING: Final = Prototype(is_variadic=True)  # the action counts for itself
+_ANYTHING: Final = Prototype(is_variadic=True)  # the action checks the number itself
 _STACK: Final = Prototype((), STACK, is_variadic=True)
 _SYMBOL: Final = Prototype((UINTPTR,), SYMBOL)
 _NUMBER: Final = Prototype((INT,))

@@ -1,4 +1,4 @@
-"""-x amin=name/data/class: refuse programs that use what may change from one release to the next."""
+"""-x amin=name/data/class: refuse programs that use something less stable than this."""
 
 from typing import Final
 
@@ -8,8 +8,8 @@ from kinst.runtime.dlang.syntax.errors import DError, Span
 _STABILITIES: Final = ("Internal", "Private", "Obsolete", "External", "Unstable", "Evolving", "Stable", "Standard")
 _CLASSES: Final = ("Unknown", "CPU", "Platform", "Group", "ISA", "Common")
 
-SYMBOL: Final = "Private/Private/Unknown"  # of a traced image: symbols and types
-THREAD: Final = "Stable/Private/Common"  # curthread; all other names of D's own are stable
+SYMBOL: Final = "Private/Private/Unknown"  # symbols and types of a traced image
+THREAD: Final = "Stable/Private/Common"  # curthread; all other names that D defines are stable
 
 
 def _levels(attributes: str) -> tuple[int, int, int] | None:
@@ -20,7 +20,7 @@ def _levels(attributes: str) -> tuple[int, int, int] | None:
 
 
 def require(context: CheckContext, what: str, attributes: str, span: Span) -> None:
-    """Compare a name's attributes with the option. Raises DError D_ATTR_MIN."""
+    """Compare the attributes of `what` with the option. Raises DError D_ATTR_MIN if they are less stable."""
     wanted = context.options.text("amin")
     least, known = _levels(wanted), _levels(attributes)
     if least is None or known is None:

@@ -1,4 +1,5 @@
-"""stack(), ustack(), jstack() and sym(), func(), mod() and their user kin: as actions, keys and arguments of printf."""
+"""stack(), ustack(), jstack(), and sym(), func(), mod() with their user versions: as actions, keys and printf's
+arguments."""
 
 from typing import Final
 
@@ -12,16 +13,16 @@ from kinst.runtime.dlang.types.types import STACK, SYMBOL, UINTPTR
 
 STACKS: Final = frozenset({"jstack", "stack", "ustack"})
 SYMBOLS: Final = frozenset({"func", "mod", "sym", "uaddr", "ufunc", "umod", "usym"})
-_MOST_FRAMES: Final = 1 << 16  # a stack of the guest that is deeper has no end
+_MOST_FRAMES: Final = 1 << 16  # a guest's stack that is deeper goes on forever
 
 
 def is_key_call(function: str) -> bool:
-    """Whether a call of it can be a key."""
+    """Whether a call of this function can be a key."""
     return function in STACKS or function in SYMBOLS
 
 
 def key_call(node: tree.Call, checking: Checking) -> program.StackKey | program.SymbolKey:
-    """Such a call as a key. Raises DError: D_STACK_*, D_USTACK_*, D_PROTO_*."""
+    """A call of one of these functions as a key. Raises DError: D_STACK_*, D_USTACK_*, D_PROTO_*."""
     if node.function in SYMBOLS:
         return symbol_key(node, checking)
     trace = stack_trace(node, checking)
@@ -29,14 +30,15 @@ def key_call(node: tree.Call, checking: Checking) -> program.StackKey | program.
 
 
 def symbol_key(node: tree.Call, checking: Checking) -> program.SymbolKey:
-    """The name of an address."""
+    """sym(), func(), mod() and the like as a key: the name of an address. Raises DError: D_PROTO_*."""
     values = [checking.expression(argument) for argument in node.arguments]
     prototypes.check(f"{node.function}( )", ACTIONS[node.function], values, node.span)
     return program.SymbolKey(SYMBOL, node.function, checking.convert(values[0], UINTPTR))
 
 
 def stack_trace(node: tree.Call, checking: Checking) -> program.StackTrace:
-    """stack([frames]), ustack([frames[, bytes of strings]])."""
+    """`stack([frames])` and `ustack([frames[, bytes of strings]])` as an action. Raises DError: D_STACK_*,
+    D_USTACK_*."""
     values = [checking.expression(argument) for argument in node.arguments]
     return _kernel_stack(node, values) if node.function == "stack" else _user_stack(node, values, checking)
 
@@ -80,5 +82,5 @@ def _string_size(node: tree.Call, values: list[program.Expression]) -> int:
 
 
 def positive(value: program.Expression) -> int | None:
-    """The value of a positive integer constant; None of anything else."""
+    """The value of a positive integer constant; None for anything else."""
     return value.value if isinstance(value, program.Integer) and value.value > 0 else None

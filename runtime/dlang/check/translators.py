@@ -1,4 +1,4 @@
-"""Translators: one struct computed out of something else, member by member, where a program asks for it."""
+"""Translators: a struct that is computed from something else, member by member, where a program asks for it."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ from kinst.targets.c_types import Aggregate, Pointer
 
 
 def declare(reader: Reader, node: tree.Translator) -> None:
-    """Read a translator. It is known to its own members' expressions no more than in libdtrace: they may use it."""
+    """Read a translator. As in libdtrace, the expressions of its members may use the translator itself."""
     source, output = reader.type(node.input), reader.type(node.output)
     operand = Operand(source, program.Bound(source, 0))
     if isinstance(bare(output), Aggregate) and reader.translators.find(operand, output, exact=True) is not None:
@@ -54,7 +54,7 @@ def _check(reader: Reader, translator: Translator, member: tree.TranslatorMember
 def _member_value(
     reader: Reader, translator: Translator, member: tree.TranslatorMember, source: program.Expression
 ) -> Operand:
-    """A member's expression as it is written, with `source` for the translator's parameter."""
+    """A member's expression as it is written, with `source` in place of the translator's parameter."""
     found = translator.aggregate.find(member.name)
     assert found is not None
     parameter = Operand(translator.input, source, is_lvalue=True)
@@ -74,7 +74,7 @@ def _member_value(
 
 
 def translate(reader: Reader, node: tree.Translate) -> Operand:
-    """xlate <type>(operand)."""
+    """`xlate <type>(operand)`. Raises DError: D_XLATE_*."""
     output = reader.type(node.type)
     operand = reader.operand(node.operand)
     plain = bare(output)
@@ -116,7 +116,7 @@ def _bound_member(reader: Reader, translation: Translation, member: tree.Transla
     operand = _member_value(reader, translation.translator, member, program.Bound(source.type, number))
     if operand.constant is not None:
         return operand
-    if operand.translation is not None:  # its source needs ours
+    if operand.translation is not None:  # its source depends on ours
         inner = program.Bind(operand.translation.value.type, number, source, operand.translation.value)
         return replace(operand, translation=replace(operand.translation, value=inner))
     body = cast(operand.value, found.type)
@@ -124,7 +124,7 @@ def _bound_member(reader: Reader, translation: Translation, member: tree.Transla
 
 
 def copied(reader: Reader, translation: Translation, span: Span) -> program.Expression:
-    """A struct in scratch memory with all members that the translator defines."""
+    """A struct in scratch memory, with all the members that the translator defines."""
     translator = translation.translator
     source, storage = reader.fresh(), reader.fresh()
     address = program.Bound(translator.output, storage)

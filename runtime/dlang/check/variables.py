@@ -1,4 +1,4 @@
-"""Variables of D: they spring into being when they are assigned, with the type of the value."""
+"""D's variables: they come into being when they are assigned, with the type of the value."""
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.builtins import ARRAYS, VARIABLES
@@ -24,19 +24,19 @@ from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import STRING, DType, Dynamic, bare
 from kinst.targets.c_types import Array
 
-ARRAY = Dynamic("associative array")  # named without its index
+ARRAY = Dynamic("associative array")  # an array's name without an index
 SCOPES = {"self": Scope.THREAD, "this": Scope.CLAUSE}
 
 
 def undefined(reader: Reader, entry: Entry, span: Span) -> DError:
-    """A variable is read that was never assigned."""
+    """The error for reading a variable that was never assigned."""
     own = (*VARIABLES, *ARRAYS) if entry.scope is Scope.GLOBAL else ()
     hint = nearest(entry.spelling, (*own, *reader.variables.assigned()))
     return DError("D_VAR_UNDEF", f"{entry.spelling} has not yet been declared or assigned{hint}", span)
 
 
 def scoped(reader: Reader, node: tree.ScopedName, use: Use) -> Operand:
-    """self->name and this->name: naming one makes it, reading it needs an assignment before."""
+    """`self->name` and `this->name`. Naming one creates it; reading it requires an earlier assignment."""
     entry = scoped_entry(reader, node)
     if entry.is_array:
         if use is Use.READ:
@@ -48,7 +48,7 @@ def scoped(reader: Reader, node: tree.ScopedName, use: Use) -> Operand:
 
 
 def scoped_entry(reader: Reader, node: tree.ScopedName) -> Entry:
-    """What stands for self->name, new or not."""
+    """The variable that `self->name` or `this->name` means; a new one if there is none."""
     scope = SCOPES[node.scope]
     return reader.variables.find(scope, node.name) or reader.variables.create(scope, node.name)
 
@@ -57,7 +57,7 @@ def scoped_entry(reader: Reader, node: tree.ScopedName) -> Entry:
 
 
 def element(reader: Reader, entry: Entry, node: tree.Index, use: Use) -> Operand:
-    """array[keys]. The first use decides how many keys there are and of which types."""
+    """`array[keys]`. The first use decides how many keys there are, and their types."""
     if entry.type is None and use is Use.READ:
         raise undefined(reader, entry, node.span)
     operands = [reader.operand(index) for index in node.indexes]
@@ -68,7 +68,7 @@ def element(reader: Reader, entry: Entry, node: tree.Index, use: Use) -> Operand
 
 
 def key_type(kind: DType, number: int, span: Span) -> DType:
-    """The type of a key: text of any kind is a string by value."""
+    """The type of a key. Text of any kind becomes a string by value. Raises DError D_KEY_TYPE."""
     is_text = is_string_like(kind) and isinstance(bare(kind), Array)
     if is_void(kind) or kind in (NEW, ARRAY):
         raise DError("D_KEY_TYPE", f"{describe(kind)} expression may not be used as an index: key #{number}", span)
@@ -81,7 +81,7 @@ def key_type(kind: DType, number: int, span: Span) -> DType:
 
 
 def check_keys(name: str, keys: tuple[DType, ...], operands: list[Operand], span: Span) -> None:
-    """Compare a use of an array (or inline) with what its keys are: D_PROTO_LEN, D_PROTO_ARG."""
+    """Compare a use of an array (or inline) with the types of its keys. Raises DError: D_PROTO_LEN, D_PROTO_ARG."""
     if len(operands) != len(keys):
         passed = f"{len(operands)} arg{'' if len(operands) == 1 else 's'} passed, {len(keys)} expected"
         raise DError("D_PROTO_LEN", f"{name} prototype mismatch: {passed}", span)
@@ -100,7 +100,7 @@ def _wrong_count(entry: Entry, passed: int, span: Span) -> DError:
 
 
 def key_value(operand: Operand, kind: DType) -> program.Expression:
-    """A key as it is compared: integers in all their 64 bits, since keys of other widths are the same keys."""
+    """A key as it is compared: integers as 64 bits, since the same number in another width is the same key."""
     if is_string(kind):
         return as_string(operand.value)
     if is_integer(kind):

@@ -9,7 +9,7 @@ from kinst.runtime.dlang.syntax import literals, tree
 from kinst.runtime.dlang.syntax.errors import DError, Span
 from kinst.runtime.dlang.syntax.nearest import nearest
 
-# Blanks end words here and nothing else does: no comments, no continued lines. Files from DOS end with \r.
+# Only blanks end words here: there are no comments and no continued lines. Lines of DOS files end with \r.
 _PIECE: Final = re.compile(r'[\f\t\v\r ]+|("(?:[^"\\]|\\.)*+"?)|([^\f\t\v " ]+)', re.DOTALL)
 _INTEGER: Final = re.compile(literals.INTEGER)
 
@@ -24,7 +24,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One of them; a string without its quotes."""
+    """One piece of a control line; a string has lost its quotes."""
 
     kind: Kind
     text: str
@@ -32,13 +32,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class LineMarker:
-    """The next line is this one. `file` is None where it stays the same."""
+    """The next line has this number, from 1. `file` is None if the file stays the same."""
 
     line: int
     file: str | None
 
 
-# What must follow the word after #pragma D, and how it reads if it does not.
+# What must follow the word after #pragma D, and how the error describes it.
 _SHAPES: Final = {
     "attributes": ((Kind.WORD, Kind.WORD), "<attributes> <ident>"),
     "binding": ((Kind.STRING, Kind.WORD), '"version" <ident>'),
@@ -88,7 +88,7 @@ def _d_pragma(pieces: list[Piece], span: Span) -> tree.Pragma:
 
 
 def _pragma(pieces: list[Piece], span: Span) -> tree.Pragma | LineMarker | None:
-    """What follows #pragma. C ignores those that it does not know; so does D unless they say that they are D's."""
+    """What follows #pragma. Like C, D ignores a pragma that it does not know, unless it begins with D."""
     if not pieces:
         return None
     if pieces[0].kind is Kind.INTEGER:
@@ -113,8 +113,8 @@ def _directive(pieces: list[Piece], span: Span) -> LineMarker | None:
 
 
 def read(line: str, span: Span) -> tree.Pragma | LineMarker | None:
-    """`line` is what follows the `#`, without the newline. Raises DError: D_PRAGMA_INVAL, D_PRAGMA_MALFORM,
-    D_PRAGCTL_INVAL, D_PRAGERR, D_STR_NL and those of integers."""
+    """What a control line says. `line` is what follows the `#`, without the newline. Raises DError: D_PRAGMA_INVAL,
+    D_PRAGMA_MALFORM, D_PRAGCTL_INVAL, D_PRAGERR, D_STR_NL and those of integers."""
     pieces = _pieces(line, span)
     if not pieces:
         return None

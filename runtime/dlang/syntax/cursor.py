@@ -8,40 +8,40 @@ from kinst.runtime.dlang.syntax.errors import DError, Span
 from kinst.runtime.dlang.syntax.tokens import END, ERROR, NAME, TYPE_NAME, Token, syntax_error
 from kinst.runtime.dlang.syntax.words import GLOBALS, TYPE_WORDS
 
-# How high a tree may be, and how deep the parser calls itself: every later pass recurses over the tree too, and Python
-# gives up at a thousand calls. Real programs stay below twenty.
+# The greatest height of a tree, and the greatest depth of the parser's calls: every later pass recurses over the tree
+# as well, and Python gives up at a thousand calls. Real programs stay below twenty.
 NESTING_LIMIT: Final = 128
 
-# A name before one of these is not a type, even if the image has a type of that name: it is about to be assigned.
+# A name before one of these is no type, even if the image has a type of that name: it is about to be assigned.
 _AFTER_VARIABLE: Final = frozenset(("++", "--", "=", "["))
 _ELABORATED: Final = ("`struct", "`union", "`enum")
 
 
 class Names:
-    """Which words are types: those of the image and D's own, and what the text has declared so far."""
+    """Which words are types: those of the image, D's own, and those that the text has declared so far."""
 
     def __init__(self, is_type: Callable[[str], bool]) -> None:
         self._is_type = is_type
         self._known: dict[str, bool] = {}
 
     def is_type(self, name: str) -> bool:
-        """Asked once for each name."""
+        """Whether a name is a type. The session is asked once for each name."""
         known = self._known.get(name)
         if known is None:
             known = self._known[name] = name not in GLOBALS and self._is_type(name)
         return known
 
     def declare_type(self, name: str) -> None:
-        """A typedef."""
+        """Note a typedef: its name is a type from here on."""
         self._known[name] = True
 
     def declare_variable(self, name: str) -> None:
-        """A variable or inline, which hides a type of that name."""
+        """Note a variable or inline, which hides a type of that name."""
         self._known[name] = False
 
 
 class Cursor:
-    """Reads tokens one after the other; `kind` is the current one's."""
+    """Reads tokens one after another; `kind` is the kind of the current one."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -96,12 +96,12 @@ class Cursor:
         return self.advance()
 
     def expect_end(self) -> None:
-        """Nothing may be left of the item. Raises D_SYNTAX."""
+        """Check that nothing is left of the item. Raises D_SYNTAX."""
         if self.kind != END:
             raise syntax_error(self.token)
 
     def fail(self, message: str) -> DError:
-        """D_SYNTAX at the current token, unless the lexer knows better."""
+        """The error D_SYNTAX at the current token, unless the lexer found a more precise one."""
         if self.kind == ERROR:
             return syntax_error(self.token)
         return DError("D_SYNTAX", message, self.token.span)
@@ -125,7 +125,7 @@ class Cursor:
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        """Around what may contain itself. Raises D_SYNTAX where a program goes too deep."""
+        """Goes around the reading of what may contain itself. Raises D_SYNTAX if a program nests too deeply."""
         self.enter()
         try:
             yield
@@ -133,23 +133,23 @@ class Cursor:
             self._depth -= 1
 
     def enter(self) -> None:
-        """One level deeper, for those who cannot afford `nested`; `leave` ends it."""
+        """Go one level deeper; for callers for whom `nested` is too slow. `leave` ends it."""
         self._depth += 1
         self.check_height(self._depth)
 
     def leave(self) -> None:
-        """One level up. After an error it does not matter any more."""
+        """Go one level up. It need not be called after an error."""
         self._depth -= 1
 
     def check_height(self, height: int) -> None:
-        """Raises D_SYNTAX for a tree that nobody could walk."""
+        """Raise D_SYNTAX for a tree that is too high for later passes."""
         if height > NESTING_LIMIT:
             raise self.fail("expression is nested too deeply")
 
 
 def join(first: Span, last: Span) -> Span:
-    """From `first` to `last`; only the last line where there are several, as a span is in one line and libdtrace tells
-    the line where an expression ended."""
+    """The span from `first` to `last`. Of several lines only the last one: a span is in one line, and libdtrace gives
+    the line where an expression ends."""
     if first.line != last.line or first.text is not last.text or first.column > last.column:
         return last
     return Span(first.file, first.line, first.column, last.column + last.length - first.column, first.text)

@@ -1,17 +1,17 @@
-"""An error of a D program -> the text that users see: dtrace(1)'s line, and the place it is about."""
+"""An error of a D program -> the text that users see: dtrace(1)'s line, and the place in the program."""
 
 from typing import Final
 
 from kinst.runtime.dlang.syntax.errors import DError
 
-_WIDTH: Final = 200  # of a shown line; longer ones are cut around the place
+_WIDTH: Final = 200  # of a line that is shown; longer ones are cut around the place
 _BEFORE: Final = 80
 _CUT: Final = "..."
 
 
 def describe(error: DError, *, has_tags: bool, has_lines: bool = True) -> str:
-    """`[TAG] "file", line N: message`, without what is not known. `has_lines` is False for a program that is no file,
-    whose lines dtrace does not tell."""
+    """`[TAG] "file", line N: message`, without the parts that are not known. `has_lines` is False for a program that is
+    not a file: dtrace gives no line then."""
     tag = f"[{error.tag}] " if has_tags else ""
     message = _printable(error.message)
     if error.span is None:
@@ -22,7 +22,8 @@ def describe(error: DError, *, has_tags: bool, has_lines: bool = True) -> str:
 
 
 def caret(error: DError) -> str:
-    """The source line and, below it, carets under the place; empty if it is not known. Tabs stay tabs in both."""
+    """The source line and, below it, carets under the place; empty if the place is not known. Tabs stay tabs in
+    both."""
     span = error.span
     if span is None or not span.text.strip():
         return ""
@@ -37,5 +38,5 @@ def caret(error: DError) -> str:
 
 
 def _printable(text: str) -> str:
-    """What a program contains cannot do anything to a terminal, or fail on its way there."""
+    """Text that is safe to show: nothing in a program may control the terminal, or fail to be encoded."""
     return "".join(character if character in "\t\n" or character.isprintable() else "?" for character in text)

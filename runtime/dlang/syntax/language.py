@@ -1,4 +1,4 @@
-"""Which language this is: its version, as -V prints it and as headers see it."""
+"""The version of the language, as -V prints it and as headers see it."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ VERSION: Final = "1.13"
 
 
 def predefined(version: Version) -> tuple[str, ...]:
-    """What the C preprocessor knows while it reads D, by which headers tell: that it is D, its words' size, its
-    version."""
+    """The macros that the C preprocessor defines while it reads D: headers see that it is D, how wide its words are,
+    and its version."""
     major, minor, micro = version
     return "__SUNW_D=1", "__SUNW_D_64=1", f"__SUNW_D_VERSION={major << 24 | minor << 12 | micro:#010x}"

@@ -1,7 +1,8 @@
 """The text of a D program -> tokens, one declaration or clause at a time.
 
-Outside of clauses and declarations words are probe descriptions, which may hold - * ? [ ] ! and more; inside, they are
-C's tokens. What an item is decides how it is read, and a type that one item declares decides what the next one is.
+Outside clauses and declarations, words are probe descriptions, which may contain - * ? [ ] ! and more; inside, there
+are C's tokens. What an item is decides how it is read, and a type that one item declares may decide what the next one
+is.
 """
 
 import re
@@ -26,7 +27,7 @@ from kinst.runtime.dlang.syntax.words import BASIC_TYPES, DECLARATION_WORDS, KEY
 
 _BLANKS: Final = r"[ \t\f\v\r]*+"
 _LAYOUT: Final = r"(?P<newline>\n)|(?P<comment>/\*)"
-# A module's name may have dots: kernel.ko`symbol; in quotes it may have anything: "kernel-amd64"`symbol.
+# A module's name may contain dots: kernel.ko`symbol. In quotes it may contain anything: "kernel-amd64"`symbol.
 _NAME: Final = (
     r"(?P<name>[A-Za-z_`][0-9A-Za-z_`]*+(?:\.[0-9A-Za-z_.]{0,60}`[A-Za-z_`][0-9A-Za-z_`]*+)?"
     r'|"[^"\\\n`]{1,255}"`[A-Za-z_][0-9A-Za-z_]*+)'
@@ -65,8 +66,8 @@ _CLOSE: Final = {")": 0, "]": 1, "}": 2}
 
 
 class Lexer:
-    """Reads a text from its start; `pragmas` are those met since somebody last took them. `on_pragma` is told of each
-    where it stands, before what is behind it is read."""
+    """Reads a text from its start. `pragmas` are those that were read since the list was last taken. `on_pragma` is
+    called for each pragma before the text after it is read."""
 
     def __init__(
         self, text: str, *, macros: Macros, file: str, is_description: bool, on_pragma: Callable[[tree.Pragma], None]
@@ -100,7 +101,7 @@ class Lexer:
         }
 
     def item(self, is_type: Callable[[str], bool]) -> list[Token]:
-        """The tokens of the next declaration or clause and an END; nothing else at the end of the text."""
+        """The tokens of the next declaration or clause, and an END; at the end of the text only an END."""
         self._tokens = []
         self._open = [0, 0, 0]
         try:
@@ -116,7 +117,7 @@ class Lexer:
     # -- places
 
     def _begin_text(self) -> None:
-        """Note where the line that starts at the current position is."""
+        """Note the line that starts at the current position."""
         end = self._text.find("\n", self._position)
         self._start = self._position
         self._line_text = self._text[self._start : end if end >= 0 else len(self._text)]
@@ -172,7 +173,7 @@ class Lexer:
         self._position = end + 2
         return False
 
-    # -- outside of clauses and declarations
+    # -- outside clauses and declarations
 
     def _outside(self, is_type: Callable[[str], bool]) -> None:
         text, match_next = self._text, _OUTSIDE.match
@@ -180,7 +181,7 @@ class Lexer:
             group = match.lastgroup or ""
             begins_item = group in ("word", "integer") and bool(self._tokens) and self._tokens[-1].kind != ","
             if begins_item:
-                return  # a description after a description: it is for the parser to say whether that is right
+                return  # a description after a description: the parser decides whether that is right
             self._position = match.end()
             if group == "word":
                 if self._word(match[group], match.start(group), is_type):
@@ -198,7 +199,7 @@ class Lexer:
         self._position = len(text)
 
     def _word(self, word: str, start: int, is_type: Callable[[str], bool]) -> bool:
-        """Whether a declaration begins here. `int*x;` is one, and no glob."""
+        """Whether a declaration begins here. `int*x;` is a declaration and not a pattern."""
         if word in DECLARATION_WORDS:
             self._add(word, word, start)
             return True
@@ -213,7 +214,7 @@ class Lexer:
         self._tokens.append(Token(DESCRIPTION, self._macros.expand(word, span), span))
         return False
 
-    # -- inside: every reader says whether its token may be the last one
+    # -- inside: each reader returns whether its token may be the last one
 
     def _inside(self, last: str) -> None:
         """Read up to the `;` or `}` that ends the item."""
@@ -254,7 +255,7 @@ class Lexer:
         return text in ";}"
 
     def _slash(self, match: re.Match[str], text: str) -> bool:
-        """`/` divides, or it ends a predicate if a clause's body, or nothing, follows."""
+        """A slash. It ends a predicate if a clause's body or nothing follows; else it divides."""
         start = match.start("slash")
         if _AFTER_SLASH.match(self._text, self._position) is None:
             self._add("/", text, start)
@@ -315,7 +316,7 @@ class Lexer:
         return self._argument(argument, text, span)
 
     def _argument(self, argument: str, written: str, span: Span) -> bool:
-        """An argument stands for what it looks like: a number with or without a sign, a name, else a string."""
+        """A macro argument becomes what it looks like: a number with or without a sign, a name, or else a string."""
         sign = argument[:1] if argument[:1] in ("+", "-") else ""
         body = argument[len(sign) :]
         if re.fullmatch(literals.INTEGER, body):

@@ -1,4 +1,4 @@
-"""The text of a constant -> its value and type, by the rules of C as libdtrace has them."""
+"""The text of a constant -> its value and type, by the rules of C as libdtrace applies them."""
 
 import re
 from typing import Final
@@ -9,7 +9,7 @@ from kinst.runtime.dlang.syntax.errors import DError, Span
 INTEGER: Final = r"(?:0[xX][0-9A-Fa-f]+|[0-9]+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)?"
 _INTEGER_PARTS: Final = re.compile(r"(0[xX][0-9A-Fa-f]+|[0-9]+)([uUlL]*)")
 _LARGEST: Final = 2**64 - 1
-_LONGEST: Final = 24  # characters; Python refuses to convert digits without end, and nothing that long fits
+_LONGEST: Final = 24  # characters: nothing longer fits, and Python refuses to convert very many digits
 
 # What C tries in turn; a decimal constant is never unsigned by itself.
 _TYPES: Final = (
@@ -35,7 +35,7 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 
 def encode(text: str) -> bytes:
-    """The bytes of a program's text, also where it was no UTF-8."""
+    """The bytes of a program's text, even if they were not UTF-8."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -49,7 +49,7 @@ def unescape(text: str) -> bytes:
 
 
 def string(span: Span, text: str) -> tree.StringLiteral:
-    """What stands between quotes; as in C, the first NUL ends it."""
+    """The literal for what is between quotes. As in C, the first NUL ends it."""
     return tree.StringLiteral(span, unescape(text).partition(b"\0")[0])
 
 
@@ -63,7 +63,7 @@ def _type(value: int, suffix: str, span: Span, *, is_decimal: bool) -> str:
 
 
 def digits(text: str, span: Span, *, tag: str = "D_INT_OFLOW", what: str = "") -> int:
-    """The value of a constant without its suffix."""
+    """The value of a constant, which has lost its suffix. Raises DError: D_INT_DIGIT, and `tag` for an overflow."""
     base = 16 if text[:2] in ("0x", "0X") else 8 if text[0] == "0" else 10
     body = (text[2:] if base == 16 else text).lstrip("0")
     if base == 8:
@@ -77,7 +77,7 @@ def digits(text: str, span: Span, *, tag: str = "D_INT_OFLOW", what: str = "") -
 
 
 def integer(span: Span, text: str) -> tree.IntegerLiteral:
-    """A number with its suffix."""
+    """The literal for a number with its suffix. Raises DError: D_INT_DIGIT, D_INT_OFLOW."""
     parts = _INTEGER_PARTS.match(text)
     assert parts is not None
     number, suffix = parts.groups()
@@ -87,12 +87,13 @@ def integer(span: Span, text: str) -> tree.IntegerLiteral:
 
 
 def number(span: Span, value: int) -> tree.IntegerLiteral:
-    """A number that was not written."""
+    """A literal for a number that is not in the program's text."""
     return tree.IntegerLiteral(span, value, _type(value, "", span, is_decimal=True), str(value))
 
 
 def character(span: Span, text: str) -> tree.IntegerLiteral:
-    """A character constant with its quotes: up to eight characters, the first one is the most significant."""
+    """The literal for a character constant with its quotes: up to eight characters, the first the most significant.
+    Raises DError: D_CHR_NULL, D_CHR_OFLOW."""
     if len(text) == 2:
         raise DError("D_CHR_NULL", "empty character constant", span)
     raw = unescape(text[1:-1])

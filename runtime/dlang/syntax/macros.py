@@ -8,7 +8,7 @@ from typing import Final
 from kinst.runtime.dlang.syntax.errors import DError, Span
 
 _REFERENCE: Final = re.compile(r"\$(\$?)([0-9]+|[A-Za-z_][0-9A-Za-z_]*)?")
-_PROJECT = 0  # projects and tasks are Solaris's; everything is in the first one here
+_PROJECT = 0  # projects and tasks are Solaris's; here everything is in the first one
 
 _IDENTITY: Final[dict[str, Callable[[], int]]] = {
     "pid": os.getpid,
@@ -25,18 +25,18 @@ _IDENTITY: Final[dict[str, Callable[[], int]]] = {
 
 
 class Macros:
-    """The arguments of a command line, shared by all of its programs: it remembers which were referenced."""
+    """The arguments of a command line, which all its programs share; remembers which of them were referenced."""
 
     def __init__(
         self, arguments: Sequence[str], *, script: str = "", target: int | None = None, has_defaults: bool = False
     ) -> None:
         self._arguments = (script or "dtrace", *arguments)
         self._target = target
-        self.has_defaults = has_defaults  # -x defaultargs: what is not given is 0 or ""
+        self.has_defaults = has_defaults  # -x defaultargs: an argument that is not given is 0 or ""
         self._referenced: set[int] = set()
 
     def argument(self, number: str, *, written: str, default: str, span: Span | None) -> str:
-        """The argument of this decimal number; 0 is the script. Raises D_MACRO_UNDEF."""
+        """The argument with this decimal number; 0 is the script. Raises D_MACRO_UNDEF."""
         index = int(number) if len(number) < 10 else len(self._arguments)
         if index < len(self._arguments):
             self._referenced.add(index)
@@ -71,11 +71,11 @@ class Macros:
         return _REFERENCE.sub(replace, description)
 
     def unused(self) -> list[tuple[int, str]]:
-        """Arguments that no program referenced, with their numbers."""
+        """The arguments that no program referenced, with their numbers."""
         return [(i, text) for i, text in enumerate(self._arguments) if i and i not in self._referenced]
 
 
 def check_used(macros: Macros) -> None:
-    """Raises D_MACRO_UNUSED for the first argument that nobody referenced."""
+    """Raise D_MACRO_UNUSED for the first argument that no program referenced."""
     for index, text in macros.unused():
         raise DError("D_MACRO_UNUSED", f"extraneous argument '{text}' (${index} is not referenced)")

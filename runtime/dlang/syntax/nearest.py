@@ -1,15 +1,15 @@
-"""A word that names nothing, and the words that would -> what an error adds: which of them was perhaps meant."""
+"""An unknown word and the known ones -> what an error adds: which of them may have been meant."""
 
 import difflib
 from collections.abc import Iterable
 from typing import Final
 
 _FEW: Final = 3
-_LONGER: Final = 3  # letters by which the length of a word that is near may differ
+_LONGER: Final = 3  # the most letters by which the lengths of near words differ
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; nearest timestamp`, up to three words with the nearest first; empty if none is near."""
+    """`; nearest timestamp`, with up to three words, the nearest first; empty if none is near."""
     candidates = {word for word in known if abs(len(word) - len(name)) <= _LONGER and word.isprintable()}
     found = difflib.get_close_matches(name, sorted(candidates - {name}), _FEW)
     return f"; nearest {', '.join(found)}" if found else ""

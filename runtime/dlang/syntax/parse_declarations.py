@@ -1,4 +1,4 @@
-"""Tokens -> types, declarators and declarations: C's with D's scopes and keys."""
+"""Tokens -> types, declarators and declarations: C's, with D's scopes and keys."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ _TypeNode = tree.NamedType | tree.BasicType | tree.AggregateType | tree.EnumSpec
 
 
 def _combination(words: list[str], span: Span) -> DError:
-    """Why these words do not go with a named type, struct, union or enum."""
+    """The error for words that do not go with a named type, struct, union or enum."""
     if not ATTRIBUTES.issuperset(words):
         return DError("D_DECL_COMBO", "invalid type combination", span)
     if not {"signed", "unsigned"}.isdisjoint(words):
@@ -41,10 +41,10 @@ class Declarations:
         self._key_parameters: list[tuple[tree.KeysPart, tuple[tree.Parameter, ...]]] = []
         expressions.types = self
 
-    # -- what stands before a declarator
+    # -- what comes before a declarator
 
     def specifiers(self, storage_words: frozenset[str]) -> tree.Specifiers:
-        """Words of storage, qualifiers and one type, in any order. Raises D_SYNTAX, D_DECL_COMBO, D_DECL_SIGNINT,
+        """Storage classes, qualifiers and one type, in any order. Raises D_SYNTAX, D_DECL_COMBO, D_DECL_SIGNINT,
         D_DECL_LONGINT."""
         cursor = self._cursor
         start = cursor.token
@@ -73,8 +73,8 @@ class Declarations:
         )
 
     def _begins_type(self, words: list[str], type_node: _TypeNode | None) -> bool:
-        """Whether the type, or a second one, comes next. A name after a type is the declarator's, even if it is also
-        a type's: `typedef int t; struct s { t t; };`."""
+        """Whether the type, or a second one, comes next. A name after a type belongs to the declarator, even if it also
+        names a type: `typedef int t; struct s { t t; };`."""
         cursor = self._cursor
         if cursor.kind in AGGREGATES or cursor.kind == "string":
             return True
@@ -96,7 +96,7 @@ class Declarations:
         return tree.NamedType(token.span, module, name)
 
     def _tag(self, module: str) -> tuple[str, str]:
-        """Module and tag of a struct, union or enum: struct module`tag is module`struct tag."""
+        """Module and tag of a struct, union or enum: `struct module`tag` means `module`struct tag`."""
         if self._cursor.kind not in (tokens.NAME, tokens.TYPE_NAME):
             return module, ""
         before, _, tag = self._cursor.advance().text.rpartition("`")
@@ -117,7 +117,7 @@ class Declarations:
         return tree.AggregateType(span, keyword, module, tag, None if members is None else tuple(members))
 
     def _member(self) -> list[tree.MemberDeclaration]:
-        """One declaration of members; an anonymous struct or union has no declarator."""
+        """The members of one declaration; an anonymous struct or union has no declarator."""
         cursor = self._cursor
         specifiers = self.specifiers(_NO_STORAGE)
         if cursor.accept(";"):
@@ -157,7 +157,7 @@ class Declarations:
     # -- declarators
 
     def declarator(self) -> tree.Declarator:
-        """One with a name. Raises D_DECL_IDENT for two names the first of which is a type's: int size_t x."""
+        """A declarator with a name. Raises D_DECL_IDENT for two names of which the first is a type: `int size_t x`."""
         cursor = self._cursor
         declarator = self._any_declarator()
         if not declarator.name:
@@ -167,7 +167,7 @@ class Declarations:
         return declarator
 
     def type_name(self) -> tree.TypeName:
-        """A type as casts and sizeof have it."""
+        """A type as it is written in casts and sizeof."""
         specifiers = self.specifiers(_NO_STORAGE)
         declarator = self._any_declarator(has_name=False)
         return tree.TypeName(join(specifiers.span, self._cursor.previous.span), specifiers, declarator)
@@ -214,7 +214,7 @@ class Declarations:
         return tuple(parts)
 
     def _brackets(self) -> tree.ArrayPart | tree.KeysPart:
-        """An array's size, or the types of an associative array's keys."""
+        """What is in brackets: an array's size, or the types of an associative array's keys."""
         cursor = self._cursor
         start = cursor.advance().span
         if cursor.accept("]"):
@@ -229,7 +229,7 @@ class Declarations:
         return keys
 
     def parameters_of(self, keys: tree.KeysPart) -> tuple[tree.Parameter, ...]:
-        """What stood in brackets that were read as keys, with names: parameters of an inline."""
+        """The parameters of an inline: what was in brackets that were read as keys, with names."""
         return next(parameters for part, parameters in reversed(self._key_parameters) if part is keys)
 
     def _function(self) -> tree.FunctionPart:
@@ -239,7 +239,7 @@ class Declarations:
         return tree.FunctionPart(span, parameters or (() if is_variadic else None), is_variadic)
 
     def fixed_parameters(self, close: str) -> tuple[tree.Parameter, ...]:
-        """Parameters and what closes them. Raises D_DECL_PROTO_VARARGS."""
+        """Parameters and the token that closes them. Raises D_DECL_PROTO_VARARGS."""
         start = self._cursor.token.span
         parameters, is_variadic = self._parameters(close)
         if is_variadic:
@@ -271,7 +271,7 @@ class Declarations:
     # -- declarations
 
     def declaration(self) -> tree.Declaration:
-        """Variables, typedefs or a type alone, with the semicolon."""
+        """A declaration of variables, of typedefs or of a type alone, with its semicolon."""
         cursor = self._cursor
         specifiers = self.specifiers(VARIABLE_STORAGE)
         declarators: list[tree.Declarator] = []
@@ -292,7 +292,7 @@ class Declarations:
         return declarator
 
     def inline(self) -> tree.Inline:
-        """inline type name = value; or inline type name[parameters] = value;."""
+        """`inline type name = value;` or `inline type name[parameters] = value;`."""
         cursor = self._cursor
         start = cursor.expect("inline").span
         specifiers = self.specifiers(VARIABLE_STORAGE)
@@ -308,7 +308,7 @@ class Declarations:
         return tree.Inline(join(start, value.span), specifiers, declarator, parameters, value)
 
     def translator(self) -> tree.Translator:
-        """translator output < input name > { members };."""
+        """`translator output < input name > { members };`."""
         cursor = self._cursor
         start = cursor.expect("translator").span
         output = self.type_name()
@@ -328,7 +328,7 @@ class Declarations:
         return tree.Translator(join(start, cursor.previous.span), output, source, name, tuple(members))
 
     def provider(self) -> tree.ProviderDeclaration:
-        """provider name { probe name(arguments) : (translated); ... };."""
+        """`provider name { probe name(arguments) : (translated); ... };`."""
         cursor = self._cursor
         start = cursor.expect("provider").span
         name = cursor.expect_word().text

@@ -1,4 +1,4 @@
-"""Tokens -> expressions: C's with D's additions."""
+"""Tokens -> expressions: C's, with D's additions."""
 
 from typing import Final, Protocol
 
@@ -28,17 +28,17 @@ _POSTFIXES: Final = frozenset(("(", "[", ".", "->", "++", "--"))
 
 
 class TypeNames(Protocol):
-    """Who reads the types in expressions."""
+    """What reads the types in expressions: `parse_declarations.Declarations`."""
 
     def type_name(self) -> tree.TypeName:
-        """A type as casts and sizeof have it."""
+        """A type as it is written in casts and sizeof."""
         ...
 
 
 class Expressions:
-    """Reads expressions at a cursor. `types` reads the types in them; the owner sets it, for each needs the other.
+    """Reads expressions at a cursor. `types` reads the types in them; the owner sets it, since each needs the other.
 
-    `_height` is the height of the expression read last: long flat chains make high trees too.
+    `_height` is the height of the expression that was read last: even long flat chains make high trees.
     """
 
     types: TypeNames
@@ -48,13 +48,13 @@ class Expressions:
         self._height = 0
 
     def _note(self, height: int) -> None:
-        """The expression read last is this high."""
+        """Note the height of the expression that was read last. Raises D_SYNTAX if it is too high."""
         self._height = height
         if height > NESTING_LIMIT:
             self._cursor.check_height(height)
 
     def expression(self) -> tree.Expression:
-        """Assignments with commas between them."""
+        """An expression: assignments with commas between them."""
         left = self.assignment()
         while self._cursor.kind == ",":
             self._cursor.advance()
@@ -82,14 +82,14 @@ class Expressions:
         return left
 
     def constant(self) -> tree.Expression:
-        """The size of an array or the like inside a type, which makes the tree around it as high as itself."""
+        """The size of an array or the like inside a type. The tree around it becomes at least as high."""
         height = self._height
         value = self.conditional()
         self._height = max(height, self._height)
         return value
 
     def conditional(self) -> tree.Expression:
-        """What may stand after the colon of a conditional: no assignment."""
+        """A conditional or anything that binds closer: what may follow the colon of a conditional."""
         self._cursor.enter()
         left, _ = self._operation()
         if self._cursor.kind == "?":
@@ -108,10 +108,10 @@ class Expressions:
         return tree.Conditional(join(condition.span, otherwise.span), condition, then, otherwise)
 
     def _operation(self) -> tuple[tree.Expression, bool]:
-        """Operands with binary operators between them, by precedence; and whether it is one that can be assigned to.
+        """Operands with binary operators between them, by precedence; and whether the result can be assigned to.
 
-        The operators that wait for their right side are kept here and not by recursion, which a hostile program
-        could drive as deep as it likes.
+        The operators that wait for their right side are in a list. Recursion would let a hostile program go as deep as
+        it likes.
         """
         cursor = self._cursor
         operand, is_unary = self._unary()
@@ -130,7 +130,7 @@ class Expressions:
     def _reduce(
         self, waiting: list[tuple[int, str, tree.Expression, int]], operand: tree.Expression, level: int
     ) -> tree.Expression:
-        """Build what binds at least as closely as an operator of this level that comes next."""
+        """Combine the waiting operators that bind at least as closely as `level`, that of the operator that follows."""
         while waiting and waiting[-1][0] >= level:
             _, operator, left, height = waiting.pop()
             operand = tree.Binary(join(left.span, operand.span), operator, left, operand)
@@ -138,7 +138,7 @@ class Expressions:
         return operand
 
     def _unary(self) -> tuple[tree.Expression, bool]:
-        """Prefixes and casts before an operand; and whether C calls it a unary expression, which a cast is not."""
+        """An operand with its prefixes and casts; and whether C calls it a unary expression, which a cast is not."""
         cursor = self._cursor
         if cursor.kind not in _PREFIXES:
             return self._postfix(self._primary()), True
@@ -160,7 +160,7 @@ class Expressions:
         return operand, is_unary
 
     def _after_parenthesis(self, prefixes: list[tuple[Token, tree.TypeName | None]]) -> tree.Expression | None:
-        """A cast becomes another prefix and makes no operand yet."""
+        """What begins with a parenthesis. A cast is added to `prefixes` and gives no operand yet: None."""
         cursor = self._cursor
         start = cursor.advance()
         if not cursor.is_type():
@@ -241,7 +241,7 @@ class Expressions:
         return tree.Translate(join(start.span, end.span), kind, operand)
 
     def _arguments(self, close: str) -> tuple[tree.Expression, ...]:
-        """At least one, with what closes them. Their height and one more, or what it was."""
+        """One or more arguments, and the token that closes them."""
         height = self._height
         arguments = [self.assignment()]
         height = max(height, self._height)
@@ -300,7 +300,7 @@ def _name(token: Token) -> tree.Expression:
 
 
 def _function_name(operand: tree.Expression) -> str:
-    """Who is called: only a word can be. Raises D_FUNC_IDENT."""
+    """The name of the function that is called, which must be a plain word. Raises D_FUNC_IDENT."""
     match operand:
         case tree.Name(name=name):
             return name

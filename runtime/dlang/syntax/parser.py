@@ -14,7 +14,7 @@ _LARGEST_PROBE_ID = 2**32 - 1
 
 
 class _Parser:
-    """Reads clauses, and hands the rest to those who know."""
+    """Reads clauses itself, and hands declarations and expressions to their readers."""
 
     def __init__(self, cursor: Cursor, *, is_description: bool) -> None:
         self._cursor = cursor
@@ -23,7 +23,7 @@ class _Parser:
         self._is_description = is_description
 
     def item(self) -> tree.TopLevel:
-        """One declaration or clause, which must be all that the cursor has."""
+        """The one declaration or clause that the cursor has. Raises D_SYNTAX if anything follows it."""
         item: tree.TopLevel
         match self._cursor.kind:
             case tokens.DESCRIPTION | tokens.LITERAL:
@@ -76,7 +76,7 @@ class _Parser:
         return tree.ProbeDescription(token.span, token.text)
 
     def _body(self) -> tuple[tree.Statement, ...]:
-        """Statements up to the closing brace; the last one may do without its semicolon."""
+        """Statements up to the closing brace. The last one may omit its semicolon."""
         cursor = self._cursor
         statements: list[tree.Statement] = []
         while not cursor.accept("}"):
@@ -93,7 +93,7 @@ class _Parser:
         return tree.ExpressionStatement(expression.span, expression)
 
     def _if(self) -> tree.If:
-        """With all that follow it by `else if`: a chain is a loop here, and a tree only as high as allowed."""
+        """An `if` with all its `else if`. The chain is read in a loop; the tree may only be as high as allowed."""
         conditions: list[tuple[Span, tree.Expression, tuple[tree.Statement, ...]]] = []
         otherwise: tuple[tree.Statement, ...] = ()
         while True:
@@ -119,7 +119,7 @@ class _Parser:
         return join(start, end), condition, self._branch()
 
     def _branch(self) -> tuple[tree.Statement, ...]:
-        """Statements in braces, or one that ends with its semicolon."""
+        """Statements in braces, or a single one with its semicolon."""
         cursor = self._cursor
         with cursor.nested():
             if cursor.accept("{"):
@@ -146,13 +146,14 @@ def parse(
     items: list[tree.TopLevel] | None = None,
 ) -> tree.Unit:
     """The tree of a program. `is_type` knows the types that the text does not declare itself, D's own included; names
-    may have a module: "module`type". `file` is what spans say until the text says otherwise. `is_description`: the text
-    begins with a probe description, even if the word is a type, and needs no actions, as with -n. `names`: what the
-    programs before this one declared; this one's are added. `on_pragma` is told of each pragma before what is behind it
-    is read; `allows_empty` is asked at the end. `items` takes the items as they are read, also those before an error.
+    may have a module: "module`type". `file` is the file of spans until the text names another. `is_description`: as
+    with -n, the text begins with a probe description, even if its first word is a type, and needs no actions. `names`:
+    what earlier programs declared; this program's names are added. `on_pragma` is called for each pragma before the
+    text after it is read; `allows_empty` is called at the end. `items` receives the items as they are read, also before
+    an error.
 
-    Raises DError: D_SYNTAX, D_EMPTY, the D_INT_, D_CHR_, D_STR_, D_MACRO_ and D_PRAG tags, and a few of declarations
-    that need nothing but the text.
+    Raises DError: D_SYNTAX, D_EMPTY, the D_INT_, D_CHR_, D_STR_, D_MACRO_ and D_PRAG tags, and those tags of
+    declarations that follow from the text alone.
     """
     names = names or Names(is_type)
     lexer = Lexer(text, macros=macros, file=file, is_description=is_description, on_pragma=on_pragma)
@@ -163,7 +164,7 @@ def parse(
     while True:
         cursor.begin(lexer.item(names.is_type))
         is_last = cursor.kind == tokens.END
-        # What stands inside an item is in force from there on, and nothing of the item was checked yet.
+        # A pragma inside an item is in force from there on; nothing of the item has been checked yet.
         items.extend(lexer.pragmas)
         lexer.pragmas.clear()
         if is_last:

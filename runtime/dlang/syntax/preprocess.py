@@ -15,7 +15,7 @@ _MARKER: Final = re.compile(r'^# ([0-9]+) "<stdin>"', re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class CppSettings:
-    """What -C, -D, -U, -I, -H and -x cpppath ask for: `arguments` are flags as cpp takes them."""
+    """What -C, -D, -U, -I, -H and -x cpppath ask for. `arguments` are the flags that cpp is given."""
 
     path: str = "cpp"
     arguments: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class CppSettings:
 
 def preprocess(text: str, *, file: str, settings: CppSettings) -> str:
     """The text with macros and includes expanded. Line markers say where each line was; for lines of the program itself
-    they name no file. What cpp has to say goes to our stderr. Raises KinstError where it cannot run or fails."""
+    they name no file. cpp's own messages go to our stderr. Raises KinstError if cpp cannot be run or fails."""
     if text.startswith("#!"):
         text = text[text.find("\n") :] if "\n" in text else ""
     folder = str(Path(file).parent) if file else "."

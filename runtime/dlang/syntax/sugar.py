@@ -1,8 +1,8 @@
-"""A tree with `if` -> one without: what libdtrace does before it compiles.
+"""A tree with `if` -> a tree without, as libdtrace makes it before it compiles.
 
-A clause with an `if` becomes several, one after the other for each firing: one for every condition, which keeps its
-value in `this->%condition_N`, and one for every run of statements, whose predicate is that the way led there and that
-no fault happened in a part before. No program can name these variables by accident: a `%` is not part of a name.
+A clause with an `if` becomes several clauses, which run one after another at each firing: one for every condition,
+which keeps its value in `this->%condition_N`, and one for every run of statements. The predicate of the latter is that
+the conditions lead there and that no earlier part faulted. No program can name these variables: a name has no `%`.
 
     self->%error = 0                          descriptions { }
     this->%condition_1 = 1 && predicate       descriptions / !self->%error / { }
@@ -40,7 +40,7 @@ def _condition(span: Span, number: int) -> tree.ScopedName:
 
 
 class _Sugared:
-    """One clause on its way into several. Condition 0 is none: the statements of the clause itself."""
+    """One clause that is being split into several. Condition 0 means none: statements of the clause itself."""
 
     def __init__(self, clause: tree.Clause) -> None:
         self._clause = clause
@@ -48,7 +48,7 @@ class _Sugared:
         self.clauses: list[tree.Clause] = []
 
     def expand(self) -> list[tree.Clause]:
-        """The clauses that stand for this one."""
+        """The clauses that replace this one."""
         clause = self._clause
         self._append(None, _set(clause.span, _error(clause.span), _integer(clause.span, 0)))
         under = 0 if clause.predicate is None else self._evaluate(clause.predicate, 0)
@@ -60,16 +60,16 @@ class _Sugared:
         self.clauses.append(tree.Clause(clause.span, clause.descriptions, predicate, statements))
 
     def _evaluate(self, condition: tree.Expression, under: int) -> int:
-        """The number of a new condition: this one where `under` holds, else false."""
+        """The number of a new condition: `condition` if the condition number `under` holds, else false."""
         self._conditions += 1
         span = condition.span
-        outer = _condition(span, under) if under else _integer(span, 1)  # 1 && x: an int whatever x is
+        outer = _condition(span, under) if under else _integer(span, 1)  # 1 && x is an int, whatever x is
         value = tree.Binary(span, "&&", outer, condition)
         self._append(_no_error(span), _set(span, _condition(span, self._conditions), value))
         return self._conditions
 
     def _statements(self, statements: tuple[tree.Statement, ...], under: int) -> None:
-        """Runs of statements, and what is between them."""
+        """Add clauses for the runs of statements and for each `if` between them."""
         block: list[tree.Statement] = []
         for statement in statements:
             if isinstance(statement, tree.If):
@@ -104,7 +104,7 @@ def _has_if(clause: tree.Clause) -> bool:
 
 
 def _error_clause(span: Span) -> tree.Clause:
-    """What notes a fault in any part of any clause. A program has one of them."""
+    """The clause that notes a fault in any part of any clause. A program has one."""
     descriptions = (tree.ProbeDescription(span, _ERROR_PROBE),)
     return tree.Clause(span, descriptions, None, _set(span, _error(span), _integer(span, 1)))
 
@@ -112,7 +112,7 @@ def _error_clause(span: Span) -> tree.Clause:
 def expand(unit: tree.Unit, *, adds_error_clause: bool = True) -> tree.Unit:
     """The unit without `if`. Clauses that have none stay as they are.
 
-    `adds_error_clause` is False for further programs of a session: one clause at dtrace:::ERROR is enough for all.
+    `adds_error_clause` is False for the later programs of a session: one clause at dtrace:::ERROR serves them all.
     """
     items: list[tree.TopLevel] = []
     for item in unit.items:

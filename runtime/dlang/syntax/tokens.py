@@ -15,12 +15,12 @@ END_OF_PREDICATE: Final = "end of predicate"
 END: Final = "end"
 ERROR: Final = "error"
 
-_LONGEST: Final = 80  # of what messages repeat
+_LONGEST: Final = 80  # characters of a token that messages repeat
 
 
 class Token(NamedTuple):
-    """One of them. `value` is a constant's node, or what the lexer could not read: it counts once the parser gets
-    there, since something before it may be wrong too."""
+    """One token. `value` is a constant's node, or the lexer's error, which is raised when the parser gets there: an
+    earlier token may be wrong as well."""
 
     kind: str
     text: str
@@ -29,7 +29,8 @@ class Token(NamedTuple):
 
 
 def syntax_error(token: Token) -> DError:
-    """What the parser says about a token that nothing can do with. An error of the lexer says more."""
+    """The error for a token that does not fit. If the lexer found an error in it, that one is returned: it says
+    more."""
     if isinstance(token.value, DError):
         return token.value
     span = token.span

@@ -1,4 +1,4 @@
-"""A D program as written: what the parser makes and the checker reads. Every node knows where it stands."""
+"""A D program as written: what the parser makes and the checker reads. Every node has its place in the text."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ from kinst.runtime.dlang.syntax.errors import Span
 
 @dataclass(frozen=True, slots=True)
 class IntegerLiteral:
-    """A number or character constant; `text` as written, macro arguments replaced. The parser decides its type by the
-    rules of C: `type_name` is one of int, unsigned int, long, unsigned long, long long, unsigned long long."""
+    """A number or character constant; `text` is as written, with macro arguments replaced. The parser decides its type
+    by C's rules: `type_name` is int, unsigned int, long, unsigned long, long long or unsigned long long."""
 
     span: Span
     value: int
@@ -20,7 +20,7 @@ class IntegerLiteral:
 
 @dataclass(frozen=True, slots=True)
 class StringLiteral:
-    """A string, escapes replaced, without the NUL."""
+    """A string with its escapes replaced, without the NUL."""
 
     span: Span
     value: bytes
@@ -63,7 +63,7 @@ class AggregationName:
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """`operator` is one of + - ! ~ * & ++x --x x++ x-- (spelled so for the last four)."""
+    """A unary operation. `operator` is one of + - ! ~ * & ++x --x x++ x--; the last four are spelled with the x."""
 
     span: Span
     operator: str
@@ -72,7 +72,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """`operator` is one of * / % + - << >> < <= > >= == != & ^ | && ^^ || and the comma."""
+    """A binary operation. `operator` is one of * / % + - << >> < <= > >= == != & ^ | && ^^ || and the comma."""
 
     span: Span
     operator: str
@@ -92,7 +92,7 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """`operator` is = or one of += -= *= /= %= &= ^= |= <<= >>=."""
+    """An assignment. `operator` is = or one of += -= *= /= %= &= ^= |= <<= >>=."""
 
     span: Span
     operator: str
@@ -130,7 +130,7 @@ class MemberAccess:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """(type)operand."""
+    """A cast: `(type)operand`."""
 
     span: Span
     type: "TypeName"
@@ -147,7 +147,7 @@ class SizeOf:
 
 @dataclass(frozen=True, slots=True)
 class OffsetOf:
-    """offsetof(type, member)."""
+    """`offsetof(type, member)`, a constant."""
 
     span: Span
     type: "TypeName"
@@ -156,7 +156,7 @@ class OffsetOf:
 
 @dataclass(frozen=True, slots=True)
 class StringOf:
-    """stringof operand."""
+    """`stringof operand`: the operand as a string."""
 
     span: Span
     operand: "Expression"
@@ -164,7 +164,7 @@ class StringOf:
 
 @dataclass(frozen=True, slots=True)
 class Translate:
-    """xlate <type>(operand)."""
+    """`xlate <type>(operand)`: the operand translated to a struct."""
 
     span: Span
     type: "TypeName"
@@ -197,7 +197,7 @@ Expression = (
 
 @dataclass(frozen=True, slots=True)
 class NamedType:
-    """A typedef, or `string`; `module` is what stands before a backquote."""
+    """A typedef, or `string`; `module` is the part before a backquote."""
 
     span: Span
     module: str
@@ -206,7 +206,7 @@ class NamedType:
 
 @dataclass(frozen=True, slots=True)
 class BasicType:
-    """Words in the order written: ("unsigned", "long", "int")."""
+    """One of C's basic types: its words in the order written, as ("unsigned", "long", "int")."""
 
     span: Span
     words: tuple[str, ...]
@@ -223,7 +223,7 @@ class MemberDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class AggregateType:
-    """struct or union, `members` None where it is only named."""
+    """A struct or union; `members` is None if it is only named."""
 
     span: Span
     keyword: str
@@ -234,7 +234,7 @@ class AggregateType:
 
 @dataclass(frozen=True, slots=True)
 class EnumSpecifier:
-    """enum, `enumerators` None where it is only named."""
+    """An enum; `enumerators` is None if it is only named."""
 
     span: Span
     module: str
@@ -244,8 +244,8 @@ class EnumSpecifier:
 
 @dataclass(frozen=True, slots=True)
 class Specifiers:
-    """What stands before a declarator. `storage`: words among auto extern register static typedef inline self this, in
-    the order written; `type` is None if none is named (which means int)."""
+    """What comes before a declarator. `storage`: words among auto extern register static typedef inline self this, in
+    the order written. `type` is None if no type is named, which means int."""
 
     span: Span
     storage: tuple[str, ...]
@@ -262,7 +262,7 @@ class PointerPart:
 
 @dataclass(frozen=True, slots=True)
 class ArrayPart:
-    """[size], or [] (None)."""
+    """`[size]`; `size` is None for `[]`."""
 
     span: Span
     size: Expression | None
@@ -270,7 +270,7 @@ class ArrayPart:
 
 @dataclass(frozen=True, slots=True)
 class KeysPart:
-    """[type, type]: an associative array. The parser takes [name] for a type if `name` is one."""
+    """`[type, type]`: an associative array. The parser reads `[name]` as a key if `name` is a type."""
 
     span: Span
     types: "tuple[TypeName, ...]"
@@ -286,7 +286,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class FunctionPart:
-    """(parameters); None: empty parentheses."""
+    """`(parameters)`; None for empty parentheses."""
 
     span: Span
     parameters: tuple[Parameter, ...] | None
@@ -304,7 +304,7 @@ class Declarator:
 
 @dataclass(frozen=True, slots=True)
 class TypeName:
-    """A type where C has a type name: casts, sizeof, keys, parameters."""
+    """A type without a declared name: in casts, sizeof, keys and parameters."""
 
     span: Span
     specifiers: Specifiers
@@ -333,7 +333,7 @@ class Inline:
 
 @dataclass(frozen=True, slots=True)
 class TranslatorMember:
-    """name = value;"""
+    """One member of a translator: `name = value;`."""
 
     span: Span
     name: str
@@ -342,7 +342,7 @@ class TranslatorMember:
 
 @dataclass(frozen=True, slots=True)
 class Translator:
-    """translator output < input name > { members };"""
+    """`translator output < input name > { members };`"""
 
     span: Span
     output: TypeName
@@ -353,7 +353,7 @@ class Translator:
 
 @dataclass(frozen=True, slots=True)
 class ProviderProbe:
-    """probe name(arguments) : (translated arguments);"""
+    """`probe name(arguments) : (translated arguments);` in a provider's declaration."""
 
     span: Span
     name: str
@@ -363,7 +363,7 @@ class ProviderProbe:
 
 @dataclass(frozen=True, slots=True)
 class ProviderDeclaration:
-    """provider name { probes };"""
+    """`provider name { probes };`"""
 
     span: Span
     name: str
@@ -372,8 +372,8 @@ class ProviderDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class Pragma:
-    """#pragma D kind words, in the order of the text: it takes effect from there. Other control lines that act
-    (#error) are kinds too: ("error", words)."""
+    """`#pragma D kind words`, which takes effect from its place in the text on. Other control lines that have an effect
+    (#error) are kinds as well: ("error", words)."""
 
     span: Span
     kind: str
@@ -385,7 +385,7 @@ class Pragma:
 
 @dataclass(frozen=True, slots=True)
 class ExpressionStatement:
-    """expression;"""
+    """A statement that is an expression: an action, an aggregation or an assignment."""
 
     span: Span
     expression: Expression
@@ -393,7 +393,7 @@ class ExpressionStatement:
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """if (condition) then else otherwise. `otherwise` is empty without else."""
+    """`if (condition) then else otherwise`. `otherwise` is empty without an else."""
 
     span: Span
     condition: Expression
@@ -406,7 +406,7 @@ Statement = ExpressionStatement | If
 
 @dataclass(frozen=True, slots=True)
 class ProbeDescription:
-    """One description before a clause, macros replaced. A number stands for a probe's id."""
+    """One description before a clause, with macros replaced. A number stands for a probe's id."""
 
     span: Span
     text: str
@@ -414,8 +414,8 @@ class ProbeDescription:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """descriptions / predicate / { statements }. `statements` is None where there are no braces (`-n` allows it), which
-    means the default action, as an empty body does."""
+    """`descriptions / predicate / { statements }`. `statements` is None without braces, which `-n` allows: like an
+    empty body it means the default action."""
 
     span: Span
     descriptions: tuple[ProbeDescription, ...]
@@ -428,6 +428,6 @@ TopLevel = Clause | Declaration | Inline | Translator | ProviderDeclaration | Pr
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A whole program text."""
+    """A whole program text: its items and pragmas in order."""
 
     items: tuple[TopLevel, ...]

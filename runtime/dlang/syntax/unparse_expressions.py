@@ -1,4 +1,4 @@
-"""Expressions -> D text, with the parentheses that they need and no others."""
+"""Expressions -> D text, with only the parentheses that they need."""
 
 import re
 from typing import Final
@@ -7,7 +7,7 @@ from kinst.runtime.dlang.syntax import tree, unparse_types
 from kinst.runtime.dlang.syntax.parse_expressions import BINDING
 from kinst.runtime.dlang.syntax.unparse_types import quoted_module
 
-# How closely a form binds: an operand that binds less closely than its place asks for gets parentheses.
+# How closely a form binds. An operand that binds less closely than its place requires gets parentheses.
 COMMA: Final = 0
 ASSIGNMENT: Final = 1
 _CONDITIONAL: Final = 2
@@ -54,18 +54,18 @@ def _level(node: tree.Expression) -> int:
 
 
 def expression(node: tree.Expression, level: int = COMMA) -> str:
-    """The text where what binds less closely than `level` cannot stand."""
+    """The text of an expression, in parentheses if it binds less closely than `level`."""
     text = _write(node)
     return text if _level(node) >= level else f"({text})"
 
 
 def constant(node: tree.Expression) -> str:
-    """Where C wants a constant."""
+    """The text of an expression in a place where C wants a constant."""
     return expression(node, _CONDITIONAL)
 
 
 def arguments(nodes: tuple[tree.Expression, ...]) -> str:
-    """Several, with commas."""
+    """The text of several expressions, with commas."""
     return ", ".join(expression(node, ASSIGNMENT) for node in nodes)
 
 
@@ -147,7 +147,7 @@ def _suffixed(node: _Suffixed) -> str:
 
 
 def _base(node: tree.Expression) -> str:
-    """What a member or an index follows: `1.x` would be a number, and `@a[x]` has keys."""
+    """The text before a member or an index, in parentheses where needed: `1.x` would be a number, `@a[x]` has keys."""
     text = expression(node, _POSTFIX)
     is_ambiguous = isinstance(node, tree.IntegerLiteral) or (
         isinstance(node, tree.AggregationName) and node.keys is None

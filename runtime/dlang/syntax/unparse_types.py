@@ -7,13 +7,13 @@ from typing import Final
 
 from kinst.runtime.dlang.syntax import tree
 
-_MODULE: Final = re.compile(r"(?:[A-Za-z_][0-9A-Za-z_.]*)?")  # that the lexer reads without quotes
+_MODULE: Final = re.compile(r"(?:[A-Za-z_][0-9A-Za-z_.]*)?")  # modules that the lexer reads without quotes
 
-Constant = Callable[[tree.Expression], str]  # how to write the size of an array or a bit-field, an enumerator's value
+Constant = Callable[[tree.Expression], str]  # writes the size of an array or bit-field, or an enumerator's value
 
 
 def specifiers(node: tree.Specifiers, constant: Constant) -> str:
-    """What stands before a declarator."""
+    """The text before a declarator: storage classes, qualifiers and the type."""
     return " ".join((*node.storage, *node.qualifiers, *_type(node.type, constant)))
 
 
@@ -40,7 +40,7 @@ def _in_module(module: str, name: str) -> str:
 
 
 def quoted_module(module: str) -> str:
-    """A module before its backquote: in quotes where it is no word of D's."""
+    """A module as it is written before a backquote: in quotes unless it is a word in D."""
     return module if _MODULE.fullmatch(module) else f'"{module}"'
 
 
@@ -54,7 +54,8 @@ def _enumerators(values: Iterable[tuple[object, str, tree.Expression | None]], c
 
 
 def _members(members: tuple[tree.MemberDeclaration, ...], constant: Constant) -> list[str]:
-    """Members of one declaration share their specifiers, which may define a struct: they stay together."""
+    """The members of a struct. Those of one declaration share its specifiers, which may define a struct: they stay
+    together."""
     lines = []
     for _, group in groupby(members, key=lambda member: id(member.specifiers)):
         together = list(group)
@@ -73,7 +74,7 @@ def _joined(before: str, after: str) -> str:
 
 
 def declarator(node: tree.Declarator, constant: Constant, name: str | None = None) -> str:
-    """A declarator from its name outwards; `name` in place of its own."""
+    """A declarator, from its name outwards. `name` takes the place of its own name."""
     text = node.name if name is None else name
     follows_pointer = False
     for part in node.parts:
@@ -98,7 +99,7 @@ def _suffix(part: tree.ArrayPart | tree.KeysPart | tree.FunctionPart, constant: 
 
 
 def type_name(node: tree.TypeName, constant: Constant, name: str = "") -> str:
-    """A type, or a parameter of this name."""
+    """A type; with `name` a parameter of that name."""
     return _joined(specifiers(node.specifiers, constant), declarator(node.declarator, constant, name))
 
 
@@ -108,18 +109,18 @@ def parameter(node: tree.Parameter, constant: Constant) -> str:
 
 
 def parameters(nodes: Iterable[tree.Parameter], constant: Constant) -> str:
-    """Several, with commas."""
+    """Several parameters, with commas."""
     return ", ".join(parameter(node, constant) for node in nodes)
 
 
 def declaration(node: tree.Declaration, constant: Constant) -> str:
-    """Variables, typedefs or a type alone."""
+    """A declaration of variables, of typedefs or of a type alone."""
     names = ", ".join(declarator(one, constant) for one in node.declarators)
     return _joined(specifiers(node.specifiers, constant), names) + ";"
 
 
 def inline_head(node: tree.Inline, constant: Constant) -> str:
-    """An inline up to its value."""
+    """An inline up to its `=`."""
     name = node.declarator.name
     if node.parameters is not None:
         name += f"[{parameters(node.parameters, constant)}]"

@@ -1,4 +1,4 @@
-"""The words of D: what is reserved, and what D has names for before a program declares any."""
+"""The words of D: which are reserved, and which names D has before a program declares any."""
 
 from typing import Final
 
@@ -10,14 +10,14 @@ VARIABLE_STORAGE: Final = STORAGE | {"self", "this"}
 AGGREGATES: Final = frozenset(("struct", "union", "enum"))
 TYPE_WORDS: Final = BASIC_TYPES | QUALIFIERS | AGGREGATES | {"string"}
 
-# These start a declaration outside of clauses; elsewhere the others are reserved too.
+# These start a declaration outside clauses. Inside, the others are reserved as well.
 DECLARATION_WORDS: Final = TYPE_WORDS | VARIABLE_STORAGE | {"counter", "import", "inline", "provider", "translator"}
 _OTHER_KEYWORDS: Final = """
     break case continue default do else for goto if offsetof probe return sizeof stringof switch while xlate
 """
 KEYWORDS: Final = DECLARATION_WORDS.union(_OTHER_KEYWORDS.split())
 
-# D's own names win against types of the traced image that have the same name.
+# D's own names take precedence over types of the traced image with the same name.
 _GLOBALS: Final = """
     arg0 arg1 arg2 arg3 arg4 arg5 arg6 arg7 arg8 arg9 args caller cpu curcpu curlwpsinfo curpsinfo curthread cwd epid
     errno execargs execname fds gid id ipl jailname jid pid ppid probefunc probemod probename probeprov regs root

@@ -1,8 +1,8 @@
-"""What types allow: D's rules for operands, arguments and assignments, and the range of values.
+"""What types allow: D's rules for operands, arguments and assignments, and the ranges of values.
 
-They are libdtrace's, which are looser and odder than C's: nothing narrower is promoted to int, integers of any width
-fit each other, strings are compatible with char arrays and char pointers, and pointers only with pointers to compatible
-types, void * and the constant 0.
+The rules are libdtrace's, which are looser and odder than C's: narrow types are not promoted to int, integers of any
+width are compatible, strings are compatible with char arrays and char pointers, and pointers only with pointers to
+compatible types, void * and the constant 0.
 """
 
 from typing import Final
@@ -27,7 +27,7 @@ from kinst.targets.c_types import size_of as c_size_of
 
 WORD: Final = (1 << 64) - 1
 
-# Of two types of the same width and sign the one that libdtrace defines later is the result.
+# Of two types of the same width and sign, the result is the one that libdtrace defines later.
 _TABLE: Final = (
     (types.CHAR, types.SHORT, types.INT, types.LONG, types.LONGLONG),
     (types.SCHAR, types.UCHAR, types.USHORT, types.UINT, types.ULONG, types.ULONGLONG, types.BOOL),
@@ -38,52 +38,52 @@ _ORDER: Final = {kind.name: order for order, kind in enumerate(_TABLE[0] + _TABL
 
 
 def is_integer(kind: DType) -> bool:
-    """An integer or an enumeration."""
+    """Whether it is an integer or an enumeration."""
     return isinstance(bare(kind), Integer | EnumType)
 
 
 def is_float(kind: DType) -> bool:
-    """A floating-point type: it may be traced, not computed with."""
+    """Whether it is a floating-point type. Such values may be traced, but not computed with."""
     return isinstance(bare(kind), Float)
 
 
 def is_pointer(kind: DType) -> bool:
-    """A pointer, or an array, which decays to one. Not a string."""
+    """Whether it is a pointer or an array, which decays to one. A string is not."""
     return isinstance(bare(kind), Pointer | Array)
 
 
 def is_scalar(kind: DType) -> bool:
-    """What can be a condition: integers, enumerations, pointers. Not arrays."""
+    """Whether it can be a condition: integers, enumerations and pointers can, arrays cannot."""
     return isinstance(bare(kind), Integer | EnumType | Pointer)
 
 
 def is_arithmetic(kind: DType) -> bool:
-    """What * / + - take: integers and enumerations, since D does not compute with floating point."""
+    """Whether * / + - take it: integers and enumerations, since D does not compute with floating point."""
     return is_integer(kind)
 
 
 def is_aggregate(kind: DType) -> bool:
-    """A struct or a union."""
+    """Whether it is a struct or a union."""
     return isinstance(bare(kind), Aggregate)
 
 
 def is_whole(kind: DType) -> bool:
-    """A struct or a union whose size is known, so that it can be copied."""
+    """Whether it is a struct or a union of known size, which can be copied."""
     return is_aggregate(kind) and size_of(kind, 1) > 0
 
 
 def is_function(kind: DType) -> bool:
-    """A function."""
+    """Whether it is a function type."""
     return isinstance(bare(kind), Function)
 
 
 def is_string(kind: DType) -> bool:
-    """D's string."""
+    """Whether it is D's own `string`."""
     return isinstance(bare(kind), String)
 
 
 def is_string_like(kind: DType) -> bool:
-    """string, char [] and char *: what is promoted to a string. Not their unsigned kin."""
+    """Whether it is promoted to a string: string, char [] and char *, but not unsigned char [] or *."""
     match bare(kind):
         case String():
             return True
@@ -94,7 +94,7 @@ def is_string_like(kind: DType) -> bool:
 
 
 def is_character(kind: DType) -> bool:
-    """char, also where an ABI says it is unsigned (arm64, riscv64), and signed char."""
+    """Whether it is char, even where the ABI makes that unsigned (arm64, riscv64), or signed char."""
     match bare(kind):
         case Integer(name=name, is_signed=is_signed, kind=IntegerKind.CHARACTER):
             return is_signed or name == "char"
@@ -103,17 +103,17 @@ def is_character(kind: DType) -> bool:
 
 
 def is_void(kind: DType) -> bool:
-    """void."""
+    """Whether it is void, apart from typedefs and qualifiers."""
     return isinstance(bare(kind), Void)
 
 
 def is_dynamic(kind: DType) -> bool:
-    """What has no C type."""
+    """Whether it is one of D's types that C lacks: a stack, a symbol's name, an action's result."""
     return isinstance(kind, Dynamic)
 
 
 def is_sizeless_pointer(kind: DType) -> bool:
-    """A pointer to void or to a function: no arithmetic on it."""
+    """Whether it points to void or to a function, so that no arithmetic is possible."""
     match bare(kind):
         case Pointer(target=target):
             return isinstance(bare(target), Void | Function)
@@ -122,7 +122,7 @@ def is_sizeless_pointer(kind: DType) -> bool:
 
 
 def is_signed(kind: DType) -> bool:
-    """Whether values of the type may be negative. Pointers, strings and all that is no number are not."""
+    """Whether values of the type may be negative. Pointers, strings and everything else that is no number may not."""
     match bare(kind):
         case Integer(is_signed=signed) | EnumType(base=Integer(is_signed=signed)):
             return signed
@@ -131,7 +131,7 @@ def is_signed(kind: DType) -> bool:
 
 
 def size_of(kind: DType, string_size: int) -> int:
-    """Bytes; 0 for what has no size: void, functions, incomplete types, arrays of unknown length."""
+    """The size in bytes; 0 if there is none: void, functions, incomplete types, arrays of unknown length."""
     if isinstance(kind, Dynamic):
         return 0
     plain = bare(kind)
@@ -141,7 +141,7 @@ def size_of(kind: DType, string_size: int) -> int:
 
 
 def element_of(kind: DType) -> DType | None:
-    """What a pointer points to or an array holds; None for the others."""
+    """What a pointer points to or an array holds; None for other types."""
     match bare(kind):
         case Pointer(target=target):
             return _plain(target)
@@ -152,7 +152,7 @@ def element_of(kind: DType) -> DType | None:
 
 
 def _plain(kind: CType) -> DType:
-    """A string inside of a C type is a string again when it is looked at alone."""
+    """The type of a part taken by itself: a string inside a C type becomes a string again."""
     return types.STRING if is_string(kind) else kind
 
 
@@ -160,7 +160,7 @@ def _plain(kind: CType) -> DType:
 
 
 def promote(kind: DType) -> Integer:
-    """The integer type that an operand is taken as. Enumerations are int; narrow types stay what they are."""
+    """The integer type that an operand is taken as. Enumerations become int; narrow types stay as they are."""
     match bare(kind):
         case Integer() as integer:
             return integer
@@ -171,15 +171,16 @@ def promote(kind: DType) -> Integer:
 
 
 def arithmetic_type(left: DType, right: DType) -> CType:
-    """The type of left + right for two integers, as a message shows it: the name of a typedef is kept.
+    """The type of left + right for two integers, as messages show it: the name of a typedef is kept.
 
-    The wider one; of the same width the unsigned one; of the same sign the later of libdtrace's table.
+    It is the wider type; if the widths are equal, the unsigned one; if the signs are equal, the later in libdtrace's
+    table.
     """
     return _operand(left) if _rank(promote(left)) >= _rank(promote(right)) else _operand(right)
 
 
 def usual(left: DType, right: DType) -> Integer:
-    """The integer type of left + right."""
+    """The integer type of left + right, without typedefs."""
     return promote(arithmetic_type(left, right))
 
 
@@ -214,7 +215,8 @@ def wrap_bits(value: int, bits: int, *, is_signed: bool) -> int:
 
 
 def are_compatible(left: DType, right: DType) -> bool:
-    """The same type but for typedefs and qualifiers. Structs of two declarations are the same if tag and size are."""
+    """Whether two types are the same but for typedefs and qualifiers. Structs from two declarations are the same if tag
+    and size are."""
     match bare(left), bare(right):
         case Pointer(target=one), Pointer(target=other):
             return are_compatible(one, other)
@@ -223,7 +225,7 @@ def are_compatible(left: DType, right: DType) -> bool:
         case Aggregate() as one_aggregate, Aggregate() as other_aggregate:
             return _are_same_aggregates(one_aggregate, other_aggregate)
         case Function(), Function():
-            return True  # as in libdtrace, which knows of functions only that they are
+            return True  # as in libdtrace, which knows nothing about functions but that they are functions
         case one, other:
             return one == other
 
@@ -237,7 +239,8 @@ def _are_same_aggregates(one: Aggregate, other: Aggregate) -> bool:
 
 
 def are_compatible_pointers(left: DType, right: DType) -> bool:
-    """Both pointers (or arrays) to compatible types, or one of them to void. A string is an array of char here."""
+    """Whether both are pointers (or arrays) to compatible types, or one points to void. A string is an array of char
+    here."""
     one = types.CHAR if is_string(left) else element_of(left)
     other = types.CHAR if is_string(right) else element_of(right)
     if one is None or other is None:
@@ -246,7 +249,7 @@ def are_compatible_pointers(left: DType, right: DType) -> bool:
 
 
 def common_pointer(left: DType, right: DType) -> DType:
-    """Of two compatible pointers the one that says more: `char *` of `char *` and `void *`."""
+    """The more precise of two compatible pointers: `char *` for `char *` and `void *`."""
     other = element_of(right)
     return left if other is None or is_void(other) else right
 
@@ -268,16 +271,16 @@ def is_argument_compatible(parameter: DType, argument: DType, *, is_zero: bool =
 
 
 def is_assignable(to: DType, source: DType, *, is_zero: bool = False) -> bool:
-    """Whether `source` may be assigned to a variable of type `to`: as an argument, but arrays and functions are no
-    targets (D_OP_ARRFUN) and void is no value."""
+    """Whether `source` may be assigned to a variable of type `to`. The rules are those of arguments, except that arrays
+    and functions cannot be assigned to (D_OP_ARRFUN) and void is no value."""
     if is_void(source) or isinstance(bare(to), Array | Function):
         return False
     return is_argument_compatible(to, source, is_zero=is_zero)
 
 
 def is_castable(to: DType, source: DType) -> bool:
-    """Whether (to)source is allowed: compatible types, scalar to scalar, anything to void, arrays to pointers, scalars
-    and pointers to string."""
+    """Whether the cast `(to)source` is allowed: between compatible types, scalar to scalar, anything to void, arrays to
+    pointers, scalars and pointers to string."""
     if is_dynamic(to) or is_dynamic(source):
         return False
     if is_void(to) or are_compatible(to, source):

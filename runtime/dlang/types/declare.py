@@ -1,6 +1,6 @@
-"""Specifiers and declarators to types: what C's declarations say, with libdtrace's errors.
+"""Specifiers and declarators -> types: what C's declarations mean, with libdtrace's errors.
 
-`TypeNames` is where names lead; `kinst.runtime.dlang.types.scope.TypeScope` is both this and the reader's user.
+`TypeNames` resolves names; `kinst.runtime.dlang.types.scope.TypeScope` implements it and uses the reader.
 Struct, union and enum bodies are read once for every place in the text, however many declarators follow.
 """
 
@@ -29,36 +29,36 @@ from kinst.targets.c_types import (
     Typedef,
 )
 
-Constant = Callable[[tree.Expression], int | None]  # the value of a constant integer expression; None: it is not one
+Constant = Callable[[tree.Expression], int | None]  # the value of a constant integer expression; None if it is not one
 Part = tree.PointerPart | tree.ArrayPart | tree.KeysPart | tree.FunctionPart
 MOST_ELEMENTS: Final = 0xFFFF_FFFF
 INT_MAX: Final = 0x7FFF_FFFF
-DEEPEST: Final = 100  # parts of one type, and structs inside of one another: what reads types may recurse
-LARGEST: Final = 10_000  # parts of a type with those of all parameters
+DEEPEST: Final = 100  # parts of one type, and structs inside structs: readers of types may recurse
+LARGEST: Final = 10_000  # parts of a type, with those of all its parameters
 NAMELESS: Final = "(anonymous)"
 
 
 class TypeNames(Protocol):
-    """Names of types, as the reader needs them."""
+    """The names of types, as the reader needs them."""
 
     def lookup(self, name: str, module: str = "") -> DType | None:
         """A type by name."""
         ...
 
     def add_tag(self, name: str, kind: CType) -> None:
-        """What "struct x", "union x" or "enum x" is from now on."""
+        """Define what "struct x", "union x" or "enum x" is from now on."""
         ...
 
     def own_tag(self, name: str) -> CType | None:
-        """A tag that the program itself declared or named."""
+        """The type of a tag that the program itself declared or named; None if it did not."""
         ...
 
     def add_enumerator(self, span: Span, name: str, kind: EnumType, value: int) -> None:
-        """A new enumeration constant. Raises DError D_DECL_IDRED."""
+        """Add an enumeration constant. Raises DError D_DECL_IDRED."""
         ...
 
     def measure(self, kind: CType) -> tuple[int, int]:
-        """How deep and how large a type is."""
+        """How deep a type is, and how many parts it has."""
         ...
 
 
@@ -80,7 +80,7 @@ PROBE_OUTPUT: Final = Prototype("probe output", allows_void=True)
 
 
 def check_class(specifiers: tree.Specifiers) -> str:
-    """The storage class of a declaration, "" without one. `inline` is none. Raises DError D_DECL_CLASS."""
+    """The storage class of a declaration, "" if it has none. `inline` does not count. Raises DError D_DECL_CLASS."""
     classes = [word for word in specifiers.storage if word != "inline"]
     if len(classes) > 1:
         raise DError("D_DECL_CLASS", "only one storage class is allowed in a declaration", specifiers.span)
@@ -88,13 +88,13 @@ def check_class(specifiers: tree.Specifiers) -> str:
 
 
 def check_name(declarator: tree.Declarator, what: str) -> None:
-    """Names that are declared have no module. Raises DError D_DECL_SCOPE."""
+    """Refuse to declare a name with a module. Raises DError D_DECL_SCOPE."""
     if "`" in declarator.name:
         raise DError("D_DECL_SCOPE", f"a {what} may not contain a backquote: {declarator.name}", declarator.span)
 
 
 def check_complete(kind: DType, what: str, name: str, span: Span) -> None:
-    """That something can be of this type. Raises DError: D_DECL_INCOMPLETE, D_DECL_VOIDOBJ."""
+    """Refuse a type that nothing can be of. Raises DError: D_DECL_INCOMPLETE, D_DECL_VOIDOBJ."""
     plain = bare(kind)
     innermost = plain
     while isinstance(innermost, Array):
@@ -113,15 +113,15 @@ class TypeReader:
         self._names = names
         self._string = types.embedded_string(string_size)
         self._bodies: dict[int, tuple[tree.AggregateType | tree.EnumSpecifier, CType]] = {}
-        self._open: list[Aggregate] = []  # whose bodies are being read
+        self._open: list[Aggregate] = []  # those whose bodies are being read
 
     # -- specifiers ---------------------------------------------------------------------------------------------------
 
     def base(self, specifiers: tree.Specifiers, constant: Constant) -> DType:
-        """The type that stands before the declarators."""
+        """The type that comes before the declarators."""
         kind = self._named(specifiers, constant)
         if isinstance(kind, String | Dynamic):
-            return kind  # strings are values: const says nothing about them
+            return kind  # strings are values: const means nothing for them
         return _qualify(kind, specifiers.qualifiers)
 
     def _named(self, specifiers: tree.Specifiers, constant: Constant) -> DType:
@@ -170,7 +170,7 @@ class TypeReader:
         return layout
 
     def _tagged(self, name: str, node: tree.AggregateType | tree.EnumSpecifier, forward: CType) -> CType:
-        """A tag without a body: what it names, or from now on something that is not known yet."""
+        """The type of a tag without a body: what it names, or a new type that is not complete yet."""
         found = self._names.lookup(name, node.module)
         if found is not None and not isinstance(found, String | Dynamic):
             return found
@@ -180,7 +180,7 @@ class TypeReader:
         return forward
 
     def _begin(self, name: str, node: tree.AggregateType | tree.EnumSpecifier, new: CType) -> CType:
-        """A tag that a body follows: what was named before it, or `new`."""
+        """The type of a tag with a body: the one that was named before, or `new`."""
         if not node.tag:
             return new
         if node.module:
@@ -272,7 +272,7 @@ class TypeReader:
     # -- declarators --------------------------------------------------------------------------------------------------
 
     def declared(self, specifiers: tree.Specifiers, declarator: tree.Declarator, constant: Constant) -> DType:
-        """The type of what is declared; of an associative array the type of its values."""
+        """The type of what is declared; for an associative array the type of its values."""
         kind = self.base(specifiers, constant)
         parts = declarator.parts
         _check_keys(declarator)
@@ -317,7 +317,7 @@ class TypeReader:
         return Array(element, length)
 
     def _in_c(self, kind: DType) -> CType:
-        """The type as a part of another one."""
+        """The type as a part of another type."""
         if isinstance(kind, String):
             return self._string
         return types.VOID if isinstance(kind, Dynamic) else kind
@@ -349,7 +349,7 @@ class TypeReader:
         constant: Constant,
         formal: Sequence[tree.Parameter] | None = None,
     ) -> tuple[DType, ...]:
-        """The types of parameters, none for a sole void. Names are unique or, with `formal`, names of its parameters.
+        """The types of parameters; none for a sole void. Names must be unique; with `formal` they must be its names.
         Raises DError: D_DECL_PROTO_TYPE, _NAME, _FORM, _VOID and those of types."""
         kinds: list[DType] = []
         known = {parameter.name for parameter in formal or () if parameter.name}
@@ -382,20 +382,20 @@ class TypeReader:
         raise DError("D_DECL_PROTO_TYPE", message, node.type.span)
 
     def keys(self, declarator: tree.Declarator, constant: Constant) -> tuple[DType, ...] | None:
-        """The types of an associative array's keys; None if the declarator says no such thing."""
+        """The types of an associative array's keys; None if the declarator is not one's."""
         if not declarator.parts or not isinstance(declarator.parts[0], tree.KeysPart):
             return None
         return self.parameters([tree.Parameter(kind, "") for kind in declarator.parts[0].types], KEYS, constant)
 
 
 def _qualify(kind: CType, qualifiers: Sequence[str]) -> CType:
-    """const and volatile; restrict and userland say nothing about the type."""
+    """The type with const and volatile; restrict and userland do not change it."""
     is_const, is_volatile = "const" in qualifiers, "volatile" in qualifiers
     return Qualified(kind, is_const, is_volatile) if is_const or is_volatile else kind
 
 
 def _check_keys(declarator: tree.Declarator) -> None:
-    """An associative array is what is declared: not an element of an array, not what a pointer points to."""
+    """Refuse an associative array as a part of a type: as an element of an array or what a pointer points to."""
     for part in declarator.parts[1:]:
         if isinstance(part, tree.KeysPart):
             raise DError("D_DECL_DYNOBJ", "an associative array cannot be a part of another type", part.span)
@@ -413,7 +413,8 @@ def _check_parameter_name(node: tree.Parameter, number: int, prototype: Prototyp
 
 
 def measure(kind: CType, known: Callable[[str], tuple[int, int]]) -> tuple[int, int]:
-    """How deep a type is and how many parts it has; `known` says it of typedefs, so a chain of them costs nothing."""
+    """How deep a type is, and how many parts it has. `known` has the answers for typedefs, so that a chain of them
+    costs nothing."""
     match kind:
         case Typedef(name=name):
             depth, size = known(name)
@@ -429,12 +430,12 @@ def measure(kind: CType, known: Callable[[str], tuple[int, int]]) -> tuple[int, 
 
 
 def is_tag_alone(specifiers: tree.Specifiers) -> bool:
-    """A struct, union or enum: it may stand without a declarator."""
+    """Whether it is a struct, union or enum, which may be declared without a declarator."""
     return isinstance(specifiers.type, tree.AggregateType | tree.EnumSpecifier)
 
 
 def is_defined(kind: CType) -> bool:
-    """A struct or union with members, an enumeration with enumerators."""
+    """Whether it is a struct or union with members, or an enumeration with enumerators."""
     if is_aggregate(kind):
         plain = bare(kind)
         return isinstance(plain, Aggregate) and plain.members is not None

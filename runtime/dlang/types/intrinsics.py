@@ -1,4 +1,4 @@
-"""The types that no program has to declare: C's basic types by their words, and the typedefs every D program knows."""
+"""The types that no program has to declare: C's basic types by their words, and the typedefs that D always has."""
 
 from typing import Final
 
@@ -26,8 +26,8 @@ _SOLARIS: Final[dict[str, CType]] = {
     "id_t": types.INT,
     "pid_t": types.INT,
 }
-# Names of systems' headers that scripts cast to. They are looked up last, after the image: a kernel's own are right,
-# and firmware has none. A program may declare them itself.
+# Names from systems' headers that scripts cast to. They are looked up last, after the image: a kernel's own types are
+# right, and firmware has none. A program may declare them itself.
 _FAMILIAR: Final[dict[str, CType]] = {
     "caddr_t": types.CHAR_POINTER,
     "u_char": types.UCHAR,
@@ -104,7 +104,7 @@ _FLOATS: Final = frozenset({"float", "double"})
 
 def basic_type(node: tree.BasicType) -> DType:
     """The type that these words name. Raises DError: D_DECL_COMBO, D_DECL_CHARATTR, D_DECL_VOIDATTR, D_DECL_SIGNINT,
-    D_DECL_LONGINT; D_UNKNOWN for words that fit but name nothing ("long float")."""
+    D_DECL_LONGINT; D_UNKNOWN for words that go together but name no type ("long float")."""
     name = ""
     attributes: list[str] = []
     for word in node.words:
@@ -125,7 +125,7 @@ def basic_type(node: tree.BasicType) -> DType:
 
 
 def _check_attributes(node: tree.BasicType, name: str, attributes: list[str]) -> None:
-    """Whether the attributes so far fit the type so far; both orders are read: `long char` and `char long`."""
+    """Refuse attributes that do not fit the type. Both may be incomplete, since `long char` may also be `char long`."""
     if not name or not attributes:
         return
     has_sign = "signed" in attributes or "unsigned" in attributes

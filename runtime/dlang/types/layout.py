@@ -1,4 +1,4 @@
-"""Where the members of a struct or union lie: the System V ABI for LP64, as gcc lays them out."""
+"""Where the members of a struct or union are: the System V ABI for LP64, as gcc lays them out."""
 
 from dataclasses import dataclass, field
 
@@ -13,24 +13,24 @@ def _up(value: int, step: int) -> int:
 
 @dataclass(slots=True)
 class Layout:
-    """A struct or union being laid out, member by member."""
+    """A struct or union that is being laid out, member by member."""
 
     kind: AggregateKind
     alignment: int = 1
     members: list[Member] = field(default_factory=list)
     _next: int = 0  # the first free bit
-    _end: int = 0  # bits, of the longest member of a union
+    _end: int = 0  # bits: the end of the longest member so far
 
     def place(self, name: str, kind: CType) -> None:
-        """A member of a complete type."""
+        """Add a member of a complete type."""
         alignment = alignment_of(kind)
         start = _up(self._next, alignment * BITS)
         self._add(Member(name, kind, start // BITS), start + (size_of(kind) or 0) * BITS)
         self.alignment = max(self.alignment, alignment)
 
     def place_bits(self, name: str, kind: CType, width: int) -> None:
-        """A bit-field of an integer type. It does not cross the boundary of a unit of its type; width 0, which has no
-        name, closes the current unit. Unnamed ones do not align the whole."""
+        """Add a bit-field of `width` bits of an integer type. It does not cross the boundary of a unit of its type.
+        Width 0, which has no name, closes the current unit. Unnamed bit-fields do not align the struct."""
         unit = (size_of(kind) or 1) * BITS
         start = self._next
         if width == 0 or start // unit != (start + width - 1) // unit:
@@ -43,7 +43,7 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """Bytes, padding at the end included."""
+        """The size in bytes, with padding at the end."""
         return _up(self._end, self.alignment * BITS) // BITS
 
     def _add(self, member: Member, end: int) -> None:

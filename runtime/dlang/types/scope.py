@@ -1,4 +1,4 @@
-"""Names of types to types: what every program knows, what this one declares, then what the traced image says."""
+"""Names of types -> types: first those that every program knows, then the program's own, then the traced image's."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ from kinst.runtime.dlang.types.intrinsics import ALWAYS, FAMILIAR
 from kinst.runtime.dlang.types.types import DType, Dynamic, String, embedded_string
 from kinst.targets.c_types import Array, CType, EnumType, Function, ImageTypes, Typedef
 
-OWN_MODULES = frozenset({"", "C", "D"})  # C` and D` are the types of headers and of the program itself
+OWN_MODULES = frozenset({"", "C", "D"})  # C` means the types of headers, D` the program's own
 
 
 def _no_variable(_: str) -> bool:
@@ -29,8 +29,8 @@ def _no_variable(_: str) -> bool:
 class TypeScope:
     """The types of one session.
 
-    `is_variable` tells whether a word is a global variable, an inline or a builtin already: typedefs and enumerators
-    may not take its name. The checker sets it.
+    `is_variable` says whether a word already is a global variable, an inline or a builtin: typedefs and enumerators may
+    not take its name. The checker sets it.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class TypeScope:
         return self.lookup(word, module) is not None
 
     def is_own(self, name: str) -> bool:
-        """Whether a plain word is a type of D itself or of the program: a variable may not have its name
-        (D_DECL_IDRED), while the image's types may be shadowed."""
+        """Whether a plain word is a type of D itself or of the program. A variable may not take its name
+        (D_DECL_IDRED), but it may hide a type of the image."""
         return name in ALWAYS or name in self._typedefs
 
     def lookup(self, name: str, module: str = "") -> DType | None:
         """A type by name: "vnode_t", "struct x", "enum y". A struct that the program only named is taken from the image
-        if that has the whole of it."""
+        if that defines it. None if the name is unknown."""
         if module not in OWN_MODULES:
             return self._of_image(name, module)
         own = ALWAYS.get(name) or self._typedefs.get(name) or self._tags.get(name)
@@ -70,12 +70,12 @@ class TypeScope:
         return found or own or FAMILIAR.get(name)
 
     def enumerator(self, name: str) -> tuple[EnumType, int] | None:
-        """An enumeration constant: its type and value."""
+        """The type and value of an enumeration constant; None if the name is unknown."""
         return self._enumerators.get(name) or self._image.enumerator(name)
 
     @property
     def declared(self) -> tuple[CType, ...]:
-        """What the program declares: typedefs, and structs, unions and enumerations with a tag."""
+        """The types that the program declares: typedefs, and structs, unions and enumerations with a tag."""
         return (*self._typedefs.values(), *filter(is_defined, self._tags.values()))
 
     def _of_image(self, name: str, module: str) -> CType | None:
@@ -87,8 +87,8 @@ class TypeScope:
     # -- types --------------------------------------------------------------------------------------------------------
 
     def resolve(self, specifiers: tree.Specifiers, declarator: tree.Declarator, constant: Constant) -> DType:
-        """The type of a variable or an inline that is declared; of an associative array the type of its values (its
-        keys: `declarator_keys`). A function's prototype gives a `Function`: it declares no variable."""
+        """The type of a variable or inline that is declared; for an associative array the type of its values
+        (`declarator_keys` gives the keys). The prototype of a function gives a `Function` and declares no variable."""
         kind = self._reader.declared(specifiers, declarator, constant)
         if not declarator.name:
             return kind
@@ -111,7 +111,7 @@ class TypeScope:
         return self._reader.keys(declarator, constant)
 
     def type_of(self, node: tree.TypeName, constant: Constant) -> DType:
-        """The type of a type name: in a cast, in sizeof, of a key, of a parameter."""
+        """The type that a type name stands for, in a cast, in sizeof, as a key or a parameter."""
         return self._reader.type_of(node, constant)
 
     def parameters(
@@ -121,15 +121,15 @@ class TypeScope:
         constant: Constant,
         formal: Sequence[tree.Parameter] | None = None,
     ) -> tuple[DType, ...]:
-        """The types of an inline's or a probe's parameters: `declare.INLINE`, `PROBE_INPUT`, and `PROBE_OUTPUT` with
-        the input as `formal`."""
+        """The types of the parameters of an inline or a probe. `prototype` is `declare.INLINE`, `PROBE_INPUT`, or
+        `PROBE_OUTPUT` with the input as `formal`."""
         return self._reader.parameters(parameters, prototype, constant, formal)
 
     # -- declarations -------------------------------------------------------------------------------------------------
 
     def declare(self, node: tree.Declaration, constant: Constant) -> None:
-        """A typedef, or a struct, union or enum alone. Raises DError D_DECL_USELESS for a type that nothing is declared
-        with."""
+        """Declare a typedef, or a struct, union or enum alone. Raises DError D_DECL_USELESS for a type alone that is
+        none of these."""
         check_class(node.specifiers)
         if not node.declarators:
             self._reader.base(node.specifiers, constant)
@@ -154,15 +154,16 @@ class TypeScope:
     # -- what the reader asks (declare.TypeNames) ---------------------------------------------------------------------
 
     def add_tag(self, name: str, kind: CType) -> None:
-        """What "struct x", "union x" or "enum x" is from now on."""
+        """Define what "struct x", "union x" or "enum x" is from now on."""
         self._tags[name] = kind
 
     def own_tag(self, name: str) -> CType | None:
-        """A tag that the program itself declared or named."""
+        """The type of a tag that the program itself declared or named; None if it did not."""
         return self._tags.get(name)
 
     def add_enumerator(self, span: Span, name: str, kind: EnumType, value: int) -> None:
-        """A new enumeration constant, or the same one when its enumeration is complete."""
+        """Add an enumeration constant, or give it its final type when its enumeration is complete. Raises DError
+        D_DECL_IDRED."""
         old = self._enumerators.get(name)
         is_same = old is not None and old[0].tag == kind.tag and not old[0].enumerators
         if (old is not None and not is_same) or self.is_own(name) or (old is None and self._is_taken(name)):
@@ -170,11 +171,11 @@ class TypeScope:
         self._enumerators[name] = kind, value
 
     def _is_taken(self, name: str) -> bool:
-        """Whether a word is D's or the program's already; the image's constants may be hidden."""
+        """Whether D or the program already uses the word. Constants of the image may be hidden."""
         return self.is_variable(name) and self._image.enumerator(name) is None
 
     def measure(self, kind: CType) -> tuple[int, int]:
-        """How deep and how large a type is."""
+        """How deep a type is, and how many parts it has."""
         return measure(kind, self._measured)
 
     def _measured(self, name: str) -> tuple[int, int]:

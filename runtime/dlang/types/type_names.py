@@ -1,4 +1,4 @@
-"""Types as messages and print() show them: C's spelling, typedef names kept."""
+"""Types as messages and print() show them: in C's spelling, with the names of typedefs."""
 
 from kinst.runtime.dlang.types.types import DType, Dynamic, String
 from kinst.targets.c_types import (
@@ -26,7 +26,7 @@ def describe(kind: DType) -> str:
 
 
 def declare(kind: CType, name: str) -> str:
-    """The declaration of `name` as of this type: "int (*name)[3]"; without a name the type itself."""
+    """The declaration of `name` with this type: "int (*name)[3]"; without a name the type itself."""
     inner, before = name, ""
     while True:
         match kind:

@@ -8,12 +8,12 @@ from kinst.targets.c_types import Array, CType, Integer, IntegerKind, Pointer, Q
 
 @dataclass(frozen=True, slots=True)
 class String:
-    """`string`: bytes by value, at most as many as the option strsize says."""
+    """`string`: bytes by value, not more than the option strsize allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dynamic:
-    """What has no C type: a stack, a symbol's name, the result of an action. `name` is "<DYN>" in messages."""
+    """Something that has no C type: a stack, a symbol's name, the result of an action. Messages show it as "<DYN>"."""
 
     name: str
 
@@ -56,12 +56,13 @@ CHAR_POINTER: Final = Pointer(CHAR)
 
 
 def embedded_string(size: int) -> Typedef:
-    """`string` inside of a C type: a member, an array's element, what a pointer points to. `bare` makes it a string."""
+    """`string` inside a C type: a member, an element of an array, or what a pointer points to. `bare` makes it a
+    string."""
     return Typedef("string", Array(CHAR, size))
 
 
 def bare(kind: DType) -> DType:
-    """The type without typedefs and qualifiers; D's own types as they are."""
+    """The type without typedefs and qualifiers; D's own types stay as they are."""
     while isinstance(kind, Typedef | Qualified):
         if isinstance(kind, Typedef) and kind.name == "string" and isinstance(kind.target, Array):
             return STRING
