@@ -1,4 +1,5 @@
-"""Names of an image's functions -> those that are not probed unless the user insists, and the rule that says so.
+"""Names of an image's functions -> those that are not probed unless the user insists, and the rule that says so:
+kinst_excluded and kinst_md_excluded, fbt_excluded.
 
 FreeBSD's kinst and FBT exclude what runs between a breakpoint and the end of dtrace_probe(): a probe there would fire
 for ever. Our trap path is outside the guest, so nothing of an image is in it, and a firmware's `db_open` is probed like

@@ -17,7 +17,7 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import Refusals, summary
 from kinst.rewriter.remembered import memory_of
 from kinst.rewriter.resolve import Resolution
-from kinst.rewriter.slots import Placement, allot, bytes_needed, place
+from kinst.rewriter.slots import Placement, bytes_needed, place, trampoline_alloc
 from kinst.rewriter.static_sites import used_static
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.header import FileKind
@@ -77,7 +77,7 @@ def make_plan(
     size = bytes_needed(len(sites), facts.slot_size)
     code = _probed_code(manifest.sites["address"], facts.trampoline_window)
     placement = place(program.image.segments, code, size, facts.trampoline_window, trampoline_base)
-    manifest.sites["trampoline"] = allot(placement, facts.slot_size, len(sites))
+    manifest.sites["trampoline"] = trampoline_alloc(placement, facts.slot_size, len(sites))
     trampolines, reason = make_trampolines(program.dissector, manifest, sites, placement, progress)
     # Only an earlier rewriting's: code that what is added now shows to be data.
     reason[sites.verdict == Verdict.REFUSE] = sites.reason[sites.verdict == Verdict.REFUSE]

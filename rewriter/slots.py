@@ -1,4 +1,8 @@
-"""Where the probed code lies and how many sites it has -> where the trampolines go, and which slot each site gets."""
+"""Where the probed code lies and how many sites it has -> where the trampolines go, and which slot each site gets.
+
+kinst's chunk allocator (trampoline.c: struct trampchunk, kinst_trampoline_alloc), for a file: a chunk is a page of
+slots of one size, filled with breakpoints, and the lowest free slot is taken first. Every site has one of its own.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,7 +39,7 @@ def bytes_needed(count: int, slot_size: int) -> int:
     return -(-count // (CHUNK // slot_size)) * CHUNK
 
 
-def allot(
+def trampoline_alloc(
     placement: Placement, slot_size: int, count: int, taken: NDArray[np.uint64] | None = None
 ) -> NDArray[np.uint64]:
     """The lowest `count` free slots, in address order.

@@ -27,7 +27,7 @@ class Dissector(Protocol):
         ...
 
     def dissect(self, code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64]) -> Instructions:
-        """Decode and classify every instruction of some functions.
+        """Decode and classify every instruction of some functions: kinst_instr_dissect.
 
         Args:
             code: the bytes of one executable region.
@@ -41,7 +41,7 @@ class Dissector(Protocol):
         ...
 
     def trampolines(self, sites: Instructions, original: NDArray[np.uint8], slots: NDArray[np.uint64]) -> Trampolines:
-        """Code of the trampolines of `sites`, to live at the addresses `slots`.
+        """Code of the trampolines of `sites`, to live at the addresses `slots`: kinst_trampoline_populate.
 
         Args:
             sites: Copy or Emulate instructions. An emulated one gets a slot full of breakpoints.

@@ -73,13 +73,9 @@ def profile_for(guest: Guest, profiles: Sequence[ProfileFactory] = PROFILES) -> 
     return BareProfile(guest.name, guest.is_user, guest.threads)
 
 
-def user_mode(arch: ArchFacts, privilege: Callable[[], int]) -> UserMode:
-    """Whether the CPU is in user mode when a probe fires.
-
-    RISC-V has its privilege in no register that code can read: `privilege` is asked, 0 for users (Privileged
-    Architecture 1.2).
-    """
-    if arch.user_mode is None:
-        return lambda _firing: privilege() == 0
-    index, mask, wanted = arch.user_mode
-    return lambda firing: firing.regs[index] & mask == wanted
+def user_mode(arch: ArchFacts, read: Callable[[str], int]) -> UserMode:
+    """Whether the CPU is in user mode when a probe fires; `read` gives a register that is not in the trap frame."""
+    register, mask, wanted = arch.user_mode
+    if isinstance(register, str):
+        return lambda _firing: read(register) & mask == wanted
+    return lambda firing: firing.regs[register] & mask == wanted

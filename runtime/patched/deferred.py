@@ -52,7 +52,7 @@ class _Page:
 
 
 class DeferredSites:
-    """Part of the trap path's chain, and the watcher of the pages that hold deferred sites."""
+    """A handler for `TrapPath.dtrace_invop_add`, and the watcher of the pages that hold deferred sites."""
 
     def __init__(self, sites: SiteTable, loaded: Loaded, system: System, trampolines: MovedTrampolines | None) -> None:
         """Watch the pages from now on. `trampolines` are for machines whose slots are made for one address."""

@@ -13,7 +13,7 @@ from kinst.runtime.trap.trap import Hit
 
 
 class ModeCheck:
-    """Part of the trap path's chain, in front of what knows the sites."""
+    """A handler for `TrapPath.dtrace_invop_add`, in front of what knows the sites."""
 
     def __init__(
         self,
@@ -46,5 +46,5 @@ class ModeCheck:
         content = self._pristine(pc, system.space.fetch(pc, len(armed)))
         system.memory.write(system.space.physical(pc, Access.FETCH), content)
         system.memory.is_code_stale = True
-        system.current.registers.set("rip", pc)
+        system.current.registers.set(system.arch.registers[system.arch.pc], pc)
         system.yield_cpu()

@@ -32,7 +32,7 @@ _PAGE: Final = 4096
 
 
 class RelocatedCopies:
-    """Part of the trap path's chain: knows every site, at its own address and in copies."""
+    """A handler for `TrapPath.dtrace_invop_add`: knows every site, at its own address and in copies."""
 
     def __init__(
         self,

@@ -105,8 +105,8 @@ class SiteTable:
         return active
 
     def arm(self, memory: GuestRam, trap: TrapPath) -> None:
-        """Write breakpoints where a probe is enabled and the original bytes everywhere else. May be done while the
-        guest runs, between two instructions of it."""
+        """Write breakpoints where a probe is enabled and the original bytes everywhere else: kinst_patch_tracepoint of
+        all sites at once. May be done while the guest runs, between two instructions of it."""
         enablings = self.manifest.enablings
         self.is_wanted = np.zeros(len(self._addresses), np.bool_)
         self.is_wanted[enablings["site"][self._active()[enablings["probe"]]]] = True

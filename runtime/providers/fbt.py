@@ -1,4 +1,5 @@
-"""FBT: entry and return of functions.
+"""FBT: entry and return of functions: what fbt_invop passes to dtrace_probe(). The handler itself is
+`kinst.runtime.trap.trap.TrapPath`.
 
 At entry arg0, arg1, ... are the function's integer arguments in registers. At return arg0 is the offset of the
 returning instruction in the function and arg1 the value returned. A function that ends with a tail call returns when

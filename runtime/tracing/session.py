@@ -183,12 +183,12 @@ class Session:
         system.pristine = copies.pristine
         self.moved = MovedImage(self.loaded.image, lambda: copies.distances)
         check = ModeCheck(copies.claim, copies.pristine, system, lambda line: self.warn(line))
-        system.trap.chain.append(check.claim)
+        system.trap.dtrace_invop_add(check.claim)
         self.pending_returns = self._pending_returns(copies)
         sites.returning = self.pending_returns.waiting
         if sites.manifest.is_deferred.any():
             self._deferred = DeferredSites(sites, self.loaded, system, trampolines)
-            system.trap.chain.append(self._deferred.claim)
+            system.trap.dtrace_invop_add(self._deferred.claim)
 
     def _pending_returns(self, copies: RelocatedCopies) -> PendingReturns:
         system = self.system

@@ -104,7 +104,7 @@ def with_guest(wanted: Wanted, opened: Opened | None, types: ImageTypes) -> Surr
     original = loaded.image if opened is None else opened.program.image
     moved = session.moved.original
     symbols = ImageSymbols(original, lambda: session.opened.program.functions, bias=loaded.bias, moved=moved)
-    is_user = user_mode(system.arch, lambda: system.engine.live.get("priv"))
+    is_user = user_mode(system.arch, system.engine.live.get)
     host.user_mode = is_user
     stacks = MachineStacks(
         system.arch, memory, lambda: session.opened.program, bias=loaded.bias, moved=moved, is_user=is_user

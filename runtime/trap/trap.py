@@ -1,12 +1,13 @@
 """The trap path: breakpoint -> probes fire -> the displaced instruction is emulated or runs in its trampoline.
 
-What kinst_invop does, on three machines. A probe fires before its instruction executes; `regs` show the state at the
-site. Then the instruction's effect is computed (an `Emulation`), or the CPU goes on in the trampoline. On arm64 and
-riscv64 a second breakpoint ends the trampoline: until then the CPU is FIRED and the machine delivers it no interrupt.
-amd64's trampolines jump back by themselves, so there is no state; no interrupt is delivered while the PC is in one.
+What dtrace_invop and its handlers kinst_invop and fbt_invop do in FreeBSD's kernel, on three machines. A probe fires
+before its instruction executes; `regs` show the state at the site. Then the instruction's effect is computed (an
+`Emulation`), or the CPU goes on in the trampoline. On arm64 and riscv64 a second breakpoint ends the trampoline: until
+then the CPU is FIRED and the machine delivers it no interrupt. amd64's trampolines jump back by themselves, so there is
+no state; no interrupt is delivered while the PC is in one.
 
-The FIRED state is a stack: an exception that the displaced instruction raises pops it (the guest is shown the site's
-own address), and a probe that is hit in the guest's handler starts anew.
+The FIRED state (struct kinst_cpu_state) is a stack: an exception that the displaced instruction raises pops it (the
+guest is shown the site's own address), and a probe that is hit in the guest's handler starts anew.
 
 No I/O, no emulator here: the trap frame comes as `regs` and as callables that write registers back. What happens on a
 hit is a closure made once for its site, since a hit costs about a microsecond and a lookup more would show.
@@ -22,6 +23,9 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
 
 Hit = Callable[[int], None]  # what to do at a breakpoint's address
+Invop = Callable[
+    [int], Hit | None
+]  # a handler that may know a breakpoint's address: what to do there; None: not its own
 
 
 class Firing:
@@ -52,7 +56,7 @@ class Enabling:
     """One enabled probe at one site."""
 
     probe: int  # its id
-    action: Callable[[Firing], None]
+    action: Callable[[Firing], None]  # what dtrace_probe() is called for
     argument: Callable[[Firing, int], int]
     offset: int  # of the site in its function
     leaving: tuple[int, int] | None = None  # fire only if control leaves this range: conditional return sites
@@ -92,7 +96,7 @@ class TrapPath:
         self._bias = breakpoint_bias
         self.hits: dict[int, Hit] = {}
         self.fired: list[tuple[int, int, int]] = []  # of the CPU that runs: (slot, site, next instruction)
-        self.chain: list[Callable[[int], Hit | None]] = []  # who else may know a breakpoint's address, newest first
+        self._handlers: list[Invop] = []  # newest last
         self.trampolines = range(0)
         self._slots: dict[int, tuple[int, int]] = {}  # amd64: slot -> (site, next instruction)
         self.firing = Firing(port.frame, Enabling(0, lambda _firing: None, lambda _firing, _index: 0, 0))
@@ -102,7 +106,7 @@ class TrapPath:
     def add(self, site: Site, address: int | None = None) -> None:
         """Know a site, at another address if its code was relocated; its breakpoint is written by someone else."""
         at = site.address if address is None else address
-        self.hits[at] = self._hit(site)
+        self.hits[at] = self._kinst_invop(site)
         if site.emulation is not None:
             return
         if self._arch.return_breakpoint is not None:
@@ -144,7 +148,7 @@ class TrapPath:
                 if number == wanted:
                     read()
                     pc = regs[pc_index] - bias
-                    hit = hits.get(pc) or self._ask_chain(pc)
+                    hit = hits.get(pc) or self.dtrace_invop(pc)
                     if hit is not None:
                         hit(pc)
                         return
@@ -158,7 +162,7 @@ class TrapPath:
 
     def claim(self, pc: int) -> bool:
         """A breakpoint that Unicorn reports by ending the run (riscv64's ebreak), `pc` being its address."""
-        hit = self.hits.get(pc) or self._ask_chain(pc)
+        hit = self.hits.get(pc) or self.dtrace_invop(pc)
         if hit is None:
             return False
         self._port.read()
@@ -171,9 +175,15 @@ class TrapPath:
             self._fault(fault)
         return True
 
-    def _ask_chain(self, pc: int) -> Hit | None:
-        for ask in reversed(self.chain):
-            hit = ask(pc)
+    def dtrace_invop_add(self, handler: Invop) -> None:
+        """Ask `handler` about breakpoints that are not in `hits`, before those that were added earlier."""
+        self._handlers.append(handler)
+
+    def dtrace_invop(self, pc: int) -> Hit | None:
+        """What to do at a breakpoint that is hit for the first time: the newest handler that knows it says so. None: it
+        is the guest's own."""
+        for handler in reversed(self._handlers):
+            hit = handler(pc)
             if hit is not None:
                 return hit
         return None
@@ -190,7 +200,8 @@ class TrapPath:
         self._port.writer((index,))()
         self._port.fault(fault)
 
-    def _hit(self, site: Site) -> Hit:
+    def _kinst_invop(self, site: Site) -> Hit:
+        """What kinst_invop and fbt_invop do at a site; probes of both may be there."""
         if site.emulation is None:
             return self._copied(site)
         if any(enabling.leaving is not None for enabling in site.enablings):

@@ -90,9 +90,9 @@ class ArchFacts:
     pc: int
     stack_pointer: int
     frame_pointer: int
-    # The privilege of the code that was interrupted: a register, the bits that tell it, and what they are in user mode.
-    # None: it is in no register that code can read; the engine tells.
-    user_mode: tuple[int, int, int] | None
+    # The privilege of the code that was interrupted: a register (its index in the trap frame, or the engine's name of
+    # one that code cannot read), the bits that tell it, and what they are in user mode.
+    user_mode: tuple[int | str, int, int]
     register_names: Mapping[str, int]  # D's R_ constant -> index in the frame, as FreeBSD's regs.d has them
 
     # The C ABI: how a function is called.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kinst.rewriter.slots import CHUNK, GRANULE, Placement, allot, bytes_needed, place
+from kinst.rewriter.slots import CHUNK, GRANULE, Placement, bytes_needed, place, trampoline_alloc
 from kinst.targets.arch.registry import ARCHES
 from kinst.targets.errors import PlacementError
 from kinst.targets.image import Segment
@@ -20,7 +20,7 @@ def test_slots_fill_whole_chunks_without_straddling_one(facts: object) -> None:
     size = facts.slot_size  # type: ignore[attr-defined]
     assert CHUNK % size == 0, "the segment is an array of slots"
     placement = Placement(0x1_0000, 0x1_0000, bytes_needed(1000, size))
-    slots = allot(placement, size, 1000)
+    slots = trampoline_alloc(placement, size, 1000)
     assert len(np.unique(slots)) == 1000
     assert (slots % size == 0).all() and ((slots % CHUNK) + size <= CHUNK).all()
     assert slots[0] == placement.address and slots[-1] + size <= placement.end
@@ -30,9 +30,9 @@ def test_slots_fill_whole_chunks_without_straddling_one(facts: object) -> None:
 def test_taken_slots_stay_and_the_lowest_free_ones_are_given() -> None:
     placement = Placement(0x1000, 0x1000, 2 * CHUNK)
     taken = np.array([0x1000, 0x1020, 0x1060], np.uint64)
-    assert allot(placement, 32, 2, taken).tolist() == [0x1040, 0x1080]
+    assert trampoline_alloc(placement, 32, 2, taken).tolist() == [0x1040, 0x1080]
     with pytest.raises(PlacementError, match="256 slots needed, 253 free"):
-        allot(placement, 32, 256, taken)
+        trampoline_alloc(placement, 32, 256, taken)
 
 
 def test_the_default_is_the_end_of_the_window_but_for_its_last_pages() -> None:

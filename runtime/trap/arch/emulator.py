@@ -34,7 +34,7 @@ class Emulation:
 
 
 class Emulator(Protocol):
-    """One machine's displaced instructions."""
+    """One machine's displaced instructions: kinst_emulate, taken apart once for each site."""
 
     @property
     def facts(self) -> ArchFacts:

@@ -84,7 +84,7 @@ def traced(
     sites.map_trampolines(system.space, system.trap, system.engine)
     trampolines = moved_trampolines(system, loaded, plan.manifest.trampolines[0])
     copies = RelocatedCopies(sites, loaded, system.trap, trampolines, system.exceptions, system.space)
-    system.trap.chain.append(copies.claim)
+    system.trap.dtrace_invop_add(copies.claim)
     host.attach(sites, CpuMemory(system.space.load), loaded.bias)
     system.board.start(system, loaded)
     return Traced(system, sites, providers, host)

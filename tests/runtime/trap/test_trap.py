@@ -163,7 +163,8 @@ def test_the_chain_is_asked_newest_first_and_knows_what_the_table_does_not() -> 
     def newer(_pc: int) -> None:
         asked.append("newer")
 
-    machine.trap.chain += [older, newer]
+    machine.trap.dtrace_invop_add(older)
+    machine.trap.dtrace_invop_add(newer)
     machine.hit(0x1000)
     assert (asked, machine.log) == (["newer", "older"], [0x1000])
     assert machine.trap.claim(0x1000)
