@@ -160,7 +160,7 @@ def _contexts(session: Session, stacks: MachineStacks, image: Image) -> Contexts
 def _locations(session: Session, stacks: MachineStacks, memory: Memory) -> Machine:
     """How the arguments of inlined copies are found."""
     arch, bias = session.system.arch, session.loaded.bias
-    frames = CallerFrames(arch, stacks.unwinder, memory, bias=bias, moved=session.moved.original)
+    frames = CallerFrames(arch, stacks.rules, memory)
     instructions = CallInstructions(lambda: session.opened.program)
     entries = EntryValues(frames, memory, instructions, session.call_sites, bias=bias)
     return Machine(arch.unwind.dwarf_registers, stacks.frame_address, memory.read, bias, entries.of_firing)
