@@ -7,13 +7,11 @@ import numpy as np
 from kinst.rewriter.command_output import json_array, remark, write_lines
 from kinst.rewriter.listing import disassembly_lines, inlined_copies, instruction_rows, probe_lines, probe_values
 from kinst.rewriter.outcome_report import summary_lines
-from kinst.rewriter.probe_choice import check_outcomes, probe_names
+from kinst.rewriter.probe_choice import check_outcomes, default_specs, probe_names
 from kinst.rewriter.progress import Progress
 from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source
-from kinst.rewriter.static_sites import SDT, static_records
 from kinst.targets.errors import ProbeError
-from kinst.targets.image import Image
 
 
 def list_image(
@@ -36,7 +34,7 @@ def list_image(
         write_lines(json_array(probe_values(opened.manifest)) if as_json else probe_lines(opened.manifest))
         return
     image = opened.program.image
-    names = probe_names(specs or _default_specs(image, disassemble=disassemble), image)
+    names = probe_names(specs or default_specs(image, disassemble=disassemble), image)
     resolution = resolve(
         opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress
     )
@@ -53,12 +51,6 @@ def _list_probes(opened: Opened, resolution: Resolution, progress: Progress, *, 
         remark(summary_lines(resolution, lost, len(manifest.sites)))
     copies = inlined_copies(resolution)
     write_lines(json_array(probe_values(manifest, rows, copies)) if as_json else probe_lines(manifest, rows, copies))
-
-
-def _default_specs(image: Image, *, disassemble: bool) -> tuple[str, ...]:
-    if disassemble:
-        return ("kinst:::",)
-    return ("fbt:::", f"{SDT}:::") if static_records(image).providers else ("fbt:::",)
 
 
 def _functions(resolution: Resolution) -> list[int]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from kinst.rewriter.resolve import Resolution
-from kinst.rewriter.static_sites import provider_names
+from kinst.rewriter.static_sites import SDT, provider_names, static_records
 from kinst.targets.errors import ProbeError
 from kinst.targets.image import Image
 from kinst.targets.probe import ProbeName, parse_probe_names
@@ -17,6 +17,13 @@ def probe_names(specs: Iterable[str], image: Image) -> list[ProbeName]:
     """
     providers = provider_names(image)
     return [name for spec in specs for name in parse_probe_names(spec, providers=providers)]
+
+
+def default_specs(image: Image, *, disassemble: bool) -> tuple[str, ...]:
+    """What is listed where no name says otherwise."""
+    if disassemble:
+        return ("kinst:::",)
+    return ("fbt:::", f"{SDT}:::") if static_records(image).providers else ("fbt:::",)
 
 
 def check_outcomes(resolution: Resolution, *, strict: bool) -> None:

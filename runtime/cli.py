@@ -2,12 +2,10 @@
 
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import click
 
@@ -16,12 +14,11 @@ from kinst.rewriter.file_name import FileName
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.dlang.syntax.language import VERSION
 from kinst.runtime.machine.configuration import ClockKind, Configuration
-from kinst.runtime.tracing.listing import table
+from kinst.runtime.tracing.limits import Limits, limits
 from kinst.runtime.tracing.programs import Origin, ProgramText, read_script
-from kinst.runtime.tracing.session import Wanted
-from kinst.runtime.tracing.tracing import Request, Streams, TracedRun, everything, sugared
+from kinst.runtime.tracing.request import Request
 from kinst.targets.errors import KinstError, UsageError
-from kinst.targets.manifest import Method
+from kinst.targets.method import Method
 from kinst.targets.probe import checked_module
 
 _NAME: Final = "kinst-run"
@@ -172,97 +169,29 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
             return
         image, arguments = _image_and_arguments(words, given)
         check_files(image, given["debug_file"])
-        options = _options(ctx.meta[_NAME], given)
-        programs = _programs(ctx.meta[_NAME], given)
-        timeouts = _seconds(given, "timeout"), _seconds(given, "wall-timeout")
-        wanted = None if image is None else _wanted(image, given, *timeouts)
-        request = Request(wanted, ClockKind(given["clock"]), tuple(programs), arguments, options, *timeouts)
-        with _told_of_arguments(image, arguments):
-            _run(request, given)
-
-
-@contextmanager
-def _told_of_arguments(image: Path | None, arguments: tuple[str, ...]) -> Iterator[None]:
-    """A program that fails without an image may have been meant for a file that is not there."""
-    try:
-        yield
-    except KinstError as error:
-        if image is None and arguments and not Path(arguments[0]).exists():
-            error.args = (f"{error}\n    {arguments[0]}: there is no such file: it was taken for $1",)
-        raise
-
-
-def _run(request: Request, given: dict[str, Any]) -> None:
-    if given["is_list"]:
-        request.options.set("zdefs", None)
-        request = request if request.programs else everything(request)
-    traced = TracedRun(request, records_time=given["form"] == "json")
-    if given["is_dump"]:
-        click.echo(sugared(traced), nl=False)
-    if given["is_list"]:
-        _list(traced, given)
-        return
-    if given["is_check"] and not request.programs:
-        traced.check()  # of libraries alone
-        return
-    _enable(traced, given)
-    if not given["is_check"]:
-        _trace(traced, given)
-
-
-def _enable(traced: TracedRun, given: dict[str, Any]) -> None:
-    for program, count in traced.enable():
-        if not traced.options.is_on("quiet"):  # which a program may have said by now
-            click.echo(f"{_NAME}: {program.title} matched {count} probe{'' if count == 1 else 's'}", err=True)
-        if given["is_verbose"]:
-            click.echo(traced.report(program))
-    _tell_refusals(traced, given)
-
-
-def _list(traced: TracedRun, given: dict[str, Any]) -> None:
-    traced.check()
-    rows = table(
-        traced.surroundings.providers,
-        traced.listed(),
-        traced.matching.argument_types,
-        is_verbose=given["is_verbose"],
-    )
-    sys.stdout.writelines(rows)
-    has_programs = any(given[_parameter(origin)] for origin in _PROGRAMS)
-    for fields, why in traced.unmatched() if has_programs else ():
-        click.echo(f"{_NAME}: failed to match {fields}: No probe matches description{why and ': '}{why}", err=True)
-    _tell_refusals(traced, given)
-
-
-def _tell_refusals(traced: TracedRun, given: dict[str, Any]) -> None:
-    """As the other commands do. -Z: what a description lacks does not matter; -l sets that option by itself."""
-    permits_nothing = given["d_zdefs"] if given["is_list"] else traced.options.is_on("zdefs")
-    if not traced.options.is_on("quiet") and not permits_nothing:
-        for line in traced.refusals:
-            click.echo(f"{_NAME}: {line}", err=True)
-
-
-def _trace(traced: TracedRun, given: dict[str, Any]) -> None:
-    with ExitStack() as files:
-        output: BinaryIO = sys.stdout.buffer
-        console: BinaryIO | None = None
-        if given["output"] is not None:
-            output, console = files.enter_context(_opened(given["output"])), sys.stdout.buffer
-        if given["console"] is not None:
-            console = files.enter_context(given["console"].open("wb"))
-        status = traced.run(Streams(output, sys.stderr, console, is_json=given["form"] == "json"))
-    if traced.ending is not None and (given["is_verbose"] or not traced.options.is_on("quiet")):
-        for line in traced.ending.lines(is_verbose=given["is_verbose"]):
-            click.echo(f"{_NAME}: {line}", err=True)
+        request = _request(ctx, image, arguments, given)
+        bounds = limits(_seconds(given, "timeout"), _seconds(given, "wall-timeout"), given["until"])
+        status = _carry_out(request, bounds, given)
     if status:
         sys.exit(status)
 
 
-def _opened(path: Path) -> BinaryIO:
-    try:
-        return path.open("ab")
-    except OSError as error:
-        raise KinstError(f"failed to open output file '{path}': {error.strerror}") from error
+def _carry_out(request: Request, bounds: Limits, given: dict[str, Any]) -> int:
+    """What is imported here takes some time, and is imported when the command line is known to be right."""
+    from kinst.runtime.tracing.run_command import Wishes, carry_out, told_of_arguments
+
+    wishes = Wishes(
+        is_list=given["is_list"],
+        is_check=given["is_check"],
+        is_dump=given["is_dump"],
+        is_verbose=given["is_verbose"],
+        permits_nothing=given["d_zdefs"],
+        is_json=given["form"] == "json",
+        output=given["output"],
+        console=given["console"],
+    )
+    with told_of_arguments(request.image, request.arguments):
+        return carry_out(request, bounds, wishes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,23 +259,26 @@ def _image_and_arguments(words: tuple[str, ...], given: dict[str, Any]) -> tuple
     return None, words
 
 
-def _wanted(image: Path, given: dict[str, Any], timeout: float | None, wall_timeout: float | None) -> Wanted:
-    return Wanted(
+def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...], given: dict[str, Any]) -> Request:
+    options = _options(ctx.meta[_NAME], given)
+    programs = _programs(ctx.meta[_NAME], given)
+    return Request(
         image=image,
-        machine=given["machine"],
+        programs=tuple(programs),
+        arguments=arguments,
+        options=options,
         configuration=Configuration(
             given["cpus"], _size(given["memory"]), ClockKind(given["clock"]), given["append"], given["kaslr_seed"]
         ),
-        timeout=timeout,
-        wall_timeout=wall_timeout,
-        tells_more=given["is_verbose"],
-        until=given["until"],
-        method=None if given["method"] is None else Method(given["method"]),
+        machine=given["machine"],
         call=given["call"],
-        debug_file=given["debug_file"],
-        symbols=given["symbols"],
+        method=None if given["method"] is None else Method(given["method"]),
         name=None if given["name"] is None else checked_module(given["name"]),
+        symbols=given["symbols"],
+        debug_file=given["debug_file"],
         modules=tuple(_module(text) for text in given["modules"]),
+        records_time=given["form"] == "json",
+        is_verbose=given["is_verbose"],
     )
 
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.tracing.session import Session
+from kinst.runtime.tracing.guest import Guest
 from tests.images import CACHE, at_hand
 from tests.system.cases import CASES, KERNELS, Case
 from tests.system.plain import copies_of
@@ -43,7 +43,7 @@ class Untraced:
 
 
 def _bias(done: Run) -> int:
-    return done.session.loaded.bias
+    return done.guest.loaded.bias
 
 
 def _is_large(case: Case) -> bool:
@@ -67,11 +67,12 @@ def _patched(case: Case, seed: int) -> Run:
     draw = random.Random(f"{case.image} {seed}")
     share = _share(case, draw)
 
-    def thin_out(session: Session) -> None:
-        known = session.providers.enabled
+    def thin_out(guest: Guest) -> None:
+        surroundings = guest.surroundings
+        known = surroundings.providers.enabled
         dropped = np.random.default_rng(draw.randrange(1 << 32)).random(len(known)) >= share
-        session.providers.disable(known[dropped])
-        session.arm()
+        surroundings.providers.disable(known[dropped])
+        surroundings.arm()
 
     return run(case, _descriptions(case, draw), prepare=thin_out)
 

@@ -39,7 +39,7 @@ class MachineClock(Protocol):
         ...
 
     def close(self) -> None:
-        """The machine is switched off."""
+        """The machine stops, for now or for good."""
         ...
 
 
@@ -85,12 +85,13 @@ class HostClock:
         self._stop()
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread; the next run has another."""
         with self._condition:
             self._is_closed = True
             self._condition.notify()
         if self._thread is not None:
             self._thread.join()
+        self._thread, self._is_closed = None, False
 
     def _watch(self) -> None:
         with self._condition:

@@ -58,7 +58,8 @@ class IdleMachine:
             if not deadlines:
                 return End.NOTHING_LEFT
             self._wait(min(deadlines) if limit is None else min(limit, *deadlines))
-        return self._end
+        end, self._end = self._end, None
+        return end
 
     def _advance(self) -> None:
         now = self.now()

@@ -1,21 +1,12 @@
-"""A run that is over -> why, where each CPU is, and what the guest executed that no CPU of this machine has."""
+"""A run that is over: why, where each CPU is, and what the guest executed that no CPU of this machine has."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any
 
-from kinst.rewriter.disassemble import disassemble
-from kinst.runtime.clauses.environment import Symbols
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.machine.cpu import VirtualCpu
-from kinst.runtime.machine.loaded import Loaded
-from kinst.runtime.machine.system import System
-from kinst.targets.errors import MachineError
 
 Outcome = End | BaseException  # of a run
-_LONGEST: Final = 15  # bytes of an instruction
-_WANTED = frozenset({End.TIMEOUT, End.WALL_TIMEOUT, End.INTERRUPTED, End.PANIC, End.BREAKPOINT})
 
 
 class CpuState(Enum):
@@ -95,67 +86,3 @@ class Ending:
 def bare_ending(outcome: Outcome) -> Ending:
     """Where there is no guest, or nothing to tell of it."""
     return Ending(outcome) if isinstance(outcome, End) else Ending(None, str(outcome))
-
-
-class Whereabouts:
-    """The CPUs of a machine that does not run."""
-
-    def __init__(self, system: System, loaded: Loaded, symbols: Symbols) -> None:
-        """`symbols` are those of the running image."""
-        self._system = system
-        self._loaded = loaded
-        self._symbols = symbols
-
-    def ending(self, outcome: Outcome, *, is_verbose: bool) -> Ending:
-        """The run is over: what there is to tell of it."""
-        is_wanted = self._system.has_run and (isinstance(outcome, MachineError) or outcome in _WANTED)
-        places = tuple(map(self._place, self._system.cpus)) if is_wanted else ()
-        lacking = tuple(self._lacking()) if is_wanted or is_verbose else ()
-        never = tuple(cpu.number for cpu in self._system.cpus if not cpu.was_started)
-        return replace(bare_ending(outcome), places=places, lacking=lacking, not_started=never)
-
-    def _place(self, cpu: VirtualCpu) -> CpuPlace:
-        if not cpu.is_on:
-            return CpuPlace(cpu.number, CpuState.OFF)
-        system = self._system
-        system.show(cpu.number)
-        address = system.trap.original(system.engine.pc())
-        state = CpuState.WAITS if cpu.is_waiting else CpuState.RUNS
-        return CpuPlace(cpu.number, state, address, self._symbol(address), self._text(address, self._code(address)))
-
-    def _code(self, address: int) -> bytes:
-        """As the CPU sees it, or what was loaded there if its translation tables are what failed."""
-        code = self._system.instruction(address)
-        for virtual, physical, size in () if code else self._loaded.segments:
-            left = virtual + size - address
-            if 0 < left <= size:
-                content = self._system.memory.read(physical + size - left, min(left, _LONGEST))
-                return self._system.pristine(address, content)
-        return code
-
-    def _text(self, address: int, code: bytes) -> str:
-        """The first instruction of `code`."""
-        lines = disassemble(self._system.arch, code, address) if code else []
-        return lines[0].text if lines and self._system.exceptions.is_native(self._system.current) else ""
-
-    def _symbol(self, address: int) -> str:
-        """By the address itself, or by what is loaded where the CPU's tables say that it is."""
-        found = self._symbols.describe(address, "stack")
-        if "`" in found:
-            return found
-        physical = self._system.space.observe(address)
-        for virtual, start, size in self._loaded.segments:
-            if physical is not None and 0 <= physical - start < size:
-                found = self._symbols.describe(virtual + physical - start, "stack")
-                return found if "`" in found else ""
-        return ""
-
-    def _lacking(self) -> Iterator[str]:
-        """One sentence a kind; the first of each has its place."""
-        told = set()
-        for address, code in self._system.undefined.items():
-            why = self._system.exceptions.lacks(self._system.current, code, self._text(address, code))
-            if why is not None and why not in told:
-                told.add(why)
-                symbol = self._symbol(address)
-                yield f"{why}: the guest executed it at {address:#x}{symbol and f' ({symbol})'}"

@@ -7,8 +7,9 @@ from typing import Final
 from kinst.runtime.clauses.environment import Environment
 from kinst.runtime.providers.provider import Action, Probe
 from kinst.runtime.tracing.guest_view import GuestView
+from kinst.runtime.trap.faults import FAULT_TEXTS, Fault
 from kinst.runtime.trap.trap import Firing
-from kinst.targets.errors import UsageError
+from kinst.targets.errors import MachineError, UsageError
 
 _WORD: Final = (1 << 64) - 1
 
@@ -45,9 +46,14 @@ class Hit:
     @property
     def probe(self) -> Probe:
         """Which probe: its provider, module, function and name."""
-        probe = self._environment.probe(self._now().enabling.probe)
+        probe = self._environment.probe(self.identifier)
         assert probe is not None, "what fires is known"
         return probe
+
+    @property
+    def identifier(self) -> int:
+        """The probe's identifier: the cheapest way to tell probes apart."""
+        return self._now().enabling.probe
 
     @property
     def cpu(self) -> int:
@@ -65,8 +71,16 @@ class Hit:
         return self._now().site
 
     def argument(self, index: int) -> int:
-        """arg0, arg1, ... as 64 unsigned bits; 0 where the probe has none."""
-        return self._now().argument(index) & _WORD
+        """arg0, arg1, ... as 64 unsigned bits; 0 where the probe has none. Raises MachineError: it cannot be had."""
+        try:
+            return self._now().argument(index) & _WORD
+        except Fault as fault:
+            raise MachineError(f"{self.probe}: arg{index}: {fault.text or FAULT_TEXTS[fault.kind]}") from None
+
+    @property
+    def returned(self) -> int:
+        """Of a function that left by a tail call and has returned now: where it returned to. Else 0."""
+        return self._now().returned
 
     def register(self, name: str) -> int:
         """A register by its name as in D's R_..., in lower case: "rdi", "x0", "a0"; 64 unsigned bits."""

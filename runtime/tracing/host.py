@@ -1,12 +1,11 @@
 """What tracing needs of the machine that runs: a guest's, or none at all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.machine.device import Timed
 from kinst.runtime.machine.idle_machine import IdleMachine
-from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
@@ -14,7 +13,7 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import arch_by_name
 
 # The machine's time begins at zero, and scripts take a timestamp of zero for one that was not taken.
-_TIME_BASE: Final = 1_000_000_000
+TIME_BASE: Final = 1_000_000_000
 
 
 class Host(Protocol):
@@ -54,17 +53,19 @@ class Host(Protocol):
         ...
 
 
-class _Shifted:
+class Shifted:
     """A `Timed` of tracing's time in the machine's time."""
 
     def __init__(self, timed: Timed) -> None:
         self._timed = timed
 
     def deadline(self) -> int | None:
+        """When it is due, in the machine's time."""
         deadline = self._timed.deadline()
-        return None if deadline is None else deadline - _TIME_BASE
+        return None if deadline is None else deadline - TIME_BASE
 
     def advance(self) -> None:
+        """It is."""
         self._timed.advance()
 
 
@@ -73,47 +74,6 @@ def blank_firing(frame: TrapFrame, cpu: int, thread: int) -> Firing:
     firing = Firing(frame, Enabling(0, lambda _firing: None, lambda _firing, _index: 0, 0))
     firing.cpu, firing.thread = cpu, thread
     return firing
-
-
-class GuestHost:
-    """A guest's machine."""
-
-    def __init__(self, system: System) -> None:
-        self._system = system
-        self.arch = system.arch
-        self.user_mode: Callable[[Firing], bool] = lambda _firing: False  # who knows the guest's modes sets it
-
-    def now(self) -> int:
-        """Time since the machine was switched on, from a base."""
-        return self._system.clock.now() + _TIME_BASE
-
-    def attach(self, timed: Timed) -> None:
-        """See `Host`."""
-        self._system.attach_timed(_Shifted(timed))
-
-    def cpus(self) -> Sequence[int]:
-        """CPUs that are on, those that wait for an interrupt too."""
-        return [cpu.number for cpu in self._system.cpus if cpu.is_on]
-
-    def firing(self, cpu: int, thread: int) -> Firing:
-        """The registers of that CPU are in the trap frame. The engine holds one CPU's state: it is changed for that,
-        and the scheduler goes on from the CPU it had."""
-        self._system.show(cpu)
-        firing = blank_firing(self._system.trap.firing.frame, cpu, thread)
-        firing.site = firing.regs[self.arch.pc]
-        return firing
-
-    def is_user(self, firing: Firing) -> bool:
-        """See `Host`."""
-        return self.user_mode(firing)
-
-    def spend(self, duration: int) -> None:
-        """See `Host`."""
-        self._system.clock.skip(self._system.clock.now() + duration)
-
-    def finish(self, end: End) -> None:
-        """See `Host`."""
-        self._system.finish(end)
 
 
 class NoGuest:
@@ -126,11 +86,11 @@ class NoGuest:
 
     def now(self) -> int:
         """Time since the start, from a base."""
-        return self.machine.now() + _TIME_BASE
+        return self.machine.now() + TIME_BASE
 
     def attach(self, timed: Timed) -> None:
         """See `Host`."""
-        self.machine.attach_timed(_Shifted(timed))
+        self.machine.attach_timed(Shifted(timed))
 
     def cpus(self) -> Sequence[int]:
         """One, on which timers fire."""

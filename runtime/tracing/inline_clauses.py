@@ -21,6 +21,7 @@ from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.c_types import CType
 from kinst.targets.debuginfo.inlined import Range
 from kinst.targets.manifest import ProbeKind
+from kinst.targets.probe import ProbeName
 
 Leaves = Callable[[Firing], bool]
 
@@ -34,45 +35,45 @@ class OwnCode:
 
 
 class InlineClauses:
-    """The descriptions of one program that mean inlined copies, by their four fields."""
+    """The names in one program's descriptions that mean inlined copies."""
 
     def __init__(
         self,
-        expansions: Mapping[str, Expansion],
-        own: Mapping[str, tuple[OwnCode, ...]],
+        expansions: Mapping[ProbeName, Expansion],
+        own: Mapping[ProbeName, tuple[OwnCode, ...]],
         sites: SiteTable | None,
         arguments: InlineArguments,
     ) -> None:
-        """`own` are the functions that fbt's probes are for, by description. Without sites nothing was patched."""
+        """`own` are the functions that fbt's probes are for, by such a name. Without sites nothing was patched."""
         self._expansions = {} if sites is None else expansions
         self._own = own
         self._sites = sites
         self._arguments = arguments
 
-    def __contains__(self, description: str) -> bool:
-        """Whether the description means inlined copies."""
-        return description in self._expansions
+    def __contains__(self, name: ProbeName) -> bool:
+        """Whether the name means inlined copies."""
+        return name in self._expansions
 
-    def probes(self, description: str) -> NDArray[np.intp]:
+    def probes(self, name: ProbeName) -> NDArray[np.intp]:
         """Identifiers of its probes, ascending."""
-        rows = [*self._copies(description), *self._own_rows(description)]
+        rows = [*self._copies(name), *self._own_rows(name)]
         return np.unique(self._identifiers[np.array(rows, np.intp)]).astype(np.intp)
 
-    def concrete(self, description: str) -> list[str]:
+    def concrete(self, name: ProbeName) -> list[str]:
         """The probes by name: copies in the order of the debug information, then fbt's, as dtrace -d shows them."""
         manifest = self._patched.manifest
-        rows = [*self._copies(description), *self._own_rows(description)]
+        rows = [*self._copies(name), *self._own_rows(name)]
         return [manifest.probe_name(row) for row in rows]
 
     def types(
         self,
-        description: str,
+        name: ProbeName,
         of_probe: Callable[[int], tuple[CType, ...] | None],
         are_equal: Callable[[CType, CType], bool],
     ) -> tuple[tuple[CType, ...] | None, bool]:
         """The types of args[], and whether the probes differ; `of_probe` tells those of fbt's."""
-        own = [of_probe(int(self._identifiers[row])) for row in self._own_rows(description)]
-        sites = list(self._copies(description).values())
+        own = [of_probe(int(self._identifiers[row])) for row in self._own_rows(name)]
+        sites = list(self._copies(name).values())
         kinds = parameter_types(sites, are_equal)
         if not sites:
             return (own[0], False) if own and all(one == own[0] for one in own) else (None, bool(own))
@@ -83,9 +84,9 @@ class InlineClauses:
                 return None, True
         return kinds, False
 
-    def obstacle(self, description: str) -> str:
+    def obstacle(self, name: ProbeName) -> str:
         """Why nothing is known of the copies' arguments; empty if something is."""
-        sites = self._expansions[description].sites
+        sites = self._expansions[name].sites
         return "" if all(site.knows_arguments for site in sites) else NOT_KEPT
 
     @cached_property
@@ -93,16 +94,16 @@ class InlineClauses:
         """The types of args[] by identifier, of all probes in copies."""
         return {
             int(self._identifiers[row]): known_types(site.copies[0].parameters)
-            for description in self._expansions
-            for row, site in self._copies(description).items()
+            for name in self._expansions
+            for row, site in self._copies(name).items()
         }
 
-    def wrapped(self, description: str, run: Action) -> Action:
+    def wrapped(self, name: ProbeName, run: Action) -> Action:
         """A clause that runs where copies are entered or left, with their arguments, and at fbt's probes as it is."""
-        if description not in self._expansions:
+        if name not in self._expansions:
             return run
         arguments = self._arguments
-        sites = {int(self._identifiers[row]): site for row, site in self._copies(description).items()}
+        sites = {int(self._identifiers[row]): site for row, site in self._copies(name).items()}
         known: dict[int, tuple[Enabling, Leaves | None]] = {}
 
         def run_in_copy(firing: Firing) -> None:
@@ -131,27 +132,27 @@ class InlineClauses:
 
     @property
     def _patched(self) -> SiteTable:
-        assert self._sites is not None, "there are no descriptions without sites"
+        assert self._sites is not None, "nothing is expanded without sites"
         return self._sites
 
     @property
     def _identifiers(self) -> NDArray[np.int64]:
         return self._patched.identifiers
 
-    def _copies(self, description: str) -> dict[int, InlineSite]:
+    def _copies(self, name: ProbeName) -> dict[int, InlineSite]:
         """Rows of the probes in copies, in the order of the debug information; those that got no trampoline lack."""
         manifest = self._patched.manifest
         rows = np.flatnonzero(manifest.probes["kind"] == ProbeKind.KINST)
         start = manifest.functions["address"][manifest.probes["function"][rows]]
         address = start + manifest.probes["offset"][rows]
         row_of = dict(zip(address.tolist(), rows.tolist(), strict=True))
-        found = ((row_of.get(site.address), site) for site in self._expansions[description].sites)
+        found = ((row_of.get(site.address), site) for site in self._expansions[name].sites)
         return {row: site for row, site in found if row is not None}
 
-    def _own_rows(self, description: str) -> Iterator[int]:
+    def _own_rows(self, name: ProbeName) -> Iterator[int]:
         manifest = self._patched.manifest
-        kind = fbt_kind(self._expansions[description].name)
-        wanted = {(one.address, one.name) for one in self._own.get(description, ())}
+        kind = fbt_kind(self._expansions[name].name)
+        wanted = {(one.address, one.name) for one in self._own.get(name, ())}
         for row in np.flatnonzero(manifest.probes["kind"] == kind).tolist() if wanted else ():
             function = int(manifest.probes["function"][row])
             if (int(manifest.functions["address"][function]), manifest.function_name(function)) in wanted:

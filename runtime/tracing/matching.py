@@ -2,6 +2,8 @@
 
 import difflib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +14,27 @@ from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.providers.profile import refusal
 from kinst.runtime.providers.provider import Action, Providers
-from kinst.runtime.tracing.inline_clauses import InlineClauses
 from kinst.targets.c_types import CType
 from kinst.targets.errors import ProbeNameError
 from kinst.targets.probe import ProbeName, matcher, parse_probe_name
 
+if TYPE_CHECKING:
+    from kinst.runtime.tracing.inline_clauses import InlineClauses
+
 _MOST_TYPED = 256  # probes of one description whose argument types are compared; more are taken to differ
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a description stands for."""
+
+    name: ProbeName
+    probes: NDArray[np.intp]  # their identifiers
+
+    @property
+    def fields(self) -> str:
+        """All four, as messages show them."""
+        return str(self.name)
 
 
 class Matching:
@@ -29,7 +46,7 @@ class Matching:
         options: Options,
         why: Callable[[str], str],
         resolve: Callable[[str | CType], CType | None],
-        inlines: InlineClauses | None = None,
+        inlines: "InlineClauses | None" = None,
         others: Sequence[str] = (),
     ) -> None:
         """`why` a description, by its four fields or as an identifier, patches nothing; `resolve` finds a C type by its
@@ -41,33 +58,28 @@ class Matching:
         self._resolve = resolve
         self._inlines = inlines
         self._others = others
-        self._found: dict[str, tuple[str, NDArray[np.intp]]] = {}
+        self._known: dict[str, _Found] = {}
 
     def match(self, description: str) -> MatchedProbes:
         """What a description stands for. Raises DError."""
-        fields, identifiers = self.probes(description)
-        if not len(identifiers) and not self._options.is_on("zdefs"):
-            raise DError("D_PDESC_ZERO", self._nothing(description, fields))
-        inlines = self._inlined(fields)
-        if inlines is None:
-            arguments, is_mixed = self._arguments(identifiers)
-        else:
-            arguments, is_mixed = inlines.types(fields, self._types_of, _are_same)
-        obstacle = "" if inlines is None else inlines.obstacle(fields)
-        return MatchedProbes(fields, len(identifiers), arguments, is_mixed, obstacle)
+        found = self._found(description)
+        count = len(found.probes)
+        if not count and not self._options.is_on("zdefs"):
+            raise DError("D_PDESC_ZERO", self._nothing(description, found.fields))
+        if self._inlines is None or found.name not in self._inlines:
+            return MatchedProbes(found.fields, count, *self._arguments(found.probes))
+        arguments, is_mixed = self._inlines.types(found.name, self._types_of, _are_same)
+        return MatchedProbes(found.fields, count, arguments, is_mixed, self._inlines.obstacle(found.name))
 
     def probes(self, description: str) -> tuple[str, NDArray[np.intp]]:
         """The description with all four fields, and identifiers of its probes."""
-        found = self._found.get(description)
-        if found is None:
-            found = self._found[description] = self._look_up(description)
-        return found
+        found = self._found(description)
+        return found.fields, found.probes
 
     def wrapped(self, description: str, run: Action) -> Action:
         """How a clause of a description runs: where it means inlined copies, in them."""
-        fields, _ = self.probes(description)
-        inlines = self._inlined(fields)
-        return run if inlines is None else inlines.wrapped(fields, run)
+        name = self._found(description).name
+        return run if self._inlines is None or name not in self._inlines else self._inlines.wrapped(name, run)
 
     def argument_types(self, identifier: int) -> Sequence[str | CType]:
         """The types of a probe's args[]: in an inlined copy those of the copy, which the provider does not know."""
@@ -76,27 +88,30 @@ class Matching:
 
     def concrete(self, description: str) -> list[str]:
         """What a description is short for, as -d shows it: the description itself, or probes of inlined copies."""
-        fields, _ = self.probes(description)
-        inlines = self._inlined(fields)
-        return [description] if inlines is None else inlines.concrete(fields)
-
-    def _inlined(self, fields: str) -> InlineClauses | None:
-        return self._inlines if self._inlines is not None and fields in self._inlines else None
+        name = self._found(description).name
+        return [description] if self._inlines is None or name not in self._inlines else self._inlines.concrete(name)
 
     def pattern(self, description: str) -> ProbeName | None:
         """What new probes are compared with; None for an identifier."""
         return None if description.isdigit() else self._parsed(description)
 
-    def _look_up(self, description: str) -> tuple[str, NDArray[np.intp]]:
+    def _found(self, description: str) -> _Found:
+        found = self._known.get(description)
+        if found is None:
+            found = self._known[description] = self._look_up(description)
+        return found
+
+    def _look_up(self, description: str) -> _Found:
         if description.isdigit():
             return self._identified(description)
         name = self._parsed(description)
         if name is None:
-            return _four_fields(description), np.zeros(0, np.intp)
-        inlines = self._inlined(str(name))
-        return str(name), self._providers.match(name) if inlines is None else inlines.probes(str(name))
+            return _Found(ProbeName(*_four_fields(description).split(":")), np.zeros(0, np.intp))
+        if self._inlines is not None and name in self._inlines:
+            return _Found(name, self._inlines.probes(name))
+        return _Found(name, self._providers.match(name))
 
-    def _identified(self, description: str) -> tuple[str, NDArray[np.intp]]:
+    def _identified(self, description: str) -> _Found:
         probe = self._providers.probe(int(description))
         if probe is None:
             reason = self._why(description)
@@ -104,7 +119,8 @@ class Matching:
         elif not self._providers.is_settled(probe.identifier):
             why = f"{probe} is made when it is asked for, and its identifier may be another's next time: name the probe"
         else:
-            return str(probe), np.array([probe.identifier], np.intp)
+            name = ProbeName(probe.provider, probe.module, probe.function, probe.name)
+            return _Found(name, np.array([probe.identifier], np.intp))
         raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": {why}')
 
     def _parsed(self, description: str) -> ProbeName | None:

@@ -40,7 +40,8 @@ class Record:
 class Kept:
     """Keeps what a run tells until somebody asks for it. A consumer like those that print: `tracer.Output`."""
 
-    def __init__(self, tracer: Tracer) -> None:
+    def __init__(self, tracer: Tracer, messages: list[str]) -> None:
+        """`messages` is where what dtrace would say on stderr goes; others may add to it."""
         self._clauses = tracer.clauses
         self._describe: Callable[[int], Probe | None] = tracer.probe
         self._actions = PerformedActions(
@@ -48,7 +49,8 @@ class Kept:
         )
         self._records: deque[Record] = deque()
         self.console = bytearray()
-        self.messages: list[str] = []
+        self.messages = messages
+        self.on_records: Callable[[], None] | None = None  # somebody waits for them
 
     @property
     def status(self) -> int | None:
@@ -70,6 +72,8 @@ class Kept:
                 self.console += entry
             else:
                 self.messages.append(error_message(entry, self._describe(entry.probe)))
+        if self._records and self.on_records is not None:
+            self.on_records()
 
     def _consume(self, record: Recorded) -> None:
         cpu, identifier, clause, time, values = record
@@ -98,10 +102,10 @@ class Kept:
 class Reader:
     """The reading side of whatever is traced: a guest that we run, or a Qiling object that its owner runs."""
 
-    def __init__(self, tracer: Tracer) -> None:
-        """`tracer` has its programs and actions enabled."""
+    def __init__(self, tracer: Tracer, kept: Kept) -> None:
+        """`tracer` has its programs and actions enabled; `kept` is its output."""
         self._tracer = tracer
-        self._kept = Kept(tracer)
+        self._kept = kept
         self._values = JsonValues(tracer.symbols, _PYTHON)
 
     def take(self) -> list[Record]:

@@ -1,4 +1,4 @@
-"""Compiled clauses and a machine -> a traced run: BEGIN, the guest, timers, drains, ERROR, exit, END, the output.
+"""Compiled clauses and a machine -> what happens while it is traced: BEGIN, drains, ERROR, exit, END, the output.
 
 Implements `kinst.runtime.clauses.environment.Environment`.
 """
@@ -23,7 +23,7 @@ from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
 from kinst.runtime.providers.provider import Identifiers, Probe
 from kinst.runtime.tracing.enablings import Enabled, Enablings
-from kinst.runtime.tracing.ending import Ending, Outcome
+from kinst.runtime.tracing.ending import Ending
 from kinst.runtime.tracing.hits import Hit, PythonAction
 from kinst.runtime.tracing.host import blank_firing
 from kinst.runtime.tracing.matching import Matching
@@ -34,7 +34,7 @@ from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
 
-_SOONEST: Final = 1_000_000  # ns between two drains, however high the rate
+SOONEST: Final = 1_000_000  # ns between two drains, however high the rate
 _CHILL_INTERVAL: Final = 1_000_000_000  # ns
 _MOST_CHILLED: Final = 500_000_000  # ns of an interval
 _LARGEST: Final = 1 << 36  # bytes of a buffer that may be asked for where bufresize=manual forbids to give less
@@ -69,9 +69,16 @@ class Tracer:
     """One traced run."""
 
     def __init__(
-        self, surroundings: Surroundings, options: Options, clock: ClockKind, *, records_time: bool = False
+        self,
+        surroundings: Surroundings,
+        options: Options,
+        clock: ClockKind,
+        warn: Callable[[str], None],
+        *,
+        records_time: bool = False,
     ) -> None:
-        """Nothing is compiled yet. Options that programs set must be set already."""
+        """Nothing is compiled yet. Options that programs set must be set already. `warn` is told at once of what cannot
+        wait until output is due."""
         self._host = surroundings.host
         self._providers = surroundings.providers
         self._consume_now: Callable[[], None] = lambda: None  # while there is an output
@@ -96,7 +103,7 @@ class Tracer:
         self._noticed: set[tuple[str, int]] = set()
         self._is_in_error = False
         self._repeated = RepeatedErrors(self.clauses)
-        self.warn: Callable[[str], None] = lambda _line: None  # at once, on stderr
+        self._warn = warn
         self._errors_in_error = 0  # faults of ERROR's own clauses
         self._chilled: dict[int, tuple[int, int]] = {}  # CPU -> since when, and for how long since then
         size = options.number("bufsize") & -WORD if options.is_set("bufsize") else None
@@ -202,7 +209,7 @@ class Tracer:
             self._errors_in_error += 1
             return
         if self._repeated.noted(probe, clause, action, fault) and not self.options.is_on("noerror"):
-            self.warn(self._repeated.line(self.probe(probe), clause, action, fault))
+            self._warn(self._repeated.line(self.probe(probe), clause, action, fault))
         epid = self.epid(clause, probe)
         self.buffers.append_error(ErrorRecord(firing.cpu, probe, epid, action, fault))
         arguments = (0, epid, action, -1, int(fault.kind), fault.value)
@@ -252,18 +259,6 @@ class Tracer:
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
-    def run(self, output: Output, machine: Callable[[], End], ending: Callable[[Outcome], Ending]) -> Ending:
-        """Fire BEGIN, run `machine`, fire END, print what is left. `ending` tells more of how it ended."""
-        try:
-            self.begin(output)
-            end = machine() if self.state.is_tracing else End.EXIT
-        except BaseException as error:
-            self.finish(output, ending(error))
-            raise
-        done = ending(end)
-        self.finish(output, done)
-        return done
-
     def begin(self, output: Output) -> None:
         """Fire BEGIN. From now on there is an output, which is drained into when that is due."""
         self.buffers.on_full = lambda: self._drain(output)
@@ -292,7 +287,7 @@ class Tracer:
             self._switch(output, now)
 
     def _switch(self, output: Output, now: int) -> None:
-        self._next_drain = now + max(_SOONEST, self.options.number("switchrate"))
+        self._next_drain = now + max(SOONEST, self.options.number("switchrate"))
         self._consume_due(output, now)
         if self.buffers.is_full:
             self._host.finish(End.EXIT)
@@ -325,13 +320,13 @@ class Tracer:
         self._consume(output, now, is_last=is_last)
 
     def _snapshot(self, now: int) -> None:
-        self._next_snapshot = now + max(_SOONEST, self.options.number("aggrate"))
+        self._next_snapshot = now + max(SOONEST, self.options.number("aggrate"))
         self.totals.absorb(self.store.take())
 
     def _consume(self, output: Output, now: int, *, is_last: bool = False) -> None:
         output.consume(self.buffers.take())
         if is_last or now >= self._next_status:
-            self._next_status = now + max(_SOONEST, self.options.number("statusrate"))
+            self._next_status = now + max(SOONEST, self.options.number("statusrate"))
             output.drops(self._lost())
         self._tell(output)
         output.flush()
@@ -366,22 +361,3 @@ def _prompt_actions(clauses: Sequence[Clause]) -> tuple[type, ...]:
     speculative = [clause.actions for clause in clauses if any(isinstance(one, Speculate) for one in clause.actions)]
     is_any = any(isinstance(action, _ON_AGGREGATIONS) for actions in speculative for action in actions)
     return (*_ON_AGGREGATIONS, Commit) if is_any else _ON_AGGREGATIONS
-
-
-class DrainTimer:
-    """Wakes a machine of real time that waits, so that output appears while nothing happens."""
-
-    def __init__(self, tracer: Tracer, output: Output) -> None:
-        self._tracer = tracer
-        self._output = output
-        self._at = tracer.now()
-
-    def deadline(self) -> int | None:
-        """When output is due again."""
-        return self._at
-
-    def advance(self) -> None:
-        """Drain what is due."""
-        self._tracer.after_turn(self._output)
-        rate = min(self._tracer.options.number(name) for name in ("switchrate", "aggrate"))
-        self._at = self._tracer.now() + max(_SOONEST, rate)

@@ -18,7 +18,6 @@ from kinst.rewriter.program import Program
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.trap import Firing
-from kinst.runtime.unwinding.frame_rules import FrameRules
 from kinst.runtime.unwinding.unwind import Rule, StackEffects, Unwinder, plain_address
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.symbols import STT_FUNC, STT_NOTYPE
@@ -139,7 +138,13 @@ def rules(
     arch: ArchFacts, effects: StackEffects, program: Callable[[], Program], original: Callable[[int], int]
 ) -> Callable[[int], Rule | None]:
     """How to leave the frame of the code at an address of the running guest; `original` gives its link address."""
-    return FrameRules(arch, Unwinder(arch, effects, program), original).here
+    unwinder = Unwinder(arch, effects, program)
+
+    def rule(address: int) -> Rule | None:
+        link = original(address)
+        return unwinder.rule_at(link) if unwinder.is_code(link) else None
+
+    return rule
 
 
 def named(image: Image, original: Callable[[int], int]) -> Callable[[int], bool]:

@@ -13,8 +13,7 @@ from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.arch.registry import stack_effects
-from kinst.runtime.unwinding.frame_rules import FrameRules
-from kinst.runtime.unwinding.unwind import Rule, Unwinder
+from kinst.runtime.unwinding.unwind import Rule, Unwinder, plain_address
 from kinst.targets.arch.facts import ArchFacts
 
 _DEEPEST: Final = 512  # frames that stackdepth counts
@@ -48,11 +47,11 @@ class MachineStacks:
             moved: an address in a copy that the image made of itself -> the same place in what was loaded.
             is_user: whether the CPU is in user mode.
         """
-        self.rules = FrameRules(
-            arch, Unwinder(arch, stack_effects(arch), program), lambda address: moved(address) - bias
-        )
+        self._arch = arch
+        self.unwinder = Unwinder(arch, stack_effects(arch), program)
         self._load = memory.load
-        self._frame_record = arch.unwind.frame_record
+        self._bias = bias
+        self._moved = moved
         self._is_user = is_user
         self._sp, self._fp, self._link = arch.stack_pointer, arch.frame_pointer, arch.link_register
         self._here: dict[int, Rule | None] = {}  # by address of a probe
@@ -72,7 +71,7 @@ class MachineStacks:
         if frames < 1 or not self._is_user(firing):
             return ()
         found, fp, sp = [firing.site], firing.regs[self._fp], firing.regs[self._sp]
-        offset, returns, saved_fp = self._frame_record
+        offset, returns, saved_fp = self._arch.unwind.frame_record
         while len(found) < frames:
             cfa = fp + offset
             if cfa <= sp or fp % _WORD:
@@ -145,8 +144,9 @@ class MachineStacks:
     def _rule_here(self, pc: int) -> Rule | None:
         """At a probe's own address. The function may be entered from where no call is: its first instruction's return
         address is right whatever it follows."""
-        rule = self.rules.here(pc)
-        if rule is not None and self._is_entry(pc):
+        link = self._moved(pc) - self._bias
+        rule = self.unwinder.rule_at(link) if self.unwinder.is_code(link) else None
+        if rule is not None and self.unwinder.is_start(link):
             rule = rule._replace(is_certain=True)
         if len(self._here) >= _KEPT:
             self._here.clear()
@@ -154,14 +154,18 @@ class MachineStacks:
         return rule
 
     def _caller_at(self, address: int) -> Caller | None:
-        """What is known of a return address; None: it is none."""
-        returned = self.rules.returned_to(address)
-        if returned is None:
+        """What is known of a return address; None: it is none. It may lie behind the last instruction of a function
+        that ends with a call, so the instruction before it decides."""
+        for plain in (address, plain_address(self._arch, address)):
+            link = self._moved(plain - 1) - self._bias
+            if self.unwinder.is_code(link):
+                break
+        else:
             return None
         if len(self._callers) >= _KEPT:
             self._callers.clear()
-        unwinder, (plain, link) = self.rules.unwinder, returned
-        found = self._callers[address] = plain, unwinder.rule_in_call(link), unwinder.follows_call(link)
+        unwinder, after = self.unwinder, link + 1
+        found = self._callers[address] = plain, unwinder.rule_in_call(after), unwinder.follows_call(after)
         return found
 
     def frame_address(self, firing: Firing) -> int | None:
@@ -171,7 +175,7 @@ class MachineStacks:
         return None if rule is None else firing.regs[rule.base] + rule.offset & _MASK
 
     def _is_entry(self, pc: int) -> bool:
-        return self.rules.unwinder.is_start(self.rules.link_address(pc))
+        return self.unwinder.is_start(self._moved(pc) - self._bias)
 
     def _return_address(self, firing: Firing) -> int:
         try:

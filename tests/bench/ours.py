@@ -2,10 +2,9 @@
 
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
+from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.tracing.session import Session, Wanted
 from kinst.runtime.trap.trap import Firing
 from tests.bench.baselines import STACK, STOP, Record
 from tests.bench.workload import Workload
@@ -23,13 +22,15 @@ class OurRun:
         with tempfile.NamedTemporaryFile(suffix=".elf") as file:
             file.write(workload.image(functions))
             file.flush()
-            session = Session(Wanted(image=Path(file.name), descriptions=descriptions))
-        self.system = session.system
+            with open_image(file.name) as image:
+                trace = image.trace(actions=dict.fromkeys(descriptions, lambda _hit: None))
+        self.system = trace.guest.system
         self._arch = self.system.arch
         self._arguments = self._arch.arguments[:5]
-        for _ in session.enable(action or self._record):
-            pass
-        self.system.board.start(self.system, session.loaded)
+        surroundings = trace.guest.surroundings
+        surroundings.providers.enable(surroundings.providers.enabled, action or self._record)
+        surroundings.arm()
+        self.system.board.start(self.system, trace.guest.loaded)
         self._stop = workload.base + STOP
         self.system.memory.write(self._stop, max(self.system.exceptions.armed.items())[1])
         self.system.trap.hits[self._stop] = self._returned

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.machine.configuration import ClockKind, Configuration, End
-from kinst.runtime.tracing.session import Session, Wanted
-from kinst.runtime.trap.trap import Firing
-from tests.runtime.tracing.recorder import Recorder
+from kinst.runtime.api import Trace, open_image
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.tracing.hits import Hit
 from tests.samples.machines import MACHINES, SAMPLES
 from tests.system.activations import with_refused_returns
 
@@ -45,29 +44,26 @@ def built(folder: Path, machine: str, options: str) -> Path:
     return folder / "samples" / f"kernel-{machine}.elf"
 
 
-def counted(image: Path, description: str, name: Callable[[Session, Firing], str]) -> Counter[str]:
+def counted(image: Path, description: str, name: Callable[[Trace, Hit], str]) -> Counter[str]:
     """How often probes fire, by what `name` says."""
-    configuration = Configuration(clock=ClockKind.ICOUNT)
-    session = Session(Wanted(image, configuration=configuration, descriptions=(description,), timeout=60))
     found: Counter[str] = Counter()
 
-    def fired(firing: Firing) -> None:
-        found[name(session, firing)] += 1
+    def fired(hit: Hit) -> None:
+        found[name(trace, hit)] += 1
 
-    list(session.enable(fired))
-    assert session.run(Recorder()) is End.POWER_OFF
+    with open_image(image) as file:
+        trace = file.trace(actions={description: fired}, clock="icount")
+    assert trace.run(seconds=60) is End.POWER_OFF
     return found
 
 
-def of_probe(session: Session, firing: Firing) -> str:
-    sites = session._sites
-    assert sites is not None
-    return sites.manifest.probe_fields(int(sites.rows_of(np.array([firing.enabling.probe]))[0]))[2]
+def of_probe(_trace: Trace, hit: Hit) -> str:
+    return hit.probe.function
 
 
-def of_argument(session: Session, firing: Firing) -> str:
-    table = session.loaded.image.symbols
-    return table.names(np.flatnonzero(table.address == np.uint64(firing.argument(0))))[-1]
+def of_argument(trace: Trace, hit: Hit) -> str:
+    table = trace.guest.loaded.image.symbols
+    return table.names(np.flatnonzero(table.address == np.uint64(hit.argument(0))))[-1]
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -14,7 +14,7 @@ import unicorn
 from kinst.rewriter.program import Program, instructions_of
 from kinst.rewriter.rewriting import Opened, plan_probes
 from kinst.rewriter.select import base_names
-from kinst.runtime.tracing.session import Session
+from kinst.runtime.tracing.guest import Guest
 from kinst.targets.instruction import Flow
 from kinst.targets.probe import parse_probe_names
 
@@ -44,10 +44,10 @@ class _Activation:
 class Activations:
     """The returns of a run as (function, value), in their order: a tail call's when the callee has returned."""
 
-    def __init__(self, session: Session, program: Program) -> None:
-        """Follow a session that has not started."""
+    def __init__(self, guest: Guest, program: Program) -> None:
+        """Follow a guest that has not started."""
         found = instructions_of(program, np.arange(len(program.functions)))
-        start, bias = found.address + np.uint64(session.loaded.bias), np.uint64(session.loaded.bias)
+        start, bias = found.address + np.uint64(guest.loaded.bias), np.uint64(guest.loaded.bias)
         target = np.where(found.target > 0, found.target + bias, 0)
         columns = (start, start + found.size, found.flow, target, found.function)
         rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -56,11 +56,11 @@ class Activations:
         self._base = base_names(program.functions.names).tolist()
         self._stack = [_Activation(0)]
         self._before: _Step | None = None
-        self._frame = session.system.engine.frame
-        self._value = session.system.arch.return_value
+        self._frame = guest.system.engine.frame
+        self._value = guest.system.arch.return_value
         self.returns: list[tuple[str, int]] = []
         self.error: BaseException | None = None  # a hook must not raise: nobody would see it
-        session.system.engine.ql.uc.hook_add(unicorn.UC_HOOK_CODE, self._executed)
+        guest.system.engine.ql.uc.hook_add(unicorn.UC_HOOK_CODE, self._executed)
 
     def _executed(self, _uc: object, address: int, _size: int, _data: object) -> None:
         if self.error is not None:

@@ -79,7 +79,7 @@ def steps(case: Case) -> Steps:
     """The steps of the plain run that start in the image's code, copies of it included."""
     plain = plain_run(case)
     pairs, count = _at_link_addresses(plain)
-    image = plain.run.session.loaded.image
+    image = plain.run.guest.loaded.image
     known = {address: _decoded(image, address) for address in np.unique(pairs[:, 0]).tolist()}
     ways = np.array([known[address][0] for address in pairs[:, 0].tolist()], object)
     texts = np.array([known[address][1] for address in pairs[:, 0].tolist()], object)
@@ -91,7 +91,7 @@ def _at_link_addresses(plain: Plain) -> tuple[NDArray[np.uint64], NDArray[np.int
     found, counts = [], []
     for distance in plain.distances:
         moved = pairs - np.uint64(distance % 2**64)
-        for region in plain.run.session.loaded.image.code_regions:
+        for region in plain.run.guest.loaded.image.code_regions:
             inside = moved[:, 0] - np.uint64(region.address) < np.uint64(region.size)
             found.append(moved[inside])
             counts.append(count[inside])
@@ -114,12 +114,12 @@ def _decoder(arch: str) -> capstone.Cs:
 
 def way_at(case: Case, address: int) -> Way:
     """How the instruction at a link address leads elsewhere."""
-    return _decoded(plain_run(case).run.session.loaded.image, address)[0]
+    return _decoded(plain_run(case).run.guest.loaded.image, address)[0]
 
 
 def size_at(case: Case, address: int) -> int:
     """Bytes of the instruction at a link address."""
-    image = plain_run(case).run.session.loaded.image
+    image = plain_run(case).run.guest.loaded.image
     found = _decoder(image.facts.name).disasm_lite(image.read(address, 16), address, 1)
     return next(int(size) for _, size, _, _ in found)
 

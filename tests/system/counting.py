@@ -15,7 +15,7 @@ import numpy as np
 import unicorn
 from numpy.typing import NDArray
 
-from kinst.runtime.tracing.session import Session
+from kinst.runtime.tracing.guest import Guest
 
 # State words: address and size of the window; counters, 4 bytes for each byte of it; the instruction before and the
 # address behind it; where the next (from, to) pair goes, and the end of that space.
@@ -59,13 +59,13 @@ class Window:
 class Trace:
     """Counts of executed instructions in windows, and every step that did not go to the instruction behind."""
 
-    def __init__(self, session: Session, windows: tuple[Window, ...], steps: int = 1 << 25) -> None:
-        """Hook the session's engine; nothing may run before."""
+    def __init__(self, guest: Guest, windows: tuple[Window, ...], steps: int = 1 << 25) -> None:
+        """Hook the guest's engine; nothing may run before."""
         self._steps = _space(steps * _PAIR)
         self._summed: tuple[NDArray[np.uint64], NDArray[np.int64]] | None = None
         self._kept: list[object] = []
         self._windows = [(window, _space(window.size * 4)) for window in windows]
-        engine = session.system.engine
+        engine = guest.system.engine
         for number, (window, counters) in enumerate(self._windows):
             state = (ctypes.c_uint64 * 7)(window.start, window.size, _address(counters))
             if number == 0:  # one of the hooks notes the steps

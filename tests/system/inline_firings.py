@@ -7,23 +7,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from kinst.rewriter.inline_probes import InlineSite
 from kinst.rewriter.rewriting import Opened, Source, open_source
-from kinst.runtime.machine.configuration import ClockKind, Configuration
-from kinst.runtime.tracing.enablings import Enabled, Enablings
-from kinst.runtime.tracing.session import Wanted
-from kinst.runtime.tracing.surroundings import Surroundings, with_guest
+from kinst.runtime import api
+from kinst.runtime.tracing.guest import Guest as Ran
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.location_operations import OPTIMISED_OUT
 from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlinedParameter, Location
-from kinst.targets.manifest import ProbeKind
-from kinst.targets.probe import ProbeName
 from tests.system.gdb_state import LAYOUTS, OUT, STRUCT, Answer, Gdb, State
-from tests.system.runs import LIMIT, Recorder
+from tests.system.runs import let_go
 
 ENTRY_VALUES: Final = (0xA3, 0xF3, 0xFA)  # DW_OP_entry_value, GNU_entry_value, GNU_parameter_ref
 _FIRST: Final = {"amd64": (5, 4, 1, 2, 8, 9), "arm64": range(8), "riscv64": range(10, 18)}  # DWARF's numbers
@@ -63,22 +57,18 @@ def compare(guest: Guest, functions: Collection[str], most: int) -> Compared:
     inlines = opened.inlines(with_parameters=True, types=image_types(opened.program.image))
     copies = [(one.name, copy) for name in functions for one in inlines.find(name) for copy in one.copies]
     holders = sorted({copy.caller for _, copy in copies if copy.ranges and copy.caller})
-    names = tuple(ProbeName("kinst", "", holder, "") for holder in holders)
-    wanted = Wanted(
-        guest.path,
-        guest.machine,
-        Configuration(clock=ClockKind.ICOUNT),
-        names=names,
-        timeout=LIMIT,
-        until=guest.until,
-        call=guest.call,
-    )
-    around = with_guest(wanted, opened, image_types(opened.program.image))
-    session = around.session
-    assert session is not None
+    with api.open_image(guest.path) as image:
+        trace = image.trace(
+            actions={f"kinst::{holder}:": lambda _hit: None for holder in holders},
+            options={"zdefs": None},
+            machine=guest.machine,
+            clock="icount",
+            call=guest.call,
+        )
+    ran = trace.guest
     with Gdb(guest.path, (Fault,)) as gdb:
-        look = _Look(around, gdb, found, most)
-        bias = session.loaded.bias
+        look = _Look(ran, gdb, found, most)
+        bias = ran.loaded.bias
         inside = {
             address: (name, copy)
             for name, copy in reversed(copies)
@@ -91,28 +81,24 @@ def compare(guest: Guest, functions: Collection[str], most: int) -> Compared:
             if copy is not None:
                 look.at(firing, firing.site - bias, *copy)
 
-        sites = session._sites
-        assert sites is not None
-        rows = [row for row, kind in enumerate(sites.manifest.probes["kind"].tolist()) if kind == ProbeKind.KINST]
-        Enablings([Enabled(run, np.sort(sites.identifiers[rows]), None)], None).enable(session.providers)
-        session.arm()
-        session.run(Recorder(guest.asks, session.system.typed))
+        providers = ran.surroundings.providers
+        providers.enable(providers.enabled, run)
+        ran.surroundings.arm()
+        let_go(trace, guest.until, guest.asks)
     return found
 
 
 class _Look:
     """At one firing after another."""
 
-    def __init__(self, around: Surroundings, gdb: Gdb, found: Compared, most: int) -> None:
-        session = around.session
-        assert session is not None and around.inlines is not None
-        arch = session.system.arch
+    def __init__(self, ran: Ran, gdb: Gdb, found: Compared, most: int) -> None:
+        arch = ran.system.arch
         self._numbers = _FIRST[arch.name]
         layout = LAYOUTS[arch.name]
         self._order = [arch.registers.index(name) for name in layout] if layout else list(range(33))
-        self._arguments = around.inlines._arguments
-        self._read = around.memory.read
-        self._caller = around.stacks.caller
+        self._arguments = ran.inlines._arguments
+        self._read = ran.surroundings.memory.read
+        self._caller = ran.surroundings.stacks.caller
         self._gdb, self._found, self._most = gdb, found, most
         self._times: Counter[tuple[int, int]] = Counter()
 

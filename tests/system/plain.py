@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.runtime.machine.memory import Region
-from kinst.runtime.tracing.session import Session
+from kinst.runtime.tracing.guest import Guest
 from kinst.targets.manifest import Manifest
 from kinst.targets.probe import parse_probe_names
 from tests.system.cases import Case
@@ -43,17 +43,15 @@ def plain_run(case: Case, cpus: int = 1) -> Plain:
     """Run the image as it is, under the eyes of a hook of our own."""
     traces: list[Trace] = []
 
-    def watch(session: Session) -> None:
-        ram = session.system.memory.regions[0]
-        outside = [
-            Window(virtual, size) for virtual, _, size in session.loaded.segments if not ram.holds(virtual, size)
-        ]
-        traces.append(Trace(session, (*outside, Window(ram.base, ram.size))))
+    def watch(guest: Guest) -> None:
+        ram = guest.system.memory.regions[0]
+        outside = [Window(virtual, size) for virtual, _, size in guest.loaded.segments if not ram.holds(virtual, size)]
+        traces.append(Trace(guest, (*outside, Window(ram.base, ram.size))))
 
     done = run(case, cpus=cpus, prepare=watch)
-    bias = done.session.loaded.bias
+    bias = done.guest.loaded.bias
     found = Plain(done, traces[0], (bias, *copies_of(done)))
-    for region in done.session.system.memory.regions:
+    for region in done.guest.system.memory.regions:
         give_back(region)
     return found
 
@@ -70,7 +68,7 @@ def give_back(region: Region) -> None:
 
 def copies_of(done: Run) -> tuple[int, ...]:
     """Distances of copies that the guest made of its own text: most of its pages must agree on one."""
-    ram, loaded = done.session.system.memory.regions[0], done.session.loaded
+    ram, loaded = done.guest.system.memory.regions[0], done.guest.loaded
     content = bytes(ram.view)
     found: Counter[int] = Counter()
     for region in loaded.image.code_regions:

@@ -1,66 +1,52 @@
 """A case and probe descriptions -> what a run under `--clock icount` did: console, time, hits by address; the machine
 as it was left."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from kinst.runtime.machine.configuration import ClockKind, Configuration, End
+from kinst.runtime.api import Trace, open_image
+from kinst.runtime.machine.configuration import End
 from kinst.runtime.patched.sites import SiteTable
-from kinst.runtime.tracing.session import Session, Wanted
-from kinst.runtime.trap.trap import Firing
+from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.hits import Hit
 from kinst.targets.manifest import Manifest, Method
 from tests.system.cases import Case
 
 LIMIT = 60.0  # seconds of the machine's time; every case ends long before
-Prepare = Callable[[Session], None]
-
-
-@dataclass(slots=True)
-class Recorder:
-    """A consumer that keeps the console, counts firings by (address, identifier of the probe) and presses a key when
-    `question` is printed."""
-
-    question: bytes | None
-    typed: bytearray
-    printed: bytearray = field(default_factory=bytearray)
-    hits: Counter[tuple[int, int]] = field(default_factory=Counter)
-
-    def begin(self, *, with_header: bool) -> None:
-        """Nothing to write."""
-
-    def fired(self, firing: Firing) -> None:
-        self.hits[firing.site, firing.enabling.probe] += 1
-
-    def console(self, data: bytes) -> None:
-        self.printed += data
-        if self.question is not None and self.question in self.printed:
-            self.question = None
-            self.typed += b" "
-
-    def flush(self) -> None:
-        """Nothing is kept back."""
-
-    def end(self) -> None:
-        """Nothing is open."""
+Prepare = Callable[[Guest], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """What a run left behind."""
 
-    session: Session
+    trace: Trace
     end: End
-    console: bytes
-    time: int  # of the machine in nanoseconds; an instruction takes 10
     hits: Counter[tuple[int, int]]  # by address where the probe fired and its identifier
+
+    @property
+    def guest(self) -> Guest:
+        """The machine and the image in it."""
+        return self.trace.guest
+
+    @property
+    def console(self) -> bytes:
+        """What the guest printed."""
+        return self.trace.console
+
+    @property
+    def time(self) -> int:
+        """Of the machine in nanoseconds; an instruction takes 10."""
+        return self.guest.system.clock.now()
 
     @property
     def sites(self) -> SiteTable:
         """Of a run with probes."""
-        assert self.session._sites is not None
-        return self.session._sites
+        assert self.guest.code is not None
+        return self.guest.code.sites
 
     @property
     def manifest(self) -> Manifest:
@@ -75,22 +61,33 @@ def run(
     cpus: int = 1,
     image: Path | None = None,
     method: Method | None = None,
-    prepare: Prepare = lambda _session: None,
+    clock: str = "icount",
+    prepare: Prepare = lambda _guest: None,
+    action: Callable[[Hit], None] | None = None,
 ) -> Run:
     """Run a case to its end, patched in memory with what `descriptions` name; `image` is a copy to run instead of the
-    case's own, `method` how instructions are carried out, `prepare` may look into the machine before it starts."""
-    wanted = Wanted(
-        image=case.path if image is None else image,
-        machine=case.machine,
-        configuration=Configuration(cpus=cpus, clock=ClockKind.ICOUNT),
-        descriptions=tuple(descriptions),
-        timeout=LIMIT,
-        until=case.until,
-        method=method,
-    )
-    session = Session(wanted)
-    recorder = Recorder(case.asks, session.system.typed)
-    list(session.enable(recorder.fired))
-    prepare(session)
-    end = session.run(recorder)
-    return Run(session, end, bytes(recorder.printed), session.system.clock.now(), recorder.hits)
+    case's own, `method` how instructions are carried out, `prepare` may look into the machine before it starts, and
+    `action` is called at each hit instead of counting it."""
+    hits: Counter[tuple[int, int]] = Counter()
+
+    def count(hit: Hit) -> None:
+        hits[hit.address, hit.identifier] += 1
+
+    with open_image(case.path if image is None else image) as file:
+        trace = file.trace(
+            actions=dict.fromkeys(descriptions, action or count),
+            machine=case.machine,
+            cpus=cpus,
+            clock=clock,
+            method=method,
+        )
+    prepare(trace.guest)
+    return Run(trace, let_go(trace, case.until, case.asks), hits)
+
+
+def let_go(trace: Trace, until: str | None, asks: bytes | None, limit: float = LIMIT) -> End:
+    """To the end. A key is pressed when the guest asks for one."""
+    if asks is not None:
+        assert trace.run(seconds=limit, until=re.escape(asks.decode())) is End.UNTIL
+        trace.type(b" ")
+    return trace.run(seconds=limit, until=until)

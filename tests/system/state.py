@@ -55,7 +55,7 @@ def differences(plain: Finished, patched: Run) -> list[str]:
             ("end", before.end, patched.end),
             ("console", before.console, patched.console),
             ("time", before.time, patched.time),
-            ("exit code", before.session.system.exit_code, patched.session.system.exit_code),
+            ("exit code", before.guest.system.exit_code, patched.guest.system.exit_code),
         )
         if one != other
     ]
@@ -63,14 +63,14 @@ def differences(plain: Finished, patched: Run) -> list[str]:
 
 
 def _registers(plain: Run, patched: Run) -> Iterator[str]:
-    arch = plain.session.system.arch
+    arch = plain.guest.system.arch
     names = (*arch.registers, *MORE_REGISTERS[arch.name])
-    for one, other in zip(plain.session.system.cpus, patched.session.system.cpus, strict=True):
+    for one, other in zip(plain.guest.system.cpus, patched.guest.system.cpus, strict=True):
         if (one.is_on, one.is_waiting, one.lines) != (other.is_on, other.is_waiting, other.lines):
             yield f"CPU {one.number}: is in another state"
         if other.fired:
             yield f"CPU {one.number}: is in a trampoline"
-        for system, cpu in ((plain.session.system, one), (patched.session.system, other)):
+        for system, cpu in ((plain.guest.system, one), (patched.guest.system, other)):
             system._load(cpu)  # control registers in a saved state read as garbage
         for name in names:
             before, after = one.registers.get(name), other.registers.get(name)
@@ -79,12 +79,12 @@ def _registers(plain: Run, patched: Run) -> Iterator[str]:
 
 
 def _memory(plain: Finished, patched: Run) -> Iterator[str]:
-    regions = [region for region in plain.run.session.system.memory.regions if region.base < TRAMPOLINE_FRAMES]
-    others = [region for region in patched.session.system.memory.regions if region.base < TRAMPOLINE_FRAMES]
+    regions = [region for region in plain.run.guest.system.memory.regions if region.base < TRAMPOLINE_FRAMES]
+    others = [region for region in patched.guest.system.memory.regions if region.base < TRAMPOLINE_FRAMES]
     for one, other in zip(regions, others, strict=True):
         before, after = np.frombuffer(one.view, np.uint8), np.array(other.view, np.uint8)
         give_back(other)
-        if patched.session._sites is not None:
+        if patched.guest.code is not None:
             for distance in plain.distances:
                 _disarm(after, one.base, patched, distance)
         places = _unequal(before, after)
@@ -101,9 +101,9 @@ def _unequal(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> NDArray[np.
 
 def _disarm(memory: NDArray[np.uint8], base: int, patched: Run, distance: int) -> None:
     """Put the original bytes where the breakpoints of sites are; elsewhere, no byte is forgiven."""
-    table, loaded = patched.sites, patched.session.loaded
+    table, loaded = patched.sites, patched.guest.loaded
     moved = distance - loaded.bias
-    for size, armed in patched.session.system.exceptions.armed.items():
+    for size, armed in patched.guest.system.exceptions.armed.items():
         rows = np.flatnonzero((table.manifest.sites["size"] == size) & table.is_armed)
         links = table.manifest.sites["address"][rows].tolist()
         places = [(loaded.physical(link) or 0) + moved - base for link in links]

@@ -14,15 +14,17 @@ from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.plan import manifest_of
 from kinst.rewriter.resolve import resolve
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.machine.configuration import ClockKind, Configuration, End
-from kinst.runtime.tracing.session import Session, Wanted
+from kinst.runtime.api import open_image
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.instruction import DEFERRED, Reason, Verdict
 from kinst.targets.manifest import Manifest
 from kinst.targets.probe import parse_probe_names
 from tests.images import at_hand, real_image
 from tests.system.counting import Trace, Window
-from tests.system.runs import Prepare, Recorder
+from tests.system.runs import Prepare
 
 DRAWN = 250  # sites
 MOST = 20_000  # executions of each
@@ -40,22 +42,26 @@ COMMAND_LINE = {
 class Booted:
     """What a boot left behind."""
 
-    session: Session
+    guest: Guest
     hits: Counter[int]  # by link address
 
 
-def booted(arch: str, descriptions: tuple[str, ...] = (), prepare: Prepare = lambda _session: None) -> Booted:
-    configuration = Configuration(clock=ClockKind.ICOUNT, command_line=COMMAND_LINE[arch])
-    wanted = Wanted(real_image(f"linux-{arch}"), None, configuration, descriptions, timeout=SECONDS)
-    session = Session(wanted)
-    recorder = Recorder(None, session.system.typed)
-    list(session.enable(recorder.fired))
-    prepare(session)
-    assert session.run(recorder) is End.TIMEOUT
+def booted(arch: str, descriptions: tuple[str, ...] = (), prepare: Prepare = lambda _guest: None) -> Booted:
+    fired: Counter[int] = Counter()
+
+    def count(hit: Hit) -> None:
+        fired[hit.address] += 1
+
+    with open_image(real_image(f"linux-{arch}")) as image:
+        actions = dict.fromkeys(descriptions, count)
+        trace = image.trace(actions=actions, clock="icount", command_line=COMMAND_LINE[arch])
+    guest = trace.guest
+    prepare(guest)
+    assert trace.run(seconds=SECONDS) is End.TIMEOUT
     hits: Counter[int] = Counter()
-    for (address, _), count in recorder.hits.items():
-        hits[session.moved.original(address)] += count
-    return Booted(session, hits)
+    for address, times in fired.items():
+        hits[address if guest.code is None else guest.code.moved.original(address)] += times
+    return Booted(guest, hits)
 
 
 @pytest.mark.parametrize("arch", NAMES)
@@ -68,13 +74,13 @@ def test_drawn_sites_fire_whenever_control_comes_to_them(arch: str) -> None:
     windows = tuple(Window(region.address, region.size) for region in program.image.code_regions)
     traces: list[Trace] = []
 
-    def watch(session: Session) -> None:
-        traces.append(Trace(session, windows))
+    def watch(guest: Guest) -> None:
+        traces.append(Trace(guest, windows))
 
     plain = booted(arch, (), watch)
     executed = np.where(manifest.is_deferred, traces[0].counts(addresses), 0)
     ran = np.flatnonzero(executed)
-    executed[ran[~is_probed(plain.session, addresses[ran])]] = 0
+    executed[ran[~is_probed(plain.guest, addresses[ran])]] = 0
     rows = drawn(manifest, executed, program.patched_at_boot)
 
     probed = booted(arch, tuple(":".join(("kinst", "", *manifest.probe_fields(row)[2:])) for row in rows), watch)
@@ -86,16 +92,16 @@ def test_drawn_sites_fire_whenever_control_comes_to_them(arch: str) -> None:
     assert np.mean(np.array(found) == executed[rows]) > 0.95
 
 
-def is_probed(session: Session, addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def is_probed(guest: Guest, addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Whether what stands at addresses now can be probed by itself: paravirt calls become sti, which cannot."""
-    memory = session.system.memory.regions[0]
+    memory = guest.system.memory.regions[0]
     text = np.zeros((len(addresses), 32), np.uint8)
-    for virtual, physical, size in session.loaded.segments:
+    for virtual, physical, size in guest.loaded.segments:
         rows = np.flatnonzero(addresses - np.uint64(virtual) < np.uint64(size - 16))
         places = (addresses[rows] - np.uint64(virtual)).astype(np.int64) + physical - memory.base
         text[rows, :16] = np.frombuffer(memory.view, np.uint8)[places[:, None] + np.arange(16)]
     starts = np.arange(len(addresses)) * 32
-    found = dissector(session.system.arch).dissect(text.reshape(-1), 0, np.stack([starts, starts + 16], axis=1))
+    found = dissector(guest.system.arch).dissect(text.reshape(-1), 0, np.stack([starts, starts + 16], axis=1))
     first = np.searchsorted(found.address, starts.astype(np.uint64))
     answer: NDArray[np.bool_] = found.verdict[first] != Verdict.REFUSE
     return answer

@@ -45,9 +45,8 @@ def test_return_of_all_functions(case: Case) -> None:
     plain = plain_run(case)
     patched = run(case, ["fbt:::return"])
     leaving, unsure = departures(case, plain, patched.manifest)
-    pending = patched.session.pending_returns
-    assert pending is not None
-    patched.hits.update((site, 0) for site in pending.sites())
+    assert patched.guest.code is not None
+    patched.hits.update((site, 0) for site in patched.guest.code.pending_returns.sites())
     assert_equal(patched, hits(patched, plain), leaving, unsure)
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,15 +19,14 @@ import kinst.runtime.machine.clock
 import kinst.runtime.machine.system
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
-from kinst.runtime.machine.configuration import ClockKind, Configuration, End
-from kinst.runtime.tracing.session import Session, Wanted
-from kinst.runtime.trap.trap import Firing
+from kinst.runtime.api import open_image
+from kinst.runtime.machine.configuration import End
 from kinst.targets.errors import KinstError
 from kinst.targets.probe import parse_probe_names
 from tests.images import CACHE, real_image
 from tests.system.cases import BY_NAME, CASES, SAMPLES, Case
 from tests.system.plain import drawn_functions, manifest_of, plain_run
-from tests.system.runs import Recorder, Run, run
+from tests.system.runs import Run, run
 from tests.system.state import differences
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.image)
@@ -36,19 +36,7 @@ each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.ima
 def fired(case: Case, descriptions: Sequence[str]) -> tuple[Run, list[str]]:
     """A run and its probes in the order in which they fired, as ``function:name``."""
     names: list[str] = []
-
-    def prepare(session: Session) -> None:
-        def action(firing: Firing) -> None:
-            probe = session.providers.probe(firing.enabling.probe)
-            assert probe is not None
-            names.append(f"{probe.function}:{probe.name}")
-
-        for text in descriptions:
-            for name in parse_probe_names(text):
-                session.providers.enable(name, action)
-        session.arm()
-
-    return run(case, descriptions, prepare=prepare), names
+    return run(case, descriptions, action=lambda hit: names.append(f"{hit.probe.function}:{hit.probe.name}")), names
 
 
 # -- the guest's own traps ---------------------------------------------------------------------------------------------
@@ -56,11 +44,11 @@ def fired(case: Case, descriptions: Sequence[str]) -> tuple[Run, list[str]]:
 
 def word(done: Run, symbol: str) -> int:
     """A 32-bit variable of the guest."""
-    address = done.session.loaded.image.symbols.address_of(symbol)
+    address = done.guest.loaded.image.symbols.address_of(symbol)
     assert address is not None
-    physical = done.session.loaded.physical(address)
+    physical = done.guest.loaded.physical(address)
     assert physical is not None
-    return done.session.system.memory.load(physical, 4)
+    return done.guest.system.memory.load(physical, 4)
 
 
 @each_sample
@@ -120,20 +108,9 @@ def test_interrupts_at_any_instruction_and_cpus_in_any_turn(
 @pytest.mark.parametrize("cpus", [1, 3])
 def test_real_time(case: Case, cpus: int) -> None:
     """By the host's clock no two runs are alike, but the kernel leaves the same memory and console behind."""
-    wanted = Wanted(
-        image=case.path,
-        machine=case.machine,
-        configuration=Configuration(cpus=cpus, clock=ClockKind.HOST),
-        descriptions=("kinst:::",),
-        timeout=60,
-    )
-    session = Session(wanted)
-    recorder = Recorder(None, session.system.typed)
-    list(session.enable(recorder.fired))
-    end = session.run(recorder)
-    plain = plain_run(case, cpus)
-    patched = Run(session, end, bytes(recorder.printed), plain.run.time, recorder.hits)
-    assert [text for text in differences(plain, patched) if not text.startswith("CPU")] == []
+    patched = run(case, ["kinst:::"], cpus=cpus, clock="host")
+    unlike = ("CPU", "time")
+    assert [text for text in differences(plain_run(case, cpus), patched) if not text.startswith(unlike)] == []
 
 
 # -- files and commands ------------------------------------------------------------------------------------------------
@@ -147,7 +124,10 @@ def test_a_file_patched_before_and_an_image_patched_in_memory_fire_alike(case: C
     write_image(plan, file)
     in_memory = run(case, [description])
     in_file = run(case, image=file)
-    assert in_file.hits == in_memory.hits
+    by_probe: Counter[int] = Counter()
+    for (_, identifier), count in in_memory.hits.items():
+        by_probe[identifier] += count
+    assert Counter(record.probe.identifier for record in in_file.trace.take()) == by_probe
     assert (in_file.end, in_file.time, in_file.console) == (in_memory.end, in_memory.time, in_memory.console)
     assert differences(plain_run(case), in_file) == []
 
@@ -206,15 +186,12 @@ def test_control_c_and_a_reader_that_goes_away_leave_whole_lines(tmp_path: Path)
 def test_a_timeout_is_of_the_machine(tmp_path: Path) -> None:
     """10 ns an instruction: a million instructions and not one more."""
     case = BY_NAME["opensbi-1.6"]
-    wanted = Wanted(
-        case.path, configuration=Configuration(clock=ClockKind.ICOUNT), descriptions=("kinst:::",), timeout=0.01
-    )
-    session = Session(wanted)
-    recorder = Recorder(None, session.system.typed)
-    list(session.enable(recorder.fired))
-    assert session.run(recorder) is End.TIMEOUT
-    assert session.system.clock.now() == 10_000_000
-    assert 990_000 < sum(recorder.hits.values()) <= 1_000_000
+    hits: Counter[int] = Counter()
+    with open_image(case.path) as image:
+        trace = image.trace(actions={"kinst:::": lambda hit: hits.update([hit.identifier])}, clock="icount")
+    assert trace.run(seconds=0.01) is End.TIMEOUT
+    assert trace.guest.system.clock.now() == 10_000_000
+    assert 990_000 < sum(hits.values()) <= 1_000_000
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------
@@ -222,15 +199,15 @@ def test_a_timeout_is_of_the_machine(tmp_path: Path) -> None:
 
 def called(path: Path, text: str, descriptions: tuple[str, ...] = ()) -> tuple[str, int]:
     """What a call comes to, value or error, and how many probes fired."""
-    icount = Configuration(clock=ClockKind.ICOUNT)
-    session = Session(Wanted(path, call=text, descriptions=descriptions, timeout=0.01, configuration=icount))
-    recorder = Recorder(None, session.system.typed)
-    list(session.enable(recorder.fired))
+    hits: Counter[int] = Counter()
+    actions = dict.fromkeys(descriptions, lambda hit: hits.update([hit.identifier]))
+    with open_image(path) as image:
+        trace = image.trace(actions=actions, call=text, clock="icount")
     try:
-        end = session.run(recorder).value
+        end = trace.run(seconds=0.01).value
     except KinstError as error:
         end = str(error)
-    return end if session.result is None else f"{session.result:#x}", sum(recorder.hits.values())
+    return end if trace.result is None else f"{trace.result:#x}", sum(hits.values())
 
 
 @each_case

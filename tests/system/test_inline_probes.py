@@ -3,6 +3,7 @@ them: at entries as often as the instruction is executed, at ways out as often a
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -10,18 +11,15 @@ import numpy as np
 import pytest
 
 from kinst.rewriter.inline_probes import InlineSite
-from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.machine.configuration import ClockKind, Configuration
-from kinst.runtime.tracing.enablings import Enabled, Enablings
-from kinst.runtime.tracing.session import Session, Wanted
-from kinst.runtime.trap.trap import Firing
-from kinst.runtime.unwinding.locations import Machine
+from kinst.runtime.api import open_image
+from kinst.runtime.tracing.hits import Hit
 from kinst.targets.debuginfo.inline_search import InlineSearch
+from kinst.targets.image import open_image as image_of
 from kinst.targets.probe import ProbeName
 from tests.system.cases import CASES, SAMPLES, Case
 from tests.system.control import Way, size_at, steps, way_at
 from tests.system.plain import plain_run
-from tests.system.runs import LIMIT, Recorder
+from tests.system.runs import let_go
 
 # Functions that the sources mark as inline, of which some copy is executed.
 FUNCTIONS = {
@@ -57,32 +55,27 @@ def functions_of(case: Case) -> tuple[str, ...]:
 @cache
 def traced(case: Case) -> Traced:
     """A run with one clause for each function's entry and one for its return."""
-    opened = open_source(Source(case.path))
-    search = InlineSearch(opened.program.image)
+    search = InlineSearch(image_of(case.path))
     names = [
         ProbeName("kinst", "", function, name)
         for function in functions_of(case)
         for name in ("entry", "return")
         if any(one.copies for one in search.find(function))
     ]
-    configuration = Configuration(clock=ClockKind.ICOUNT)
-    wanted = Wanted(case.path, case.machine, configuration, names=tuple(names), timeout=LIMIT, until=case.until)
-    session = Session(wanted, opened)
-    clauses = session.inline_clauses(Machine((), lambda _firing: None, lambda _address, size: bytes(size)))
     hits: Counter[tuple[str, int]] = Counter()
-    bias = session.loaded.bias
 
-    def clause(description: str) -> Enabled:
-        def run(firing: Firing) -> None:
-            hits[description, firing.site - bias] += 1
+    def counting(description: str) -> Callable[[Hit], None]:
+        def count(hit: Hit) -> None:
+            hits[description, hit.address - bias] += 1
 
-        return Enabled(clauses.wrapped(description, run), clauses.probes(description), None)
+        return count
 
-    described = [str(name) for name in names if str(name) in clauses]
-    Enablings([clause(text) for text in described], None).enable(session.providers)
-    session.arm()
-    session.run(Recorder(case.asks, session.system.typed))
-    expansions = {text: session.expansions[text] for text in described}
+    with open_image(case.path) as image:
+        actions = {str(name): counting(str(name)) for name in names}
+        trace = image.trace(actions=actions, machine=case.machine, clock="icount", options={"zdefs": None})
+    bias, planned = trace.guest.loaded.bias, trace.guest.prepared.planned
+    let_go(trace, case.until, case.asks)
+    expansions = {str(name): one for name, one in planned.expansions.items()}
     return Traced(
         hits,
         {text: one.sites for text, one in expansions.items()},

@@ -11,13 +11,15 @@ import pytest
 from numpy.typing import NDArray
 
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.runtime.machine.configuration import ClockKind, Configuration, End
-from kinst.runtime.tracing.session import Session, Wanted
+from kinst.runtime.api import open_image
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.hits import Hit
 from kinst.targets.image import Image
 from kinst.targets.probe import parse_probe_names
 from tests.images import at_hand, real_image
 from tests.system.counting import Trace, Window
-from tests.system.runs import LIMIT, Prepare, Recorder
+from tests.system.runs import LIMIT, Prepare
 
 pytestmark = pytest.mark.skipif(not at_hand("linux-amd64"), reason="linux-amd64 was not downloaded")
 
@@ -32,29 +34,29 @@ UNLOCKED, BREAKPOINT = 0x3E, 0xCC
 class Booted:
     """What a boot left behind."""
 
-    session: Session
+    guest: Guest
     console: bytes
     hits: Counter[int]
 
     def bytes_at(self, addresses: NDArray[np.uint64]) -> NDArray[np.uint8]:
         """The first byte of each instruction, as memory has it now."""
-        ram = self.session.system.memory.regions[0]
-        found = [self.session.loaded.physical(address) for address in addresses.tolist()]
+        ram = self.guest.system.memory.regions[0]
+        found = [self.guest.loaded.physical(address) for address in addresses.tolist()]
         return np.array([ram.view[physical - ram.base] for physical in found if physical is not None], np.uint8)
 
 
-def booted(descriptions: tuple[str, ...], prepare: Prepare = lambda _session: None) -> Booted:
-    configuration = Configuration(clock=ClockKind.ICOUNT, command_line=COMMAND_LINE)
-    path = real_image("linux-amd64")
-    session = Session(Wanted(path, "pc-amd64", configuration, descriptions, timeout=LIMIT, until=UNTIL))
-    recorder = Recorder(None, session.system.typed)
-    list(session.enable(recorder.fired))
-    prepare(session)
-    assert session.run(recorder) is End.UNTIL
+def booted(descriptions: tuple[str, ...], prepare: Prepare = lambda _guest: None) -> Booted:
     hits: Counter[int] = Counter()
-    for (address, _), count in recorder.hits.items():
-        hits[address] += count
-    return Booted(session, bytes(recorder.printed), hits)
+
+    def count(hit: Hit) -> None:
+        hits[hit.address] += 1
+
+    with open_image(real_image("linux-amd64")) as image:
+        actions = dict.fromkeys(descriptions, count)
+        trace = image.trace(actions=actions, machine="pc-amd64", clock="icount", command_line=COMMAND_LINE)
+    prepare(trace.guest)
+    assert trace.run(seconds=LIMIT, until=UNTIL) is End.UNTIL
+    return Booted(trace.guest, trace.console, hits)
 
 
 def listed_locks(image: Image) -> NDArray[np.uint64]:
@@ -80,7 +82,7 @@ def test_the_kernel_takes_away_all_locks_but_those_that_are_probed() -> None:
     regions = opened.program.image.code_regions
     windows = tuple(Window(region.address, region.size) for region in regions)
 
-    plain = booted((), lambda session: traces.append(Trace(session, windows)))
+    plain = booted((), lambda guest: traces.append(Trace(guest, windows)))
     probed = booted(tuple(f"kinst::{function}:{offset}" for _, _, function, offset in names))
 
     assert len(np.intersect1d(sites, locks)) > 600

@@ -1,13 +1,11 @@
 """fbt's returns, those of tail calls among them, come in the order and with the values that a hook of raw Unicorn sees
 on the plain image, which runs as long and prints the same."""
 
-import numpy as np
 import pytest
 
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.tracing.session import Session
-from kinst.runtime.trap.faults import Fault
-from kinst.runtime.trap.trap import Firing
+from kinst.runtime.tracing.hits import Hit
+from kinst.targets.errors import MachineError
 from tests.system.activations import Activations, with_refused_returns
 from tests.system.cases import SAMPLES, Case
 from tests.system.runs import run
@@ -22,30 +20,23 @@ class Returns:
         self.returns: list[tuple[str, int]] = []
         self.tail_calls = 0
 
-    def enable(self, session: Session) -> None:
-        sites = session._sites
-        assert sites is not None
-
-        def fired(firing: Firing) -> None:
-            self.tail_calls += firing.returned != 0
-            try:
-                value = firing.argument(1)
-            except Fault:
-                return
-            row = int(sites.rows_of(np.array([firing.enabling.probe]))[0])
-            self.returns.append((sites.manifest.probe_fields(row)[2], value))
-
-        list(session.enable(fired))
+    def fired(self, hit: Hit) -> None:
+        self.tail_calls += hit.returned != 0
+        try:
+            value = hit.argument(1)
+        except MachineError:
+            return
+        self.returns.append((hit.probe.function, value))
 
 
 @pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
 def test_order_and_values(case: Case) -> None:
     opened = open_source(Source(case.path))
     wanted: list[Activations] = []
-    plain = run(case, prepare=lambda session: wanted.append(Activations(session, opened.program)))
+    plain = run(case, prepare=lambda guest: wanted.append(Activations(guest, opened.program)))
     assert wanted[0].error is None
     found, refused = Returns(), with_refused_returns(opened)
-    patched = run(case, ["fbt:::return"], prepare=found.enable)
+    patched = run(case, ["fbt:::return"], action=found.fired)
     certain = [[event for event in events if event[0] not in refused] for events in (found.returns, wanted[0].returns)]
     assert certain[0] == certain[1]
     assert found.tail_calls > TAIL_CALLS

@@ -11,7 +11,10 @@ from click.testing import CliRunner
 from kinst.runtime.clauses.environment import GuestProfile
 from kinst.runtime.clauses.profiles import BareProfile, Guest
 from kinst.runtime.cli import run
-from kinst.runtime.tracing.session import Session
+from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.system import System
+from kinst.runtime.tracing import building
+from kinst.runtime.tracing.preparing import Prepared
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
 from tests.images import at_hand, real_image
@@ -51,13 +54,13 @@ class Oracle(BareProfile):
         return self.task() if name == "curthread" else 0
 
 
-def current_task(session: Session, guest: Guest) -> Callable[[], int]:
+def current_task(system: System, loaded: Loaded, guest: Guest) -> Callable[[], int]:
     """Where each machine's kernel has it: tp, SP_EL0, or a variable of the CPU's own that GS leads to."""
-    live = session.system.engine.live
+    live = system.engine.live
     if guest.arch.name != "amd64":
         name = "tp" if guest.arch.name == "riscv64" else "sp_el0"
         return lambda: live.get(name)
-    symbols = session.loaded.image.symbols
+    symbols = loaded.image.symbols
     offset = symbols.address_of("current_task") or symbols.address_of("pcpu_hot")  # the first member, from 6.2 to 6.14
     assert offset is not None
 
@@ -72,18 +75,18 @@ def current_task(session: Session, guest: Guest) -> Callable[[], int]:
 
 @pytest.mark.parametrize("name", at_hand("linux-amd64", "linux-arm64", "linux-riscv64"))
 def test_on_linux_self_is_the_tasks(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sessions: list[Session] = []
-    make = Session.__init__
+    loaded: list[tuple[System, Loaded]] = []
+    load = building._loaded
 
-    def kept(self: Session, *arguments: object, **named: object) -> None:
-        sessions.append(self)
-        make(self, *arguments, **named)  # type: ignore[arg-type]
+    def kept(prepared: Prepared, system: System) -> Loaded:
+        loaded.append((system, load(prepared, system)))
+        return loaded[-1][1]
 
     def oracle(guest: Guest) -> GuestProfile:
-        return Oracle(guest, current_task(sessions[-1], guest))
+        return Oracle(guest, current_task(*loaded[-1], guest))
 
-    monkeypatch.setattr(Session, "__init__", kept)
-    monkeypatch.setattr("kinst.runtime.tracing.surroundings.profile_for", oracle)
+    monkeypatch.setattr(building, "_loaded", kept)
+    monkeypatch.setattr(building, "profile_for", oracle)
     entries, returns = (", ".join(f"fbt::{name}:{end}" for name in SLEEPERS) for end in ("entry", "return"))
     program = PROGRAM.format(entries=entries, returns=returns)
     options = ("-q", "-Z", "--clock", "icount", "--console", str(tmp_path / "console"), "--until", ENOUGH)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from kinst.runtime.api import Trace, open_image
 from kinst.runtime.machine.call import parse_call
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.tracing.session import Session, Wanted
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.errors import KinstError, MachineError, UsageError
 from tests.runtime.tracing.recorder import Recorder
@@ -38,12 +38,12 @@ def test_what_is_no_call_is_refused(text: str) -> None:
         parse_call(text)
 
 
-def call(arch: str, text: str, *descriptions: str) -> tuple[Session, Recorder]:
-    session = Session(Wanted(SAMPLES / f"kernel-{arch}.elf", call=text, descriptions=descriptions, timeout=10))
+def call(arch: str, text: str, *descriptions: str) -> tuple[Trace, Recorder]:
     recorder = Recorder()
-    list(session.enable(recorder.fired))
-    assert session.run(recorder) is End.RETURNED
-    return session, recorder
+    with open_image(SAMPLES / f"kernel-{arch}.elf") as image:
+        trace = image.trace(actions=dict.fromkeys(descriptions, recorder.fired), call=text)
+    assert trace.run(seconds=10) is End.RETURNED
+    return trace, recorder
 
 
 @pytest.mark.parametrize("arch", NAMES)
@@ -64,10 +64,8 @@ def test_texts_have_memory_of_their_own(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", NAMES)
 def test_probes_fire_in_a_call(arch: str) -> None:
-    session, recorder = call(
-        arch, "fibonacci(5)", "fbt::fibonacci:entry", "fbt::fibonacci:return", "kinst::fibonacci:0"
-    )
-    counts = {str(session.providers.probe(probe)).rsplit(":", 1)[1]: n for probe, n in recorder.counts.items()}
+    _, recorder = call(arch, "fibonacci(5)", "fbt::fibonacci:entry", "fbt::fibonacci:return", "kinst::fibonacci:0")
+    counts = {name.rsplit(":", 1)[1]: count for name, count in recorder.names.items()}
     assert counts["entry"] == counts["return"]
     assert counts["entry"] > 5
     arguments = [arguments[0] for probe, arguments in recorder.arguments if probe == min(recorder.counts)]

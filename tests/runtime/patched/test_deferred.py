@@ -16,20 +16,20 @@ from kinst.rewriter.diff_report import text_lines
 from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
+from kinst.runtime import api
 from kinst.runtime.cli import run as run_command
-from kinst.runtime.machine.configuration import ClockKind, Configuration, End
-from kinst.runtime.tracing.session import Session, Wanted
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.tracing.guest import Guest as Ran
+from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.arm64 import ARM64
 from kinst.targets.image import open_image
 from kinst.targets.manifest import find_manifest
 from kinst.targets.probe import parse_probe_name
 from tests.runtime.machine import riscv_words as rv
-from tests.runtime.tracing.recorder import Recorder
 from tests.writers.elf import EM_AARCH64, EM_RISCV, EM_X86_64, Part, Symbol, elf64
 
 F, G, THUNK, COPIED = 0x100, 0x140, 0x180, 0x1C0
-ICOUNT = Configuration(clock=ClockKind.ICOUNT)
 
 
 @dataclass(frozen=True)
@@ -152,14 +152,16 @@ GUESTS = [pytest.param(make, id=make.__name__) for make in (amd64, arm64, riscv6
 each_guest = pytest.mark.parametrize("make", GUESTS)
 
 
-def run(path: Path, descriptions: tuple[str, ...]) -> tuple[Session, Counter[str]]:
-    session = Session(Wanted(path, configuration=ICOUNT, timeout=1, descriptions=descriptions))
-    recorder = Recorder(keeps_arguments=False)
-    list(session.enable(recorder.fired))
-    assert session.run(recorder) is End.POWER_OFF
-    names = {number: session.providers.probe(number) for number in recorder.counts}
-    found = {f"{name.provider}::{name.function}:{name.name}": number for number, name in names.items() if name}
-    return session, Counter({name: recorder.counts[number] for name, number in found.items()})
+def run(path: Path, descriptions: tuple[str, ...]) -> tuple[Ran, Counter[str]]:
+    counts: Counter[str] = Counter()
+
+    def count(hit: Hit) -> None:
+        counts[f"{hit.probe.provider}::{hit.probe.function}:{hit.probe.name}"] += 1
+
+    with api.open_image(path) as image:
+        trace = image.trace(actions=dict.fromkeys(descriptions, count), clock="icount")
+    assert trace.run(seconds=1) is End.POWER_OFF
+    return trace.guest, counts
 
 
 @each_guest
@@ -167,11 +169,11 @@ def test_probes_fire_at_what_the_guest_wrote_and_it_reads_its_own_bytes(make: ty
     guest = make()  # type: ignore[call-arg]
     path = guest.write(tmp_path)
     plain, _ = run(path, ())
-    session, counts = run(path, tuple(guest.counts))
+    ran, counts = run(path, tuple(guest.counts))
     assert counts == guest.counts
     for name, value in guest.registers.items():
-        assert session.system.cpus[0].registers.get(name) == plain.system.cpus[0].registers.get(name) == value
-    assert session.system.clock.now() == plain.system.clock.now()
+        assert ran.system.cpus[0].registers.get(name) == plain.system.cpus[0].registers.get(name) == value
+    assert ran.system.clock.now() == plain.system.clock.now()
     for one in guest.counts:  # alone, a page may have no other site
         assert run(path, (one,))[1] == {one: guest.counts[one]}
 
@@ -216,9 +218,9 @@ def told(path: Path, *descriptions: str) -> list[str]:
 def test_what_the_guest_wrote_and_cannot_be_probed_is_told(moved: str, why: str, tmp_path: Path) -> None:
     path = amd64(moved).write(tmp_path)
     assert told(path, "kinst::g:0") == [f"kinst-run: of the sites that the guest wrote over, {why}"]
-    session, counts = run(path, ("kinst::g:0", "kinst::f:0"))
+    guest, counts = run(path, ("kinst::g:0", "kinst::f:0"))
     assert counts == {"kinst::g:0": 3, "kinst::f:0": 4}
-    assert session.system.cpus[0].registers.get("r9") == word(moved, 0)
+    assert guest.system.cpus[0].registers.get("r9") == word(moved, 0)
 
 
 def test_an_instruction_that_is_gone_is_told(tmp_path: Path) -> None:
@@ -227,4 +229,6 @@ def test_an_instruction_that_is_gone_is_told(tmp_path: Path) -> None:
     assert told(path, "kinst::g:3") == [
         "kinst-run: of the sites that the guest wrote over, 1 of 1 refused: 1 no instruction begins here"
     ]
-    assert not run(path, ("kinst::f:0", "kinst::g:0"))[0].passed_over()
+    code = run(path, ("kinst::f:0", "kinst::g:0"))[0].code
+    assert code is not None
+    assert not code.passed_over()

@@ -10,20 +10,19 @@ import pytest
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
-from kinst.runtime.machine.configuration import ClockKind, Configuration, End
-from kinst.runtime.tracing.session import Session, Wanted
-from kinst.runtime.trap.trap import Firing
+from kinst.runtime.api import open_image
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.errors import MachineError
 from kinst.targets.manifest import Method
 from kinst.targets.probe import parse_probe_names
-from tests.runtime.tracing.recorder import Recorder
 from tests.writers.elf import EM_X86_64, Part, Symbol, elf64
 
 LINK, LOAD, COPY, LOG = 0xFFFF_FFFF_8010_0000, 0x10_0000, 0x40_0000, 0x60_0000
 STEP, SIZE = 0x80, 0x1010  # of a function; of what the image copies
 WORD, POINTER = 0x1000, 0x1008  # data, from where the image begins
-ICOUNT = Configuration(clock=ClockKind.ICOUNT)
 
 # keystone reads numbers as hexadecimal. r13 is the log; `inner` is called through memory, `work` by a displacement.
 FUNCTIONS = {
@@ -55,25 +54,33 @@ def image(folder: Path) -> Path:
     return path
 
 
-def run(path: Path, *descriptions: str, method: Method | None = None) -> tuple[Session, Counter[int]]:
+def run(path: Path, *descriptions: str, method: Method | None = None) -> tuple[Guest, Counter[int]]:
     """To its end; the addresses at which probes fired."""
-    wanted = Wanted(path, configuration=ICOUNT, timeout=5, descriptions=descriptions, method=method)
-    session, fired = Session(wanted), Counter[int]()
+    fired = Counter[int]()
 
-    def action(firing: Firing) -> None:
-        fired[firing.site] += 1
+    def action(hit: Hit) -> None:
+        fired[hit.address] += 1
 
-    list(session.enable(action))
-    assert session.run(Recorder()) is End.POWER_OFF
-    return session, fired
+    with open_image(path) as file:
+        trace = file.trace(actions=dict.fromkeys(descriptions, action), clock="icount", method=method)
+    assert trace.run(seconds=5) is End.POWER_OFF
+    return trace.guest, fired
 
 
-def left(session: Session) -> tuple[bytes, list[bytes], int]:
+def run_patched(path: Path) -> tuple[Guest, int]:
+    """A patched file with its own probes; how often they fired."""
+    with open_image(path) as file:
+        trace = file.trace(clock="icount")
+    assert trace.run(seconds=5) is End.POWER_OFF
+    return trace.guest, len(trace.take())
+
+
+def left(guest: Guest) -> tuple[bytes, list[bytes], int]:
     """The log, the data of the image and of its copy, and the time."""
-    read = session.system.memory.read
+    read = guest.system.memory.read
     data = [read(base + WORD, 16) for base in (LOAD, COPY)]
     assert data[0] != data[1]  # the copy has data of its own
-    return read(LOG, 0x100), data, session.system.clock.now()
+    return read(LOG, 0x100), data, guest.system.clock.now()
 
 
 @pytest.mark.parametrize("method", Method)
@@ -103,11 +110,11 @@ def test_without_room_for_trampolines_what_can_be_is_emulated(tmp_path: Path) ->
     path = image(tmp_path)
     patched = rewritten(path, "fbt::work:entry", "fbt::inner:")
     plain, _ = run(path)
-    probed, fired = run(patched)
+    probed, fired = run_patched(patched)
     assert left(probed) == left(plain)
-    assert sum(fired.values()) == 4 + 2 * 2
+    assert fired == 4 + 2 * 2
     with pytest.raises(MachineError, match="at 0x100208 can have no trampoline"):
-        run(rewritten(path, "kinst::work:"))
+        run_patched(rewritten(path, "kinst::work:"))
 
 
 def rewritten(path: Path, *descriptions: str) -> Path:

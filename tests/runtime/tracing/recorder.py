@@ -1,33 +1,22 @@
-"""A consumer that keeps what it is given."""
+"""An action of probes that keeps what it is told."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 
-from kinst.runtime.trap.trap import Firing
+from kinst.runtime.tracing.hits import Hit
 
 
 @dataclass
 class Recorder:
-    """See `kinst.runtime.tracing.session.Consumer`."""
+    """Hits by the probe's identifier and by its name; arg0 to arg4 of each."""
 
-    output: bytearray = field(default_factory=bytearray)  # the guest's console
     counts: Counter[int] = field(default_factory=Counter)
+    names: Counter[str] = field(default_factory=Counter)
     arguments: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # probe, arg0 to arg4
     keeps_arguments: bool = True
 
-    def begin(self, *, with_header: bool) -> None:
-        assert with_header in (False, True)
-
-    def fired(self, firing: Firing) -> None:
-        self.counts[firing.enabling.probe] += 1
+    def fired(self, hit: Hit) -> None:
+        self.counts[hit.identifier] += 1
+        self.names[str(hit.probe)] += 1
         if self.keeps_arguments:
-            self.arguments.append((firing.enabling.probe, tuple(firing.argument(index) for index in range(5))))
-
-    def console(self, data: bytes) -> None:
-        self.output += data
-
-    def flush(self) -> None:
-        pass
-
-    def end(self) -> None:
-        pass
+            self.arguments.append((hit.identifier, tuple(hit.argument(index) for index in range(5))))

@@ -10,7 +10,7 @@ import numpy as np
 import unicorn
 
 from kinst.rewriter.program import Program, instructions_of
-from kinst.runtime.tracing.session import Session
+from kinst.runtime.tracing.guest import Guest
 from kinst.targets.instruction import Flow
 
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
@@ -34,7 +34,7 @@ class _Step:
 class ShadowStack:
     """Return addresses, outermost first, as of the instruction that is about to run."""
 
-    def __init__(self, session: Session, program: Program, every: int, look: Callable[[int, list[int]], None]) -> None:
+    def __init__(self, guest: Guest, program: Program, every: int, look: Callable[[int, list[int]], None]) -> None:
         """Call `look` with the address and its callers, innermost first, at one instruction in `every`."""
         found = instructions_of(program, np.arange(len(program.functions)))
         columns = (found.address, found.size, found.flow, found.target)
@@ -47,7 +47,7 @@ class ShadowStack:
         self._every = every
         self._count = 0
         self.error: BaseException | None = None  # a hook must not raise: nobody would see it
-        session.system.engine.ql.uc.hook_add(unicorn.UC_HOOK_CODE, self._executed)
+        guest.system.engine.ql.uc.hook_add(unicorn.UC_HOOK_CODE, self._executed)
 
     def _executed(self, _uc: object, address: int, _size: int, _data: object) -> None:
         if self.error is not None:

@@ -12,12 +12,12 @@ from typing import Final
 import numpy as np
 import pytest
 
-from kinst.runtime.machine.configuration import ClockKind, Configuration, End
-from kinst.runtime.tracing.session import Session, Wanted
-from kinst.runtime.trap.faults import Fault
-from kinst.runtime.trap.trap import Firing
+from kinst.runtime.api import open_image
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.registry import NAMES
-from kinst.targets.manifest import ProbeKind
+from kinst.targets.errors import MachineError
 from tests.runtime.tracing.recorder import Recorder
 
 SOURCE: Final = Path(__file__).with_name("tail_calls.c")
@@ -42,40 +42,37 @@ def compiled(folder: Path, machine: str, *options: str) -> Path:
     return image
 
 
-class Returns(Recorder):
+class Returns:
     """Keeps (function, value) of each return, and where kinst probes fired."""
 
-    def __init__(self, session: Session) -> None:
-        super().__init__()
-        self.session = session
+    def __init__(self) -> None:
         self.events: list[Event | int] = []
 
-    def fired(self, firing: Firing) -> None:
-        sites = self.session._sites
-        assert sites is not None
-        row = int(sites.rows_of(np.array([firing.enabling.probe]))[0])
-        if sites.manifest.probes["kind"][row] == ProbeKind.KINST:
-            self.events.append(firing.site)
+    def fired(self, hit: Hit) -> None:
+        if hit.probe.provider == "kinst":
+            self.events.append(hit.address)
         else:
-            self.events.append((sites.manifest.probe_fields(row)[2], self.value(firing)))
+            self.events.append((hit.probe.function, self.value(hit)))
 
-    def value(self, firing: Firing) -> int | str:
+    def value(self, hit: Hit) -> int | str:
         try:
-            return firing.argument(1)
-        except Fault as fault:
-            return fault.text
+            return hit.argument(1)
+        except MachineError as error:
+            return str(error).partition(": arg1: ")[2]
 
 
-def run(image: Path, *descriptions: str, call: str = "main()", result: int = SUM) -> tuple[Session, list[Event | int]]:
-    wanted = Wanted(
-        image, configuration=Configuration(clock=ClockKind.ICOUNT), descriptions=descriptions, call=call, timeout=10
-    )
-    session = Session(wanted)
-    returns = Returns(session)
-    list(session.enable(returns.fired))
-    assert session.run(returns) is End.RETURNED
-    assert session.result == result
-    return session, returns.events
+def run(image: Path, *descriptions: str, call: str = "main()", result: int = SUM) -> tuple[Guest, list[Event | int]]:
+    returns = Returns()
+    with open_image(image) as file:
+        trace = file.trace(actions=dict.fromkeys(descriptions, returns.fired), call=call, clock="icount")
+    assert trace.run(seconds=10) is End.RETURNED
+    assert trace.result == result
+    return trace.guest, returns.events
+
+
+def pending(guest: Guest) -> Sequence[int]:
+    assert guest.code is not None
+    return guest.code.pending_returns.sites()
 
 
 def returned(events: Sequence[Event | int]) -> list[Event]:
@@ -96,11 +93,11 @@ def test_the_order_is_that_of_an_instrumented_build(machine: str, tmp_path: Path
 
 def exits_of(image: Path) -> list[str]:
     """The functions that an instrumented build says it leaves."""
-    session = Session(Wanted(image, descriptions=("fbt::__cyg_profile_func_exit:entry",), call="main()", timeout=10))
     recorder = Recorder()
-    list(session.enable(recorder.fired))
-    assert session.run(recorder) is End.RETURNED
-    table = session.loaded.image.symbols
+    with open_image(image) as file:
+        trace = file.trace(actions={"fbt::__cyg_profile_func_exit:entry": recorder.fired}, call="main()")
+    assert trace.run(seconds=10) is End.RETURNED
+    table = trace.guest.loaded.image.symbols
     names = dict(zip(table.address.tolist(), table.names(np.arange(len(table.address))), strict=True))
     return [names[arguments[0]] for _, arguments in recorder.arguments]
 
@@ -127,25 +124,22 @@ def test_recursion_on_one_frame_returns_as_often_as_it_was_entered(machine: str,
 
 def test_frames_that_are_left_by_longjmp_are_forgotten(machine: str, tmp_path: Path) -> None:
     """The last one is still waited for: nothing was called there again."""
-    session, events = run(compiled(tmp_path, machine), "fbt::left:return")
+    guest, events = run(compiled(tmp_path, machine), "fbt::left:return")
     assert returned(events) == [("left", 5), ("left", 7), ("left", 9)]
-    assert session.pending_returns is not None
-    assert len(session.pending_returns.sites()) == 1
+    assert len(pending(guest)) == 1
 
 
 def test_it_is_the_same_with_breakpoints_at_the_calls_and_behind_them(machine: str, tmp_path: Path) -> None:
     image = compiled(tmp_path, machine)
     alone, plain = run(image, "fbt:::return")
-    session, events = run(image, "fbt:::return", "kinst:::")
+    guest, events = run(image, "fbt:::return", "kinst:::")
     assert returned(events) == returned(plain)
-    assert session.pending_returns is not None
-    assert alone.pending_returns is not None
-    assert session.pending_returns.sites() == alone.pending_returns.sites()
+    assert pending(guest) == pending(alone)
 
 
 def test_a_return_fires_before_the_probe_of_the_instruction_that_it_comes_to(machine: str, tmp_path: Path) -> None:
-    session, events = run(compiled(tmp_path, machine), "fbt::works:return", "kinst::thread:")
-    start = session.loaded.image.symbols.address_of("thread")
+    guest, events = run(compiled(tmp_path, machine), "fbt::works:return", "kinst::thread:")
+    start = guest.loaded.image.symbols.address_of("thread")
     at = events.index(("works", 100))
     before, after = events[at - 1], events[at + 1]
     assert isinstance(before, int) and isinstance(after, int)

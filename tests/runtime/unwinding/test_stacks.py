@@ -10,10 +10,9 @@ import pytest
 
 from kinst.rewriter.program import Program
 from kinst.rewriter.rewriting import Source, open_source
+from kinst.runtime.api import Trace, open_image
 from kinst.runtime.clauses.environment import Memory
-from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.tracing.host import blank_firing
-from kinst.runtime.tracing.session import Session, Wanted
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.runtime.unwinding.arch.registry import stack_effects
@@ -24,7 +23,7 @@ from kinst.targets.instruction import Flow
 from tests.runtime.unwinding.memories import NoMemory, SystemMemory, Words
 from tests.runtime.unwinding.shadow import ShadowStack
 from tests.system.cases import BY_NAME, Case
-from tests.system.runs import LIMIT, Recorder
+from tests.system.runs import let_go
 
 MACHINES = ("amd64", "arm64", "riscv64")
 
@@ -34,17 +33,18 @@ def program_of(name: str) -> Program:
     return open_source(Source(BY_NAME[name].path)).program
 
 
-def session_of(case: Case) -> Session:
-    configuration = Configuration(clock=ClockKind.ICOUNT)
-    return Session(Wanted(case.path, case.machine, configuration, timeout=LIMIT, until=case.until))
+def trace_of(case: Case) -> Trace:
+    with open_image(case.path) as image:
+        return image.trace(machine=case.machine, clock="icount")
 
 
 def watched(name: str, every: int) -> Counter[str]:
     """How the stacks of a run compare with the shadow's."""
     case, program = BY_NAME[name], program_of(name)
-    session = session_of(case)
-    system, found = session.system, Counter[str]()
-    stacks = MachineStacks(system.arch, SystemMemory(system), lambda: program, bias=session.loaded.bias)
+    trace = trace_of(case)
+    guest = trace.guest
+    system, found = guest.system, Counter[str]()
+    stacks = MachineStacks(system.arch, SystemMemory(system), lambda: program, bias=guest.loaded.bias)
     firing = system.trap.firing
 
     def look(address: int, callers: list[int]) -> None:
@@ -60,8 +60,8 @@ def watched(name: str, every: int) -> Counter[str]:
         assert stacks.depth(firing) == len(got)
         assert not callers or stacks.caller(firing) == callers[0]
 
-    shadow = ShadowStack(session, program, every, look)
-    session.run(Recorder(case.asks, system.typed))
+    shadow = ShadowStack(guest, program, every, look)
+    let_go(trace, case.until, case.asks)
     assert shadow.error is None, shadow.error
     return found
 

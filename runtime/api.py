@@ -1,0 +1,323 @@
+"""The same from Python: an image, what to trace in it, and values instead of text. `kinst.runtime` exports it.
+
+    from kinst.runtime import open_image
+
+    with open_image("kernel.elf") as image, image.trace("fbt:::entry { @calls[probefunc] = count(); }") as trace:
+        trace.run(seconds=5)
+        print(trace.aggregation("calls"))
+
+Nothing here prints. What a user can cause is a `KinstError`. Several guests may be open in one process, each used by
+one thread.
+"""
+
+import gc
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kinst.rewriter.outcome_report import summary_lines
+from kinst.rewriter.probe_choice import check_outcomes, default_specs, probe_names
+from kinst.rewriter.resolve import resolve
+from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source, plan_probes
+from kinst.rewriter.write import write_image
+from kinst.runtime.dlang.options import OptionError, Options
+from kinst.runtime.machine.configuration import ClockKind, Configuration, End
+from kinst.runtime.providers.probe_table import Probe
+from kinst.runtime.tracing.ending import Ending
+from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.guest_view import GuestView
+from kinst.runtime.tracing.hits import Hit, PythonAction
+from kinst.runtime.tracing.limits import Limits, limits
+from kinst.runtime.tracing.programs import Origin, ProgramText, read_script
+from kinst.runtime.tracing.records import Kept, Reader, Record
+from kinst.runtime.tracing.request import Request
+from kinst.runtime.tracing.signals import interruptible
+from kinst.runtime.tracing.tracing import Tracing
+from kinst.targets.errors import MachineError, UsageError
+from kinst.targets.method import Method
+
+Action = Callable[[Hit], None]
+
+
+def open_image(
+    path: Path | str,
+    *,
+    name: str | None = None,
+    symbols: Path | str | None = None,
+    debug_file: Path | str | None = None,
+    modules: Mapping[str, Path | str] | None = None,
+) -> "ImageFile":
+    """Read an image, patched or not.
+
+    Args:
+        path: an ELF file for amd64, arm64 or riscv64.
+        name: the module in its probes' names; default: the name of the file.
+        symbols: names for its code: System.map, the output of nm, or an ELF file.
+        debug_file: debug information and symbols, if they are not in the image.
+        modules: kernel modules by name whose types programs may use.
+
+    Raises:
+        KinstError: it cannot be used.
+    """
+    source = Source(Path(path), name, _path(symbols), _path(debug_file))
+    return ImageFile(source, {module: Path(file) for module, file in (modules or {}).items()})
+
+
+class ImageFile:
+    """An image that was opened. What is read of it is read once, for all that follows."""
+
+    def __init__(self, source: Source, modules: Mapping[str, Path]) -> None:
+        """Made by `open_image`."""
+        self._source = source
+        self._modules = tuple(modules.items())
+        self._opened: Opened | None = open_source(source)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Forget what was read; runs that have begun keep what they need."""
+        self._opened = None
+
+    @property
+    def _open(self) -> Opened:
+        if self._opened is None:
+            raise UsageError(f"{self._source.path}: was closed")
+        return self._opened
+
+    def probes(self, *descriptions: str) -> list[Probe]:
+        """The probes that descriptions stand for, with the identifiers that every command shows; without descriptions
+        those that the image was patched with, or all of its functions' entries and returns and its static probes.
+
+        Raises:
+            KinstError: a description stands for nothing.
+        """
+        opened = self._open
+        if opened.manifest is not None and not descriptions:
+            manifest, rows = opened.manifest, range(len(opened.manifest.probes))
+        else:
+            image = opened.program.image
+            names = probe_names(descriptions or default_specs(image, disassemble=False), image)
+            resolution = resolve(opened.program, names, inlines=opened.inlines())
+            check_outcomes(resolution, strict=False)
+            manifest, found, _ = listed_probes(opened, resolution)
+            rows = found.tolist()
+        identifiers = manifest.identifiers.tolist()
+        return [Probe(identifiers[row], *manifest.probe_fields(row)) for row in rows]
+
+    def rewrite(self, output: Path | str, *descriptions: str, method: Method | None = None) -> tuple[str, ...]:
+        """Write a copy with these probes in it; what was refused of them, a line each.
+
+        Raises:
+            KinstError: a description stands for nothing, or there is no room for the trampolines.
+            OSError: the file cannot be written.
+        """
+        opened = self._open
+        names = probe_names(descriptions, opened.program.image)
+        resolution, plan = plan_probes(opened, names, method=method)
+        write_image(plan, Path(output))
+        return tuple(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
+
+    def trace(
+        self,
+        *programs: str | Path,
+        actions: Mapping[str, Action] | None = None,
+        arguments: tuple[str, ...] = (),
+        options: Mapping[str, str | None] | None = None,
+        call: str | None = None,
+        machine: str | None = None,
+        cpus: int = 1,
+        memory: int | None = None,
+        clock: ClockKind | str = ClockKind.HOST,
+        command_line: str | None = None,
+        kaslr_seed: int | None = None,
+        method: Method | None = None,
+    ) -> "Trace":
+        """Load the image into a machine and enable probes; nothing runs yet.
+
+        Args:
+            programs: in D; a Path names a file. Without programs and actions a patched image fires its own probes.
+            actions: Python functions by the description of the probes that call them.
+            arguments: $1, $2, ... of the programs.
+            options: of D by name, as `-x` has them: {"strsize": "1k", "destructive": None}.
+            call: a function to be called instead of booting: 'f(1, "text")'.
+            machine: its name; default: the one of the image's architecture.
+            cpus: how many.
+            memory: bytes of RAM; default: what the machine has.
+            clock: "host", or "icount" for runs that are equal each time.
+            command_line: for kernels that are given one.
+            kaslr_seed: lets a Linux kernel run at a random offset that follows from it.
+            method: how probed instructions are carried out.
+
+        Raises:
+            KinstError: a program is wrong, a description matches nothing, or the image cannot run there.
+        """
+        request = Request(
+            image=self._source.path,
+            programs=tuple(map(_program, programs)),
+            actions=tuple(PythonAction(description, call) for description, call in (actions or {}).items()),
+            arguments=arguments,
+            options=_options(options or {}),
+            configuration=Configuration(cpus, memory, ClockKind(clock), command_line, kaslr_seed),
+            machine=machine,
+            call=call,
+            method=method,
+            name=self._source.module,
+            symbols=self._source.symbols,
+            debug_file=self._source.debug_file,
+            modules=self._modules,
+            records_time=True,
+        )
+        messages: list[str] = []
+        tracing = Tracing(request, messages.append, self._open)
+        for _ in tracing.enable():
+            pass
+        return Trace(tracing, messages)
+
+    def call(self, function: str, *arguments: int | str | bytes, seconds: float | None = 60) -> int:
+        """Call one function of the image, by its name or 0x address, with a stack and memory of its own; what it
+        returns, as 64 unsigned bits. Texts are passed by their address, with a NUL.
+
+        Raises:
+            KinstError: there is no such function, it does what nothing handles, or `seconds` were too few.
+        """
+        text = f"{function}({', '.join(map(_literal, arguments))})"
+        with self.trace(call=text) as trace:
+            end = trace.run(seconds=seconds)
+            if trace.result is None:
+                raise MachineError(f"{text}: did not return: {end.value}")
+            return trace.result
+
+
+class Trace(Reader):
+    """An image in a machine with probes enabled. It can be let go, stop, and be let go on; what its probes record can
+    be read whenever it does not run, and by actions."""
+
+    def __init__(self, tracing: Tracing, messages: list[str]) -> None:
+        """Made by `ImageFile.trace`."""
+        kept = Kept(tracing.tracer, messages)
+        super().__init__(tracing.tracer, kept)
+        self._running = tracing.start(kept)
+        self._guest: Guest | None = tracing.guest
+        self._host = tracing.traced.surroundings.host
+        self._is_asked_to_stop = False
+        self._last: End | None = None
+        self.refusals = tracing.refusals  # what programs and actions describe and cannot have: a line each
+        self.memory = GuestView(tracing.tracer.memory)  # the guest's
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the guest's memory back. What was recorded can still be read."""
+        if self._guest is not None:
+            self.finish()
+            self._guest = None
+            gc.collect()  # engine and machine know each other
+
+    @property
+    def guest(self) -> Guest:
+        """The machine and the image in it, for who wants to look deeper. Raises UsageError: it was closed."""
+        if self._guest is None:
+            raise UsageError("the trace was closed: there is no guest any more")
+        return self._guest
+
+    @property
+    def result(self) -> int | None:
+        """What the function returned that was called instead of booting, as 64 unsigned bits."""
+        return self.guest.result
+
+    @property
+    def ending(self) -> Ending | None:
+        """How the run ended, and where each CPU was; None: it can go on."""
+        return self._running.ending
+
+    def run(self, *, seconds: float | None = None, wall_seconds: float | None = None, until: str | None = None) -> End:
+        """Let the guest run, or go on, until it ends or one of these: so many seconds of the machine's time, or of the
+        host's; a line of its console that matches a regular expression; `stop`.
+
+        Which of them it was is the answer. After TIMEOUT, WALL_TIMEOUT, UNTIL and STOPPED the guest can go on; after
+        all others the run is over, and END of D has fired.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C, in the main thread; the guest can go on.
+            MachineError: the guest stopped for good.
+            KinstError: the run was over before.
+            Exception: what an action raised; the run is over.
+        """
+        return self._go(limits(seconds, wall_seconds, until))
+
+    def records(
+        self, *, seconds: float | None = None, wall_seconds: float | None = None, until: str | None = None
+    ) -> Iterator[Record]:
+        """The same as `run`, and what clauses record, as it comes: at D's `switchrate` (once a second of the machine's
+        time), earlier where there is much. The guest waits while a record is looked at."""
+        start, bounds = self._tracer.now(), limits(seconds, wall_seconds, until)
+        self._kept.on_records = lambda: self._host.finish(End.STOPPED)
+        try:
+            while True:
+                end = self._go(bounds)
+                yield from self.take()
+                if end is not End.STOPPED or self._is_asked_to_stop:
+                    return
+                bounds = bounds.later(self._tracer.now() - start)
+                start = self._tracer.now()
+        finally:
+            self._kept.on_records = None
+
+    def _go(self, bounds: Limits) -> End:
+        if self._running.ending is not None:
+            raise UsageError(f"the run is over: {self._running.ending.reason}")
+        self._is_asked_to_stop = False
+        with interruptible(self._host.finish, signal.SIGINT):
+            end = self._last = self._running.go(bounds)
+        if end is End.INTERRUPTED:
+            raise KeyboardInterrupt
+        return end
+
+    def type(self, data: bytes) -> None:
+        """Keys for the guest's console."""
+        self.guest.system.typed += data
+
+    def stop(self) -> None:
+        """From an action: the guest stops after the instruction at hand, and can go on."""
+        self._is_asked_to_stop = True
+        self._host.finish(End.STOPPED)
+
+    def finish(self) -> Ending:
+        """The run is over, if it was not yet: D's END fires, and how the run ended is told."""
+        return self._running.finish(self._last or End.STOPPED)
+
+
+def _path(path: Path | str | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _program(program: str | Path) -> ProgramText:
+    return read_script(str(program)) if isinstance(program, Path) else ProgramText(Origin.NAME, program, program)
+
+
+def _options(given: Mapping[str, str | None]) -> Options:
+    options = Options()
+    for name, value in given.items():
+        try:
+            options.set(name, value)
+        except OptionError as error:
+            raise UsageError(f"option {name}: {error.why}") from error
+    return options
+
+
+def _literal(argument: int | str | bytes) -> str:
+    """An argument as `parse_call` reads it."""
+    if isinstance(argument, int):
+        return str(argument)
+    data = argument.encode() if isinstance(argument, str) else argument
+    return '"' + "".join(f"\\x{byte:02x}" for byte in data) + '"'

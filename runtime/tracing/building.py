@@ -1,0 +1,164 @@
+"""All that was prepared -> a guest: the machine, the image in it, and what clauses can see. Nothing runs yet."""
+
+from collections.abc import Callable
+
+from kinst.runtime.clauses.guest_memory import GuestMemory
+from kinst.runtime.clauses.moved_image import MovedImage
+from kinst.runtime.clauses.profiles import Guest as Known
+from kinst.runtime.clauses.profiles import profile_for, user_mode
+from kinst.runtime.clauses.scratch import Scratch
+from kinst.runtime.clauses.symbols import ImageSymbols
+from kinst.runtime.clauses.unmapped_image import with_unmapped_image
+from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.call import load_for_call
+from kinst.runtime.machine.interrupts import Interrupt, Interrupts
+from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loader import load_image
+from kinst.runtime.machine.system import System
+from kinst.runtime.patched.sites import Patched, trampoline_code
+from kinst.runtime.providers.dtrace import DtraceProvider
+from kinst.runtime.providers.fbt import fbt_provider
+from kinst.runtime.providers.kinst import kinst_provider
+from kinst.runtime.providers.profile import ProfileProvider
+from kinst.runtime.providers.provider import Providers
+from kinst.runtime.providers.sdt import sdt_providers
+from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.guest_host import GuestHost
+from kinst.runtime.tracing.host import blank_firing
+from kinst.runtime.tracing.inline_arguments import InlineArguments
+from kinst.runtime.tracing.inline_clauses import InlineClauses
+from kinst.runtime.tracing.patched_code import PatchedCode
+from kinst.runtime.tracing.plug_ins import PlugIns
+from kinst.runtime.tracing.preparing import Prepared
+from kinst.runtime.tracing.surroundings import SCRATCH, Surroundings
+from kinst.runtime.trap.trap import Firing
+from kinst.runtime.unwinding.call_instructions import CallInstructions
+from kinst.runtime.unwinding.caller_frames import CallerFrames
+from kinst.runtime.unwinding.contexts import Contexts
+from kinst.runtime.unwinding.entry_values import EntryValues
+from kinst.runtime.unwinding.locations import Machine
+from kinst.runtime.unwinding.stack_regions import StackRegions, stack_size
+from kinst.runtime.unwinding.stacks import MachineStacks
+from kinst.targets.c_types import ImageTypes
+from kinst.targets.image import Image
+
+
+def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]) -> Guest:
+    """Make the machine and load the image.
+
+    Args:
+        prepared: what was decided.
+        types: prototypes of functions, for args[].
+        plug_ins: other packages' providers that are asked for.
+        warn: told at once of what cannot wait for output that is due later.
+
+    Raises:
+        KinstError: the image does not fit the machine.
+    """
+    request = prepared.request
+    system = System(prepared.facts, new_board(prepared.facts.name), request.configuration)
+    loaded = _loaded(prepared, system)
+    code = _patched_code(prepared, system, loaded, warn)
+    moved = MovedImage(loaded.image, lambda: (loaded.bias,)) if code is None else code.moved
+    is_user = user_mode(system.arch, system.engine.live.get)
+    host, dtrace = GuestHost(system, is_user), DtraceProvider()
+    providers = _providers(dtrace, host, code, loaded, types)
+    scratch = Scratch(SCRATCH)
+    observe = with_unmapped_image(system.space.observe, loaded.segments, system.space.stage)
+    memory = GuestMemory(scratch, observe, system.space.observe_write, system.memory)
+    plug_ins.register(providers, None if code is None else code.sites, memory, loaded.bias)
+    stacks = MachineStacks(
+        system.arch, memory, prepared.program, bias=loaded.bias, moved=moved.original, is_user=is_user
+    )
+    contexts = _contexts(system, stacks, prepared.original)
+    known = Known(prepared.path.name, system.arch, types, memory, is_user, contexts.thread, loaded.bias)
+    functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
+    surroundings = Surroundings(
+        host=host,
+        providers=providers,
+        dtrace=dtrace,
+        scratch=scratch,
+        memory=memory,
+        stacks=stacks,
+        symbols=ImageSymbols(prepared.original, functions, bias=loaded.bias, moved=moved.original),
+        locate=moved.locate,
+        profile=profile_for(known),
+        contexts=contexts,
+        arm=(lambda: None) if code is None else code.arm,
+    )
+    located = _locations(prepared, system, stacks, memory, loaded.bias, moved)
+    arguments = InlineArguments(located, lambda unit: prepared.opened.inlines().call_sites.terms(unit))
+    planned = prepared.planned
+    inlines = InlineClauses(planned.expansions, planned.own_code, None if code is None else code.sites, arguments)
+    return Guest(prepared, system, loaded, code, surroundings, inlines)
+
+
+def _loaded(prepared: Prepared, system: System) -> Loaded:
+    """The image in the machine's memory. Trampolines that the file brings along are mapped by who knows the sites."""
+    manifest, request = prepared.manifest, prepared.request
+    skip = manifest.trampolines[0] if manifest is not None and prepared.planned.plan is None else None
+    if prepared.call is not None:
+        return load_for_call(prepared.image, system, skip=skip)
+    seed = request.configuration.kaslr_seed
+    return load_image(prepared.image, prepared.facts, system.memory, skip=skip, kaslr_seed=seed)
+
+
+def _patched_code(
+    prepared: Prepared, system: System, loaded: Loaded, warn: Callable[[str], None]
+) -> PatchedCode | None:
+    manifest, plan = prepared.manifest, prepared.planned.plan
+    if manifest is None:
+        return None
+    trampolines = trampoline_code(loaded, manifest) if plan is None else plan.trampolines.tobytes()
+    return PatchedCode(Patched(manifest, loaded, trampolines), system, prepared.program, warn)
+
+
+def _providers(
+    dtrace: DtraceProvider, host: GuestHost, code: PatchedCode | None, loaded: Loaded, types: ImageTypes
+) -> Providers:
+    """In the order of their identifiers."""
+    providers = Providers([dtrace])
+    if code is not None:
+        sites, arch = code.sites, host.arch
+        symbols = loaded.image.symbols
+
+        def find(symbol: str) -> int | None:
+            address = symbols.address_of(symbol)
+            return None if address is None else address + loaded.bias
+
+        providers.register(kinst_provider(sites))
+        providers.register(fbt_provider(sites, arch, types.function))
+        for provider in sdt_providers(sites, arch, find):
+            providers.register(provider)
+        providers.skip_to(sites.manifest.next_identifier)
+    providers.register(ProfileProvider(host))
+    return providers
+
+
+def _contexts(system: System, stacks: MachineStacks, image: Image) -> Contexts:
+    """What stands for the guest's threads."""
+    observe, sp = system.space.observe, system.arch.stack_pointer
+
+    def where(interrupt: Interrupt) -> Firing:
+        system.engine.frame.read()
+        firing = blank_firing(system.trap.firing.frame, system.current.number, 0)
+        system.engine.frame.regs[sp], firing.site = interrupt.sp, interrupt.pc
+        return firing
+
+    return Contexts(
+        StackRegions(lambda address: observe(address) is not None, stack_size(image.symbols)),
+        sp,
+        stacks.reach,
+        where,
+        lambda begun, ended: Interrupts(system, begun, ended).drop,
+    )
+
+
+def _locations(
+    prepared: Prepared, system: System, stacks: MachineStacks, memory: GuestMemory, bias: int, moved: MovedImage
+) -> Machine:
+    """How the arguments of inlined copies are found."""
+    frames = CallerFrames(system.arch, stacks.unwinder, memory, bias=bias, moved=moved.original)
+    instructions = CallInstructions(prepared.program)
+    entries = EntryValues(frames, memory, instructions, lambda: prepared.opened.inlines().call_sites, bias=bias)
+    return Machine(system.arch.unwind.dwarf_registers, stacks.frame_address, memory.read, bias, entries.of_firing)

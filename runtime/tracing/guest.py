@@ -1,0 +1,101 @@
+"""An image in a machine, with providers of its probes: it has not run yet, or stopped and can go on."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from kinst.runtime.machine.call import FunctionCall, find_function
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.system import System
+from kinst.runtime.tracing.ending import Ending, Outcome
+from kinst.runtime.tracing.inline_clauses import InlineClauses
+from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.patched_code import PatchedCode
+from kinst.runtime.tracing.preparing import Prepared
+from kinst.runtime.tracing.surroundings import Surroundings
+from kinst.runtime.tracing.until import UntilWatch
+from kinst.runtime.tracing.whereabouts import Whereabouts
+
+
+class Guest:
+    """See `kinst.runtime.tracing.running.Traced`."""
+
+    has_guest = True
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        system: System,
+        loaded: Loaded,
+        code: PatchedCode | None,
+        surroundings: Surroundings,
+        inlines: InlineClauses,
+    ) -> None:
+        """Made by `build`. `code` is None for an image without probes."""
+        self.prepared = prepared
+        self.system = system
+        self.loaded = loaded
+        self.code = code
+        self.surroundings = surroundings
+        self.inlines = inlines
+        self.result: int | None = None  # of a call, when it has returned
+        self._watch = UntilWatch(system)
+        system.attach_timed(self._watch)
+        self._places = Whereabouts(system, loaded, surroundings.symbols)
+        self._call: FunctionCall | None = None
+        self._is_started = False
+
+    @property
+    def exit_code(self) -> int:
+        """What the guest said when it switched itself off."""
+        return self.system.exit_code
+
+    @property
+    def answer(self) -> str:
+        """What the call returned, as a line; empty if there was none."""
+        return "" if self.result is None else f"{self.prepared.request.call} = {self.result:#x}"
+
+    def on_turn(self, callback: Callable[[], None]) -> None:
+        """Have a callable called now and then, between two instructions."""
+        self.system.after_turn = callback
+
+    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
+        """Start the board, or make the call; or go on. What the guest prints goes to `console`.
+
+        Raises:
+            MachineError: the guest stopped for good.
+        """
+        system, watch = self.system, self._watch
+
+        def sink(data: bytes) -> None:
+            console(data)
+            watch.look(data)
+
+        system.console_sink = sink
+        watch.look_for(limits.until)
+        if not self._is_started:
+            self._is_started = True
+            self._start()
+        end = system.run(limits.timeout, limits.wall_timeout)
+        if self._call is not None and end is End.RETURNED:
+            self.result = self._call.result
+        return end
+
+    def _start(self) -> None:
+        call = self.prepared.call
+        if call is None:
+            self.system.board.start(self.system, self.loaded)
+            self.system.space.start()
+        else:
+            address = find_function(self.loaded.image, call.function, self._discovered)
+            self._call = FunctionCall(self.system, self.loaded, call, address)
+
+    def _discovered(self) -> dict[str, int]:
+        """Names and addresses of all functions, those without a symbol included."""
+        functions = self.prepared.opened().program.functions
+        return dict(zip(functions.names, functions.address.tolist(), strict=True))
+
+    def ending(self, outcome: Outcome) -> Ending:
+        """What there is to tell when it is over."""
+        ending = self._places.ending(outcome, is_verbose=self.prepared.request.is_verbose)
+        return ending if self.code is None else replace(ending, passed_over=self.code.passed_over())

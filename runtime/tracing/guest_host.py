@@ -1,0 +1,51 @@
+"""What tracing needs of the machine that runs, of a guest's."""
+
+from collections.abc import Callable, Sequence
+
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.machine.device import Timed
+from kinst.runtime.machine.system import System
+from kinst.runtime.tracing.host import TIME_BASE, Shifted, blank_firing
+from kinst.runtime.trap.trap import Firing
+
+
+class GuestHost:
+    """See `Host`."""
+
+    def __init__(self, system: System, user_mode: Callable[[Firing], bool]) -> None:
+        """`user_mode` knows the guest's modes."""
+        self._system = system
+        self.arch = system.arch
+        self._user_mode = user_mode
+
+    def now(self) -> int:
+        """Time since the machine was switched on, from a base."""
+        return self._system.clock.now() + TIME_BASE
+
+    def attach(self, timed: Timed) -> None:
+        """See `Host`."""
+        self._system.attach_timed(Shifted(timed))
+
+    def cpus(self) -> Sequence[int]:
+        """CPUs that are on, those that wait for an interrupt too."""
+        return [cpu.number for cpu in self._system.cpus if cpu.is_on]
+
+    def firing(self, cpu: int, thread: int) -> Firing:
+        """The registers of that CPU are in the trap frame. The engine holds one CPU's state: it is changed for that,
+        and the scheduler goes on from the CPU it had."""
+        self._system.show(cpu)
+        firing = blank_firing(self._system.trap.firing.frame, cpu, thread)
+        firing.site = firing.regs[self.arch.pc]
+        return firing
+
+    def is_user(self, firing: Firing) -> bool:
+        """See `Host`."""
+        return self._user_mode(firing)
+
+    def spend(self, duration: int) -> None:
+        """See `Host`."""
+        self._system.clock.skip(self._system.clock.now() + duration)
+
+    def finish(self, end: End) -> None:
+        """See `Host`."""
+        self._system.finish(end)

@@ -1,0 +1,97 @@
+"""A request with an image -> what programs are read against, and the guest with what they describe patched in."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from kinst.rewriter.inline_probes import is_inline
+from kinst.rewriter.resolve import numbering_of
+from kinst.rewriter.rewriting import Opened, open_source
+from kinst.rewriter.static_sites import provider_names
+from kinst.runtime.providers.plugged import asks_for
+from kinst.runtime.tracing.building import build
+from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.plug_ins import PlugIns
+from kinst.runtime.tracing.preparing import prepare, source_of
+from kinst.runtime.tracing.programs import Origin, ProgramText, site_names
+from kinst.runtime.tracing.request import Request
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.arch.registry import arch_by_name
+from kinst.targets.c_types import ImageTypes, NoImageTypes
+from kinst.targets.debuginfo.image_types import image_types
+from kinst.targets.image import open_image
+from kinst.targets.manifest import find_manifest
+from kinst.targets.probe import ProbeName
+
+_WITHOUT_PLACES: Final = ("dtrace", "profile", "sdt")  # providers whose probes are no places in code, or others'
+_LONGEST_IDENTIFIER: Final = 19  # digits
+
+
+class ImageSubject:
+    """See `kinst.runtime.tracing.subject.Subject`."""
+
+    def __init__(self, request: Request, opened: Opened | None) -> None:
+        """Take the image apart, where programs or actions may need its names. To run it alone nothing of that is
+        needed, unless it was patched where functions are inlined: debug information tells what that meant."""
+        self._request = request
+        self.programs = _programs(request)
+        self._opened: Opened | None = None
+        self.types: ImageTypes = NoImageTypes()
+        self.arch: ArchFacts = arch_by_name("amd64")
+        self.providers: tuple[str, ...] = ()
+        self._identified: dict[str, ProbeName] = {}
+        self.guest: Guest | None = None
+        if request.programs or request.actions or any(map(_is_inlined, self.programs)):
+            opened = self._opened = opened or open_source(source_of(request))
+            image = opened.program.image
+            self.types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))
+            self.arch, self.providers = image.facts, provider_names(image)
+
+    def load(self, descriptions: Sequence[str], warn: Callable[[str], None]) -> Guest:
+        """See `Subject`."""
+        opened = self._opened
+        image = None if opened is None else opened.program.image
+        self._identified = {} if opened is None else _identified(opened, descriptions)
+        plug_ins = PlugIns(image, asks_for(descriptions, self._identified))
+        names = self._names([str(self._identified.get(text, text)) for text in descriptions])
+        prepared = prepare(self._request, opened, (*names, *plug_ins.names), self.types)
+        self.guest = build(prepared, self.types, plug_ins, warn)
+        return self.guest
+
+    @property
+    def refusals(self) -> Sequence[str]:
+        """See `Subject`."""
+        return () if self.guest is None else self.guest.prepared.planned.refusals
+
+    def reason(self, description: str) -> str:
+        """See `Subject`."""
+        assert self.guest is not None, "load() comes first"
+        text, reasons = str(self._identified.get(description, description)), self.guest.prepared.planned.reasons
+        provider, *where, _ = text.split(":") if ":" in text else ("", "")
+        names = self._names([text]) if provider or any(where) else []
+        return next((reasons[name] for name in names if name in reasons), "")
+
+    def _names(self, descriptions: Sequence[str]) -> list[ProbeName]:
+        return site_names(descriptions, [name for name in self.providers if name not in _WITHOUT_PLACES])
+
+
+def _programs(request: Request) -> Sequence[ProgramText]:
+    """Those of the user; without any, and without actions, the probes that a patched image was patched with."""
+    if request.programs or request.actions:
+        return request.programs
+    manifest = find_manifest(open_image(source_of(request).path))
+    options = () if manifest is None else manifest.options
+    return [ProgramText(Origin.NAME, text, text) for text in options]
+
+
+def _is_inlined(program: ProgramText) -> bool:
+    """Of a program that is a description with four fields, as manifests have them."""
+    fields = program.text.split(":")
+    return len(fields) == len(ProbeName.__slots__) and is_inline(ProbeName(*fields))
+
+
+def _identified(opened: Opened, descriptions: Sequence[str]) -> dict[str, ProbeName]:
+    """The descriptions that are identifiers, and what they name."""
+    texts = [text for text in descriptions if text.isdigit() and len(text) < _LONGEST_IDENTIFIER]
+    numbers = numbering_of(opened.program) if texts else None
+    found = {text: numbers.name(int(text)) for text in texts} if numbers is not None else {}
+    return {text: name for text, name in found.items() if name is not None}

@@ -1,0 +1,83 @@
+"""Programs that need no image: what they are read against, and a machine on which only time passes."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from kinst.runtime.clauses.guest_memory import no_guest
+from kinst.runtime.clauses.no_guest import NoStacks, NoSymbols
+from kinst.runtime.clauses.profiles import BareProfile
+from kinst.runtime.clauses.scratch import Scratch
+from kinst.runtime.machine.configuration import ClockKind, End
+from kinst.runtime.providers.dtrace import DtraceProvider
+from kinst.runtime.providers.profile import ProfileProvider
+from kinst.runtime.providers.provider import Providers
+from kinst.runtime.tracing.ending import Ending, Outcome, bare_ending
+from kinst.runtime.tracing.host import NoGuest
+from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.request import Request
+from kinst.runtime.tracing.surroundings import SCRATCH, Surroundings
+from kinst.targets.arch.registry import arch_by_name
+from kinst.targets.c_types import NoImageTypes
+
+_ARCH: Final = "amd64"  # whose types and R_ names a program without an image has
+
+
+class NoImage:
+    """See `kinst.runtime.tracing.subject.Subject`."""
+
+    guest = None
+    providers = ()
+    refusals = ()
+
+    def __init__(self, request: Request) -> None:
+        self.programs = request.programs
+        self.arch = arch_by_name(_ARCH)
+        self.types = NoImageTypes()
+        self._clock = request.configuration.clock
+
+    def load(self, descriptions: Sequence[str], warn: Callable[[str], None]) -> "Idle":
+        """See `Subject`."""
+        return Idle(self._clock)
+
+    def reason(self, description: str) -> str:
+        """Nothing could have been patched."""
+        return ""
+
+
+class Idle:
+    """See `kinst.runtime.tracing.running.Traced`."""
+
+    has_guest = False
+    exit_code = 0
+    answer = ""
+
+    def __init__(self, clock: ClockKind) -> None:
+        host = NoGuest(clock, _ARCH)
+        dtrace = DtraceProvider()
+        scratch = Scratch(SCRATCH)
+        self._machine = host.machine
+        self.surroundings = Surroundings(
+            host=host,
+            providers=Providers([dtrace, ProfileProvider(host)]),
+            dtrace=dtrace,
+            scratch=scratch,
+            memory=no_guest(scratch),
+            stacks=NoStacks(),
+            symbols=NoSymbols(),
+            locate=lambda link, _site: link,
+            profile=BareProfile(""),
+            contexts=None,
+            arm=lambda: None,
+        )
+
+    def on_turn(self, callback: Callable[[], None]) -> None:
+        """Have a callable called now and then."""
+        self._machine.after_turn = callback
+
+    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
+        """Wait for timers."""
+        return self._machine.run(limits.timeout, limits.wall_timeout)
+
+    def ending(self, outcome: Outcome) -> Ending:
+        """There is nothing to tell of a guest."""
+        return bare_ending(outcome)

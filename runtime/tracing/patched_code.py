@@ -1,0 +1,78 @@
+"""An image with probes, loaded -> its sites in the running machine: armed, found again where code moved, deferred."""
+
+from collections.abc import Callable
+
+from kinst.rewriter.program import Program
+from kinst.rewriter.refusals import summary
+from kinst.runtime.clauses.moved_image import MovedImage
+from kinst.runtime.machine.call import CALL_RETURNS_TO
+from kinst.runtime.machine.system import System
+from kinst.runtime.patched.deferred import DeferredSites
+from kinst.runtime.patched.mode_check import ModeCheck
+from kinst.runtime.patched.moved_trampolines import moved_trampolines
+from kinst.runtime.patched.relocated import RelocatedCopies
+from kinst.runtime.patched.sites import Patched, SiteTable
+from kinst.runtime.trap.arch.registry import emulator
+from kinst.runtime.unwinding.arch.registry import stack_effects
+from kinst.runtime.unwinding.pending_returns import PendingReturns
+from kinst.runtime.unwinding.return_addresses import ReturnAddresses, named, reader, rules
+
+
+class PatchedCode:
+    """The sites of one image in one machine."""
+
+    def __init__(
+        self, patched: Patched, system: System, program: Callable[[], Program], warn: Callable[[str], None]
+    ) -> None:
+        """Trampolines are mapped, and the trap path knows whom to ask; nothing is armed.
+
+        Args:
+            patched: the image as it was loaded, and its manifest.
+            system: the machine.
+            program: the image taken apart, for who asks how functions leave.
+            warn: told at once of a site that was read in the wrong mode.
+        """
+        self._system = system
+        loaded = self._loaded = patched.loaded
+        self.sites = SiteTable(patched, system.arch, emulator(system.arch), system.exceptions)
+        self.sites.map_trampolines(system.space, system.trap, system.engine)
+        trampolines = moved_trampolines(system, loaded, patched.manifest.trampolines[0])
+        copies = RelocatedCopies(self.sites, loaded, system.trap, trampolines, system.exceptions, system.space)
+        system.pristine = copies.pristine
+        self.moved = MovedImage(loaded.image, lambda: copies.distances)
+        system.trap.dtrace_invop_add(ModeCheck(copies.claim, copies.pristine, system, warn).claim)
+        self.pending_returns = self._pending_returns(copies, program)
+        self.sites.returning = self.pending_returns.waiting
+        self._deferred: DeferredSites | None = None
+        if self.sites.manifest.is_deferred.any():
+            self._deferred = DeferredSites(self.sites, loaded, system, trampolines)
+            system.trap.dtrace_invop_add(self._deferred.claim)
+
+    def _pending_returns(self, copies: RelocatedCopies, program: Callable[[], Program]) -> PendingReturns:
+        system = self._system
+        arch, effects = system.arch, stack_effects(system.arch)
+        symbols = named(self._loaded.image, self._link_address)
+        returns = ReturnAddresses(
+            arch,
+            effects,
+            system.exceptions.armed,
+            reader(system, copies.pristine),
+            lambda address: address == CALL_RETURNS_TO or symbols(address),
+            rules(arch, effects, program, self._link_address),
+        )
+        pending = PendingReturns(arch, system.trap.firing, system.engine.frame.read, returns)
+        pending.marks = system.engine.look_at_blocks(pending.look)
+        return pending
+
+    def _link_address(self, address: int) -> int:
+        return self.moved.original(address) - self._loaded.bias
+
+    def arm(self) -> None:
+        """Write the breakpoints of enabled probes into memory; the others' bytes are the original ones."""
+        self.sites.arm(self._system.memory, self._system.trap)
+        if self._deferred is not None:
+            self._deferred.refresh()
+
+    def passed_over(self) -> str:
+        """Which enabled sites hold what cannot be probed, since the guest wrote there; empty if none does."""
+        return "" if self._deferred is None else summary(*self._deferred.passed_over())

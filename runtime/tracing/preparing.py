@@ -1,0 +1,157 @@
+"""A request and the image that it names -> all that is decided before there is a machine: no state, nothing loaded."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from kinst.rewriter.inline_lookup import DebugInlines
+from kinst.rewriter.inline_probes import Expansion
+from kinst.rewriter.numbering import numbered
+from kinst.rewriter.outcome_report import summary_lines
+from kinst.rewriter.plan import Plan, make_plan
+from kinst.rewriter.program import Program, with_names
+from kinst.rewriter.resolve import Resolution, numbering_of, resolve
+from kinst.rewriter.rewriting import Opened, Source, open_source
+from kinst.runtime.machine.call import Call, parse_call
+from kinst.runtime.tracing.inline_clauses import OwnCode
+from kinst.runtime.tracing.request import Request
+from kinst.targets.c_types import ImageTypes
+from kinst.targets.errors import UsageError
+from kinst.targets.image import Image, open_image
+from kinst.targets.machines.machine import MachineFacts
+from kinst.targets.machines.registry import default_machine, machine_facts
+from kinst.targets.manifest import Manifest, find_manifest
+from kinst.targets.probe import ProbeName
+
+
+class LateOpened:
+    """An image taken apart: already where its names are needed, else when somebody asks for them."""
+
+    def __init__(self, source: Source, opened: Opened | None, inlines: DebugInlines | None) -> None:
+        self.path = source.path
+        self._source = source
+        self._opened = opened
+        self._inlines = inlines
+
+    def __call__(self) -> Opened:
+        """Raises KinstError: it cannot be read."""
+        if self._opened is None:
+            self._opened = open_source(self._source)
+        return self._opened
+
+    def inlines(self) -> DebugInlines:
+        """What debug information says of inlined functions and of calls. Raises KinstError: it cannot be read."""
+        if self._inlines is None:
+            self._inlines = self().inlines()
+        return self._inlines
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What comes of patching an image in memory for some names. Names that came to nothing have a reason."""
+
+    plan: Plan | None = None  # None: nothing is to be patched
+    reasons: Mapping[ProbeName, str] = field(default_factory=dict)
+    refusals: tuple[str, ...] = ()  # what was refused of the others: a line each
+    expansions: Mapping[ProbeName, Expansion] = field(default_factory=dict)  # of names that mean inlined copies
+    own_code: Mapping[ProbeName, tuple[OwnCode, ...]] = field(default_factory=dict)  # functions that they mean besides
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What to load into which machine, and what is known of its probes."""
+
+    request: Request
+    image: Image  # as it is loaded
+    manifest: Manifest | None  # None: it has no probes
+    planned: Planned
+    facts: MachineFacts
+    call: Call | None
+    opened: LateOpened
+    original: Image  # without patches, if it was taken apart; else as it is loaded
+
+    @property
+    def path(self) -> Path:
+        """Of the image."""
+        return self.opened.path
+
+    def program(self) -> Program:
+        """The original, taken apart. Raises KinstError: it cannot be read."""
+        return self.opened().program
+
+
+def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName], types: ImageTypes) -> Prepared:
+    """Decide what to patch, and for which machine.
+
+    Args:
+        request: what the user asks for; it has an image.
+        opened: the image taken apart, where programs need its names; None: it runs as it is.
+        names: what programs, actions and other packages' providers may enable. What matches nothing is no error.
+        types: prototypes of functions, for args[].
+
+    Raises:
+        KinstError: the image cannot be used, or not so.
+    """
+    planned, inlines = Planned(), None
+    if opened is not None and names:
+        inlines = opened.inlines(with_parameters=True, types=types)
+        planned = _planned(opened, names, inlines)
+    late = LateOpened(source_of(request), opened, inlines)
+    image, manifest = _as_it_is(request) if planned.plan is None else (planned.plan.image, planned.plan.manifest)
+    facts = machine_facts(request.machine or default_machine(image.facts.name))
+    if facts.arch != image.facts.name:
+        raise UsageError(f"{request.image}: is for {image.facts.name}, and {facts.name} is not")
+    if request.call is not None and request.configuration.cpus > 1:
+        raise UsageError("--call runs a function on one CPU: --cpus is for an image that boots")
+    call = None if request.call is None else parse_call(request.call)
+    if manifest is not None:
+        manifest = _to_carry_out(request, manifest, late)
+    original = image if opened is None else opened.program.image
+    return Prepared(request, image, manifest, planned, facts, call, late, original)
+
+
+def source_of(request: Request) -> Source:
+    """The image and where names for it come from."""
+    assert request.image is not None, "there is an image"
+    return Source(request.image, request.name, request.symbols, request.debug_file)
+
+
+def _to_carry_out(request: Request, manifest: Manifest, late: LateOpened) -> Manifest:
+    """Probes have the identifiers that every command gives them, and the user's method counts."""
+    if not manifest.is_numbered:
+        manifest = numbered(manifest, numbering_of(late().program))
+    return manifest if request.method is None else replace(manifest, method=request.method.value)
+
+
+def _as_it_is(request: Request) -> tuple[Image, Manifest | None]:
+    """The image of the file, with the module and the names that it was patched with."""
+    assert request.image is not None
+    image = open_image(request.image, module=request.name)
+    manifest = find_manifest(image)
+    if manifest is not None:
+        image = replace(with_names(image, manifest.given), module=request.name or manifest.module)
+    return image, manifest
+
+
+def _planned(opened: Opened, names: Sequence[ProbeName], inlines: DebugInlines) -> Planned:
+    resolution = resolve(opened.program, names, inlines=inlines)
+    reasons = {
+        outcome.name: str(outcome.error).removeprefix(f"{outcome.name}: ")
+        for outcome in resolution.outcomes
+        if outcome.error is not None
+    }
+    useful = tuple(outcome for outcome in resolution.outcomes if outcome.error is None)
+    if not useful:
+        return Planned(reasons=reasons)
+    resolution = replace(resolution, outcomes=useful)
+    plan = make_plan(resolution, earlier=opened.manifest)
+    refusals = tuple(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
+    expansions = {one.name: one.expansion for one in useful if one.expansion is not None}
+    own = {name: _own_code(expansion, resolution) for name, expansion in expansions.items()}
+    return Planned(plan, reasons, refusals, expansions, own)
+
+
+def _own_code(expansion: Expansion, resolution: Resolution) -> tuple[OwnCode, ...]:
+    address, fbt = resolution.program.functions.address, expansion.fbt
+    pairs = zip(fbt.rows.tolist(), fbt.names.tolist(), strict=True)
+    return tuple(OwnCode(int(address[row]), resolution.names.text_of(number)) for row, number in pairs)

@@ -1,0 +1,156 @@
+"""The options of kinst-run, checked -> what it lists, prints, or traces."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from kinst.runtime.consumer.json_output import JsonOutput
+from kinst.runtime.consumer.output import TextOutput
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.tracing.ending import Ending
+from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.listing import table
+from kinst.runtime.tracing.request import Request
+from kinst.runtime.tracing.signals import interruptible
+from kinst.runtime.tracing.tracing import Tracing, everything, sugared
+from kinst.targets.errors import KinstError
+
+_NAME = "kinst-run"
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is wanted besides a run."""
+
+    is_list: bool  # -l
+    is_check: bool  # -e
+    is_dump: bool  # -d
+    is_verbose: bool  # -v
+    permits_nothing: bool  # -Z: what a description lacks does not matter
+    is_json: bool
+    output: Path | None  # appended to; None: stdout
+    console: Path | None  # the guest's; None: stdout, too
+
+
+def carry_out(request: Request, limits: Limits, wishes: Wishes) -> int:
+    """Do what the command line asks for; the exit code.
+
+    Raises:
+        KinstError: the image cannot be run, a program is wrong, or the guest stopped for good.
+    """
+    has_programs = bool(request.programs)
+    if wishes.is_list:
+        request.options.set("zdefs", None)
+        request = request if has_programs else everything(request)
+    tracing = Tracing(request, _warn)
+    if wishes.is_dump:
+        click.echo(sugared(tracing), nl=False)
+    if wishes.is_list:
+        _list(tracing, wishes, has_programs=has_programs)
+        return 0
+    if wishes.is_check and not has_programs:
+        tracing.check()  # of libraries alone
+        return 0
+    _enable(tracing, wishes)
+    return 0 if wishes.is_check else _trace(tracing, limits, wishes)
+
+
+def _warn(line: str) -> None:
+    """At once, whatever is still to be printed."""
+    sys.stderr.write(f"{_NAME}: {line}\n")
+    sys.stderr.flush()
+
+
+def _enable(tracing: Tracing, wishes: Wishes) -> None:
+    for program, count in tracing.enable():
+        if not tracing.options.is_on("quiet"):  # which a program may have said by now
+            click.echo(f"{_NAME}: {program.title} matched {count} probe{'' if count == 1 else 's'}", err=True)
+        if wishes.is_verbose:
+            click.echo(tracing.report(program))
+    _tell_refusals(tracing, permits_nothing=tracing.options.is_on("zdefs"))
+
+
+def _list(tracing: Tracing, wishes: Wishes, *, has_programs: bool) -> None:
+    tracing.check()
+    providers = tracing.traced.surroundings.providers
+    rows = table(providers, tracing.listed(), tracing.matching.argument_types, is_verbose=wishes.is_verbose)
+    sys.stdout.writelines(rows)
+    for fields, why in tracing.unmatched() if has_programs else ():
+        click.echo(f"{_NAME}: failed to match {fields}: No probe matches description{why and ': '}{why}", err=True)
+    _tell_refusals(tracing, permits_nothing=wishes.permits_nothing)  # -l sets the option by itself
+
+
+def _tell_refusals(tracing: Tracing, *, permits_nothing: bool) -> None:
+    """As the other commands do."""
+    if not tracing.options.is_on("quiet") and not permits_nothing:
+        for line in tracing.refusals:
+            click.echo(f"{_NAME}: {line}", err=True)
+
+
+# -- the run ----------------------------------------------------------------------------------------------------------
+
+
+def _trace(tracing: Tracing, limits: Limits, wishes: Wishes) -> int:
+    with ExitStack() as files:
+        stream: BinaryIO = sys.stdout.buffer
+        console: BinaryIO | None = None
+        if wishes.output is not None:
+            stream, console = files.enter_context(_opened(wishes.output)), sys.stdout.buffer
+        if wishes.console is not None:
+            console = files.enter_context(wishes.console.open("wb"))
+        output = _output(tracing, stream, console, is_json=wishes.is_json)
+        ending = _run(tracing, output, limits)
+        if tracing.traced.answer:
+            stream.write(f"{tracing.traced.answer}\n".encode())
+    if wishes.is_verbose or not tracing.options.is_on("quiet"):
+        for line in ending.lines(is_verbose=wishes.is_verbose):
+            click.echo(f"{_NAME}: {line}", err=True)
+    return _status(tracing, output, ending)
+
+
+def _run(tracing: Tracing, output: TextOutput | JsonOutput, limits: Limits) -> Ending:
+    running = tracing.start(output)
+    finish = tracing.traced.surroundings.host.finish
+    with interruptible(finish, signal.SIGINT, signal.SIGTERM):
+        return running.finish(running.go(limits))
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("ab")
+    except OSError as error:
+        raise KinstError(f"failed to open output file '{path}': {error.strerror}") from error
+
+
+def _output(tracing: Tracing, stream: BinaryIO, console: BinaryIO | None, *, is_json: bool) -> TextOutput | JsonOutput:
+    tracer = tracing.tracer
+    clauses, totals, symbols, probe = tracer.clauses, tracer.totals, tracer.symbols, tracer.probe
+    if is_json:
+        return JsonOutput(stream, clauses, totals, symbols, probe, tracing.options, console=console)
+    return TextOutput(
+        stream, sys.stderr, clauses, totals, symbols, probe, tracing.options, console=console, epid=tracer.epid
+    )
+
+
+def _status(tracing: Tracing, output: TextOutput | JsonOutput, ending: Ending) -> int:
+    """What exit() said, else 1 for panic(), else what the guest's power-off said."""
+    if output.status is not None:
+        return output.status & 0xFF
+    return 1 if ending.end is End.PANIC else tracing.traced.exit_code
+
+
+@contextmanager
+def told_of_arguments(image: Path | None, arguments: tuple[str, ...]) -> Iterator[None]:
+    """A program that fails without an image may have been meant for a file that is not there."""
+    try:
+        yield
+    except KinstError as error:
+        if image is None and arguments and not Path(arguments[0]).exists():
+            error.args = (f"{error}\n    {arguments[0]}: there is no such file: it was taken for $1",)
+        raise

@@ -1,0 +1,71 @@
+"""A request -> what its programs are read against: an image, or nothing but the machine's time."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from kinst.runtime.tracing.no_image import NoImage
+from kinst.runtime.tracing.programs import ProgramText
+from kinst.runtime.tracing.request import Request
+from kinst.runtime.tracing.running import Traced
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.c_types import ImageTypes
+
+if TYPE_CHECKING:
+    from kinst.rewriter.rewriting import Opened
+    from kinst.runtime.tracing.guest import Guest
+
+
+class Subject(Protocol):
+    """What is known before there is a guest, and the way to it."""
+
+    @property
+    def programs(self) -> Sequence[ProgramText]:
+        """What to run: the user's programs, or what the image was patched for."""
+        ...
+
+    @property
+    def arch(self) -> ArchFacts:
+        """Whose registers programs name."""
+        ...
+
+    @property
+    def types(self) -> ImageTypes:
+        """The types that programs name."""
+        ...
+
+    @property
+    def providers(self) -> Sequence[str]:
+        """Providers that the image may have and that may have no probes in this run."""
+        ...
+
+    @property
+    def guest(self) -> "Guest | None":
+        """The image in its machine, once it is loaded."""
+        ...
+
+    @property
+    def refusals(self) -> Sequence[str]:
+        """What was described and cannot be had: a line each."""
+        ...
+
+    def load(self, descriptions: Sequence[str], warn: Callable[[str], None]) -> Traced:
+        """The machine, with probes for what programs and actions describe. Raises KinstError."""
+        ...
+
+    def reason(self, description: str) -> str:
+        """Why a description, four fields or an identifier, patched nothing; empty if nobody knows."""
+        ...
+
+
+def subject_of(request: Request, opened: "Opened | None") -> Subject:
+    """The only way to the libraries that read, patch and run an image: they take a second to load. `opened` is the
+    image if it was taken apart already.
+
+    Raises:
+        KinstError: the image cannot be read.
+    """
+    if request.image is None:
+        return NoImage(request)
+    from kinst.runtime.tracing.image_subject import ImageSubject
+
+    return ImageSubject(request, opened)
