@@ -11,6 +11,7 @@ from typing import Final
 
 from kinst.runtime.engine.register_file import RegisterFile
 from kinst.runtime.engine.state_words import StateWords, first_word
+from kinst.targets.arch.facts import EngineFacts
 
 _WANTED: Final = 0x80  # a value that every hidden register can hold: mip's machine timer bit, a hart's number
 
@@ -23,25 +24,22 @@ class CpuStates:
         library: ctypes.CDLL,
         handle: ctypes.c_void_p,
         number: Callable[[str], int],
-        hidden: tuple[str, ...],
-        words: Mapping[str, tuple[int, int]],
-        landmarks: Mapping[str, int],
+        facts: EngineFacts,
     ) -> None:
-        """`number` gives the emulator's number of a register; `hidden` registers are only read by its interface;
-        `words` lie at (offset, size) in a structure that is recognised by `landmarks` (register -> offset)."""
+        """`number` gives the emulator's number of a register."""
         self._library = library
         self._handle = handle
         self._number = number
-        self._hidden = dict.fromkeys(hidden, 0)  # offset in a saved state
-        self._words = words
+        self._hidden = dict.fromkeys(facts.hidden, 0)  # offset in a saved state
+        self._facts = facts
         self._first_word = 0
         self._files: dict[int, RegisterFile] = {}
         self._size: int = library.uc_context_size(handle)
         self._scratch = self.save()
         self.live = self._register_file(handle, "uc_reg_read", "uc_reg_write")
-        self._hidden = {name: self._find_hidden(name) for name in hidden}
-        if words:
-            self._first_word = self._find_words(landmarks)
+        self._hidden = {name: self._find_hidden(name) for name in facts.hidden}
+        if facts.words:
+            self._first_word = self._find_words(facts.landmarks)
             self.live = self._register_file(handle, "uc_reg_read", "uc_reg_write")
 
     def save(self) -> ctypes.c_void_p:
@@ -74,6 +72,7 @@ class CpuStates:
             partial(getattr(self._library, write), handle),
             dict.fromkeys(self._hidden, store),
             self._words_of(handle),
+            self._facts.system_registers,
         )
 
     # -- hidden registers ---------------------------------------------------------------------------------------------
@@ -110,9 +109,9 @@ class CpuStates:
 
     def _words_of(self, handle: ctypes.c_void_p) -> StateWords:
         if handle is not self._handle:
-            return StateWords(self._words, (handle.value or 0) + self._first_word)
+            return StateWords(self._facts.words, (handle.value or 0) + self._first_word)
         return StateWords(
-            self._words,
+            self._facts.words,
             (self._scratch.value or 0) + self._first_word,
             partial(self.save_to, self._scratch),
             partial(self.restore, self._scratch),

@@ -114,10 +114,7 @@ class QilingMachine:
         self._tlb_fill: TlbFill = lambda _address, _access: None
         self._hook(const.UC_HOOK_TLB_FILL, _TLB_FILL(self._on_tlb_fill))
         self._hook_natively(const.UC_HOOK_BLOCK, *self._block_hook.callback())
-        facts = self._facts
-        self.states = CpuStates(
-            self._library, self._handle, self._register_number, facts.hidden, facts.words, facts.landmarks
-        )
+        self.states = CpuStates(self._library, self._handle, self._register_number, self._facts)
         self._live = self.states.live
         self._find_fault_address()
 

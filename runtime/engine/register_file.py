@@ -11,65 +11,10 @@ from kinst.runtime.engine.state_words import StateWords
 
 _BUFFER_SIZE: Final = 64  # the widest register, zmm
 
-# arm64 system registers, as the Arm Architecture Reference Manual D24.2 encodes them: op0, op1, CRn, CRm, op2. Others
-# go by their generic name, S<op0>_<op1>_C<n>_C<m>_<op2> (Arm ARM C5.1.2).
-SYSTEM_REGISTERS: Final[Mapping[str, tuple[int, int, int, int, int]]] = {
-    "mpidr_el1": (3, 0, 0, 0, 5),
-    "sctlr_el1": (3, 0, 1, 0, 0),
-    "cpacr_el1": (3, 0, 1, 0, 2),
-    "ttbr0_el1": (3, 0, 2, 0, 0),
-    "ttbr1_el1": (3, 0, 2, 0, 1),
-    "tcr_el1": (3, 0, 2, 0, 2),
-    "spsr_el1": (3, 0, 4, 0, 0),
-    "elr_el1": (3, 0, 4, 0, 1),
-    "sp_el0": (3, 0, 4, 1, 0),
-    "esr_el1": (3, 0, 5, 2, 0),
-    "far_el1": (3, 0, 6, 0, 0),
-    "par_el1": (3, 0, 7, 4, 0),
-    "mair_el1": (3, 0, 10, 2, 0),
-    "vbar_el1": (3, 0, 12, 0, 0),
-    "contextidr_el1": (3, 0, 13, 0, 1),
-    "tpidr_el1": (3, 0, 13, 0, 4),
-    "cntkctl_el1": (3, 0, 14, 1, 0),
-    "tpidr_el0": (3, 3, 13, 0, 2),
-    "tpidrro_el0": (3, 3, 13, 0, 3),
-    "cntfrq_el0": (3, 3, 14, 0, 0),
-    "sctlr_el2": (3, 4, 1, 0, 0),
-    "hcr_el2": (3, 4, 1, 1, 0),
-    "cptr_el2": (3, 4, 1, 1, 2),
-    "ttbr0_el2": (3, 4, 2, 0, 0),
-    "ttbr1_el2": (3, 4, 2, 0, 1),
-    "tcr_el2": (3, 4, 2, 0, 2),
-    "vttbr_el2": (3, 4, 2, 1, 0),
-    "vtcr_el2": (3, 4, 2, 1, 2),
-    "spsr_el2": (3, 4, 4, 0, 0),
-    "elr_el2": (3, 4, 4, 0, 1),
-    "sp_el1": (3, 4, 4, 1, 0),
-    "esr_el2": (3, 4, 5, 2, 0),
-    "far_el2": (3, 4, 6, 0, 0),
-    "hpfar_el2": (3, 4, 6, 0, 4),
-    "mair_el2": (3, 4, 10, 2, 0),
-    "vbar_el2": (3, 4, 12, 0, 0),
-    "tpidr_el2": (3, 4, 13, 0, 2),
-    "scr_el3": (3, 6, 1, 1, 0),
-}
+# Registers that `EngineFacts.system_registers` does not name go by their encoding: arm64's by the generic name
+# S<op0>_<op1>_C<n>_C<m>_<op2> (Arm ARM C5.1.2), amd64's as msr:0x<number>.
 _GENERIC: Final = re.compile(r"s([0-3])_([0-7])_c(\d+)_c(\d+)_([0-7])")
 
-# amd64 model-specific registers (Intel SDM volume 4). Others go by "msr:0x<number>".
-MODEL_SPECIFIC: Final[Mapping[str, int]] = {
-    "apic_base": 0x1B,
-    "sysenter_cs": 0x174,
-    "sysenter_esp": 0x175,
-    "sysenter_eip": 0x176,
-    "pat": 0x277,
-    "efer": 0xC0000080,
-    "star": 0xC0000081,
-    "lstar": 0xC0000082,
-    "cstar": 0xC0000083,
-    "sfmask": 0xC0000084,
-    "kernel_gs_base": 0xC0000102,
-    "tsc_aux": 0xC0000103,
-}
 # amd64 descriptor-table registers: "gdtr.base", "tr.selector": offset and size in struct uc_x86_mmr.
 _DESCRIPTOR_FIELDS: Final = {"selector": (0, 2), "base": (8, 8), "limit": (16, 4), "flags": (20, 4)}
 _WIDE: Final = re.compile(r"(?:v|q|xmm|ymm|zmm)\d+")
@@ -96,14 +41,16 @@ class RegisterFile:
         write: Callable[[ctypes.c_int, ctypes.c_void_p], int],
         hidden: Mapping[str, Callable[[str, int], None]],
         words: StateWords,
+        system_registers: Mapping[str, tuple[int, ...]],
     ) -> None:
         """Arguments: name to the emulator's number; reads and writes of one register; writers of hidden registers;
-        words of the CPU's state that no register is."""
+        words of the CPU's state that no register is; `EngineFacts.system_registers`."""
         self.number = number
         self._read = read
         self._write = write
         self._hidden = hidden
         self._words = words
+        self._system_registers = system_registers
         self._word_names = words.names
         self._slots: dict[str, tuple[_Slot, ctypes.c_int]] = {}
         self._readers: dict[str, Callable[[], int]] = {}
@@ -155,16 +102,14 @@ class RegisterFile:
         return self._slots[name]
 
     def _slot(self, name: str) -> _Slot:
-        encoding = SYSTEM_REGISTERS.get(name) or _generic_encoding(name)
-        if encoding is not None:
-            op0, op1, crn, crm, op2 = encoding
-            fields = (crn, crm, op0, op1, op2, 0, 0, 0)  # struct uc_arm64_cp_reg
-            template = b"".join(field.to_bytes(4, "little") for field in fields)
-            return _Slot(self.number("cp_reg"), template, 24, 8, is_part=False)
-        model_specific = MODEL_SPECIFIC.get(name) or (int(name[4:], 0) if name.startswith("msr:") else None)
-        if model_specific is not None:
-            template = model_specific.to_bytes(4, "little") + bytes(12)  # struct uc_x86_msr
-            return _Slot(self.number("msr"), template, 8, 8, is_part=False)
+        match self._system_registers.get(name) or _encoding(name):
+            case (op0, op1, crn, crm, op2):
+                fields = (crn, crm, op0, op1, op2, 0, 0, 0)  # struct uc_arm64_cp_reg
+                template = b"".join(field.to_bytes(4, "little") for field in fields)
+                return _Slot(self.number("cp_reg"), template, 24, 8, is_part=False)
+            case (model_specific,):
+                template = model_specific.to_bytes(4, "little") + bytes(12)  # struct uc_x86_msr
+                return _Slot(self.number("msr"), template, 8, 8, is_part=False)
         if "." in name:
             register, field = name.split(".")
             offset, size = _DESCRIPTOR_FIELDS[field]
@@ -183,9 +128,8 @@ def _read_bytes(read: Callable[[], int], view: memoryview) -> int:
     return int.from_bytes(view, "little")
 
 
-def _generic_encoding(name: str) -> tuple[int, int, int, int, int] | None:
+def _encoding(name: str) -> tuple[int, ...] | None:
+    if name.startswith("msr:"):
+        return (int(name[4:], 0),)
     found = _GENERIC.fullmatch(name)
-    if found is None:
-        return None
-    op0, op1, crn, crm, op2 = (int(text) for text in found.groups())
-    return op0, op1, crn, crm, op2
+    return None if found is None else tuple(int(text) for text in found.groups())

@@ -211,6 +211,22 @@ _TABLES = (
     ),
 )
 
+# SDM volume 4.
+_MODEL_SPECIFIC = {
+    "apic_base": (0x1B,),
+    "sysenter_cs": (0x174,),
+    "sysenter_esp": (0x175,),
+    "sysenter_eip": (0x176,),
+    "pat": (0x277,),
+    "efer": (0xC0000080,),
+    "star": (0xC0000081,),
+    "lstar": (0xC0000082,),
+    "cstar": (0xC0000083,),
+    "sfmask": (0xC0000084,),
+    "kernel_gs_base": (0xC0000102,),
+    "tsc_aux": (0xC0000103,),
+}
+
 AMD64 = ArchFacts(
     name="amd64",
     elf_machine=62,  # EM_X86_64
@@ -290,6 +306,7 @@ AMD64 = ArchFacts(
         page_size=None,
         interrupt_bias=0,
         tells_invalidations=False,
+        system_registers=_MODEL_SPECIFIC,
         hidden=(),
         words=_WORDS,
         landmarks=_LANDMARKS,

@@ -28,6 +28,9 @@ class EngineFacts:
     page_size: int | None  # None: likewise
     interrupt_bias: int  # what Unicorn adds to the PC before it calls UC_HOOK_INTR, whatever the exception
     tells_invalidations: bool  # UC_HOOK_INSN reports what invalidates the TLB by address; else nobody needs to know
+    # Registers that no general instruction names: arm64's by op0, op1, CRn, CRm and op2; amd64's model-specific ones by
+    # their number.
+    system_registers: Mapping[str, tuple[int, ...]]
     hidden: tuple[str, ...]  # registers that its interface reads but cannot write
     # Words of its CPU state that the interface does not know: name -> (offset, size); and registers whose offsets
     # confirm that the state is laid out so. Offsets count from the first of these.

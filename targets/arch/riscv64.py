@@ -211,6 +211,7 @@ RISCV64 = ArchFacts(
         page_size=None,
         interrupt_bias=4,
         tells_invalidations=False,
+        system_registers={},
         hidden=("mip", "mhartid"),
         words={},
         landmarks={},
