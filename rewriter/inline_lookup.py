@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kinst.targets.c_types import ImageTypes
-from kinst.targets.debuginfo.call_sites import CallSites
 from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.debugfile import find_debug
-from kinst.targets.debuginfo.inline_search import InlineSearch, Matching
-from kinst.targets.debuginfo.inlined import InlineFunction
+from kinst.targets.debuginfo.inlined import InlineFunction, Matching
 from kinst.targets.image import Image
 from kinst.targets.inlined_names import InlinedName
+
+if TYPE_CHECKING:
+    from kinst.targets.debuginfo.call_sites import CallSites
+    from kinst.targets.debuginfo.inline_search import InlineSearch
 
 
 class DebugInlines:
@@ -57,12 +60,16 @@ class DebugInlines:
         return self._search.names(pattern)
 
     @cached_property
-    def call_sites(self) -> CallSites:
+    def call_sites(self) -> "CallSites":
         """Its calls. Raises ImageError: no debug information."""
+        from kinst.targets.debuginfo.call_sites import CallSites  # here and below: pyelftools takes 30 ms
+
         return CallSites(self._debug)
 
     @cached_property
-    def _search(self) -> InlineSearch:
+    def _search(self) -> "InlineSearch":
+        from kinst.targets.debuginfo.inline_search import InlineSearch
+
         return InlineSearch(self._image, self._debug, types=self._types)
 
     @cached_property

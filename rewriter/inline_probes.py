@@ -22,8 +22,7 @@ from kinst.rewriter.refusals import Refusals, summary
 from kinst.rewriter.select import Names, Selection
 from kinst.rewriter.sites import Decoded, Rows, decoded
 from kinst.rewriter.wording import counted
-from kinst.targets.debuginfo.inline_search import Matching
-from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, Range
+from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, Matching, Range
 from kinst.targets.errors import KinstError, ProbeError
 from kinst.targets.functions import Functions
 from kinst.targets.inlined_names import InlinedName

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kinst.targets.discovery import Discovered, discover, reachable_ends
 from kinst.targets.elf.symbols import Symbols
 from kinst.targets.evidence import Evidence
-from kinst.targets.frames import frame_ranges
+from kinst.targets.frames import FrameRanges, frame_ranges
 from kinst.targets.image import Image
 from kinst.targets.named_functions import NamedFunctions, data_in_code, named_data, named_functions
 from kinst.targets.startup import startup32
@@ -55,7 +55,7 @@ def find_functions(image: Image, *, sweep: Sweep, symbols: Symbols | None = None
     symbols = image.symbols if symbols is None else symbols
     labels = named_functions(image, symbols)
     frames = frame_ranges(image)
-    named = _trimmed(image, labels.take(np.flatnonzero(labels.is_certain)), frames, sweep)
+    named = _trimmed(image, labels.take(np.flatnonzero(labels.is_certain)), frames.functions, sweep)
     found = _discovered(image, labels, named, frames, symbols, sweep)
     return _merged(labels, named, found)
 
@@ -79,13 +79,12 @@ def _discovered(
     image: Image,
     labels: NamedFunctions,
     named: NamedFunctions,
-    frames: NDArray[np.uint64],
+    frames: FrameRanges,
     symbols: Symbols,
     sweep: Sweep,
 ) -> Discovered:
     functions = np.stack([named.address, named.end], axis=1)
     objects = _bounds(data_in_code(image, symbols))
-    signals = frame_ranges(image, of_signals=True)
     everything = _less(_without_data(_spans_of_code(image), functions, _bounds(named_data(image, symbols))), objects)
     gaps = _less(everything, functions)
     hints = labels.address[~labels.is_certain]
@@ -94,7 +93,9 @@ def _discovered(
         spans, known = unnamed, np.zeros(0, np.uint64)
     else:
         spans, known = without_fill(image, everything), named.address
-    return discover(image, spans, sweep, frames=frames, signal_frames=signals, known=known, hints=hints)
+    return discover(
+        image, spans, sweep, frames=frames.functions, signal_frames=frames.signals, known=known, hints=hints
+    )
 
 
 def _bounds(ranges: NDArray[np.uint64]) -> Spans:

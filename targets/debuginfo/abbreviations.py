@@ -9,103 +9,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final
 
-from kinst.targets.debuginfo.forms import Form, Sizes, leb, signed_leb, step
+from kinst.targets.debuginfo.forms import Sizes, step
+from kinst.targets.debuginfo.numbers import At, Form, Tag
 from kinst.targets.errors import ImageError
-
-
-class Tag(IntEnum):
-    """The DW_TAG_ that we look at."""
-
-    ARRAY_TYPE = 0x01
-    CLASS_TYPE = 0x02
-    ENUMERATION_TYPE = 0x04
-    FORMAL_PARAMETER = 0x05
-    LEXICAL_BLOCK = 0x0B
-    POINTER_TYPE = 0x0F
-    REFERENCE_TYPE = 0x10
-    COMPILE_UNIT = 0x11
-    STRUCTURE_TYPE = 0x13
-    SUBROUTINE_TYPE = 0x15
-    TYPEDEF = 0x16
-    UNION_TYPE = 0x17
-    UNSPECIFIED_PARAMETERS = 0x18
-    INLINED_SUBROUTINE = 0x1D
-    MODULE = 0x1E
-    SUBRANGE_TYPE = 0x21
-    BASE_TYPE = 0x24
-    CONST_TYPE = 0x26
-    SUBPROGRAM = 0x2E
-    VOLATILE_TYPE = 0x35
-    RESTRICT_TYPE = 0x37
-    NAMESPACE = 0x39
-    PARTIAL_UNIT = 0x3C
-    RVALUE_REFERENCE_TYPE = 0x42
-    ATOMIC_TYPE = 0x47
-    CALL_SITE = 0x48
-    CALL_SITE_PARAMETER = 0x49
-    GNU_CALL_SITE = 0x4109
-    GNU_CALL_SITE_PARAMETER = 0x410A
-
-
-class At(IntEnum):
-    """The DW_AT_ that we read."""
-
-    SIBLING = 0x01
-    LOCATION = 0x02
-    NAME = 0x03
-    BYTE_SIZE = 0x0B
-    STMT_LIST = 0x10
-    LOW_PC = 0x11
-    HIGH_PC = 0x12
-    COMP_DIR = 0x1B
-    CONST_VALUE = 0x1C
-    INLINE = 0x20
-    UPPER_BOUND = 0x2F
-    ABSTRACT_ORIGIN = 0x31
-    PROTOTYPED = 0x27
-    COUNT = 0x37
-    DECL_FILE = 0x3A
-    DECL_LINE = 0x3B
-    DECLARATION = 0x3C
-    ENCODING = 0x3E
-    FRAME_BASE = 0x40
-    SPECIFICATION = 0x47
-    TYPE = 0x49
-    ENTRY_PC = 0x52
-    RANGES = 0x55
-    CALL_FILE = 0x58
-    CALL_LINE = 0x59
-    LINKAGE_NAME = 0x6E
-    STR_OFFSETS_BASE = 0x72
-    ADDR_BASE = 0x73
-    RNGLISTS_BASE = 0x74
-    DWO_NAME = 0x76
-    CALL_ALL_CALLS = 0x7A
-    CALL_ALL_SOURCE_CALLS = 0x7B
-    CALL_ALL_TAIL_CALLS = 0x7C
-    CALL_RETURN_PC = 0x7D
-    CALL_VALUE = 0x7E
-    CALL_PARAMETER = 0x80
-    CALL_PC = 0x81
-    CALL_TAIL_CALL = 0x82
-    CALL_TARGET = 0x83
-    CALL_DATA_VALUE = 0x86
-    LOCLISTS_BASE = 0x8C
-    MIPS_LINKAGE_NAME = 0x2007
-    GNU_CALL_SITE_VALUE = 0x2111
-    GNU_CALL_SITE_DATA_VALUE = 0x2112
-    GNU_CALL_SITE_TARGET = 0x2113
-    GNU_TAIL_CALL = 0x2115
-    GNU_ALL_TAIL_CALL_SITES = 0x2116
-    GNU_ALL_CALL_SITES = 0x2117
-    GNU_ALL_SOURCE_CALL_SITES = 0x2118
-    GNU_DWO_NAME = 0x2130
-    GNU_RANGES_BASE = 0x2132
-    GNU_ADDR_BASE = 0x2133
-
+from kinst.targets.leb128 import leb, signed_leb
 
 INLINED: Final = (1, 3)  # DW_AT_inline: DW_INL_inlined, DW_INL_declared_inlined: it was inlined somewhere
 NAMES: Final = (At.NAME, At.LINKAGE_NAME, At.MIPS_LINKAGE_NAME)

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.targets.debuginfo.abbreviations import At, Plan, Tag
+from kinst.targets.debuginfo.abbreviations import Plan
 from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.dwarf_scan import every, within
 from kinst.targets.debuginfo.forms import DAMAGE
 from kinst.targets.debuginfo.inlined import Range
 from kinst.targets.debuginfo.location_lists import Place, places_of
+from kinst.targets.debuginfo.numbers import At, Tag
 from kinst.targets.debuginfo.ranges import ranges_of
 from kinst.targets.debuginfo.top_level import top_level
 from kinst.targets.debuginfo.unit_addresses import UnitAddresses

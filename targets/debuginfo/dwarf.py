@@ -6,31 +6,18 @@ What is damaged is as if it were not there: the rest is still of use.
 from collections.abc import Iterator
 from typing import Final
 
-from kinst.targets.debuginfo.forms import UNIT_REFERENCES, Form, leb
+from kinst.targets.debuginfo.forms import UNIT_REFERENCES
+from kinst.targets.debuginfo.numbers import At, Form, Op, Tag
 from kinst.targets.debuginfo.type_units import DAMAGED, SignedTypes
 from kinst.targets.debuginfo.units import Entry as Raw
 from kinst.targets.debuginfo.units import UnitEntries
+from kinst.targets.leb128 import leb
 from kinst.targets.visible import text_of
 
-# DW_TAG_ and DW_AT_ without their prefixes (DWARF 5, 7.5.3 and 7.5.4).
-TAGS: Final = {
-    0x01: "array_type", 0x02: "class_type", 0x04: "enumeration_type", 0x05: "formal_parameter", 0x0D: "member",
-    0x0F: "pointer_type", 0x10: "reference_type", 0x11: "compile_unit", 0x13: "structure_type",
-    0x15: "subroutine_type", 0x16: "typedef", 0x17: "union_type", 0x18: "unspecified_parameters",
-    0x1F: "ptr_to_member_type", 0x21: "subrange_type", 0x24: "base_type", 0x26: "const_type", 0x28: "enumerator",
-    0x2D: "packed_type", 0x2E: "subprogram", 0x34: "variable", 0x35: "volatile_type", 0x37: "restrict_type",
-    0x3B: "unspecified_type", 0x40: "shared_type", 0x41: "type_unit", 0x42: "rvalue_reference_type",
-    0x47: "atomic_type", 0x4B: "immutable_type",
-}  # fmt: skip
-ATTRIBUTES: Final = {
-    "location": 0x02, "name": 0x03, "byte_size": 0x0B, "bit_offset": 0x0C, "bit_size": 0x0D, "low_pc": 0x11,
-    "const_value": 0x1C, "lower_bound": 0x22, "prototyped": 0x27, "upper_bound": 0x2F, "abstract_origin": 0x31,
-    "count": 0x37, "data_member_location": 0x38, "declaration": 0x3C, "encoding": 0x3E, "external": 0x3F,
-    "specification": 0x47, "type": 0x49, "signature": 0x69, "data_bit_offset": 0x6B, "alignment": 0x88,
-}  # fmt: skip
+TAGS: Final = {int(tag): tag.name.lower() for tag in Tag}
+ATTRIBUTES: Final = {attribute.name.lower(): int(attribute) for attribute in At}
 _ORIGINS: Final = ("specification", "abstract_origin")
 _LONGEST_CHAIN: Final = 8  # of entries that complete one another
-_OP_ADDR, _OP_PLUS_UCONST, _OP_ADDRX, _OP_CONSTU = 0x03, 0x23, 0xA1, 0x10
 _REFERENCES: Final = UNIT_REFERENCES | {Form.REF_ADDR, Form.REF_SIG8}
 
 
@@ -104,9 +91,9 @@ class Entry:
         expression = self._raw.block(ATTRIBUTES["location"])
         if not expression:
             return None
-        if expression[0] == _OP_ADDR and len(expression) == 9:
+        if expression[0] == Op.ADDR and len(expression) == 9:
             return int.from_bytes(expression[1:], "little")
-        return self._entries.indexed_address(leb(expression, 1)[0]) if expression[0] == _OP_ADDRX else None
+        return self._entries.indexed_address(leb(expression, 1)[0]) if expression[0] == Op.ADDRX else None
 
     def _target(self, attribute: str) -> "Entry | None":
         form, value = self._raw.values.get(ATTRIBUTES[attribute], (0, b""))
@@ -143,6 +130,6 @@ class Entry:
 
 def _constant(expression: bytes) -> int | None:
     """Of an expression only what DWARF 2 compilers make of offsets: DW_OP_plus_uconst n, DW_OP_constu n."""
-    if len(expression) > 1 and expression[0] in (_OP_PLUS_UCONST, _OP_CONSTU):
+    if len(expression) > 1 and expression[0] in (Op.PLUS_UCONST, Op.CONSTU):
         return leb(expression, 1)[0]
     return None

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from kinst.targets.debuginfo.abbreviations import Declaration, Plan, Tag, key_of
-from kinst.targets.debuginfo.forms import DAMAGE, leb, skip
+from kinst.targets.debuginfo.abbreviations import Declaration, Plan, key_of
+from kinst.targets.debuginfo.forms import DAMAGE, skip
+from kinst.targets.debuginfo.numbers import Tag
 from kinst.targets.debuginfo.units import UnitEntries
 from kinst.targets.errors import ImageError
+from kinst.targets.leb128 import leb
 
 _SCOPES = frozenset({Tag.COMPILE_UNIT, Tag.PARTIAL_UNIT, Tag.NAMESPACE, Tag.MODULE})
 _REFERENCE = struct.Struct("<I").unpack_from

@@ -17,8 +17,9 @@ from kinst.targets.debuginfo.byte_search import places_of, places_of_words
 from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.dwarf import ATTRIBUTES, TAGS, Entry
 from kinst.targets.debuginfo.dwarf_scan import holders
-from kinst.targets.debuginfo.forms import STRING_INDEXES, Form, Sizes, step
+from kinst.targets.debuginfo.forms import STRING_INDEXES, Sizes, step
 from kinst.targets.debuginfo.indexed_names import IndexedNames
+from kinst.targets.debuginfo.numbers import Form, Op
 from kinst.targets.debuginfo.top_level import code_at, top_level_at
 from kinst.targets.debuginfo.type_units import DAMAGED, SignedTypes
 from kinst.targets.debuginfo.units import Unit, UnitEntries, Units
@@ -29,7 +30,7 @@ _NAME: Final = ATTRIBUTES["name"]
 _DECLARATION: Final = ATTRIBUTES["declaration"]
 _NUMBERS: Final = {name: tag for tag, name in TAGS.items()}
 _ENUMERATOR: Final = frozenset({"enumerator"})
-_OP_ADDR: Final = b"\x03"
+_OP_ADDR: Final = bytes([Op.ADDR])
 
 Backs = dict[int | bytes, int]  # code of an entry -> how far before its name it begins
 

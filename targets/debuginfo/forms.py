@@ -5,63 +5,11 @@ What a form means to a reader that skips is a `Step`: a number of bytes, or one 
 
 import struct
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final
 
+from kinst.targets.debuginfo.numbers import Form
 from kinst.targets.errors import ImageError
-
-
-class Form(IntEnum):
-    """DW_FORM_, with those of GNU's older split DWARF and of dwz."""
-
-    ADDR = 0x01
-    BLOCK2 = 0x03
-    BLOCK4 = 0x04
-    DATA2 = 0x05
-    DATA4 = 0x06
-    DATA8 = 0x07
-    STRING = 0x08
-    BLOCK = 0x09
-    BLOCK1 = 0x0A
-    DATA1 = 0x0B
-    FLAG = 0x0C
-    SDATA = 0x0D
-    STRP = 0x0E
-    UDATA = 0x0F
-    REF_ADDR = 0x10
-    REF1 = 0x11
-    REF2 = 0x12
-    REF4 = 0x13
-    REF8 = 0x14
-    REF_UDATA = 0x15
-    INDIRECT = 0x16
-    SEC_OFFSET = 0x17
-    EXPRLOC = 0x18
-    FLAG_PRESENT = 0x19
-    STRX = 0x1A
-    ADDRX = 0x1B
-    REF_SUP4 = 0x1C
-    STRP_SUP = 0x1D
-    DATA16 = 0x1E
-    LINE_STRP = 0x1F
-    REF_SIG8 = 0x20
-    IMPLICIT_CONST = 0x21
-    LOCLISTX = 0x22
-    RNGLISTX = 0x23
-    REF_SUP8 = 0x24
-    STRX1 = 0x25
-    STRX2 = 0x26
-    STRX3 = 0x27
-    STRX4 = 0x28
-    ADDRX1 = 0x29
-    ADDRX2 = 0x2A
-    ADDRX3 = 0x2B
-    ADDRX4 = 0x2C
-    GNU_ADDR_INDEX = 0x1F01
-    GNU_STR_INDEX = 0x1F02
-    GNU_REF_ALT = 0x1F20
-    GNU_STRP_ALT = 0x1F21
-
+from kinst.targets.leb128 import leb, signed_leb
 
 # Steps below zero: the value's own bytes say where it ends.
 LEB, TEXT, COUNTED1, COUNTED2, COUNTED4, COUNTED_LEB, ANY = -1, -2, -3, -4, -5, -6, -7
@@ -122,31 +70,6 @@ def step(form: int, sizes: Sizes) -> int:
     if form in _OFFSETS:
         return sizes.offset
     raise ImageError(f"attribute form {form:#x} does not exist")
-
-
-def leb(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """An unsigned LEB128 number and where it ends."""
-    byte = data[at]
-    at += 1
-    if byte < 0x80:
-        return byte, at
-    value, shift = byte & 0x7F, 7
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-        if shift > 140:
-            raise ImageError("a number of more than 140 bits")
-
-
-def signed_leb(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """A signed LEB128 number and where it ends."""
-    value, end = leb(data, at)
-    bits = 7 * (end - at)
-    return (value - (1 << bits) if value >> (bits - 1) else value), end
 
 
 def skip(data: bytes, at: int, how: int, sizes: Sizes) -> int:

@@ -8,20 +8,20 @@ are what they look like (`kinst.targets.debuginfo.dwarf_scan`). So the answer is
 import struct
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from kinst.targets.c_types import ImageTypes
-from kinst.targets.debuginfo.abbreviations import INLINED, At, Tag
+from kinst.targets.debuginfo.abbreviations import INLINED
 from kinst.targets.debuginfo.callers import Callers
 from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.debuginfo.dwarf_scan import abstract
 from kinst.targets.debuginfo.forms import DAMAGE
-from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
+from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, Matching, SourceLine
 from kinst.targets.debuginfo.inlined_parameters import Parameters
 from kinst.targets.debuginfo.line_files import LineFiles
 from kinst.targets.debuginfo.name_search import Damaged, Mention, NameSearch, refused
+from kinst.targets.debuginfo.numbers import At, Tag
 from kinst.targets.debuginfo.ranges import entry_of, ranges_of
 from kinst.targets.debuginfo.units import Entry, UnitEntries, Units
 from kinst.targets.elf.file import ElfLike
@@ -58,14 +58,6 @@ def find_inlines(
 def exists(image: ElfLike, name: str, *, debug: DebugSections | None = None) -> bool:
     """Whether debug information knows a function of that name, inline or not."""
     return InlineSearch(image, debug).exists(name)
-
-
-@dataclass(frozen=True, slots=True)
-class Matching:
-    """What was found, of a glob by name; `damage` says which units could not be read and were left out."""
-
-    found: tuple[InlineFunction, ...]
-    damage: tuple[str, ...]
 
 
 class InlineSearch:

@@ -67,3 +67,11 @@ class InlineFunction:
     declaration: SourceLine
     copies: tuple[InlinedCopy, ...]
     is_out_of_line: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """What was found, of a glob by name; `damage` says which units could not be read and were left out."""
+
+    found: tuple[InlineFunction, ...]
+    damage: tuple[str, ...]

@@ -3,15 +3,16 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kinst.targets.debuginfo.forms import DAMAGE, Form, leb
+from kinst.targets.debuginfo.forms import DAMAGE
+from kinst.targets.debuginfo.numbers import Form, PlaceKind
 from kinst.targets.debuginfo.ranges import address_at
 from kinst.targets.debuginfo.units import Entry, UnitEntries, wrapped
 from kinst.targets.errors import ImageError
+from kinst.targets.leb128 import leb
 
 Place = tuple[int, int, bytes]  # low, high, expression
 EVERYWHERE: Final = (0, 1 << 64)
 _MOST: Final = 1 << 20  # entries of one list; a longer one is damaged
-_DEFAULT: Final = 5  # DW_LLE_default_location
 
 
 def places_of(
@@ -67,17 +68,19 @@ def _new_list(entries: UnitEntries, at: int, scope: list[tuple[int, int]]) -> It
         kind = data[at]
         at += 1
         match kind:
-            case 0:  # DW_LLE_end_of_list
+            case PlaceKind.END_OF_LIST:
                 return
-            case 1:  # DW_LLE_base_addressx
+            case PlaceKind.BASE_ADDRESSX:
                 index, at = leb(data, at)
                 base = entries.indexed_address(index)
-            case 6:  # DW_LLE_base_address
+            case PlaceKind.BASE_ADDRESS:
                 base, at = address_at(data, at, entries.unit.sizes.address)
-            case 9:  # DW_LLE_GNU_view_pair
+            case PlaceKind.GNU_VIEW_PAIR:
                 at = leb(data, leb(data, at)[1])[1]
             case _:
-                bounds, at = (scope, at) if kind == _DEFAULT else _bounds(entries, data, at, kind, base)
+                bounds, at = (
+                    (scope, at) if kind == PlaceKind.DEFAULT_LOCATION else _bounds(entries, data, at, kind, base)
+                )
                 length, at = leb(data, at)
                 if at + length > len(data):
                     raise IndexError
@@ -90,20 +93,21 @@ def _new_list(entries: UnitEntries, at: int, scope: list[tuple[int, int]]) -> It
 def _bounds(entries: UnitEntries, data: memoryview, at: int, kind: int, base: int) -> tuple[list[tuple[int, int]], int]:
     size = entries.unit.sizes.address
     match kind:
-        case 2 | 3:  # DW_LLE_startx_endx, DW_LLE_startx_length
+        case PlaceKind.STARTX_ENDX | PlaceKind.STARTX_LENGTH:
             index, at = leb(data, at)
             second, at = leb(data, at)
             low = entries.indexed_address(index)
-            return [(low, entries.indexed_address(second) if kind == 2 else wrapped(low + second))], at
-        case 4:  # DW_LLE_offset_pair
+            is_end = kind == PlaceKind.STARTX_ENDX
+            return [(low, entries.indexed_address(second) if is_end else wrapped(low + second))], at
+        case PlaceKind.OFFSET_PAIR:
             low, at = leb(data, at)
             high, at = leb(data, at)
             return [(wrapped(base + low), wrapped(base + high))], at
-        case 7:  # DW_LLE_start_end
+        case PlaceKind.START_END:
             low, at = address_at(data, at, size)
             high, at = address_at(data, at, size)
             return [(low, high)], at
-        case 8:  # DW_LLE_start_length
+        case PlaceKind.START_LENGTH:
             low, at = address_at(data, at, size)
             length, at = leb(data, at)
             return [(low, wrapped(low + length))], at

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
-from kinst.targets.debuginfo.abbreviations import At
-from kinst.targets.debuginfo.forms import ADDRESS_INDEXES, DAMAGE, Form, leb
+from kinst.targets.debuginfo.forms import ADDRESS_INDEXES, DAMAGE
 from kinst.targets.debuginfo.inlined import Range
+from kinst.targets.debuginfo.numbers import At, Form, RangeKind
 from kinst.targets.debuginfo.units import Entry, UnitEntries, wrapped
 from kinst.targets.errors import ImageError
+from kinst.targets.leb128 import leb
 
 _MOST: Final = 1 << 20  # ranges of one entry; a longer list is damaged
 
@@ -89,12 +90,12 @@ def _new_list(entries: UnitEntries, at: int) -> Iterator[Range]:
         kind = data[at]
         at += 1
         match kind:
-            case 0:  # DW_RLE_end_of_list
+            case RangeKind.END_OF_LIST:
                 return
-            case 1:  # DW_RLE_base_addressx
+            case RangeKind.BASE_ADDRESSX:
                 index, at = leb(data, at)
                 base = entries.indexed_address(index)
-            case 5:  # DW_RLE_base_address
+            case RangeKind.BASE_ADDRESS:
                 base, at = address_at(data, at, size)
             case _:
                 low, high, at = _pair(entries, data, at, kind, base)
@@ -105,20 +106,21 @@ def _new_list(entries: UnitEntries, at: int) -> Iterator[Range]:
 def _pair(entries: UnitEntries, data: memoryview, at: int, kind: int, base: int) -> tuple[int, int, int]:
     size = entries.unit.sizes.address
     match kind:
-        case 2 | 3:  # DW_RLE_startx_endx, DW_RLE_startx_length
+        case RangeKind.STARTX_ENDX | RangeKind.STARTX_LENGTH:
             index, at = leb(data, at)
             second, at = leb(data, at)
             low = entries.indexed_address(index)
-            return low, entries.indexed_address(second) if kind == 2 else wrapped(low + second), at
-        case 4:  # DW_RLE_offset_pair
+            is_end = kind == RangeKind.STARTX_ENDX
+            return low, entries.indexed_address(second) if is_end else wrapped(low + second), at
+        case RangeKind.OFFSET_PAIR:
             low, at = leb(data, at)
             high, at = leb(data, at)
             return wrapped(base + low), wrapped(base + high), at
-        case 6:  # DW_RLE_start_end
+        case RangeKind.START_END:
             low, at = address_at(data, at, size)
             high, at = address_at(data, at, size)
             return low, high, at
-        case 7:  # DW_RLE_start_length
+        case RangeKind.START_LENGTH:
             low, at = address_at(data, at, size)
             length, at = leb(data, at)
             return low, wrapped(low + length), at

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from kinst.targets.debuginfo.abbreviations import Plan, key_of
-from kinst.targets.debuginfo.forms import leb, skip
+from kinst.targets.debuginfo.forms import skip
 from kinst.targets.debuginfo.units import UnitEntries
+from kinst.targets.leb128 import leb
 
 
 def top_level(entries: UnitEntries, end: int | None = None) -> Iterator[tuple[int, Plan]]:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.debuginfo.abbreviations import Abbreviations, At, Declaration, Plans, key_of
+from kinst.targets.debuginfo.abbreviations import Abbreviations, Declaration, Plans, key_of
 from kinst.targets.debuginfo.byte_search import Mapped
 from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.forms import (
@@ -18,15 +18,16 @@ from kinst.targets.debuginfo.forms import (
     ELSEWHERE,
     STRING_INDEXES,
     UNIT_REFERENCES,
-    Form,
     Sizes,
-    leb,
     read_form,
 )
+from kinst.targets.debuginfo.numbers import At, Form, UnitKind
 from kinst.targets.errors import ImageError
+from kinst.targets.leb128 import leb
 from kinst.targets.visible import text_of
 
-_SKELETON, _SPLIT_COMPILE, _SPLIT_TYPE, _TYPE = 4, 5, 6, 2  # DW_UT_
+_OF_TYPES: Final = (UnitKind.TYPE, UnitKind.SPLIT_TYPE)
+_SIGNED: Final = (*_OF_TYPES, UnitKind.SKELETON, UnitKind.SPLIT_COMPILE)
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 _LONG: Final = 0xFFFFFFFF  # a length that says: 64-bit DWARF, the length follows
 _LONG_HEADER: Final = 24
@@ -45,7 +46,7 @@ class Unit:
     offset: int
     end: int
     first: int
-    kind: int  # DW_UT_; 1 before DWARF 5
+    kind: int  # UnitKind, or one that we do not know
     sizes: Sizes
     abbreviations: int
 
@@ -125,7 +126,7 @@ class Units:
         """
         for unit in self.all:
             # GNU's split DWARF 4 shows only in the unit's entry; it needs .debug_addr, which nothing else then does.
-            if unit.kind == _SKELETON or (unit.sizes.version == 4 and len(self.sections.get("addr"))):
+            if unit.kind == UnitKind.SKELETON or (unit.sizes.version == 4 and len(self.sections.get("addr"))):
                 entries = self.open(unit)
                 name = entries.text(entries.root, At.DWO_NAME) or entries.text(entries.root, At.GNU_DWO_NAME)
                 if name is not None:
@@ -198,7 +199,7 @@ def _header(info: memoryview, at: int) -> Unit:
     DWARF 5: unit type (1) | address size (1) | abbreviations (4/8) | by type: signature (8), offset of the type (4/8)
     """
     start, length, wide = length_at(info, at)
-    version, kind, address = *struct.unpack_from("<H", info, start), 1, 0
+    version, kind, address = *struct.unpack_from("<H", info, start), int(UnitKind.COMPILE), 0
     if not 2 <= version <= 5:
         raise ImageError(f"DWARF version {version} is not known; 2 to 5 are read")
     field = _U64 if wide == 8 else _U32
@@ -209,7 +210,7 @@ def _header(info: memoryview, at: int) -> Unit:
         kind, address = info[start + 2], info[start + 3]
         (table,) = field.unpack_from(info, start + 4)
         first = start + 4 + wide
-        first += {_TYPE: 8 + wide, _SPLIT_TYPE: 8 + wide, _SKELETON: 8, _SPLIT_COMPILE: 8}.get(kind, 0)
+        first += 8 * (kind in _SIGNED) + wide * (kind in _OF_TYPES)
     if address not in (1, 2, 4, 8):
         raise ImageError(f"addresses of {address} bytes")
     return Unit(at, start + length, first, kind, Sizes(version, address, wide), table)

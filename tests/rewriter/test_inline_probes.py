@@ -16,8 +16,7 @@ from kinst.rewriter.plan import manifest_of
 from kinst.rewriter.program import Program, instructions_of
 from kinst.rewriter.resolve import Outcome, resolve
 from kinst.rewriter.sites import Decoded, decoded
-from kinst.targets.debuginfo.inline_search import Matching
-from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
+from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, Matching, SourceLine
 from kinst.targets.errors import ProbeError
 from kinst.targets.inlined_names import InlinedName
 from kinst.targets.instruction import Reason

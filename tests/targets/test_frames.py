@@ -40,7 +40,7 @@ def fde(at: int, start: int, size: int, form: str = "<iI") -> bytes:
 def test_a_real_kernel_describes_its_compiled_functions() -> None:
     """Of GNU Mach every C function has an FDE: address and size are the symbol's."""
     image = open_image(real_image("gnumach"))
-    ranges = {tuple(row) for row in frame_ranges(image).tolist()}
+    ranges = {tuple(row) for row in frame_ranges(image).functions.tolist()}
     symbols = image.symbols
     compiled = (symbols.kind == STT_FUNC) & (symbols.size > 0)
     sized = set(zip(symbols.address[compiled].tolist(), symbols.size[compiled].tolist(), strict=True))
@@ -63,7 +63,7 @@ def test_encodings_of_addresses(head: bytes, form: str, tmp_path: Path) -> None:
     first = fde(len(head), CODE, 32, form)
     second = fde(len(head) + len(first), CODE + 64, 8, form)
     image = image_with(head + first + second + bytes(4), tmp_path / "a")
-    assert frame_ranges(image).tolist() == [[CODE, 32], [CODE + 64, 8]]
+    assert frame_ranges(image).functions.tolist() == [[CODE, 32], [CODE + 64, 8]]
 
 
 def test_what_is_not_code_is_no_range(tmp_path: Path) -> None:
@@ -71,14 +71,14 @@ def test_what_is_not_code_is_no_range(tmp_path: Path) -> None:
     rows, at = b"", len(head)
     for start, size in ((CODE, 0), (CODE + 0x100, 4), (0, 16), (CODE, 1 << 60), (CODE + 8, 8)):
         rows += fde(at + len(rows), start, size, "<QQ")
-    assert frame_ranges(image_with(head + rows, tmp_path / "a")).tolist() == [[CODE + 8, 8]]
+    assert frame_ranges(image_with(head + rows, tmp_path / "a")).functions.tolist() == [[CODE + 8, 8]]
 
 
 def test_an_unknown_encoding_and_a_missing_cie_are_skipped(tmp_path: Path) -> None:
     indirect = cie(b"zR", b"\x9b")
-    assert len(frame_ranges(image_with(cie(b"zR", b"\x3b") + fde(20, CODE, 8), tmp_path / "a"))) == 0
-    assert len(frame_ranges(image_with(fde(4096, CODE, 8), tmp_path / "b"))) == 0
-    assert len(frame_ranges(image_with(indirect, tmp_path / "c"))) == 0
+    assert len(frame_ranges(image_with(cie(b"zR", b"\x3b") + fde(20, CODE, 8), tmp_path / "a")).functions) == 0
+    assert len(frame_ranges(image_with(fde(4096, CODE, 8), tmp_path / "b")).functions) == 0
+    assert len(frame_ranges(image_with(indirect, tmp_path / "c")).functions) == 0
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -89,5 +89,5 @@ def test_damage_is_never_more_than_a_lost_range(changes: list[tuple[int, int]], 
     for place, value in changes:
         frames[place % len(frames)] = value
     image = image_with(bytes(frames[: max(cut, 1)]), tmp_path / "a")
-    found = frame_ranges(image)
+    found = frame_ranges(image).functions
     assert ((found[:, 0] - np.uint64(CODE)) + found[:, 1] <= 0x100).all()

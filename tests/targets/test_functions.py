@@ -144,7 +144,7 @@ def test_what_is_found_in_stripped_kernels_is_code(name: str, tmp_path: Path) ->
 def test_functions_of_stripped_linux(name: str, tmp_path: Path) -> None:
     """The scale that the tool is for: more than 40,000 functions found, 99 of 100 right, in seconds."""
     whole = open_image(real_image(name))
-    known = np.union1d(truth_of(whole).address, frame_ranges(whole)[:, 0])
+    known = np.union1d(truth_of(whole).address, frame_ranges(whole).functions[:, 0])
     path = tmp_path / "stripped.elf"
     _strip_large(whole, path)
     found, right = quality(open_image(path), known)
