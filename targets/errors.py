@@ -28,6 +28,10 @@ class ProbeError(KinstError):
     """A well-formed probe name that matches nothing usable; the message gives the reason and the nearest choice."""
 
 
+class PatchError(KinstError):
+    """Instructions of the user's own that cannot be written where they shall be; the message says why."""
+
+
 class ManifestError(KinstError):
     """A manifest that is damaged, or written by a newer format than this one."""
 

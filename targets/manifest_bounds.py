@@ -5,6 +5,7 @@ believed, and crash or be written, later and far away. Each check is one pass ov
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Verdict
 from kinst.targets.manifest_records import FIRST_PROBE_ID, Manifest, ProbeKind, probe_keys
+from kinst.targets.patch import LONGEST
 
 Tables = Mapping[str, NDArray[np.void]]
 _REFERENCES = (
@@ -56,6 +58,7 @@ def check_manifest(manifest: Manifest) -> None:
         ManifestError: what is wrong.
     """
     _check_restored(manifest)
+    _check_patches(manifest)
     _check_functions(manifest)
     _check_sites(manifest)
     _check_probes(manifest)
@@ -80,6 +83,9 @@ def check_image(manifest: Manifest, image: Image) -> None:
     functions = manifest.functions
     _require(_within(functions["address"], functions["size"], bounds), "a function outside of the image")
     _require(_all_within(manifest.sites, bounds), "a site outside of the image")
+    places = [(one.address, one.end) for one in manifest.patches]
+    inside = all(any(start <= first and last <= end for start, end in bounds) for first, last in places)
+    _require(inside, "a patch outside of the image")
 
 
 def _require(holds: object, why: str) -> None:
@@ -111,6 +117,15 @@ def _differ(values: NDArray[np.uint64]) -> bool:
 def _check_restored(manifest: Manifest) -> None:
     for offset, data in manifest.restore:
         _require(offset + len(data) <= manifest.original_size, "it restores bytes that the original did not have")
+
+
+def _check_patches(manifest: Manifest) -> None:
+    patches = manifest.patches
+    _require(
+        all(0 < len(one.original) == len(one.code) <= LONGEST for one in patches),
+        "a patch of another size than its place",
+    )
+    _require(all(first.end <= second.address for first, second in pairwise(patches)), "patches that overlap")
 
 
 def _check_functions(manifest: Manifest) -> None:

@@ -1,4 +1,4 @@
-"""The JSON head of a manifest: its scalar fields, static probes and inlined names <-> values, each bounded.
+"""The JSON head of a manifest: its scalar fields, static probes, inlined names and patches <-> values, each bounded.
 
 Whoever made the file chose these values: a number is a whole one of a range, a text has no control characters in it.
 """
@@ -13,6 +13,7 @@ from kinst.targets.inlined_names import inlined_names, inlined_values
 from kinst.targets.manifest_records import FIRST_PROBE_ID, Manifest
 from kinst.targets.manifest_values import address_of, number_of, text_of_value
 from kinst.targets.method import Method
+from kinst.targets.patch import Patch
 from kinst.targets.probe import is_glob
 from kinst.targets.static_probes import PlaceKind, StaticPlace, StaticProbe, is_name
 
@@ -39,6 +40,8 @@ def packed_head(manifest: Manifest, records: Sequence[str]) -> memoryview:
         "static_numbers": manifest.static_numbers,
         "inlined": inlined_values(manifest.inlined),
     }
+    if manifest.patches:
+        head["patches"] = [(one.address, one.original.hex(), one.code.hex(), one.text) for one in manifest.patches]
     if manifest.static:
         head["static"] = [asdict(probe) for probe in manifest.static]
     text = json.dumps(head, separators=(",", ":"), sort_keys=True).encode()
@@ -67,6 +70,7 @@ def read_head(data: memoryview) -> tuple[dict[str, Any], Mapping[str, Any]]:
         "restore": tuple((number_of(offset, _MOST_BYTES), bytes.fromhex(text)) for offset, text in head["restore"]),
         "static": tuple(map(_static, head.get("static", ()))),
         "inlined": inlined_names(head.get("inlined", ())),
+        "patches": tuple(_patch(*one) for one in head.get("patches", ())),
         "static_numbers": tuple(number_of(value, _MOST_BYTES) for value in head.get("static_numbers", ())),
         "next_identifier": number_of(head.get("next_identifier", FIRST_PROBE_ID), _MOST_BYTES),
     }
@@ -92,6 +96,10 @@ def _option(value: Any) -> str:
     if not text or any(letter.isspace() for letter in text) or not _OF_D.isdisjoint(text):
         raise ValueError(f"{text[:40]!r} is no name of probes")
     return text
+
+
+def _patch(address: Any, original: Any, code: Any, text: Any) -> Patch:
+    return Patch(address_of(address), bytes.fromhex(original), bytes.fromhex(code), text_of_value(text))
 
 
 def _static(value: Mapping[str, Any]) -> StaticProbe:

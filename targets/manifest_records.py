@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kinst.targets.elf.symbols import SYMBOL, Symbols, symbols_of
 from kinst.targets.inlined_names import InlinedName
 from kinst.targets.instruction import Verdict
+from kinst.targets.patch import Patch
 from kinst.targets.static_probes import StaticProbe
 
 # Identifiers of probes: 1, 2, 3 are dtrace:::BEGIN, END and ERROR, as in DTrace; then timers; from FIRST_PROBE_ID on
@@ -79,6 +80,7 @@ class Manifest:
     symbols: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, SYMBOL))  # names given beside the image's own
     strings: bytes = b""  # their string table
     inlined: tuple[InlinedName, ...] = ()  # what names that mean inlined copies came to
+    patches: tuple[Patch, ...] = ()  # in address order; what the originals of sites already have
 
     @property
     def given(self) -> Symbols:

@@ -7,7 +7,8 @@ trampolines. `check_contract` raises AssertionError with what is wrong.
 import hashlib
 import json
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,17 +66,31 @@ def read_elf(data: bytes) -> Elf:
 def check_contract(original: bytes, patched: bytes) -> list[Site]:
     """Assert the whole contract; the sites."""
     before, after = read_elf(original), read_elf(patched)
-    text = after.sections[after.names.index(".kinst.text")]
-    entry = check_segments(before, after, text)
-    check_sections(before, after)
     manifest = after.sections[after.names.index(".kinst.manifest")]
     head, sites = read_manifest(patched[manifest[4] : manifest[4] + manifest[5]])
+    check_sections(before, after, _NEW_SECTIONS if sites else _NEW_SECTIONS[1:])
     assert head["original_size"] == len(original)
     assert head["original_sha256"] == hashlib.sha256(original).hexdigest()
-    check_bytes(before, after, sites, entry)
-    check_trampolines(after, [site for site in sites if site.verdict != DEFER], text)
+    entry = None
+    if sites:
+        text = after.sections[after.names.index(".kinst.text")]
+        entry = check_segments(before, after, text)
+        check_trampolines(after, [site for site in sites if site.verdict != DEFER], text)
+    else:
+        assert (before.segments, before.phoff) == (after.segments, after.phoff), "a segment for no trampolines"
+    check_bytes(with_patches(before, head), after, sites, entry)
     check_restore(before, after, head, sites)
     return sites
+
+
+def with_patches(before: Elf, head: dict[str, Any]) -> Elf:
+    """The original with the user's own instructions in it, each over the bytes that the manifest has for it."""
+    data = bytearray(before.data)
+    for address, original, code, _ in head.get("patches", ()):
+        offset, size = file_offset(before, address), len(code) // 2
+        assert data[offset : offset + size] == bytes.fromhex(original) and size, f"{address:#x}: other bytes"
+        data[offset : offset + size] = bytes.fromhex(code)
+    return replace(before, data=bytes(data))
 
 
 def check_segments(before: Elf, after: Elf, text: tuple[int, ...]) -> int | None:
@@ -115,7 +130,7 @@ def check_new_segment(before: Elf, after: Elf, new: tuple[int, ...], text: tuple
             assert load + size <= row[4] or row[4] + row[6] <= load, "is loaded over a segment"
 
 
-def check_sections(before: Elf, after: Elf) -> None:
+def check_sections(before: Elf, after: Elf, new_sections: list[str]) -> None:
     """Every original row is as it was, index and name too; but for .symtab and .strtab with --trampoline-symbols."""
     count = max(len(before.sections), 1)
     moved: set[int] = set()
@@ -131,18 +146,18 @@ def check_sections(before: Elf, after: Elf) -> None:
     assert before.names == after.names[: len(before.names)]
     assert after.strings.startswith(before.strings)
     added = after.names[count:]
-    assert [name for name in added if name not in (".symtab", ".strtab")] == _NEW_SECTIONS, added
+    assert [name for name in added if name not in (".symtab", ".strtab")] == new_sections, added
 
 
 def _content(elf: Elf, row: tuple[int, ...]) -> bytes:
     return elf.data[row[4] : row[4] + row[5]]
 
 
-def read_manifest(data: bytes) -> tuple[dict[str, object], list[Site]]:
+def read_manifest(data: bytes) -> tuple[dict[str, Any], list[Site]]:
     """The JSON head and the sites."""
     magic, version, _, total, head_size, _ = struct.unpack_from("<8sIIQII", data)
     assert (magic, total) == (b"KINSTMAN", len(data))
-    assert version == 4
+    assert version == 5
     assert hashlib.sha256(data[:12] + data[16:32] + data[64:]).digest() == data[32:64]
     head = json.loads(data[64 : 64 + head_size])
     start = 64 + head_size
@@ -222,15 +237,16 @@ def differences(left: bytes, right: bytes) -> int:
     return sum(a != b for a, b in zip(left, right, strict=True))
 
 
-def check_restore(before: Elf, after: Elf, head: dict[str, object], sites: list[Site]) -> None:
+def check_restore(before: Elf, after: Elf, head: dict[str, Any], sites: list[Site]) -> None:
     """The manifest alone gives the original back."""
     image = bytearray(after.data[: len(before.data)])
     for site in sites:
         offset = file_offset(before, site.address)
         image[offset : offset + site.size] = site.original
-    restore = head["restore"]
-    assert isinstance(restore, list)
-    for offset, data in restore:
+    for address, original, _, _ in head.get("patches", ()):
+        offset = file_offset(before, address)
+        image[offset : offset + len(original) // 2] = bytes.fromhex(original)
+    for offset, data in head["restore"]:
         image[offset : offset + len(data) // 2] = bytes.fromhex(data)
     assert bytes(image) == before.data, "the manifest does not give the original back"
 

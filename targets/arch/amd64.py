@@ -227,6 +227,9 @@ _MODEL_SPECIFIC = {
     "tsc_aux": (0xC0000103,),
 }
 
+# As Intel's manual recommends (SDM volume 2, NOP: "Recommended Multi-Byte Sequence of NOP Instruction").
+_NOPS = "90 6690 0f1f00 0f1f4000 0f1f440000 660f1f440000 0f1f8000000000 0f1f840000000000 660f1f840000000000"
+
 AMD64 = ArchFacts(
     name="amd64",
     elf_machine=62,  # EM_X86_64
@@ -259,6 +262,7 @@ AMD64 = ArchFacts(
     ),
     operand_registers=_PARTS,
     nops=(b"\x90", b"\x66\x90", b"\x0f\x1f", b"\x66\x0f\x1f", b"\x66\x2e\x0f\x1f"),
+    sized_nops={len(code): code for code in map(bytes.fromhex, _NOPS.split())},
     excluded_functions=frozenset(),  # FreeBSD's kinst_md_excluded names none on amd64
     # psABI 1.0, table 4.9. A COPY is as long as its symbol; it goes to .bss, so 8 is as good as anything.
     relocations=RelocationFacts(
@@ -299,6 +303,7 @@ AMD64 = ArchFacts(
     # AT&T syntax, as DTrace's users know it from kgdb and objdump.
     capstone=Syntax("CS_ARCH_X86", ("CS_MODE_64",), "CS_OPT_SYNTAX_ATT"),
     keystone=Syntax("KS_ARCH_X86", ("KS_MODE_64",), "KS_OPT_SYNTAX_ATT"),
+    keystone_plain=Syntax("KS_ARCH_X86", ("KS_MODE_64",), "KS_OPT_SYNTAX_INTEL"),
     engine=EngineFacts(
         qiling="X8664",
         unicorn="x86",

@@ -189,6 +189,7 @@ ARM64 = ArchFacts(
     ),
     operand_registers=_PARTS,
     nops=(NOP,),
+    sized_nops={4: NOP},
     # FreeBSD's kinst_md_excluded: the way of a breakpoint from EL1 to the handler.
     excluded_functions=frozenset({"handle_el1h_sync", "do_el1h_sync"}),
     # aaelf64 5.7. A COPY is as long as its symbol; it goes to .bss, so 8 is as good as anything.
@@ -221,6 +222,7 @@ ARM64 = ArchFacts(
     ),
     capstone=Syntax("CS_ARCH_ARM64", ("CS_MODE_ARM",), None),
     keystone=Syntax("KS_ARCH_ARM64", ("KS_MODE_LITTLE_ENDIAN",), None),
+    keystone_plain=Syntax("KS_ARCH_ARM64", ("KS_MODE_LITTLE_ENDIAN",), None),
     engine=EngineFacts(
         qiling="ARM64",
         unicorn="arm64",

@@ -109,6 +109,7 @@ class ArchFacts:
 
     operand_registers: Mapping[str, int]  # registers and parts of them, as the assembler spells them, without %
     nops: tuple[bytes, ...]  # what an instruction that does nothing begins with: static probes stand at one
+    sized_nops: Mapping[int, bytes]  # size -> the instruction of that size that does nothing, as compilers write it
 
     excluded_functions: frozenset[str]  # the machine's own trap path by name, beside the common rules
 
@@ -118,4 +119,5 @@ class ArchFacts:
 
     capstone: Syntax
     keystone: Syntax | None  # None: it does not know the machine
+    keystone_plain: Syntax | None  # the same for text without % and $
     engine: EngineFacts

@@ -150,6 +150,7 @@ RISCV64 = ArchFacts(
     | {f"x{number}": number for number in range(32)}
     | {"fp": FP},
     nops=(C_NOP, (0x0000_0013).to_bytes(4, "little")),  # c.nop; addi zero, zero, 0
+    sized_nops={2: C_NOP, 4: (0x0000_0013).to_bytes(4, "little")},
     # FreeBSD's kinst_md_excluded: the way of a breakpoint from S-mode to the handler.
     excluded_functions=frozenset(
         {
@@ -204,6 +205,7 @@ RISCV64 = ArchFacts(
     ),
     capstone=Syntax("CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC"), None),
     keystone=None,
+    keystone_plain=None,
     engine=EngineFacts(
         qiling="RISCV64",
         unicorn="riscv",

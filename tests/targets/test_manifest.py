@@ -21,6 +21,7 @@ from kinst.targets.manifest import (
     unpack_manifest,
 )
 from kinst.targets.manifest_seal import sealed
+from kinst.targets.patch import LONGEST, Patch
 
 
 def manifest_of(count: int) -> Manifest:
@@ -207,3 +208,30 @@ def test_a_digest_is_part_of_the_format() -> None:
     data[12:16] = struct.pack("<I", zlib.crc32(bytes(data[:12] + data[16:])))
     with pytest.raises(ManifestError, match="its SHA-256 does not match"):
         unpack_manifest(bytes(data))
+
+
+def patched(**changes: Any) -> Manifest:
+    """A manifest with two patches, the second one changed."""
+    first, second = Patch(0x8000_0000, b"\1\0", b"\2\0", "f = nop"), Patch(0x8000_0002, b"\1\0", b"\2\0", "g = nop")
+    return replace(manifest_of(2), patches=(first, replace(second, **changes)))
+
+
+def test_patches_are_read_back() -> None:
+    assert_equal(unpack_manifest(pack_manifest(patched())), patched())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"address": 0x8000_0001},
+        {"address": -1},
+        {"address": 1 << 64},
+        {"code": b"\2\0\2"},
+        {"code": b"", "original": b""},
+        {"code": bytes(LONGEST + 1), "original": bytes(LONGEST + 1)},
+        {"text": "\x1b[31m"},
+    ],
+)
+def test_a_patch_that_cannot_be_is_damage(changes: dict[str, Any]) -> None:
+    with pytest.raises(ManifestError, match="damaged"):
+        unpack_manifest(pack_manifest(patched(**changes)))

@@ -1,0 +1,21 @@
+"""Instructions of the user's own in an image: where they are, and over which bytes of it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+LONGEST: Final = 1 << 16  # bytes of a patch
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Bytes written over whole instructions of the image as it was built. `original` and `code` are as long."""
+
+    address: int  # link address
+    original: bytes
+    code: bytes  # padded with nops
+    text: str  # WHERE = WHAT, as the user wrote it
+
+    @property
+    def end(self) -> int:
+        """The first address behind it."""
+        return self.address + len(self.code)
