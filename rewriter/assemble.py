@@ -1,32 +1,39 @@
 """Assembly text of amd64 or arm64 -> bytes. All that uses keystone (which has no RISC-V).
 
-53 microseconds a call: for tests and where code of ours is easier to read as text, never for code in bulk.
+keystone ends its process on some input ("LLVM ERROR: invalid imm12 fixup value"), so what users write is assembled in
+one of its own: this file run as a program, which `kinst.rewriter.patching.assembler` starts. A call takes 53 us.
 """
 
+import json
 import re
+import sys
 from functools import cache
 from typing import Final
 
 import keystone
 
 from kinst.targets.arch.facts import ArchFacts, Syntax
-from kinst.targets.arch.registry import ARCHES
+from kinst.targets.arch.registry import ARCHES, arch_by_name
 from kinst.targets.errors import UsageError
 
 # Text in quotes; else a decimal number that is no part of a name, a real number or a label.
 _DECIMAL: Final = re.compile(r"""'[^']*'|"[^"]*"|(?<![\w.%])([1-9][0-9]*)(?![\w.]|\s*:)""")
+PLAIN: Final = "plain"
 
 
-def assemble(facts: ArchFacts, text: str, address: int = 0) -> bytes:
-    """The bytes of `text` (instructions separated by ; or line ends; AT&T syntax on amd64) placed at `address`.
+def assemble(facts: ArchFacts, text: str, address: int = 0, *, is_plain: bool = False) -> bytes:
+    """The bytes of `text` (instructions separated by ; or line ends) placed at `address`.
+
+    The syntax of amd64 is AT&T's; if `is_plain` it is Intel's.
 
     Raises UsageError, with the text, if it does not assemble or the machine has no assembler.
     """
-    if facts.keystone is None:
+    mode = facts.keystone_plain if is_plain else facts.keystone
+    if mode is None:
         known = " and ".join(one.name for one in ARCHES if one.keystone is not None)
         raise UsageError(f"{facts.name}: no assembler; there is one for {known}")
     try:
-        code, _ = _engine(facts.keystone).asm(_in_hexadecimal(text), address, as_bytes=True)
+        code, _ = _engine(mode).asm(_in_hexadecimal(text), address, as_bytes=True)
     except keystone.KsError as error:
         raise UsageError(f"{text!r}: {error}") from error
     if code is None:
@@ -49,3 +56,20 @@ def _engine(mode: Syntax) -> keystone.Ks:
     if mode.syntax is not None:
         engine.syntax = getattr(keystone, mode.syntax)
     return engine
+
+
+def _serve(name: str, syntax: str) -> None:
+    """Requests on stdin, a line of JSON each: [text, address]; answers on stdout: the bytes in hex, or "!" and why."""
+    facts = arch_by_name(name)
+    for line in sys.stdin:
+        text, address = json.loads(line)
+        try:
+            answer = assemble(facts, text, address, is_plain=syntax == PLAIN).hex()
+        except UsageError as error:
+            answer = f"!{error}"
+        sys.stdout.write(f"{answer}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _serve(*sys.argv[1:])

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.numbering import numbered
+from kinst.rewriter.patching.placing import wrong_patches
 from kinst.rewriter.program import Program, instructions_of, open_program
 from kinst.rewriter.resolve import numbering_of, unnamed_size, with_functions_at, with_static
 from kinst.rewriter.sites import stepped_over
 from kinst.rewriter.wording import counted
 from kinst.targets.functions import Functions
-from kinst.targets.image import Image
 from kinst.targets.inlined_names import inlined_values
 from kinst.targets.instruction import Flow
 from kinst.targets.manifest import Manifest, ProbeKind
@@ -32,32 +32,38 @@ _PAD: Final = 16  # bytes of a landing pad before the place of a static probe
 _SHOWN: Final = 16  # digits of a digest
 
 
-def wrong_claims(original: Image, manifest: Manifest) -> Iterator[str]:
-    """A sentence for each claim that the original contradicts, found as they are asked for: there may be millions."""
-    program, static = with_static(open_program(original, given=manifest.given))
+def wrong_claims(program: Program, manifest: Manifest) -> Iterator[str]:
+    """A sentence for each claim that the original contradicts, found as they are asked for: there may be millions.
+
+    Args:
+        program: the original's, with the names and the patches that the manifest has.
+        manifest: what claims them.
+    """
+    program, static = with_static(program)
     is_right = True
-    for claim in _wrong(program, static, original, manifest):
+    for claim in _wrong(program, static, manifest):
         is_right = False
         yield claim
     if is_right and manifest.is_numbered and not _has_own_identifiers(program, manifest):
         yield "other identifiers of probes"
 
 
-def _wrong(program: Program, static: tuple[StaticProbe, ...], original: Image, manifest: Manifest) -> Iterator[str]:
-    yield from _wrong_functions(program, original, manifest)
+def _wrong(program: Program, static: tuple[StaticProbe, ...], manifest: Manifest) -> Iterator[str]:
+    yield from wrong_patches(program)
+    yield from _wrong_functions(program, manifest)
     yield from _wrong_inlined(program, manifest)
     known = set(static)
     for one in manifest.static:
         if one not in known:
             yield f"no static probe {':'.join(one.key)} as the manifest has it"
     yield from _wrong_places(program, manifest)
-    if manifest.original_size != len(original.data):
-        yield f"{len(original.data):,} bytes, not {manifest.original_size:,}"
+    if manifest.original_size != len(program.original.data):
+        yield f"{len(program.original.data):,} bytes, not {manifest.original_size:,}"
 
 
 def unproved(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """What the manifest says and no original can prove, nor contradict: what it is, and the claim."""
-    yield "asked for", ", ".join(manifest.options)
+    yield "asked for", ", ".join((*(f"--patch '{one.text}'" for one in manifest.patches), *manifest.options))
     yield "says by itself", f"module {manifest.module}, method {manifest.method}, kinst-rewrite {manifest.tool_version}"
     if len(manifest.given):
         given = manifest.symbols.tobytes() + manifest.strings
@@ -73,11 +79,11 @@ def _digest(data: bytes) -> str:
     return f"{hashlib.sha256(data).hexdigest()[:_SHOWN]}..."
 
 
-def _wrong_functions(program: Program, original: Image, manifest: Manifest) -> Iterator[str]:
+def _wrong_functions(program: Program, manifest: Manifest) -> Iterator[str]:
     """A function may have the bounds that it had before names were given: an image can be patched in several steps."""
     wrong = _unlike(program, manifest, range(len(manifest.functions)))
     if wrong and len(manifest.given):
-        wrong = _unlike(with_static(open_program(original))[0], manifest, wrong)
+        wrong = _unlike(with_static(open_program(program.original))[0], manifest, wrong)
     for row in wrong:
         address, size, _ = manifest.functions[row].tolist()
         yield f"no function {manifest.function_name(row)} of {size} bytes at {address:#x}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 import click
 
-from kinst.rewriter.command import METHOD_HELP, SETTINGS, VERSION, check_files, reported, unescaped
+from kinst.rewriter.command import METHOD_HELP, PATCH_HELP, SETTINGS, VERSION, check_files, reported, unescaped
 from kinst.rewriter.command_output import write_lines
 from kinst.rewriter.file_name import FileName
 from kinst.rewriter.progress import bars
@@ -67,6 +67,8 @@ Examples:
       an instruction that has no name; trampolines where the board has RAM
   kinst-rewrite vmlinux --probe kinst::get_current:entry
       where an inline function begins, in all its inlined copies
+  kinst-rewrite fw_jump.elf --patch 'sub_14c3e = li a0, 0; ret' --patch '0x14c46+4 = hex:0100' -o stub.elf
+      instructions of your own: a function that only returns 0, and two bytes behind an address
   kinst-rewrite p.elf --restore -o fw_jump.elf
       the original file, to the last byte
 """
@@ -78,6 +80,8 @@ Examples:
 @click.option(
     "--probe", "-p", "probes", multiple=True, metavar="SPEC", help="provider:module:function:name; repeatable."
 )
+@click.option("--patch", "patches", multiple=True, metavar="'WHERE = WHAT'", help=PATCH_HELP)
+@click.option("--force", is_flag=True, help="A --patch may go on behind the end of its function.")
 @click.option("--output", "-o", type=_FILE, metavar="OUT", help="The patched image; else IMAGE with .kinst put in.")
 @_source_options
 @click.option("--trampoline-base", metavar="ADDR", help="Link address of the trampolines, a multiple of 4096.")
@@ -91,13 +95,13 @@ Examples:
 def rewrite(image: Path, output: Path | None, *, is_restore: bool, **options: Any) -> int:
     """Put probes into a kernel or firmware IMAGE, an ELF file of amd64, arm64 or riscv64.
 
-    The result is the original byte for byte, but for the probed instructions, one program header, and what is appended:
-    trampolines and a manifest, which kinst-run reads. A patched IMAGE gets the new probes beside those it has.
+    The result is the original byte for byte, but for the probed instructions, those of --patch, one program header, and
+    what is appended: trampolines and a manifest, which kinst-run reads. A patched IMAGE keeps all that it has.
     """
     check_files(image, options["symbols"], options["debug_file"])
     if is_restore:
-        if options["probes"]:
-            raise UsageError("--restore takes no --probe: it gives the original back")
+        if options["probes"] or options["patches"]:
+            raise UsageError("--restore takes no --probe and no --patch: it gives the original back")
         from kinst.rewriter.rewrite_command import restore_image
 
         restore_image(image, output, bars(unescaped(sys.stderr)))
@@ -107,8 +111,8 @@ def rewrite(image: Path, output: Path | None, *, is_restore: bool, **options: An
 
 
 def _rewrite(path: Path, output: Path | None, *, trampoline_base: str | None, **options: Any) -> None:
-    if not options["probes"]:
-        raise UsageError("no --probe: what shall be probed?")
+    if not options["probes"] and not options["patches"]:
+        raise UsageError("no --probe: what shall be probed? (or --patch: what shall be patched?)")
     base = _address(trampoline_base)
     target = output or _default_output(path)
     source = _source(path, options)

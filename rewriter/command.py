@@ -14,6 +14,11 @@ from kinst.targets.visible import visible_lines
 
 SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}  # click's
 VERSION: Final[dict[str, Any]] = {"package_name": "kinst-rewrite", "message": "%(prog)s %(version)s"}
+PATCH_HELP: Final = (
+    "Write instructions of your own, padded with nops to whole ones of IMAGE. WHERE: f, f+0x10, or an address. WHAT: "
+    "assembly with ; between instructions, functions and symbols by name (amd64: Intel's syntax, or AT&T's where there "
+    "is a % or $), or hex:BYTES. Repeatable."
+)
 METHOD_HELP: Final = (
     "How probed instructions are carried out: in trampolines but for those that must be emulated (auto); or emulated "
     "wherever that can be, on amd64 also what functions begin and end with, at up to twice the cost (emulate). "

@@ -13,15 +13,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.claims import wrong_claims
 from kinst.rewriter.derive import site_instructions
 from kinst.rewriter.layout import Layout, Piece, lay_out
+from kinst.rewriter.patching.patched_bytes import placed
 from kinst.rewriter.places import Places
 from kinst.rewriter.plan import Plan, instruction_bytes, make_trampolines
+from kinst.rewriter.program import Program, open_program
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import no_refusals
-from kinst.rewriter.slots import CHUNK, Placement
+from kinst.rewriter.slots import CHUNK, NOWHERE, Placement
 from kinst.rewriter.write import patched_code
 from kinst.targets.elf.header import PT_LOAD, SHT_SYMTAB
 from kinst.targets.errors import ImageError, ManifestError
@@ -55,7 +56,7 @@ class Diff:
     patched: Image
     manifest: Manifest | None
     layout: Layout | None
-    instructions: Instructions | None  # at the sites, decoded from the original
+    program: Program | None  # the original with the user's patches
     unexplained: tuple[Unexplained, ...]
     unexplained_count: int
 
@@ -79,16 +80,18 @@ def compare(original: Image, patched: Image, *, progress: Progress = silent) -> 
         found, count = _mismatches(original, patched, (), Places(original, patched, None, None), progress)
         return Diff(original, patched, None, None, None, tuple(found), count)
     digest = _check_pair(original, patched, manifest)
-    instructions = site_instructions(original, dissector(original.facts), manifest)
-    wrong = [*_wrong_sites(original, patched, manifest, instructions), *_wrong_claims(original, patched, manifest)]
-    plan = _plan(original, patched, manifest, instructions, progress)
+    program = open_program(original, given=manifest.given, patches=manifest.patches)
+    instructions = site_instructions(program.image, program.dissector, manifest)
+    wrong = [*_wrong_sites(program, patched, manifest, instructions), *_wrong_claims(program, patched, manifest)]
+    plan = _plan(program, patched, manifest, instructions, progress)
     layout = lay_out(plan, digest, trampoline_symbols=_has_symbols(patched, manifest))
     places = Places(original, patched, manifest, layout)
-    overlays = [(offset, code.data) for offset, code in patched_code(plan)]
+    overlays = [(offset, memoryview(patch.code)) for offset, patch in placed(original, manifest.patches)]
+    overlays += [(offset, code.data) for offset, code in patched_code(plan)]
     for piece in (*layout.changes, *layout.appended):
         overlays += _parts(piece)
     found, count = _mismatches(original, patched, overlays, places, progress)
-    return Diff(original, patched, manifest, layout, instructions, (*wrong, *found), len(wrong) + count)
+    return Diff(original, patched, manifest, layout, program, (*wrong, *found), len(wrong) + count)
 
 
 def _damaged(original: Image, patched: Image, why: str, progress: Progress) -> Diff:
@@ -110,14 +113,17 @@ def _check_pair(original: Image, patched: Image, manifest: Manifest) -> str:
     return digest
 
 
-def _plan(original: Image, patched: Image, manifest: Manifest, instructions: Instructions, progress: Progress) -> Plan:
+def _plan(program: Program, patched: Image, manifest: Manifest, instructions: Instructions, progress: Progress) -> Plan:
     """The plan that a rewriting with the manifest's choices would have made."""
+    if not manifest.trampolines[1]:
+        return Plan(program.image, program.original, manifest, NOWHERE, np.zeros(0, np.uint8), no_refusals())
+    original = program.original
     address, size = manifest.trampolines
     if size % CHUNK or not any(one.address == address and one.file_size >= size for one in patched.segments):
         raise ManifestError(f"{patched.path}: its manifest describes trampolines that no segment holds")
     placement = Placement(address, _load_address(original, patched, address), size)
-    trampolines, _ = make_trampolines(dissector(original.facts), manifest, instructions, placement, progress)
-    return Plan(original, manifest, placement, trampolines, no_refusals())
+    trampolines, _ = make_trampolines(program.dissector, manifest, instructions, placement, progress)
+    return Plan(program.image, original, manifest, placement, trampolines, no_refusals())
 
 
 def _load_address(original: Image, patched: Image, address: int) -> int:
@@ -134,29 +140,29 @@ def _has_symbols(patched: Image, manifest: Manifest) -> bool:
 
 
 def _wrong_sites(
-    original: Image, patched: Image, manifest: Manifest, instructions: Instructions
+    program: Program, patched: Image, manifest: Manifest, instructions: Instructions
 ) -> Iterator[Unexplained]:
-    """Sites of which the manifest says something else than the original's bytes do."""
+    """Sites of which the manifest says something else than the bytes do of the original with its patches."""
     sites = manifest.sites
     wrong = np.zeros(len(sites), np.bool_)
     for name in ("size", "kind", "flow", "verdict"):
         wrong |= sites[name] != getattr(instructions, name)
     for start in range(0, len(sites), _BLOCK >> 5):
         rows = slice(start, start + (_BLOCK >> 5))
-        code = instruction_bytes(original, sites["address"][rows], sites["size"][rows])
+        code = instruction_bytes(program.image, sites["address"][rows], sites["size"][rows])
         said = np.ascontiguousarray(sites["original"][rows]).view(np.uint8).reshape(-1, 16)
         wrong[rows] |= (code != said).any(axis=1)
-    places = Places(original, patched, manifest, None)
+    places = Places(program.original, patched, manifest, None)
     for row in np.flatnonzero(wrong)[:_LIMIT].tolist():
         address = int(sites["address"][row])
         text = "the manifest describes another instruction than the original has here"
-        yield Unexplained(original.offset_of(address) or 0, places.site(row), b"", b"", text)
+        yield Unexplained(program.image.offset_of(address) or 0, places.site(row), b"", b"", text)
 
 
-def _wrong_claims(original: Image, patched: Image, manifest: Manifest) -> Iterator[Unexplained]:
+def _wrong_claims(program: Program, patched: Image, manifest: Manifest) -> Iterator[Unexplained]:
     section = patched.section(SECTION)
     assert section is not None, "the manifest was in it"
-    for claim in islice(wrong_claims(original, manifest), _LIMIT):
+    for claim in islice(wrong_claims(program, manifest), _LIMIT):
         yield Unexplained(section.offset, "manifest", b"", b"", f"the original has {claim}")
 
 

@@ -11,6 +11,7 @@ from kinst.rewriter.claims import unproved
 from kinst.rewriter.diff import Diff, Unexplained
 from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.layout import PT_GNU_STACK, PT_NULL, PT_PHDR, Piece
+from kinst.rewriter.patching.report import patch_line, patch_values, patches_text
 from kinst.rewriter.places import Places
 from kinst.rewriter.wording import counted
 from kinst.rewriter.write import patched_sizes
@@ -43,6 +44,8 @@ def text_lines(diff: Diff, *, verbose: bool = False) -> Iterator[str]:
     """What `kinst-diff` prints."""
     if diff.manifest is not None and diff.layout is not None:
         yield from (f"{what:16} {text}" for what, text in _explained(diff))
+        if verbose or len(diff.manifest.patches) <= FEW:
+            yield from (f"  {patch_line(value)}" for value in patches(diff))
         if verbose or len(diff.manifest.sites) <= FEW:
             yield from (f"  {_site_text(site)}" for site in sites(diff))
     for one in diff.unexplained[:_SHOWN]:
@@ -78,6 +81,7 @@ def json_value(diff: Diff) -> dict[str, Any]:
         "patched": str(diff.patched.path),
         "explained": diff.is_explained,
         "changes": [{"what": what, "text": text} for what, text in _explained(diff)] if diff.manifest else [],
+        "patches": list(patches(diff)),
         "unexplained_count": diff.unexplained_count,
         "unexplained": [
             {
@@ -106,7 +110,10 @@ def _explained(diff: Diff) -> Iterator[tuple[str, str]]:
         old = diff.original.data[piece.offset : piece.offset + piece.size].tobytes()
         new = b"".join(piece.parts)
         yield piece.what, _header_text(old, new) if piece.offset == 0 else f"{_segment(old)} -> {_segment(new)}"
-    yield "sites", _sites_text(diff, diff.manifest)
+    if diff.manifest.patches:
+        yield "patches", f"{patches_text(diff.manifest)}, whole instructions of the original"
+    if len(diff.manifest.sites):
+        yield "sites", _sites_text(diff, diff.manifest)
     for piece in diff.layout.appended:
         yield piece.what, f"{piece.size:,} bytes at file offset {piece.offset:#x}{_piece_text(piece, diff.manifest)}"
     yield from unproved(diff.manifest)
@@ -160,6 +167,11 @@ def _piece_text(piece: Piece, manifest: Manifest) -> str:
     if piece.what == "manifest":
         return f": {counted(len(manifest.sites), 'site')}, {counted(len(manifest.probes), 'probe')}"
     return ""
+
+
+def patches(diff: Diff) -> Iterator[dict[str, Any]]:
+    """Each patch: where it is, and its instructions before and after."""
+    return iter(()) if diff.program is None else patch_values(diff.program, diff.program.patches)
 
 
 def sites(diff: Diff) -> Iterator[dict[str, Any]]:

@@ -94,16 +94,24 @@ class _Tail:
 
 def lay_out(plan: Plan, original_sha256: str, *, trampoline_symbols: bool = False) -> Layout:
     """Decide every byte outside the sites."""
-    data = plan.image.data
+    data = plan.original.data
     tail = _Tail(len(data))
-    offset, _ = tail.add("trampolines", CHUNK, plan.trampolines.data)
-    headers, entries = _program_headers(plan, tail, offset)
+    offset, headers, entries = _trampolines(plan, tail)
     restore = [(0, data[: ELF_HEADER.size].tobytes())]
     restore += [(piece.offset, data[piece.offset : piece.offset + piece.size].tobytes()) for piece in entries]
     manifest = replace(plan.manifest, original_sha256=original_sha256, restore=tuple(restore))
     sections = _sections(plan, tail, offset, manifest, trampoline_symbols=trampoline_symbols)
     header = Piece("ELF header", 0, (memoryview(_elf_header(data, headers, sections)),))
     return Layout(manifest, (header, *entries), tuple(tail.pieces))
+
+
+def _trampolines(plan: Plan, tail: _Tail) -> tuple[int, tuple[int, int], tuple[Piece, ...]]:
+    """The file offset of the trampolines, then as `_program_headers`; without any nothing of the loader's changes."""
+    if not plan.placement.size:
+        header = read_elf_header(plan.original.data)
+        return 0, (header.phoff, header.phnum), ()
+    offset, _ = tail.add("trampolines", CHUNK, plan.trampolines.data)
+    return offset, *_program_headers(plan, tail, offset)
 
 
 def _program_headers(plan: Plan, tail: _Tail, offset: int) -> tuple[tuple[int, int], tuple[Piece, ...]]:
@@ -113,7 +121,7 @@ def _program_headers(plan: Plan, tail: _Tail, offset: int) -> tuple[tuple[int, i
     loadable segments by address, as the ELF specification asks; a spare entry stays where it is, which QEMU, U-Boot,
     GRUB and binutils accept.
     """
-    data = plan.image.data
+    data = plan.original.data
     header = read_elf_header(data)
     rows = read_program_headers(data, header).copy()
     at = _spare(rows)
@@ -181,7 +189,7 @@ class _SectionTable:
 
 
 def _sections(plan: Plan, tail: _Tail, text: int, manifest: Manifest, *, trampoline_symbols: bool) -> _SectionTable:
-    data = plan.image.data
+    data = plan.original.data
     header = read_elf_header(data)
     rows = read_section_headers(data, header).copy()
     if not len(rows):
@@ -191,13 +199,9 @@ def _sections(plan: Plan, tail: _Tail, text: int, manifest: Manifest, *, trampol
         raise ImageError(f"{plan.image.path}: damaged: a section's name is at {used - 1:#x}, where no names are")
     names = _Names(named, used)
     text_index = len(rows)
-    code = _section(names.add(TEXT_SECTION), SHT_PROGBITS, text, plan.placement.size, CHUNK)
-    code["address"], code["flags"] = plan.placement.address, SHF_ALLOC | SHF_EXECINSTR
-    new = [
-        code,
-        _section(names.add(SECTION), SHT_PROGBITS, *tail.add("manifest", 8, *manifest_parts(manifest)), 8),
-    ]
-    if trampoline_symbols:
+    new = [_text_section(plan, names, text)] if plan.placement.size else []
+    new.append(_section(names.add(SECTION), SHT_PROGBITS, *tail.add("manifest", 8, *manifest_parts(manifest)), 8))
+    if trampoline_symbols and plan.placement.size:
         new += _symbol_tables(plan, tail, rows, names, text_index)
     index = len(rows) + len(new)
     name = names.add(NAMES_SECTION)
@@ -207,6 +211,12 @@ def _sections(plan: Plan, tail: _Tail, text: int, manifest: Manifest, *, trampol
         raise ImageError(f"{plan.image.path}: {len(rows)} sections leave no room for {len(new)} more")
     offset, _ = tail.add("section headers", 8, memoryview(table.tobytes()))
     return _SectionTable(offset, len(table), index)
+
+
+def _text_section(plan: Plan, names: "_Names", offset: int) -> NDArray[np.void]:
+    row = _section(names.add(TEXT_SECTION), SHT_PROGBITS, offset, plan.placement.size, CHUNK)
+    row["address"], row["flags"] = plan.placement.address, SHF_ALLOC | SHF_EXECINSTR
+    return row
 
 
 class _Names:
@@ -249,8 +259,8 @@ def _symbol_tables(
     found = np.flatnonzero(rows["kind"] == SHT_SYMTAB)
     table = int(found[0]) if len(found) else 0
     strings = int(rows["link"][table]) if table else 0
-    old = _bytes_of(plan.image.data, rows, table) or bytes(SYMBOL.itemsize)
-    symbols, text = trampoline_symbols_of(plan, text_index, _bytes_of(plan.image.data, rows, strings) or b"\0")
+    old = _bytes_of(plan.original.data, rows, table) or bytes(SYMBOL.itemsize)
+    symbols, text = trampoline_symbols_of(plan, text_index, _bytes_of(plan.original.data, rows, strings) or b"\0")
     places = tail.add("symbols", 8, memoryview(old), memoryview(symbols.tobytes()))
     string_places = tail.add("symbol names", 1, memoryview(text))
     if table:

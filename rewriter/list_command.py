@@ -30,7 +30,7 @@ def list_image(
         KinstError: the image cannot be read, or a name stands for nothing.
     """
     opened = open_source(source, progress=progress)
-    if opened.manifest is not None and not specs:
+    if opened.manifest is not None and len(opened.manifest.probes) and not specs:
         write_lines(json_array(probe_values(opened.manifest)) if as_json else probe_lines(opened.manifest))
         return
     image = opened.program.image

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kinst.rewriter.inline_probes import Expansion, InlineSite
+from kinst.rewriter.patching.report import patches_text
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.refusals import Refusals, summary
 from kinst.rewriter.resolve import Outcome, Resolution
@@ -22,10 +23,12 @@ def plan_line(plan: Plan, target: Path, *, is_written: bool) -> str:
     count = int(manifest.is_deferred.sum())
     deferred = f" ({count:,} deferred: the guest writes there)" if count else ""
     sites = f"{counted(len(manifest.sites), 'site')}{deferred}"
-    return (
-        f"{target}: {verb}{counted(len(manifest.probes), 'probe')} at {sites} of "
+    probes = (
+        f"{counted(len(manifest.probes), 'probe')} at {sites} of "
         f"{counted(len(manifest.functions), 'function')}; trampolines at {place.address:#x}, {place.size:,} bytes"
     )
+    parts = [patches_text(manifest)] if manifest.patches else []
+    return f"{target}: {verb}{'; '.join([*parts, probes] if len(manifest.probes) else parts)}"
 
 
 def lost_lines(resolution: Resolution, plan: Plan) -> Iterator[str]:

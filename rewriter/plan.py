@@ -17,7 +17,7 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import Refusals, summary
 from kinst.rewriter.remembered import memory_of
 from kinst.rewriter.resolve import Resolution
-from kinst.rewriter.slots import Placement, bytes_needed, place, trampoline_alloc
+from kinst.rewriter.slots import NOWHERE, Placement, bytes_needed, place, trampoline_alloc
 from kinst.rewriter.static_sites import used_static
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.header import FileKind
@@ -33,11 +33,12 @@ _BATCH: Final = 1 << 18  # sites handled at a time: temporaries stay small
 class Plan:
     """What to write. The manifest lacks only what the file decides: the SHA-256 and the header bytes to restore.
 
-    `trampolines` holds the bytes of the whole segment. `lost` are resolved sites that cannot have a trampoline there,
-    with rows of the program's functions.
+    `image` has the user's patches, and `original` has not. `trampolines` holds the bytes of the whole segment. `lost`
+    are resolved sites that cannot have a trampoline there, with rows of the program's functions.
     """
 
     image: Image
+    original: Image
     manifest: Manifest
     placement: Placement
     trampolines: NDArray[np.uint8]
@@ -76,7 +77,9 @@ def make_plan(
     facts = program.image.facts
     size = bytes_needed(len(sites), facts.slot_size)
     code = _probed_code(manifest.sites["address"], facts.trampoline_window)
-    placement = place(program.image.segments, code, size, facts.trampoline_window, trampoline_base)
+    placement = NOWHERE
+    if size:
+        placement = place(program.image.segments, code, size, facts.trampoline_window, trampoline_base)
     manifest.sites["trampoline"] = trampoline_alloc(placement, facts.slot_size, len(sites))
     trampolines, reason = make_trampolines(program.dissector, manifest, sites, placement, progress)
     # Only an earlier rewriting's: code that what is added now shows to be data.
@@ -88,7 +91,7 @@ def make_plan(
     kept = Method.AUTO.value if earlier is None else earlier.method
     chosen = kept if method is None else method.value
     manifest = replace(manifest, method=chosen, trampolines=(placement.address, placement.size))
-    return Plan(program.image, manifest, placement, trampolines, lost)
+    return Plan(program.image, program.original, manifest, placement, trampolines, lost)
 
 
 def _check_linked(image: Image) -> None:
@@ -169,6 +172,7 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
         _site_records(resolution, sites, function[fresh]), probes, enablings, table, strings,
         static, symbols=program.given.records(), strings=program.given.strings,
         inlined=tuple(memory_of(one, program.functions, names) for one in expansions if one is not None),
+        patches=program.patches,
     )  # fmt: skip
     return numbered(manifest, resolution.numbering), sites
 

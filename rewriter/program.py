@@ -1,6 +1,6 @@
 """An image with everything that planning asks of it: functions, a dissector, and the bytes nobody may patch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.exclusions import excluded_rows
+from kinst.rewriter.patching.patched_bytes import patched_data
 from kinst.rewriter.progress import Progress, silent
 from kinst.targets.elf.symbols import Symbols, no_symbols
 from kinst.targets.functions import Functions, find_functions
@@ -17,6 +18,7 @@ from kinst.targets.image import CodeRegion, Image
 from kinst.targets.instruction import DEFERRED, Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
 from kinst.targets.named_functions import data_in_code
+from kinst.targets.patch import Patch
 from kinst.targets.patched_at_boot import boot_patched_ranges
 
 # Bytes of code decoded at a time: temporaries stay bounded. As large as a kernel's text, since the dissector refuses
@@ -26,10 +28,16 @@ _BATCH: Final = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An unpatched image and what its code is. Ranges are (n, 2) address and size, in address order; those that are
-    patched at boot have a third column, the Reason to defer or refuse them for."""
+    """An image without breakpoints and what its code is. Ranges are (n, 2) address and size, in address order; those
+    that are patched at boot have a third column, the Reason to defer or refuse them for.
 
-    image: Image
+    Functions, and so the identifiers of probes, are those of `original`, whatever is patched; instructions are those of
+    `image`.
+    """
+
+    image: Image  # as it runs: with the user's patches
+    original: Image  # as it was built, with its own names only
+    patches: tuple[Patch, ...]
     functions: Functions
     dissector: Dissector
     patched_at_boot: NDArray[np.uint64]
@@ -38,17 +46,26 @@ class Program:
     given: Symbols  # names from elsewhere, which the image has besides its own
 
 
-def open_program(image: Image, *, given: Symbols | None = None) -> Program:
+def open_program(image: Image, *, given: Symbols | None = None, patches: Sequence[Patch] = ()) -> Program:
     """Name the code of an image.
 
     Args:
         image: as it was built: never a patched one, whose breakpoints would be taken for code.
         given: names from elsewhere (System.map, a debug file); the program's image has them, too.
+        patches: what the program has in place of some of the image's instructions.
     """
     machine, given = dissector(image.facts), given or no_symbols()
-    image = with_names(image, given)
-    functions = find_functions(image, sweep=machine.dissect)
-    return Program(image, functions, machine, boot_patched_ranges(image), image.relocated, data_in_code(image), given)
+    named = with_names(image, given)
+    functions = find_functions(named, sweep=machine.dissect)
+    ranges = boot_patched_ranges(named), named.relocated, data_in_code(named)
+    program = Program(named, image, (), functions, machine, *ranges, given)
+    return with_patches(program, patches) if patches else program
+
+
+def with_patches(program: Program, patches: Sequence[Patch]) -> Program:
+    """The program with these patches and no others."""
+    found = tuple(sorted(patches, key=lambda one: one.address))
+    return replace(program, image=replace(program.image, data=patched_data(program.original, found)), patches=found)
 
 
 def with_names(image: Image, given: Symbols) -> Image:

@@ -258,7 +258,7 @@ def _at_address(
     """`kinst::0xADDRESS:` is the instruction there, `:N` the one N bytes on; `fbt::0xADDRESS:` the function there."""
     row = program.functions.row_at(address)
     if row is None:
-        raise ProbeError(f"{name}: {address:#x} is not code{_place_of(program, address)}")
+        raise ProbeError(f"{name}: {address:#x} is not code{place_of(program, address)}")
     start = int(program.functions.address[row])
     if ProbeKind.KINST not in kinds and ProbeKind.SDT not in kinds and address != start:
         inside = f"{program.functions.names[row]}+{address - start:#x}"
@@ -268,7 +268,8 @@ def _at_address(
     return _Wanted(name, kinds, address - start + (name.offset or 0), known.select_row(row), static)
 
 
-def _place_of(program: Program, address: int) -> str:
+def place_of(program: Program, address: int) -> str:
+    """``: it is in .data``: what holds an address that is no code, to follow a message."""
     for section in program.image.sections:
         if section.address and 0 <= address - section.address < section.size:
             return f": it is in {section.name}"
@@ -382,7 +383,7 @@ def _why_nothing(program: Program, code: Decoded, wanted: _Wanted, rows: Rows, r
     if len(refused):
         return _why_refused(program, code, refused)
     if wanted.offset is not None and ProbeKind.KINST in wanted.kinds:
-        return _why_not_there(code, wanted.offset, rows)
+        return why_not_there(code, wanted.offset, rows)
     if wanted.kinds == (ProbeKind.FBT_RETURN,) and len(rows) == 1:
         return f"{code.functions.names[int(rows[0])]} has no return: it never gives control back by itself"
     return "matches no instruction"
@@ -401,7 +402,8 @@ def _why_refused(program: Program, code: Decoded, refused: Refusals) -> str:
     return f"{place} is refused: {refused.text(0)}{code.around(address)}"
 
 
-def _why_not_there(code: Decoded, offset: int, rows: Rows) -> str:
+def why_not_there(code: Decoded, offset: int, rows: Rows) -> str:
+    """Why no instruction begins at an offset into some functions, and where the nearest ones do."""
     if len(rows) > 1:
         return f"none of {len(rows)} functions has an instruction at offset {offset}"
     row = int(rows[0])

@@ -6,6 +6,7 @@ from dataclasses import replace
 from io import BufferedRandom
 from pathlib import Path
 
+from kinst.rewriter.patching.patched_bytes import placed
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.write import copy, mode_of, new_file, put_originals, touched_code, write_at
 from kinst.targets.errors import ManifestError
@@ -40,7 +41,7 @@ def open_original(path: Path, module: str | None = None, progress: Progress = si
 
 
 def write_original(image: Image, manifest: Manifest, file: BufferedRandom, progress: Progress = silent) -> None:
-    """Undo headers and sites, and check the result."""
+    """Undo sites, patches and headers, and check the result."""
     if manifest.original_size > len(image.data):
         raise ManifestError(f"{image.path}: truncated: the original had {manifest.original_size} bytes")
     copy(image.data[: manifest.original_size], file, progress)
@@ -48,6 +49,8 @@ def write_original(image: Image, manifest: Manifest, file: BufferedRandom, progr
     for offset, code, at, rows in touched_code(image, sites["address"]):
         put_originals(code, at, sites[rows], image.facts)
         write_at(file, offset, code.data)
+    for offset, patch in placed(image, manifest.patches):
+        write_at(file, offset, patch.original)
     for offset, data in manifest.restore:
         write_at(file, offset, data)
     file.seek(0)

@@ -8,12 +8,14 @@ import click
 
 from kinst.rewriter.command_output import remark, write_lines
 from kinst.rewriter.outcome_report import lost_lines, outcome_lines, plan_line, plan_value, summary_lines
+from kinst.rewriter.patching.report import patch_line, patch_values
+from kinst.rewriter.patching.request import parse_patch
 from kinst.rewriter.plan import make_plan
 from kinst.rewriter.probe_choice import check_outcomes, probe_names
 from kinst.rewriter.progress import Progress
 from kinst.rewriter.resolve import resolve
 from kinst.rewriter.restore import restore
-from kinst.rewriter.rewriting import Source, open_source
+from kinst.rewriter.rewriting import Source, open_source, with_requests
 from kinst.rewriter.write import write_image
 from kinst.targets.errors import ManifestError, ProbeError, UsageError
 from kinst.targets.image import open_image
@@ -27,6 +29,8 @@ def rewrite_image(
     progress: Progress,
     *,
     probes: Sequence[str],
+    patches: Sequence[str],
+    force: bool,
     trampoline_base: int | None,
     trampoline_symbols: bool,
     method: str | None,
@@ -42,7 +46,11 @@ def rewrite_image(
         KinstError: the image cannot be read, a name stands for nothing, or there is no room for the trampolines.
         OSError: `target` cannot be written.
     """
+    requests = [parse_patch(text) for text in patches]
     opened = open_source(source, progress=progress)
+    known = set(opened.program.patches)
+    if requests:
+        opened = with_requests(opened, requests, force=force)
     names = probe_names(probes, opened.program.image)
     resolution = resolve(
         opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress
@@ -59,12 +67,15 @@ def rewrite_image(
         raise ProbeError("\n".join(lost_lines(resolution, plan)))
     if not as_json and not quiet:
         remark(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
+    added = [patch for patch in opened.program.patches if patch not in known]
     if not as_json and dry_run:
+        write_lines(map(patch_line, patch_values(opened.program, added)))
         write_lines(outcome_lines(resolution, plan))
     if not dry_run:
         write_image(plan, target, trampoline_symbols=trampoline_symbols, progress=progress)
     if as_json:
-        click.echo(json.dumps(plan_value(resolution, plan, None if dry_run else target), indent=2))
+        value = plan_value(resolution, plan, None if dry_run else target)
+        click.echo(json.dumps(value | {"patches": list(patch_values(opened.program, added))}, indent=2))
     else:
         click.echo(plan_line(plan, target, is_written=not dry_run))
 

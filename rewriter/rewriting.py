@@ -1,7 +1,7 @@
 """A file, names for its code and probe names -> a plan: the whole way from a command line to what to write."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.inline_lookup import DebugInlines
 from kinst.rewriter.numbering import numbered
+from kinst.rewriter.patching.assembly import assembled
+from kinst.rewriter.patching.placing import add_patches
+from kinst.rewriter.patching.request import PatchRequest
 from kinst.rewriter.plan import Plan, make_plan, manifest_of
 from kinst.rewriter.program import Program, open_program
 from kinst.rewriter.progress import Progress, silent
@@ -19,7 +22,7 @@ from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import FileKind
 from kinst.targets.elf.symbols import Symbols, no_symbols, read_symbol_file
 from kinst.targets.image import Image, is_elf, open_debug_symbols
-from kinst.targets.manifest import Manifest, Method
+from kinst.targets.manifest import SITE, Manifest, Method
 from kinst.targets.probe import ProbeName
 
 
@@ -35,7 +38,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The original program of a file, and the manifest if the file is patched."""
+    """The program of a file without breakpoints, and the manifest if the file is a patched one."""
 
     program: Program
     manifest: Manifest | None
@@ -56,10 +59,17 @@ def open_source(source: Source, *, progress: Progress = silent) -> Opened:
         ImageError, ManifestError: it cannot be used.
     """
     image, manifest = open_original(source.path, source.module, progress)
-    program = open_program(image, given=_given(image, source, manifest))
+    patches = () if manifest is None else manifest.patches
+    program = open_program(image, given=_given(image, source, manifest), patches=patches)
     if manifest is not None and not manifest.is_numbered:
         manifest = numbered(manifest, numbering_of(program))
     return Opened(program, manifest, source.debug_file)
+
+
+def with_requests(opened: Opened, requests: Sequence[PatchRequest], *, force: bool) -> Opened:
+    """What was opened, with more patches. Raises KinstError: as `add_patches`."""
+    sites = np.zeros(0, SITE) if opened.manifest is None else opened.manifest.sites
+    return replace(opened, program=add_patches(opened.program, requests, sites, assembled, force=force))
 
 
 def _given(image: Image, source: Source, manifest: Manifest | None) -> Symbols:

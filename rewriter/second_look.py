@@ -32,7 +32,7 @@ def check_written(plan: Plan, layout: Layout, file: BufferedRandom) -> None:
         DefectError: it is not what was planned.
     """
     file.flush()
-    data, original = map_descriptor(file.fileno()), plan.image.data
+    data, original = map_descriptor(file.fileno()), plan.original.data
     try:
         before, after = read_tables(original), read_tables(data)
         if read_again(data, after, notes_end=len(original)) != read_again(original, before):
@@ -57,7 +57,12 @@ def _check_header(before: Tables, after: Tables) -> None:
 
 
 def _check_segments(before: NDArray[np.void], after: NDArray[np.void], plan: Plan, pieces: dict[str, Piece]) -> None:
-    """The original's in their order, one more, and one spare entry less if the table did not move."""
+    """The original's in their order, one more, and one spare entry less if the table did not move. Patches alone need
+    no segment."""
+    if not plan.placement.size:
+        if before.tolist() != after.tolist():
+            raise ImageError("its segments are not those of the original")
+        return
     place, table = plan.placement, pieces.get("program headers")
     offset, size = pieces["trampolines"].offset, pieces["trampolines"].size + (0 if table is None else table.size)
     new = (PT_LOAD, PF_R | PF_X, offset, place.address, place.load_address, size, size, CHUNK)
@@ -96,8 +101,12 @@ def _check_names(
         raise ImageError("its sections are not called as those of the original")
     wanted = {TEXT_SECTION: "trampolines", SECTION: "manifest", NAMES_SECTION: "section names"}
     for name, what in wanted.items():
+        rows = after.sections[[one == name for one in found]]
+        if what not in pieces:
+            if len(rows):
+                raise ImageError(f"a section {name}, and none was planned")
+            continue
         address = plan.placement.address if name == TEXT_SECTION else 0
         planned = (address, pieces[what].offset, pieces[what].size)
-        rows = after.sections[[one == name for one in found]]
         if [planned] != rows[["address", "offset", "size"]].tolist():
             raise ImageError(f"no section {name} of {planned[2]:#x} bytes, planned at {planned[0]:#x}")

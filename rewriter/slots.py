@@ -34,6 +34,9 @@ class Placement:
         return self.address + self.size
 
 
+NOWHERE: Final = Placement(0, 0, 0)  # of an image that has patches and no probes
+
+
 def bytes_needed(count: int, slot_size: int) -> int:
     """Of the whole chunks that `count` slots take."""
     return -(-count // (CHUNK // slot_size)) * CHUNK

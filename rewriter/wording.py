@@ -3,4 +3,4 @@
 
 def counted(number: int, noun: str) -> str:
     """``1 site``, ``12,345 sites``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}{'es' if noun.endswith('ch') else 's'}"

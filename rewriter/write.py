@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.fresh_file import fresh_file
 from kinst.rewriter.layout import lay_out
+from kinst.rewriter.patching.patched_bytes import placed
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.second_look import check_written
@@ -35,10 +36,12 @@ def write_image(plan: Plan, out: Path, *, trampoline_symbols: bool = False, prog
         DefectError: what was written is not what was planned.
         OSError: it cannot be written.
     """
-    original = plan.image.data
+    original = plan.original.data
     with new_file(out, mode_of(plan.image.path)) as file:
         digest = copy(original, file, progress)
         layout = lay_out(plan, digest, trampoline_symbols=trampoline_symbols)
+        for offset, patch in placed(plan.original, plan.manifest.patches):
+            write_at(file, offset, patch.code)
         for offset, code in patched_code(plan):
             write_at(file, offset, code.data)
         for piece in (*layout.changes, *layout.appended):

@@ -96,7 +96,9 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
 def _loaded(prepared: Prepared, system: System) -> Loaded:
     """The image in the machine's memory. Trampolines that the file brings along are mapped by who knows the sites."""
     manifest, request = prepared.manifest, prepared.request
-    skip = manifest.trampolines[0] if manifest is not None and prepared.planned.plan is None else None
+    skip = None
+    if manifest is not None and prepared.planned.plan is None and manifest.trampolines[1]:
+        skip = manifest.trampolines[0]  # a file with patches alone has none
     if prepared.call is not None:
         return load_for_call(prepared.image, system, skip=skip)
     seed = request.configuration.kaslr_seed

@@ -27,6 +27,7 @@ def mutants(tmp_path_factory: pytest.TempPathFactory) -> Mutants:
     symbols = patched.with_name("map")
     symbols.write_text("0000000080000000 T given_name\n")
     options = [option for probe in PROBES for option in ("--probe", probe)]
+    options += ["--patch", "vfs_report = li a0, 0; ret"]  # and its instructions are probed
     result = invoke("kinst-rewrite", cli.rewrite, ORIGINAL, *options, "--symbols", symbols, "-q", "-o", patched)
     assert result.exit_code == 0, result.stderr
     return Mutants(patched)

@@ -1,0 +1,234 @@
+"""A program and what the user wants to write into it -> a patch of whole instructions, or why there can be none."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.patching.request import PatchRequest
+from kinst.rewriter.program import Program, instructions_of, with_patches
+from kinst.rewriter.resolve import place_of, why_not_there, with_functions_at
+from kinst.rewriter.select import Names
+from kinst.rewriter.sites import decoded
+from kinst.rewriter.wording import counted
+from kinst.targets.elf.header import FileKind
+from kinst.targets.errors import KinstError, PatchError
+from kinst.targets.instruction import Instructions, Reason
+from kinst.targets.patch import LONGEST, Patch
+
+_NO_CODE: Final = (Reason.UNDECODABLE, Reason.DATA, Reason.OTHER_MODE)
+_FEW: Final = 8  # candidates that a message lists
+_KEPT: Final = 4096  # characters of what the user wrote that the manifest keeps
+
+Encoder = Callable[[Program, PatchRequest, int], bytes]  # the third is the address
+
+
+def add_patches(
+    program: Program, requests: Sequence[PatchRequest], sites: NDArray[np.void], encode: Encoder, *, force: bool
+) -> Program:
+    """The program with more patches.
+
+    A probe on what was patched fires before the patch's instruction; what is probed cannot be patched.
+
+    Args:
+        program: what it has so far.
+        requests: what is wanted.
+        sites: SITE records of probes that the image has already.
+        encode: gives the bytes of a request that is to be at an address.
+        force: a patch may go on behind the end of its function.
+
+    Raises:
+        KinstError: the first request that cannot be carried out, and why.
+    """
+    if program.image.kind is FileKind.REL:
+        raise PatchError(f"{program.image.path}: a module that is not linked has no addresses: it cannot be patched")
+    patches = list(program.patches)
+    for request in requests:
+        try:
+            patches.append(_patch(program, request, sites, encode, patches, force=force))
+        except KinstError as error:
+            error.args = (f"--patch {request.text}: {error}",)
+            raise
+    return with_patches(program, patches)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a patch begins: a function of a program that has one there."""
+
+    program: Program
+    row: int
+    address: int
+    name: str  # as the user calls it
+
+    @property
+    def room(self) -> int:
+        """Bytes from here to the end of the function."""
+        functions = self.program.functions
+        return int(functions.address[self.row]) + int(functions.size[self.row]) - self.address
+
+
+def _patch(
+    program: Program,
+    request: PatchRequest,
+    sites: NDArray[np.void],
+    encode: Encoder,
+    patches: Sequence[Patch],
+    *,
+    force: bool,
+) -> Patch:
+    place = _found(program, request)
+    code = request.code or encode(program, request, place.address)
+    covered = _covered(place.program, place.address, len(code))
+    size = int(covered.size.sum())
+    if size > place.room and not force:
+        raise PatchError(
+            f"{counted(len(code), 'byte')} do not fit: {place.name} has {place.room:,} to the end of its function "
+            "(--force writes on)"
+        )
+    _check_free(place, place.address + size, sites, patches)
+    _check_whole(place, code)
+    original = program.original.read(place.address, size)
+    text = request.text if len(request.text) <= _KEPT else f"{request.text[:_KEPT]}..."
+    return Patch(place.address, original, code + _nops(program, size - len(code)), text)
+
+
+def _found(program: Program, request: PatchRequest) -> _Place:
+    if request.address is None:
+        row = _named(program, request)
+        address = int(program.functions.address[row]) + request.offset
+    else:
+        address = request.address
+        program = with_functions_at(program, [address])
+        at = program.functions.row_at(address)
+        if at is None:
+            raise PatchError(f"{address:#x} is not code{place_of(program, address)}")
+        row = at
+    code = decoded(program.functions, instructions_of(program, np.array([row])))
+    offset = address - int(program.functions.address[row])
+    if offset not in code.starts(row):
+        raise PatchError(why_not_there(code, offset, np.array([row])))
+    return _Place(program, row, address, request.place)
+
+
+def _named(program: Program, request: PatchRequest) -> int:
+    names, base = Names(program.functions), request.base
+    rows = np.unique(names.select_exact(base).rows)
+    if len(rows) == 1:
+        return int(rows[0])
+    if not len(rows):
+        nearest = names.nearest(base)
+        hint = f"; the nearest are {', '.join(nearest)}" if nearest else ""
+        raise PatchError(f"no function {base!r} in {program.image.module}{hint}")
+    places = [f"{address:#x}" for address in program.functions.address[rows[:_FEW]].tolist()]
+    more = " and more" if len(rows) > _FEW else ""
+    raise PatchError(f"{len(rows)} functions are called {base!r}: name one by its address, {', '.join(places)}{more}")
+
+
+def _covered(program: Program, address: int, size: int) -> Instructions:
+    """The instructions from an address that hold its first `size` bytes, the last one as a whole."""
+    if size > LONGEST:
+        raise PatchError(f"{size:,} bytes are too many for a patch, which has {LONGEST:,} at most")
+    starts, at = [], address
+    while at < address + size:
+        program = with_functions_at(program, [at])  # what is between functions is in none
+        row = program.functions.row_at(at)
+        if row is None:
+            raise PatchError(f"it would pass the end of the code at {at:#x}")
+        starts.append(int(program.functions.address[row]))
+        at = starts[-1] + int(program.functions.size[row])
+    found = instructions_of(program, np.searchsorted(program.functions.address, np.array(starts, np.uint64)))
+    first = int(np.searchsorted(found.address, np.uint64(address)))
+    ends = found.address + found.size
+    last = int(np.searchsorted(ends, np.uint64(address + size)))
+    covered = found.take(np.arange(first, min(last + 1, len(found))))
+    ends = covered.address + covered.size
+    if not len(covered) or int(covered.address[0]) != address or (ends[:-1] != covered.address[1:]).any():
+        raise PatchError(f"no whole instructions lie between {address:#x} and {address + size:#x}")
+    for reason, start in zip(covered.reason.tolist(), covered.address.tolist(), strict=True):
+        if reason in _NO_CODE:
+            raise PatchError(f"{start:#x} is refused: {Reason(reason).text}")
+    return covered
+
+
+def _check_free(place: _Place, end: int, sites: NDArray[np.void], patches: Sequence[Patch]) -> None:
+    """Nothing but the image's own code is there, and nobody else writes to it."""
+    for patch in patches:
+        if place.address < patch.end and patch.address < end:
+            raise PatchError(f"{place_name(place.program, patch.address)} is patched already: {patch.text}")
+    starts = sites["address"]
+    probed = starts[(starts < np.uint64(end)) & (starts + sites["size"] > np.uint64(place.address))]
+    if len(probed):
+        name = place_name(place.program, int(probed[0]))
+        raise PatchError(f"{name} is probed already: patch the image first, then put probes into it")
+    written = _written(place.program, place.address, end)
+    if written is not None:
+        reason, behind = written
+        raise PatchError(f"{place.name} is refused: {reason.text}{_behind(place, behind)}")
+
+
+def _written(program: Program, address: int, end: int) -> tuple[Reason, int] | None:
+    """Why somebody else writes between two addresses, and the end of what is written."""
+    boot = program.patched_at_boot
+    relocated = np.insert(program.relocated, 2, np.uint64(Reason.RELOCATED), axis=1)
+    ranges = np.concatenate([boot[boot[:, 2] != Reason.BREAKPOINT], relocated])  # those are looked up, not written
+    start, size = ranges[:, 0], ranges[:, 1]
+    rows = np.flatnonzero((start < np.uint64(end)) & (start + size > np.uint64(address)))
+    if not len(rows):
+        return None
+    behind = int((start[rows] + size[rows]).max())
+    return Reason(int(ranges[rows[0], 2])), behind
+
+
+def _behind(place: _Place, address: int) -> str:
+    """``; f+0x9 is behind it``, if the function goes on there."""
+    functions = place.program.functions
+    return f"; {place_name(place.program, address)} is behind it" if functions.row_at(address) == place.row else ""
+
+
+def _check_whole(place: _Place, code: bytes) -> None:
+    """The code is whole instructions by itself, else what follows would be read as part of it."""
+    found = place.program.dissector.dissect(
+        np.frombuffer(code, np.uint8), place.address, np.array([[0, len(code)]], np.int64)
+    )
+    if int(found.size.sum()) != len(code) or (found.reason == Reason.UNDECODABLE).any():
+        raise PatchError(f"{code[:16].hex(' ')}{' ...' * (len(code) > 16)} are no whole instructions")
+
+
+def _nops(program: Program, size: int) -> bytes:
+    """`size` bytes that do nothing, in as few instructions as there can be."""
+    nops, parts = program.image.facts.sized_nops, b""
+    for one in sorted(nops, reverse=True):
+        parts += nops[one] * ((size - len(parts)) // one)
+    return parts
+
+
+def place_name(program: Program, address: int) -> str:
+    """``function+0x10``, the function alone where it begins, or the address where no function is."""
+    row = program.functions.row_at(address)
+    if row is None:
+        return f"{address:#x}"
+    offset = address - int(program.functions.address[row])
+    return f"{program.functions.names[row]}+{offset:#x}" if offset else program.functions.names[row]
+
+
+def wrong_patches(program: Program) -> Iterator[str]:
+    """A sentence for each patch that is not what `add_patches` could have made of the original."""
+    plain = with_patches(program, ())
+    for patch in program.patches:
+        name = place_name(program, patch.address)
+        if program.original.read(patch.address, len(patch.original)) != patch.original:
+            yield f"other bytes at {name}, which is patched"
+        elif not _is_possible(plain, patch):
+            yield f"no whole instructions at {name}, which is patched"
+
+
+def _is_possible(program: Program, patch: Patch) -> bool:
+    try:
+        covered = _covered(program, patch.address, len(patch.code))
+    except PatchError:
+        return False
+    size = int(covered.size.sum())
+    return size == len(patch.code) and _written(program, patch.address, patch.end) is None
