@@ -172,7 +172,7 @@ class EntryValues:
 
 
 class CallerFrame:
-    """See `kinst.runtime.unwinding.locations.Frame`: of a function that waits for a call to return."""
+    """The `LocationFrame` of a function that waits for a call to return."""
 
     def __init__(self, values: EntryValues, activation: Activation, depth: int) -> None:
         self._values = values

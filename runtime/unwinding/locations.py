@@ -73,7 +73,7 @@ _WIDEST: Final = 128  # bits of a piece that are of interest
 LOST_ENTRY: Final = "only a register at the caller's entry had it"
 
 
-class Frame(Protocol):
+class LocationFrame(Protocol):
     """What an expression asks of a function that is being executed. All methods raise Fault: it is not known."""
 
     @property
@@ -115,7 +115,7 @@ class Machine:
 
 
 class FiringFrame:
-    """See `Frame`: of the function in which a probe fired."""
+    """The `LocationFrame` of the function in which a probe fired."""
 
     __slots__ = ("_firing", "_machine", "bias")
 
@@ -169,11 +169,11 @@ class Expression:
         self._operations = decoded(data, terms)
         self._base = Expression(frame_base, terms) if frame_base else None
 
-    def value(self, frame: Frame, size: int = _WORD) -> int:
+    def value(self, frame: LocationFrame, size: int = _WORD) -> int:
         """The value of the described object, of `size` bytes, unsigned. Raises Fault."""
         return _Run(self._operations, self._base, frame).value(size)
 
-    def address(self, frame: Frame) -> int:
+    def address(self, frame: LocationFrame) -> int:
         """A frame base, or what an expression computes: without the last step, the load. Raises Fault."""
         return _Run(self._operations, self._base, frame).address()
 
@@ -191,7 +191,7 @@ class Expression:
 class _Run:
     """One evaluation."""
 
-    def __init__(self, operations: Mapping[int, Operation], base: Expression | None, frame: Frame) -> None:
+    def __init__(self, operations: Mapping[int, Operation], base: Expression | None, frame: LocationFrame) -> None:
         self._operations = operations
         self._base = base
         self._frame = frame

@@ -27,7 +27,7 @@ _LONGEST: Final = 1 << 16  # bytes of a function that is followed; longer ones a
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class FrameState:
     """What is known before an instruction. The CFA is the stack pointer before the call (arm64, riscv64: at entry)."""
 
     sp: int | None  # CFA - stack pointer; None: the function computes it
@@ -37,37 +37,37 @@ class Frame:
     constant: tuple[int, int] | None = None  # a register and its value: large frames are made with one
     is_guess: bool = False  # no branch leads there: what is usual in the function
 
-    def moved(self, amount: int | None) -> "Frame":
+    def moved(self, amount: int | None) -> "FrameState":
         """The stack pointer was changed by `amount`; None: by nobody knows what."""
         return replace(self, sp=None if self.sp is None or amount is None else self.sp - amount)
 
-    def stored_return(self, at: int) -> "Frame":
+    def stored_return(self, at: int) -> "FrameState":
         """The return address was stored at the stack pointer + `at`."""
         if self.sp is None or self.returns != LINK:
             return self
         return replace(self, returns=at - self.sp)
 
-    def loaded_return(self, at: int) -> "Frame":
+    def loaded_return(self, at: int) -> "FrameState":
         """The link register was loaded from the stack pointer + `at`."""
         is_it = self.sp is not None and self.returns == at - self.sp
         return replace(self, returns=LINK) if is_it else self
 
-    def stored_fp(self, at: int) -> "Frame":
+    def stored_fp(self, at: int) -> "FrameState":
         """The frame pointer was stored at the stack pointer + `at`, for the first time: for the caller."""
         if self.sp is None or self.saved_fp is not None or self.fp is not None:
             return self
         return replace(self, saved_fp=at - self.sp)
 
-    def loaded_fp(self, at: int) -> "Frame":
+    def loaded_fp(self, at: int) -> "FrameState":
         """The frame pointer was loaded from the stack pointer + `at`."""
         is_it = self.sp is not None and self.saved_fp == at - self.sp
         return replace(self, saved_fp=None, fp=None) if is_it else replace(self, fp=None)
 
-    def with_fp(self, above_sp: int) -> "Frame":
+    def with_fp(self, above_sp: int) -> "FrameState":
         """The frame pointer was set to the stack pointer + `above_sp`."""
         return replace(self, fp=None if self.sp is None else self.sp - above_sp)
 
-    def sp_from_fp(self, above_fp: int) -> "Frame":
+    def sp_from_fp(self, above_fp: int) -> "FrameState":
         """The stack pointer was set to the frame pointer + `above_fp`."""
         return replace(self, sp=None if self.fp is None else self.fp - above_fp)
 
@@ -75,7 +75,7 @@ class Frame:
 class StackEffects(Protocol):
     """One machine's stack: `kinst.runtime.unwinding.arch.<machine>`."""
 
-    def step(self, instruction: bytes, frame: Frame) -> Frame:
+    def step(self, instruction: bytes, frame: FrameState) -> FrameState:
         """What an instruction that is no call does to the frame."""
         ...
 
@@ -84,10 +84,10 @@ class StackEffects(Protocol):
         ...
 
 
-def at_entry(arch: ArchFacts) -> Frame:
+def at_entry(arch: ArchFacts) -> FrameState:
     """At the first instruction of a function."""
     pushed = arch.pushed_return
-    return Frame(sp=pushed, returns=-pushed if arch.link_register is None else LINK)
+    return FrameState(sp=pushed, returns=-pushed if arch.link_register is None else LINK)
 
 
 def plain_address(arch: ArchFacts, address: int) -> int:
@@ -124,7 +124,7 @@ class Unwinder:
         self._arch = arch
         self._effects = effects
         self._open = program
-        self._followed: dict[int, dict[int, Frame]] = {}  # start of the function -> address -> frame
+        self._followed: dict[int, dict[int, FrameState]] = {}  # start of the function -> address -> frame
 
     def rule_at(self, address: int) -> Rule | None:
         """Before the instruction at a link address; None: it has no caller that is known."""
@@ -217,7 +217,7 @@ class Unwinder:
 
     # -- the code itself ----------------------------------------------------------------------------------------------
 
-    def _rule(self, frame: Frame) -> Rule | None:
+    def _rule(self, frame: FrameState) -> Rule | None:
         sp, fp = self._arch.stack_pointer, self._arch.frame_pointer
         if isinstance(frame.returns, str):
             link = self._arch.link_register
@@ -234,12 +234,12 @@ class Unwinder:
         offset, returns, saved_fp = self._arch.unwind.frame_record
         return Rule(self._arch.frame_pointer, offset, returns, 0, saved_fp, is_certain=False)
 
-    def _has_pushed(self, told: Rule, frame: Frame) -> bool:
+    def _has_pushed(self, told: Rule, frame: FrameState) -> bool:
         """Whether the code moved the stack pointer behind the compiler's back: "pushf; pop" in inline assembly."""
         is_known = frame.sp is not None and not frame.is_guess
         return is_known and told.base == self._arch.stack_pointer and frame.sp != told.offset
 
-    def _frames_of(self, address: int) -> dict[int, Frame]:
+    def _frames_of(self, address: int) -> dict[int, FrameState]:
         """The frames in the function that holds an address, or in the code between functions: what is only called by
         pointers has no name in an image without symbols."""
         functions = self._program.functions
@@ -263,7 +263,7 @@ class Unwinder:
                 return start, min(end, _bounds(functions, row)[0] if row < len(functions) else end)
         return 0, 0
 
-    def _follow(self, start: int, size: int) -> dict[int, Frame]:
+    def _follow(self, start: int, size: int) -> dict[int, FrameState]:
         """The frame before each instruction of some code."""
         image = self._program.image
         offset = image.offset_of(start)
@@ -284,7 +284,7 @@ def _bounds(functions: Functions, row: int) -> tuple[int, int]:
 class _Walk:
     """One function, followed from its entry."""
 
-    def __init__(self, entry: Frame, effects: StackEffects, code: bytes, found: Instructions) -> None:
+    def __init__(self, entry: FrameState, effects: StackEffects, code: bytes, found: Instructions) -> None:
         """`entry` is the frame at the first instruction; `found` are the instructions of `code`."""
         self._entry = entry
         self._effects = effects
@@ -294,9 +294,9 @@ class _Walk:
         self._start = next(iter(self._instructions), 0)
         self._targets = {target for _, flow, target in self._instructions.values() if flow in (Flow.JUMP, Flow.BRANCH)}
         # Behind a call, where a branch leads too: the call may never return, so what the branch says comes first.
-        self._later: list[tuple[int, Frame]] = []
-        self._computed: Frame | None = None  # at the first computed jump: what the cases of a switch begin with
-        self.frames: dict[int, Frame] = {}
+        self._later: list[tuple[int, FrameState]] = []
+        self._computed: FrameState | None = None  # at the first computed jump: what the cases of a switch begin with
+        self.frames: dict[int, FrameState] = {}
 
     def run(self, *, is_function: bool) -> None:
         """Follow all branches from the entry; then what they do not reach. In a function that is entered from computed
@@ -309,12 +309,12 @@ class _Walk:
             if address not in self.frames:
                 self._enter(address, usual if is_function else self._entry)
 
-    def _enter(self, address: int, frame: Frame) -> None:
+    def _enter(self, address: int, frame: FrameState) -> None:
         self._from(address, frame)
         while self._later:
             self._from(*self._later.pop(0))
 
-    def _from(self, address: int, frame: Frame) -> None:
+    def _from(self, address: int, frame: FrameState) -> None:
         waiting = [(address, frame)]
         while waiting:
             address, frame = waiting.pop()
@@ -334,7 +334,7 @@ class _Walk:
                     self._later.append((address, frame))
                     break
 
-    def _after(self, instruction: bytes, flow: int, frame: Frame) -> Frame:
+    def _after(self, instruction: bytes, flow: int, frame: FrameState) -> FrameState:
         if flow in _CALLS:  # the callee's return address is in the link register now
             return replace(frame, returns=LOST) if frame.returns == LINK else frame
         return self._effects.step(instruction, frame)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from kinst.runtime.unwinding.unwind import Frame
+from kinst.runtime.unwinding.unwind import FrameState
 from kinst.targets.arch.amd64 import RBP, RSP
 
 _WORD: Final = 8
@@ -16,7 +16,7 @@ _REX, _REX_W, _REX_R, _REX_B = 0x40, 8, 4, 1
 class Amd64Stack:
     """See `kinst.runtime.unwinding.unwind.StackEffects`."""
 
-    def step(self, instruction: bytes, frame: Frame) -> Frame:
+    def step(self, instruction: bytes, frame: FrameState) -> FrameState:
         """An instruction that is no call."""
         rex, body = 0, instruction
         while body and body[0] in _PREFIXES:
@@ -50,7 +50,7 @@ def _is_indirect(call: bytes) -> bool:
     return len(call) == 2 + has_sib + displacement
 
 
-def _one_byte(body: bytes, rex: int, frame: Frame) -> Frame:
+def _one_byte(body: bytes, rex: int, frame: FrameState) -> FrameState:
     opcode = body[0]
     register = opcode & 7 | (8 if rex & _REX_B else 0)
     if opcode & 0xF8 == 0x50:
@@ -69,18 +69,18 @@ def _one_byte(body: bytes, rex: int, frame: Frame) -> Frame:
     return frame if handler is None or len(body) < 2 else handler(body, rex, frame)
 
 
-def _push(register: int, frame: Frame) -> Frame:
+def _push(register: int, frame: FrameState) -> FrameState:
     frame = frame.moved(-_WORD)
     return frame.stored_fp(0) if register == RBP else frame
 
 
-def _pop(register: int, frame: Frame) -> Frame:
+def _pop(register: int, frame: FrameState) -> FrameState:
     if register == RSP:
         return frame.moved(None)
     return (frame.loaded_fp(0) if register == RBP else frame).moved(_WORD)
 
 
-def _two_bytes(body: bytes, frame: Frame) -> Frame:
+def _two_bytes(body: bytes, frame: FrameState) -> FrameState:
     """push and pop of fs and gs."""
     match body[1] if len(body) > 1 else 0:
         case 0xA0 | 0xA8:
@@ -98,7 +98,7 @@ def _direct(body: bytes, rex: int) -> tuple[int, int] | None:
     return body[1] >> 3 & 7 | (8 if rex & _REX_R else 0), body[1] & 7 | (8 if rex & _REX_B else 0)
 
 
-def _arithmetic(body: bytes, rex: int, frame: Frame) -> Frame:
+def _arithmetic(body: bytes, rex: int, frame: FrameState) -> FrameState:
     """81 and 83: add /0, sub /5 and others with an immediate."""
     registers = _direct(body, rex)
     if registers is None or registers[1] not in (RSP, RBP) or not rex & _REX_W:
@@ -117,7 +117,7 @@ def _arithmetic(body: bytes, rex: int, frame: Frame) -> Frame:
             return frame.moved(None)
 
 
-def _move(body: bytes, rex: int, frame: Frame) -> Frame:
+def _move(body: bytes, rex: int, frame: FrameState) -> FrameState:
     """89 (to rm) and 8b (to reg)."""
     registers = _direct(body, rex)
     if registers is None:
@@ -133,7 +133,7 @@ def _move(body: bytes, rex: int, frame: Frame) -> Frame:
             return _written(target, frame)
 
 
-def _address(body: bytes, rex: int, frame: Frame) -> Frame:
+def _address(body: bytes, rex: int, frame: FrameState) -> FrameState:
     """8d lea: rsp and rbp are set from each other and from themselves."""
     target, mode = body[1] >> 3 & 7 | (8 if rex & _REX_R else 0), body[1] >> 6
     if target not in (RSP, RBP):
@@ -154,34 +154,34 @@ def _address(body: bytes, rex: int, frame: Frame) -> Frame:
             return replace(frame, fp=None)
 
 
-def _store(body: bytes, rex: int, frame: Frame) -> Frame:
+def _store(body: bytes, rex: int, frame: FrameState) -> FrameState:
     """01, 09, 21, 29, 31: rm is computed from a register."""
     registers = _direct(body, rex)
     return frame if registers is None else _written(registers[1], frame)
 
 
-def _load(body: bytes, rex: int, frame: Frame) -> Frame:
+def _load(body: bytes, rex: int, frame: FrameState) -> FrameState:
     """03, 0b, 23, 2b, 33, 63: reg is computed."""
     return _written(body[1] >> 3 & 7 | (8 if rex & _REX_R else 0), frame)
 
 
-def _group5(body: bytes, _rex: int, frame: Frame) -> Frame:
+def _group5(body: bytes, _rex: int, frame: FrameState) -> FrameState:
     """ff /6: push of memory."""
     return frame.moved(-_WORD) if body[1] >> 3 & 7 == 6 else frame
 
 
-def _pop_memory(_body: bytes, _rex: int, frame: Frame) -> Frame:
+def _pop_memory(_body: bytes, _rex: int, frame: FrameState) -> FrameState:
     return frame.moved(_WORD)
 
 
-def _written(register: int, frame: Frame) -> Frame:
+def _written(register: int, frame: FrameState) -> FrameState:
     """A register that was computed: nothing is known of it any more."""
     if register == RSP:
         return frame.moved(None)
     return replace(frame, fp=None) if register == RBP else frame
 
 
-_WITH_MODRM: Final[dict[int, Callable[[bytes, int, Frame], Frame]]] = {
+_WITH_MODRM: Final[dict[int, Callable[[bytes, int, FrameState], FrameState]]] = {
     **dict.fromkeys((0x01, 0x09, 0x21, 0x29, 0x31), _store),
     **dict.fromkeys((0x03, 0x0B, 0x23, 0x2B, 0x33, 0x63), _load),
     **dict.fromkeys((0x81, 0x83), _arithmetic),

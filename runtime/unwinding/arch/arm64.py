@@ -9,7 +9,7 @@ load/store register:    size 111 V 00 opc 0 imm9 type Rn Rt    type: 1 post-inde
 from dataclasses import replace
 from typing import Final
 
-from kinst.runtime.unwinding.unwind import Frame
+from kinst.runtime.unwinding.unwind import FrameState
 
 _FP, _LR = 29, 30
 _WORD: Final = 8
@@ -19,7 +19,7 @@ _POST, _OFFSET, _PRE = 1, 2, 3
 class Arm64Stack:
     """See `kinst.runtime.unwinding.unwind.StackEffects`."""
 
-    def step(self, instruction: bytes, frame: Frame) -> Frame:
+    def step(self, instruction: bytes, frame: FrameState) -> FrameState:
         """An instruction that is no call."""
         word = int.from_bytes(instruction, "little")
         if word & 0xBF000000 == 0x91000000 & 0xBF000000 and word >> 31:
@@ -39,7 +39,7 @@ class Arm64Stack:
         return (4,) if len(before) >= 4 and (word >> 26 == 0x25 or is_register) else ()
 
 
-def _add(word: int, frame: Frame) -> Frame:
+def _add(word: int, frame: FrameState) -> FrameState:
     """add and sub of an immediate; mov to and from sp is an add of 0."""
     amount = (word >> 10 & 0xFFF) << (12 if word >> 22 & 1 else 0)
     amount = -amount if word >> 30 & 1 else amount
@@ -58,7 +58,7 @@ def _add(word: int, frame: Frame) -> Frame:
             return frame
 
 
-def _pair(word: int, frame: Frame) -> Frame:
+def _pair(word: int, frame: FrameState) -> FrameState:
     if word >> 5 & 31 != 31:
         return frame
     is_vector, kind, is_load, opcode = word >> 26 & 1, word >> 23 & 3, word >> 22 & 1, word >> 30
@@ -73,7 +73,7 @@ def _pair(word: int, frame: Frame) -> Frame:
     return frame.moved(amount) if kind == _POST else frame
 
 
-def _single(word: int, frame: Frame) -> Frame:
+def _single(word: int, frame: FrameState) -> FrameState:
     if word >> 5 & 31 != 31:
         return frame
     is_word, is_load = word & 0xFC000000 == 0xF8000000, word >> 22 & 1
@@ -89,7 +89,7 @@ def _single(word: int, frame: Frame) -> Frame:
     return frame.moved(amount) if kind == _POST else frame
 
 
-def _access(register: int, at: int, is_load: int, frame: Frame) -> Frame:
+def _access(register: int, at: int, is_load: int, frame: FrameState) -> FrameState:
     if register == _LR:
         return frame.loaded_return(at) if is_load else frame.stored_return(at)
     if register == _FP:
@@ -97,14 +97,14 @@ def _access(register: int, at: int, is_load: int, frame: Frame) -> Frame:
     return frame
 
 
-def _add_register(word: int, frame: Frame) -> Frame:
+def _add_register(word: int, frame: FrameState) -> FrameState:
     register = word >> 16 & 31
     if frame.constant is None or frame.constant[0] != register:
         return frame.moved(None)
     return frame.moved(-frame.constant[1] if word >> 30 & 1 else frame.constant[1])
 
 
-def _other(word: int, frame: Frame) -> Frame:
+def _other(word: int, frame: FrameState) -> FrameState:
     """movz and movk, which large frames are made with; and on sp, whatever it is."""
     shift = 16 * (word >> 21 & 3)
     if word & 0xFF800000 == 0xD2800000:

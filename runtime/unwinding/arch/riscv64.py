@@ -8,7 +8,7 @@
 from dataclasses import replace
 from typing import Final
 
-from kinst.runtime.unwinding.unwind import Frame
+from kinst.runtime.unwinding.unwind import FrameState
 from kinst.targets.arch.riscv64 import FP, RA, SP
 
 _ADDI, _LUI, _OP, _LOAD, _STORE = 0x13, 0x37, 0x33, 0x03, 0x23
@@ -18,7 +18,7 @@ _T0: Final = 5  # the alternate link register, of millicode
 class Riscv64Stack:
     """See `kinst.runtime.unwinding.unwind.StackEffects`."""
 
-    def step(self, instruction: bytes, frame: Frame) -> Frame:
+    def step(self, instruction: bytes, frame: FrameState) -> FrameState:
         """An instruction that is no call."""
         word = int.from_bytes(instruction, "little")
         if len(instruction) == 2:
@@ -39,7 +39,7 @@ def _signed(value: int, bits: int) -> int:
     return value - (1 << bits) if value >> bits - 1 & 1 else value
 
 
-def _step(word: int, frame: Frame) -> Frame:
+def _step(word: int, frame: FrameState) -> FrameState:
     rd, rs1, rs2 = word >> 7 & 31, word >> 15 & 31, word >> 20 & 31
     immediate = _signed(word >> 20, 12)
     match word & 0x7F, word >> 12 & 7:
@@ -62,7 +62,7 @@ def _step(word: int, frame: Frame) -> Frame:
             return frame
 
 
-def _add(rd: int, rs1: int, immediate: int, frame: Frame) -> Frame:
+def _add(rd: int, rs1: int, immediate: int, frame: FrameState) -> FrameState:
     match rd, rs1:
         case (2, 2):
             return frame.moved(immediate)
@@ -74,7 +74,7 @@ def _add(rd: int, rs1: int, immediate: int, frame: Frame) -> Frame:
             return _constant(rd, rs1, immediate, frame)
 
 
-def _constant(rd: int, rs1: int, immediate: int, frame: Frame) -> Frame:
+def _constant(rd: int, rs1: int, immediate: int, frame: FrameState) -> FrameState:
     """li, whole or the second half of it."""
     if rs1 == 0 and rd not in (SP, FP):
         return replace(frame, constant=(rd, immediate))
@@ -83,12 +83,12 @@ def _constant(rd: int, rs1: int, immediate: int, frame: Frame) -> Frame:
     return _overwritten(rd, frame)
 
 
-def _add_register(register: int, sign: int, frame: Frame) -> Frame:
+def _add_register(register: int, sign: int, frame: FrameState) -> FrameState:
     known = frame.constant is not None and frame.constant[0] == register
     return frame.moved(sign * frame.constant[1] if known and frame.constant is not None else None)
 
 
-def _overwritten(rd: int, frame: Frame) -> Frame:
+def _overwritten(rd: int, frame: FrameState) -> FrameState:
     """A register that was computed: nothing is known of it any more."""
     if rd == SP:
         return frame.moved(None)
