@@ -36,6 +36,7 @@ from kinst.runtime.unwinding.call_instructions import CallInstructions
 from kinst.runtime.unwinding.caller_frames import CallerFrames
 from kinst.runtime.unwinding.contexts import Contexts
 from kinst.runtime.unwinding.entry_values import EntryValues
+from kinst.runtime.unwinding.frame_rules import FrameRules
 from kinst.runtime.unwinding.locations import Machine
 from kinst.runtime.unwinding.stack_regions import StackRegions, stack_size
 from kinst.runtime.unwinding.stacks import MachineStacks
@@ -67,9 +68,11 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     observe = with_unmapped_image(system.space.observe, loaded.segments, system.space.stage)
     memory = GuestMemory(scratch, observe, system.space.observe_write, system.memory)
     plug_ins.register(providers, None if code is None else code.sites, memory, loaded.bias)
-    stacks = MachineStacks(
-        system.arch, memory, prepared.program, bias=loaded.bias, moved=moved.original, is_user=is_user
-    )
+    if code is None:
+        rules = FrameRules(system.arch, prepared.program, lambda address: moved.original(address) - loaded.bias)
+    else:
+        rules = code.frame_rules
+    stacks = MachineStacks(system.arch, memory, rules, is_user=is_user)
     contexts = _contexts(system, stacks, prepared.original)
     known = Known(prepared.path.name, system.arch, types, memory, is_user, contexts.thread, loaded.bias)
     functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
@@ -86,7 +89,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         contexts=contexts,
         arm=(lambda: None) if code is None else code.arm,
     )
-    located = _locations(prepared, system, stacks, memory, loaded.bias, moved)
+    located = _locations(prepared, stacks, CallerFrames(system.arch, rules, memory), memory, loaded.bias)
     arguments = InlineArguments(located, lambda unit: prepared.opened.inlines().call_sites.terms(unit))
     planned = prepared.planned
     inlines = InlineClauses(planned.expansions, planned.own_code, None if code is None else code.sites, arguments)
@@ -157,10 +160,11 @@ def _contexts(system: System, stacks: MachineStacks, image: Image) -> Contexts:
 
 
 def _locations(
-    prepared: Prepared, system: System, stacks: MachineStacks, memory: GuestMemory, bias: int, moved: MovedImage
+    prepared: Prepared, stacks: MachineStacks, frames: CallerFrames, memory: GuestMemory, bias: int
 ) -> Machine:
     """How the arguments of inlined copies are found."""
-    frames = CallerFrames(system.arch, stacks.unwinder, memory, bias=bias, moved=moved.original)
     instructions = CallInstructions(prepared.program)
     entries = EntryValues(frames, memory, instructions, lambda: prepared.opened.inlines().call_sites, bias=bias)
-    return Machine(system.arch.unwind.dwarf_registers, stacks.frame_address, memory.read, bias, entries.of_firing)
+    return Machine(
+        prepared.original.facts.unwind.dwarf_registers, stacks.frame_address, memory.read, bias, entries.of_firing
+    )

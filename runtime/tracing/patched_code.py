@@ -14,8 +14,9 @@ from kinst.runtime.patched.relocated import RelocatedCopies
 from kinst.runtime.patched.sites import Patched, SiteTable
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.unwinding.arch.registry import stack_effects
+from kinst.runtime.unwinding.frame_rules import FrameRules
 from kinst.runtime.unwinding.pending_returns import PendingReturns
-from kinst.runtime.unwinding.return_addresses import ReturnAddresses, named, reader, rules
+from kinst.runtime.unwinding.return_addresses import ReturnAddresses, named, reader
 
 
 class PatchedCode:
@@ -41,24 +42,24 @@ class PatchedCode:
         system.pristine = copies.pristine
         self.moved = MovedImage(loaded.image, lambda: copies.distances)
         system.trap.dtrace_invop_add(ModeCheck(copies.claim, copies.pristine, system, warn).claim)
-        self.pending_returns = self._pending_returns(copies, program)
+        self.frame_rules = FrameRules(system.arch, program, self._link_address)
+        self.pending_returns = self._pending_returns(copies)
         self.sites.returning = self.pending_returns.waiting
         self._deferred: DeferredSites | None = None
         if self.sites.manifest.is_deferred.any():
             self._deferred = DeferredSites(self.sites, loaded, system, trampolines)
             system.trap.dtrace_invop_add(self._deferred.claim)
 
-    def _pending_returns(self, copies: RelocatedCopies, program: Callable[[], Program]) -> PendingReturns:
-        system = self._system
-        arch, effects = system.arch, stack_effects(system.arch)
+    def _pending_returns(self, copies: RelocatedCopies) -> PendingReturns:
+        system, arch = self._system, self._system.arch
         symbols = named(self._loaded.image, self._link_address)
         returns = ReturnAddresses(
             arch,
-            effects,
+            stack_effects(arch),
             system.exceptions.armed,
             reader(system, copies.pristine),
             lambda address: address == CALL_RETURNS_TO or symbols(address),
-            rules(arch, effects, program, self._link_address),
+            self.frame_rules.here,
         )
         pending = PendingReturns(arch, system.trap.firing, system.engine.frame.read, returns)
         pending.marks = system.engine.look_at_blocks(pending.look)

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
-from kinst.runtime.unwinding.unwind import Rule, Unwinder, plain_address
+from kinst.runtime.unwinding.frame_rules import FrameRules
+from kinst.runtime.unwinding.unwind import Rule
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.debuginfo.call_frames import FrameRow, Moved, Saved, Value
 
@@ -34,31 +35,17 @@ class Activation(NamedTuple):
 
 
 class CallerFrames:
-    """Leaves frames."""
+    """A walk outwards that restores registers; `MachineStacks` has the one that needs none."""
 
-    def __init__(
-        self,
-        arch: ArchFacts,
-        unwinder: Unwinder,
-        memory: Memory,
-        *,
-        bias: int = 0,
-        moved: Callable[[int], int] = lambda address: address,
-    ) -> None:
-        """Arguments as in `kinst.runtime.unwinding.stacks.MachineStacks`."""
-        self._arch = arch
+    def __init__(self, arch: ArchFacts, rules: FrameRules, memory: Memory) -> None:
+        """Nothing is read until a frame is asked for."""
         self._numbers = arch.unwind.dwarf_registers
         self._preserved = {self._numbers[number]: number for number in arch.unwind.preserved}
         self._sp = arch.stack_pointer
-        self._unwinder = unwinder
+        self._frame_rules = rules
+        self.link_address = rules.link_address
         self._memory = memory
-        self._bias = bias
-        self._moved = moved
         self._rules: dict[tuple[int, bool], tuple[Rule | None, FrameRow | None]] = {}
-
-    def link_address(self, address: int) -> int:
-        """The link address of what the machine has at an address."""
-        return self._moved(address) - self._bias
 
     def innermost(self, firing: Firing) -> Activation:
         """The function in which a probe fired."""
@@ -87,11 +74,10 @@ class CallerFrames:
         address = activation.register(rule.register) if rule.returns is None else self._word(cfa + rule.returns)
         if address is None:
             return None
-        for plain in (address, plain_address(self._arch, address)):
-            inside = self._moved(plain - 1 & _MASK) - self._bias
-            if self._unwinder.is_code(inside):
-                return Activation(inside + 1, partial(self._restored, activation, row, cfa), is_inner=False)
-        return None
+        returned = self._frame_rules.returned_to(address)
+        if returned is None:
+            return None
+        return Activation(returned[1], partial(self._restored, activation, row, cfa), is_inner=False)
 
     def _restored(self, activation: Activation, row: FrameRow | None, cfa: int, index: int) -> int | None:
         """A register that the caller of an activation will have."""
@@ -117,7 +103,7 @@ class CallerFrames:
         key = activation.address, activation.is_inner
         found = self._rules.get(key)
         if found is None:
-            unwinder, address = self._unwinder, activation.address
+            unwinder, address = self._frame_rules.unwinder, activation.address
             if not unwinder.is_code(activation.inside):
                 rule = None
             else:

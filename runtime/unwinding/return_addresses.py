@@ -14,11 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from kinst.rewriter.program import Program
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.trap import Firing
-from kinst.runtime.unwinding.unwind import Rule, StackEffects, Unwinder, plain_address
+from kinst.runtime.unwinding.unwind import Rule, StackEffects, plain_address
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.symbols import STT_FUNC, STT_NOTYPE
 from kinst.targets.image import Image
@@ -132,19 +131,6 @@ def reader(system: System, pristine: Callable[[int, bytes], bytes]) -> Callable[
         return pristine(address, system.memory.read(physical, size))
 
     return read
-
-
-def rules(
-    arch: ArchFacts, effects: StackEffects, program: Callable[[], Program], original: Callable[[int], int]
-) -> Callable[[int], Rule | None]:
-    """How to leave the frame of the code at an address of the running guest; `original` gives its link address."""
-    unwinder = Unwinder(arch, effects, program)
-
-    def rule(address: int) -> Rule | None:
-        link = original(address)
-        return unwinder.rule_at(link) if unwinder.is_code(link) else None
-
-    return rule
 
 
 def named(image: Image, original: Callable[[int], int]) -> Callable[[int], bool]:

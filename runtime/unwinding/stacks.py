@@ -8,12 +8,11 @@ as it must be: the return address is in code, behind a call, and the stack grows
 from collections.abc import Callable
 from typing import Final
 
-from kinst.rewriter.program import Program
 from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
-from kinst.runtime.unwinding.arch.registry import stack_effects
-from kinst.runtime.unwinding.unwind import Rule, Unwinder, plain_address
+from kinst.runtime.unwinding.frame_rules import FrameRules
+from kinst.runtime.unwinding.unwind import Rule
 from kinst.targets.arch.facts import ArchFacts
 
 _DEEPEST: Final = 512  # frames that stackdepth counts
@@ -31,10 +30,8 @@ class MachineStacks:
         self,
         arch: ArchFacts,
         memory: Memory,
-        program: Callable[[], Program],
+        rules: FrameRules,
         *,
-        bias: int = 0,
-        moved: Callable[[int], int] = lambda address: address,
         is_user: Callable[[Firing], bool] = lambda _firing: False,
     ) -> None:
         """Nothing is read until a stack is asked for.
@@ -42,16 +39,12 @@ class MachineStacks:
         Args:
             arch: the machine.
             memory: its memory, as clauses see it.
-            program: the image as it was built, never patched, and its functions.
-            bias: by how much the image was moved when it was loaded.
-            moved: an address in a copy that the image made of itself -> the same place in what was loaded.
+            rules: how to leave the frames of its image.
             is_user: whether the CPU is in user mode.
         """
-        self._arch = arch
-        self.unwinder = Unwinder(arch, stack_effects(arch), program)
+        self._rules = rules
         self._load = memory.load
-        self._bias = bias
-        self._moved = moved
+        self._frame_record = arch.unwind.frame_record
         self._is_user = is_user
         self._sp, self._fp, self._link = arch.stack_pointer, arch.frame_pointer, arch.link_register
         self._here: dict[int, Rule | None] = {}  # by address of a probe
@@ -71,7 +64,7 @@ class MachineStacks:
         if frames < 1 or not self._is_user(firing):
             return ()
         found, fp, sp = [firing.site], firing.regs[self._fp], firing.regs[self._sp]
-        offset, returns, saved_fp = self._arch.unwind.frame_record
+        offset, returns, saved_fp = self._frame_record
         while len(found) < frames:
             cfa = fp + offset
             if cfa <= sp or fp % _WORD:
@@ -144,9 +137,8 @@ class MachineStacks:
     def _rule_here(self, pc: int) -> Rule | None:
         """At a probe's own address. The function may be entered from where no call is: its first instruction's return
         address is right whatever it follows."""
-        link = self._moved(pc) - self._bias
-        rule = self.unwinder.rule_at(link) if self.unwinder.is_code(link) else None
-        if rule is not None and self.unwinder.is_start(link):
+        rule = self._rules.here(pc)
+        if rule is not None and self._is_entry(pc):
             rule = rule._replace(is_certain=True)
         if len(self._here) >= _KEPT:
             self._here.clear()
@@ -154,18 +146,14 @@ class MachineStacks:
         return rule
 
     def _caller_at(self, address: int) -> Caller | None:
-        """What is known of a return address; None: it is none. It may lie behind the last instruction of a function
-        that ends with a call, so the instruction before it decides."""
-        for plain in (address, plain_address(self._arch, address)):
-            link = self._moved(plain - 1) - self._bias
-            if self.unwinder.is_code(link):
-                break
-        else:
+        """What is known of a return address; None: it is none."""
+        returned = self._rules.returned_to(address)
+        if returned is None:
             return None
         if len(self._callers) >= _KEPT:
             self._callers.clear()
-        unwinder, after = self.unwinder, link + 1
-        found = self._callers[address] = plain, unwinder.rule_in_call(after), unwinder.follows_call(after)
+        unwinder, (plain, link) = self._rules.unwinder, returned
+        found = self._callers[address] = plain, unwinder.rule_in_call(link), unwinder.follows_call(link)
         return found
 
     def frame_address(self, firing: Firing) -> int | None:
@@ -175,7 +163,7 @@ class MachineStacks:
         return None if rule is None else firing.regs[rule.base] + rule.offset & _MASK
 
     def _is_entry(self, pc: int) -> bool:
-        return self.unwinder.is_start(self._moved(pc) - self._bias)
+        return self._rules.unwinder.is_start(self._rules.link_address(pc))
 
     def _return_address(self, firing: Firing) -> int:
         try:

@@ -16,6 +16,7 @@ from kinst.runtime.tracing.host import blank_firing
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.runtime.unwinding.arch.registry import stack_effects
+from kinst.runtime.unwinding.frame_rules import FrameRules
 from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.runtime.unwinding.unwind import Unwinder
 from kinst.targets.image import Image
@@ -38,13 +39,17 @@ def trace_of(case: Case) -> Trace:
         return image.trace(machine=case.machine, clock="icount")
 
 
+def rules_of(program: Program, bias: int = 0) -> FrameRules:
+    return FrameRules(program.image.facts, lambda: program, lambda address: address - bias)
+
+
 def watched(name: str, every: int) -> Counter[str]:
     """How the stacks of a run compare with the shadow's."""
     case, program = BY_NAME[name], program_of(name)
     trace = trace_of(case)
     guest = trace.guest
     system, found = guest.system, Counter[str]()
-    stacks = MachineStacks(system.arch, SystemMemory(system), lambda: program, bias=guest.loaded.bias)
+    stacks = MachineStacks(system.arch, SystemMemory(system), rules_of(program, guest.loaded.bias))
     firing = system.trap.firing
 
     def look(address: int, callers: list[int]) -> None:
@@ -103,7 +108,7 @@ def stacks_at(
     name: str, memory: Memory, *, is_user: Callable[[Firing], bool] = lambda _firing: False
 ) -> tuple[MachineStacks, Image]:
     program = program_of(name)
-    return MachineStacks(program.image.facts, memory, lambda: program, is_user=is_user), program.image
+    return MachineStacks(program.image.facts, memory, rules_of(program), is_user=is_user), program.image
 
 
 def firing_at(image: Image, site: int, **registers: int) -> Firing:
