@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.claims import wrong_claims
 from kinst.rewriter.derive import site_instructions
 from kinst.rewriter.layout import Layout, Piece, lay_out
-from kinst.rewriter.patching.patched_bytes import placed
+from kinst.rewriter.patched_bytes import placed
 from kinst.rewriter.places import Places
 from kinst.rewriter.plan import Plan, instruction_bytes, make_trampolines
 from kinst.rewriter.program import Program, open_program

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.exclusions import excluded_rows
-from kinst.rewriter.patching.patched_bytes import patched_data
+from kinst.rewriter.patched_bytes import patched_data
 from kinst.rewriter.progress import Progress, silent
 from kinst.targets.elf.symbols import Symbols, no_symbols
 from kinst.targets.functions import Functions, find_functions

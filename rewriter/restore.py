@@ -6,7 +6,7 @@ from dataclasses import replace
 from io import BufferedRandom
 from pathlib import Path
 
-from kinst.rewriter.patching.patched_bytes import placed
+from kinst.rewriter.patched_bytes import placed
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.write import copy, mode_of, new_file, put_originals, touched_code, write_at
 from kinst.targets.errors import ManifestError

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.fresh_file import fresh_file
 from kinst.rewriter.layout import lay_out
-from kinst.rewriter.patching.patched_bytes import placed
+from kinst.rewriter.patched_bytes import placed
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.second_look import check_written
