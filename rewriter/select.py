@@ -93,8 +93,7 @@ class Names:
         return self._rows
 
 
-def base_names(names: Sequence[str]) -> NDArray[np.int64]:
-    """A number for each function; `f` and `f.cold` share one: control goes to and fro between them. `f.part.0` is one
-    that `f` calls, or jumps to as its last act."""
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(_COLD.sub("", name), len(numbers)) for name in names], np.int64)
+def base_name(name: str) -> str:
+    """The same for the parts of one function: control goes to and fro between `f` and `f.cold`. `f.part.0` is one that
+    `f` calls, or jumps to as its last act."""
+    return _COLD.sub("", name) if ".cold" in name else name

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.refusals import Refusals
-from kinst.rewriter.select import base_names
+from kinst.rewriter.select import base_name
 from kinst.targets.functions import Functions
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 
@@ -155,10 +155,13 @@ def _leaves(code: Decoded, at: Rows) -> NDArray[np.bool_]:
     outside = target - functions.address[own] >= functions.size[own]
     other = np.searchsorted(functions.address, target, "right") - 1
     inside_other = (other >= 0) & (target - functions.address[other] < functions.size[other])
-    base = base_names(functions.names)
     is_detour = ~inside_other & (code.instructions.reason[at] == Reason.PATCHED_AT_BOOT)
-    result: NDArray[np.bool_] = outside & ~is_detour & ~(inside_other & (base[own] == base[other]))
-    return result
+    leaves: NDArray[np.bool_] = outside & ~is_detour
+    between = np.flatnonzero(leaves & inside_other)
+    names = functions.names
+    pairs = zip(own[between].tolist(), other[between].tolist(), strict=True)
+    leaves[between] = [base_name(names[here]) != base_name(names[there]) for here, there in pairs]
+    return leaves
 
 
 def _split(code: Decoded, at: Rows, position: NDArray[np.int64], *, at_return: bool = False) -> Sites:

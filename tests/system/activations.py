@@ -13,7 +13,7 @@ import unicorn
 
 from kinst.rewriter.program import Program, instructions_of
 from kinst.rewriter.rewriting import Opened, plan_probes
-from kinst.rewriter.select import base_names
+from kinst.rewriter.select import base_name
 from kinst.runtime.tracing.guest import Guest
 from kinst.targets.instruction import Flow
 from kinst.targets.probe import parse_probe_names
@@ -53,7 +53,7 @@ class Activations:
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self._steps = {row[0]: _Step(*row) for row in rows}
         self._names = program.functions.names
-        self._base = base_names(program.functions.names).tolist()
+        self._base = [base_name(name) for name in program.functions.names]
         self._stack = [_Activation(0)]
         self._before: _Step | None = None
         self._frame = guest.system.engine.frame
