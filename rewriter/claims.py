@@ -20,7 +20,7 @@ from kinst.rewriter.program import Program, instructions_of, open_program
 from kinst.rewriter.resolve import numbering_of, unnamed_size, with_functions_at, with_static
 from kinst.rewriter.sites import stepped_over
 from kinst.rewriter.wording import counted
-from kinst.targets.functions import Functions
+from kinst.targets.functions import Functions, invented_name
 from kinst.targets.inlined_names import inlined_values
 from kinst.targets.instruction import Flow
 from kinst.targets.manifest import Manifest, ProbeKind
@@ -92,7 +92,7 @@ def _wrong_functions(program: Program, manifest: Manifest) -> Iterator[str]:
 def _unlike(program: Program, manifest: Manifest, rows: Sequence[int]) -> list[int]:
     """Rows of the manifest's functions that the program does not have."""
     addresses, sizes = manifest.functions["address"].tolist(), manifest.functions["size"].tolist()
-    unnamed = [addresses[row] for row in rows if manifest.function_name(row) == _unnamed(addresses[row])]
+    unnamed = [addresses[row] for row in rows if manifest.function_name(row) == invented_name(addresses[row])]
     every = with_functions_at(program, unnamed).functions
     at = {address: row for row, address in enumerate(every.address.tolist())}
 
@@ -104,17 +104,13 @@ def _unlike(program: Program, manifest: Manifest, rows: Sequence[int]) -> list[i
         if sizes[row] == every.size[found]:
             return True
         # known by its address, and others were not yet
-        return name == _unnamed(address) and sizes[row] == unnamed_size(program, address)
+        return name == invented_name(address) and sizes[row] == unnamed_size(program, address)
 
     return [row for row in rows if not is_known(row)]
 
 
-def _unnamed(address: int) -> str:
-    return f"sub_{address:x}"
-
-
 def _names(functions: Functions, row: int) -> tuple[str, ...]:
-    return functions.names[row], *functions.aliases.get(row, ()), _unnamed(int(functions.address[row]))
+    return functions.names[row], *functions.aliases.get(row, ()), invented_name(int(functions.address[row]))
 
 
 def _wrong_inlined(program: Program, manifest: Manifest) -> Iterator[str]:
@@ -159,7 +155,7 @@ def _are_entries(
     first, row = np.unique(starts, return_inverse=True)
     size = np.zeros(len(first), np.uint64)
     np.maximum.at(size, row, np.minimum(ends, np.uint64(_ROOM)))  # no instruction is cut: that costs time
-    trimmed = Functions(first, size, np.zeros(len(first), np.uint8), tuple(map(_unnamed, first.tolist())), {})
+    trimmed = Functions(first, size, np.zeros(len(first), np.uint8), tuple(map(invented_name, first.tolist())), {})
     found = instructions_of(replace(program, functions=trimmed), np.arange(len(first)))
     stops = ~stepped_over(found, np.arange(len(found)))
     # Of each function the first instruction that is not stepped over: no place behind it is an entry.

@@ -17,10 +17,10 @@ import numpy as np
 
 from kinst.rewriter.control_flow import ControlFlows
 from kinst.rewriter.inline_exits import Exit, common, exits, rows_between
-from kinst.rewriter.program import Program, instructions_of, refuse_excluded
+from kinst.rewriter.program import Program
 from kinst.rewriter.refusals import Refusals, summary
 from kinst.rewriter.select import Names, Selection
-from kinst.rewriter.sites import Decoded, Rows, decoded
+from kinst.rewriter.sites import Decoded, Rows
 from kinst.rewriter.wording import counted
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, Matching, Range
 from kinst.targets.errors import KinstError, ProbeError
@@ -171,14 +171,14 @@ def _with_own_code(known: Names, name: ProbeName, found: Sequence[InlineFunction
 
 
 def _why_nothing(
-    program: Program, known: Names, name: ProbeName, found: Sequence[InlineFunction], inlines: Inlines | None
+    program: Program, known: Names, name: ProbeName, found: Sequence[InlineFunction], inlines: Inlines
 ) -> str:
     if found:
         declared = next((one.declaration for one in found if one.declaration.file), None)
         where = f" ({declared.file}:{declared.line})" if declared is not None else ""
         return f"{name.function}{where} is marked as inline, but has no code: neither copies nor a function of its own"
     nearest = known.nearest(name.function)
-    if not nearest and inlines is not None:
+    if not nearest:
         nearest = difflib.get_close_matches(name.function, inlines.names("*"))
     hint = f"; the nearest are {', '.join(nearest)}" if nearest else ""
     return f"no function {name.function!r}, inlined or not, in {program.image.module}{hint}"
@@ -219,28 +219,6 @@ def expansion(code: Decoded, name: ProbeName, found: Inlined) -> Expansion:
         found.fbt,
         found.damage,
     )
-
-
-def expand(
-    program: Program,
-    name: ProbeName,
-    functions: Sequence[InlineFunction],
-    *,
-    include_excluded: bool = False,
-) -> Expansion:
-    """The same, decoding what is needed: for one name and definitions that are known.
-
-    Raises:
-        ProbeError: no copy has code, and no function of the name.
-    """
-    known = Names(program.functions)
-    found = Inlined(tuple(functions), _with_own_code(known, name, functions))
-    if not len(found.fbt) and next(found.copies, None) is None:
-        raise ProbeError(f"{name}: {_why_nothing(program, known, name, functions, None)}")
-    instructions = instructions_of(program, found.rows(program.functions))
-    if not include_excluded:
-        instructions = refuse_excluded(program, instructions)
-    return expansion(decoded(program.functions, instructions), name, found)
 
 
 Ways = Callable[[ControlFlows, Sequence[int], InlinedCopy], list[Exit]]

@@ -29,7 +29,7 @@ from kinst.rewriter.select import Names, Selection
 from kinst.rewriter.sites import Decoded, Rows, Sites, decoded, entry_sites, kinst_sites, kinst_sites_at, return_sites
 from kinst.rewriter.static_sites import SDT, matching_static, static_functions, static_records, static_sites
 from kinst.targets.errors import KinstError, ProbeError, ProbeNameError
-from kinst.targets.functions import Evidence, Functions
+from kinst.targets.functions import Evidence, Functions, invented_name
 from kinst.targets.instruction import Reason
 from kinst.targets.manifest import PROBE_FORM, ProbeKind
 from kinst.targets.probe import ProbeName, is_glob
@@ -308,7 +308,7 @@ def _with_unnamed(functions: Functions, found: Sequence[tuple[int, int]]) -> Fun
     names: list[str] = []
     start = 0
     for row, (address, _) in zip(at.tolist(), found, strict=True):
-        names += (*functions.names[start:row], f"sub_{address:x}")
+        names += (*functions.names[start:row], invented_name(address))
         start = row
     return Functions(
         np.insert(functions.address, at, addresses),

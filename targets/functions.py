@@ -44,6 +44,11 @@ class Functions:
         return row if row >= 0 and address - int(self.address[row]) < int(self.size[row]) else None
 
 
+def invented_name(address: int) -> str:
+    """What a function is called that nothing names."""
+    return f"sub_{address:x}"
+
+
 def find_functions(image: Image, *, sweep: Sweep, symbols: Symbols | None = None) -> Functions:
     """The functions of an image, named by its symbols; what they do not cover is discovered and named by its address.
 
@@ -167,7 +172,7 @@ def _named(labels: NamedFunctions, address: NDArray[np.uint64]) -> tuple[tuple[s
     has_name = np.isin(address, labels.address)
     names, aliases = [], {}
     for at, (row, is_known, place) in enumerate(zip(rows.tolist(), has_name.tolist(), address.tolist(), strict=True)):
-        names.append(labels.names[row] if is_known else f"sub_{place:x}")
+        names.append(labels.names[row] if is_known else invented_name(place))
         if is_known and row in labels.aliases:
             aliases[at] = labels.aliases[row]
     return tuple(names), aliases

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.debuginfo.debug_relocations import relocate
-from kinst.targets.elf.file import ElfLike, open_elf
+from kinst.targets.elf.file import ElfLike
 from kinst.targets.elf.header import SHT_NOBITS, FileKind
 from kinst.targets.elf.sections import Section, content
 from kinst.targets.elf.symbols import Symbols
@@ -85,15 +85,6 @@ class DebugSections:
     def _find(self, name: str) -> Section | None:
         wanted = (f".debug_{name}", f".zdebug_{name}")
         return next((one for one in self._elf.sections if one.name in wanted and one.kind != SHT_NOBITS), None)
-
-
-def open_debug_sections(path: Path) -> DebugSections:
-    """The DWARF sections of a file.
-
-    Raises:
-        ImageError: it cannot be read.
-    """
-    return DebugSections(open_elf(path))
 
 
 def _decompressed(data: bytes) -> NDArray[np.uint8]:

@@ -82,11 +82,6 @@ class DebugInfo:
                     if entry.tag in tags and entry.address() == address:
                         yield entry
 
-    @property
-    def has_indexed_addresses(self) -> bool:
-        """Whether some entries have an index where others have an address, which a search of bytes does not find."""
-        return len(self._content("addr")) > 0
-
     # -- where a name may stand ---------------------------------------------------------------------------------------
 
     def _mentions(self, name: str) -> Iterator[tuple[UnitEntries, list[int]]]:

@@ -30,13 +30,11 @@ _OFFSETS: Final = frozenset(
     {Form.STRP, Form.LINE_STRP, Form.SEC_OFFSET, Form.STRP_SUP, Form.GNU_REF_ALT, Form.GNU_STRP_ALT}
 )
 
-ADDRESSES: Final = frozenset({Form.ADDR})
 ADDRESS_INDEXES: Final = frozenset(
     {Form.ADDRX, Form.ADDRX1, Form.ADDRX2, Form.ADDRX3, Form.ADDRX4, Form.GNU_ADDR_INDEX}
 )
 STRING_INDEXES: Final = frozenset({Form.STRX, Form.STRX1, Form.STRX2, Form.STRX3, Form.STRX4, Form.GNU_STR_INDEX})
 UNIT_REFERENCES: Final = frozenset({Form.REF1, Form.REF2, Form.REF4, Form.REF8, Form.REF_UDATA})
-BLOCKS: Final = frozenset({Form.BLOCK, Form.BLOCK1, Form.BLOCK2, Form.BLOCK4, Form.EXPRLOC})
 ELSEWHERE: Final = frozenset({Form.REF_SUP4, Form.REF_SUP8, Form.STRP_SUP, Form.GNU_REF_ALT, Form.GNU_STRP_ALT})
 
 

@@ -35,31 +35,6 @@ _FAR: Final = 16  # references from one entry to the next that are followed; rea
 _UNKNOWN: Final = SourceLine("", 0)
 
 
-def find_inlines(
-    image: ElfLike, name: str, *, debug: DebugSections | None = None, with_parameters: bool = False
-) -> tuple[InlineFunction, ...]:
-    """Every definition of an inline function and its copies, in the order of the debug information.
-
-    Args:
-        image: the image, or only its ELF file (`kinst.targets.elf.file.open_elf` is much faster).
-        name: DW_AT_name or DW_AT_linkage_name.
-        debug: where the debug information is; else in the image, or where its build-id or .gnu_debuglink says.
-        with_parameters: whether copies shall have their parameters.
-
-    Returns:
-        Empty if no function of that name is inline; `exists` tells whether there is one.
-
-    Raises:
-        ImageError: there is no debug information, or what is needed of it is damaged.
-    """
-    return InlineSearch(image, debug).find(name, with_parameters=with_parameters)
-
-
-def exists(image: ElfLike, name: str, *, debug: DebugSections | None = None) -> bool:
-    """Whether debug information knows a function of that name, inline or not."""
-    return InlineSearch(image, debug).exists(name)
-
-
 class InlineSearch:
     """Searches of one image: keeps what several searches need."""
 
@@ -81,7 +56,18 @@ class InlineSearch:
         self._files: tuple[UnitEntries, LineFiles] | None = None
 
     def find(self, name: str, *, with_parameters: bool = False) -> tuple[InlineFunction, ...]:
-        """See `find_inlines`."""
+        """Every definition of an inline function and its copies, in the order of the debug information.
+
+        Args:
+            name: DW_AT_name or DW_AT_linkage_name.
+            with_parameters: whether copies shall have their parameters.
+
+        Returns:
+            Empty if no function of that name is inline; `exists` tells whether there is one.
+
+        Raises:
+            ImageError: what is needed of the debug information is damaged.
+        """
         return self._find([name], refused, with_parameters=with_parameters)
 
     def find_readable(self, name: str) -> Matching:

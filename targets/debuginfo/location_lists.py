@@ -11,7 +11,6 @@ from kinst.targets.errors import ImageError
 from kinst.targets.leb128 import leb
 
 Place = tuple[int, int, bytes]  # low, high, expression
-EVERYWHERE: Final = (0, 1 << 64)
 _MOST: Final = 1 << 20  # entries of one list; a longer one is damaged
 
 

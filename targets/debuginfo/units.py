@@ -30,7 +30,6 @@ _OF_TYPES: Final = (UnitKind.TYPE, UnitKind.SPLIT_TYPE)
 _SIGNED: Final = (*_OF_TYPES, UnitKind.SKELETON, UnitKind.SPLIT_COMPILE)
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 _LONG: Final = 0xFFFFFFFF  # a length that says: 64-bit DWARF, the length follows
-_LONG_HEADER: Final = 24
 _STRETCH: Final = 1 << 24
 _MASK64: Final = (1 << 64) - 1
 

@@ -55,11 +55,6 @@ class Symbols:
     def __len__(self) -> int:
         return len(self.address)
 
-    def name_of(self, row: int) -> str:
-        """The name of one symbol."""
-        start = int(self.name[row])
-        return text_of(self.strings[start : self.strings.index(b"\0", start)])
-
     def names(self, rows: NDArray[np.intp]) -> list[str]:
         """The names of some symbols."""
         strings, find = self.strings, self.strings.index

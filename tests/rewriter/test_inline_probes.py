@@ -11,7 +11,6 @@ import pytest
 
 from kinst.rewriter.control_flow import ControlFlows
 from kinst.rewriter.inline_exits import common, exits
-from kinst.rewriter.inline_probes import Expansion, expand
 from kinst.rewriter.plan import manifest_of
 from kinst.rewriter.program import Program, instructions_of
 from kinst.rewriter.resolve import Outcome, resolve
@@ -152,11 +151,13 @@ def test_every_copy_in_every_caller_is_entered_and_left(kernel: Program) -> None
 def test_copies_at_one_address_are_one_site(kernel: Program) -> None:
     """Nested inlining: outer and inner begin together; the inner leaves where the outer only branches."""
     outer, inner = copy("branches", (0, 9)), copy("branches", (0, 6))
-    found = expand(kernel, parse_probe_name("kinst::f:return"), [inline("f", outer, inner, outer)])
+    left = outcome(kernel, "kinst::f:return", inline("f", outer, inner, outer)).expansion
+    entered = outcome(kernel, "kinst::f:entry", inline("f", outer, inner)).expansion
 
-    sites = {site.address - at("branches", 0): (len(site.copies), site.staying) for site in found.sites}
+    assert left is not None and entered is not None
+    sites = {site.address - at("branches", 0): (len(site.copies), site.staying) for site in left.sites}
     assert sites == {4: (2, ()), 7: (1, ())}
-    assert len(expand(kernel, parse_probe_name("kinst::f:entry"), [inline("f", outer, inner)]).sites) == 1
+    assert len(entered.sites) == 1
 
 
 def test_not_inline_is_fbt_and_both_is_both(kernel: Program) -> None:
@@ -247,5 +248,5 @@ def test_ranges_in_common() -> None:
 
 
 def test_what_is_said_of_an_expansion(kernel: Program) -> None:
-    found: Expansion = expand(kernel, parse_probe_name("kinst::f:entry"), [inline("f", copy("calls", (0, 1)))])
-    assert found.note() == "1 copy in 1 function"
+    found = outcome(kernel, "kinst::f:entry", inline("f", copy("calls", (0, 1)))).expansion
+    assert found is not None and found.note() == "1 copy in 1 function"

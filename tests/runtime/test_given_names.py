@@ -3,6 +3,7 @@
 import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kinst.targets.elf.symbols import STT_FUNC
@@ -35,10 +36,11 @@ def names(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         return SAMPLE
     symbols = open_image(SAMPLE).symbols
     lines = []
-    for row in range(len(symbols)):
+    texts = symbols.names(np.arange(len(symbols)))
+    for row, name in enumerate(texts):
         size = f" {int(symbols.size[row]):016x}" if request.param == "nm -S" and symbols.size[row] else ""
         if symbols.kind[row] == STT_FUNC:
-            lines.append(f"{int(symbols.address[row]):016x}{size} T {symbols.name_of(row)}")
+            lines.append(f"{int(symbols.address[row]):016x}{size} T {name}")
     path = tmp_path / "names"
     path.write_text("\n".join(lines) + "\n")
     return path

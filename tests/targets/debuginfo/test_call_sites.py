@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kinst.targets.debuginfo.call_sites import CallingFunction, CallSites
-from kinst.targets.debuginfo.debug_sections import DebugSections, open_debug_sections
+from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.unit_terms import BaseType
 from kinst.targets.debuginfo.units import Units
 from kinst.targets.elf.file import open_elf
@@ -81,7 +81,7 @@ def ours(sites: CallSites, function: CallingFunction) -> list[Call]:
 
 def check(path: Path) -> tuple[int, int]:
     """How many functions and calls agree."""
-    sites, count, calls = CallSites(open_debug_sections(path)), 0, 0
+    sites, count, calls = CallSites(DebugSections(open_elf(path))), 0, 0
     for one in functions(path):
         ranges = one.entry.ranges()
         found = [sites.function_at(address) for low, high in ranges for address in (low, high - 1)]
@@ -103,7 +103,7 @@ def test_calls_of_what_compilers_make(compiler: str, version: int, tmp_path: Pat
     path = built(tmp_path, "amd64", compiler, version)
     count, calls = check(path)
     assert count > 18 and calls > 40
-    sections = open_debug_sections(path)
+    sections = DebugSections(open_elf(path))
     assert bool(len(sections.get("aranges"))) == (compiler == "gcc")
     assert bool(len(sections.get("addr"))) == ((compiler, version) == ("clang", 5))
 
@@ -129,7 +129,7 @@ class Without(DebugSections):
 @pytest.mark.parametrize("size", [0, 3, 100, 401])
 def test_units_that_the_list_of_addresses_lacks_are_found_by_themselves(size: int) -> None:
     path = SAMPLES / "kernel-riscv64.elf"
-    whole, cut = CallSites(open_debug_sections(path)), CallSites(Without(path, {"aranges": size}))
+    whole, cut = CallSites(DebugSections(open_elf(path))), CallSites(Without(path, {"aranges": size}))
     for one in functions(path):
         address = one.entry.ranges()[0][0]
         assert cut.function_at(address) == whole.function_at(address) is not None
@@ -139,10 +139,10 @@ def test_units_that_the_list_of_addresses_lacks_are_found_by_themselves(size: in
 def test_what_expressions_refer_to(tmp_path: Path) -> None:
     path = built(tmp_path, "amd64", "clang", 5)
     types = {one.values["name"].split('"')[1]: one.offset for one in dumped(path) if one.tag == "base_type"}
-    terms = CallSites(open_debug_sections(path)).terms(0)
+    terms = CallSites(DebugSections(open_elf(path))).terms(0)
     assert terms.base_type(types["unsigned char"]) == BaseType("unsigned char", 1, is_signed=False)
     assert terms.base_type(types["long"]) == BaseType("long", 8, is_signed=True)
-    units = Units(open_debug_sections(path))
+    units = Units(DebugSections(open_elf(path)))
     assert terms.address(0) == units.open(units.all[0]).indexed_address(0) > 0x400000
     with pytest.raises(ImageError, match="takes it for a base type"):
         terms.base_type(units.all[0].first)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kinst.targets.debuginfo.debugfile import find_debug
-from kinst.targets.debuginfo.inline_search import InlineSearch, find_inlines
+from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.elf.file import open_elf
 from kinst.targets.elf.notes import build_id
 from kinst.targets.errors import ImageError
@@ -47,7 +47,7 @@ def has_copies(image: Path, debug: Path | None = None, folders: tuple[Path, ...]
 def test_in_the_image(tmp_path: Path) -> None:
     image = build(tmp_path)
     assert has_copies(image)
-    assert find_inlines(open_image(image), "inlined") == find_inlines(open_elf(image), "inlined")
+    assert InlineSearch(open_image(image)).find("inlined") == InlineSearch(open_elf(image)).find("inlined")
 
 
 @pytest.mark.parametrize("place", ["image.debug", ".debug/image.debug"])
@@ -120,7 +120,7 @@ def test_a_module_and_its_debug_file(tmp_path: Path) -> None:
     module, debug = tmp_path / "module.ko", tmp_path / "module.debug"
     subprocess.run(["objcopy", "--only-keep-debug", module, debug], check=True)
     subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", module], check=True)
-    (found,) = find_inlines(open_elf(module), "inlined")
+    (found,) = InlineSearch(open_elf(module)).find("inlined")
     symbols = open_elf(module).symbols
 
     assert open_elf(debug).symbols.address_of("first") != symbols.address_of("first")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.targets.debuginfo.inline_search import InlineSearch, exists
+from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.debuginfo.inlined import InlinedCopy
 from kinst.targets.elf.file import ElfFile, open_elf
 from kinst.targets.elf.header import FileKind
@@ -212,8 +212,12 @@ def test_what_is_not_inline(tmp_path: Path) -> None:
     elf = open_elf(build(tmp_path, "gcc", "-g", *LINKED))
 
     assert InlineSearch(elf).find("complain") == ()
-    assert exists(elf, "complain") and exists(elf, "leaf")
-    assert not exists(elf, "device") and not exists(elf, "eaf") and not exists(elf, "")
+    assert InlineSearch(elf).exists("complain") and InlineSearch(elf).exists("leaf")
+    assert (
+        not InlineSearch(elf).exists("device")
+        and not InlineSearch(elf).exists("eaf")
+        and not InlineSearch(elf).exists("")
+    )
     assert InlineSearch(elf).names("*e*") == ["checked", "leaf", "twice"]
     assert InlineSearch(elf).names("complain") == []
 

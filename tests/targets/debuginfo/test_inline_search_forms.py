@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from kinst.targets.debuginfo.inline_search import InlineSearch, exists, find_inlines
+from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.debuginfo.inlined import InlinedCopy
 from kinst.targets.debuginfo.numbers import At, Form, Tag
 from kinst.targets.elf.file import ElfFile
@@ -40,7 +40,7 @@ def built(*units: tuple[int, int, Die], **others: bytes) -> ElfFile:
 
 
 def only(elf: ElfFile, name: str = "wanted") -> InlinedCopy:
-    (found,) = find_inlines(elf, name)
+    (found,) = InlineSearch(elf).find(name)
     (copy,) = found.copies
     return copy
 
@@ -72,8 +72,8 @@ def test_names(attribute: At, form: Form) -> None:
     )
     elf = built(unit(die, around(copy_of("f"))))
 
-    assert only(elf).caller == "outer" and exists(elf, "wanted")
-    assert find_inlines(elf, "wante") == find_inlines(elf, "anted") == ()
+    assert only(elf).caller == "outer" and InlineSearch(elf).exists("wanted")
+    assert InlineSearch(elf).find("wante") == InlineSearch(elf).find("anted") == ()
 
 
 @pytest.mark.parametrize("form", [Form.STRX, Form.STRX1, Form.STRX2, Form.STRX3, Form.STRX4, Form.GNU_STR_INDEX])
@@ -107,19 +107,19 @@ def test_a_name_that_other_names_end_with() -> None:
         unit(function(name=(At.NAME, Form.STRP, tail - 4), label="g"), around(copy_of("g"))),
     ).file(SYMBOLS)
 
-    assert len(find_inlines(elf, "wanted")) == len(find_inlines(elf, "not_wanted")) == 1
+    assert len(InlineSearch(elf).find("wanted")) == len(InlineSearch(elf).find("not_wanted")) == 1
 
 
 def test_the_name_of_something_else() -> None:
     variable = Die(0x34, ((At.NAME, Form.STRP, "wanted"),), label="f")
     elf = built(unit(variable, around(copy_of("f"))))
 
-    assert find_inlines(elf, "wanted") == () and not exists(elf, "wanted")
+    assert InlineSearch(elf).find("wanted") == () and not InlineSearch(elf).exists("wanted")
 
 
 def test_an_instance_out_of_line_is_no_copy() -> None:
     instance = Die(Tag.SUBPROGRAM, ((At.ABSTRACT_ORIGIN, Form.REF4, "f"), *RANGE))
-    (found,) = find_inlines(built(unit(function(), instance)), "wanted")
+    (found,) = InlineSearch(built(unit(function(), instance))).find("wanted")
 
     assert found.copies == () and found.is_out_of_line
 
@@ -230,7 +230,7 @@ def test_recursive_and_nested_copies() -> None:
     for _ in range(600):
         die = Die(Tag.INLINED_SUBROUTINE, die.attributes, (die,))
 
-    assert len(find_inlines(built(unit(function(), around(die))), "wanted")[0].copies) == 601
+    assert len(InlineSearch(built(unit(function(), around(die)))).find("wanted")[0].copies) == 601
 
 
 def test_cold_parts() -> None:
@@ -244,7 +244,7 @@ def test_a_copy_without_instructions_is_none() -> None:
         copy_of("f", Form.REF4, (At.LOW_PC, Form.ADDR, LOW)),
         copy_of("f", Form.REF4, (At.CALL_LINE, Form.DATA1, 1)),
     )
-    (found,) = find_inlines(built(unit(function(), around(*copies))), "wanted")
+    (found,) = InlineSearch(built(unit(function(), around(*copies)))).find("wanted")
 
     assert found.copies == ()
 
@@ -320,7 +320,7 @@ def test_a_damaged_unit_is_named_and_the_others_are_of_use() -> None:
     elf = dwarf.file(SYMBOLS)
 
     with pytest.raises(ImageError, match=r"memory\.elf: \.debug_info: the unit at 0x0: .*not declared"):
-        find_inlines(elf, "wanted")
+        InlineSearch(elf).find("wanted")
     assert only(elf, "intact").caller == "outer"
     matching = InlineSearch(elf).find_matching("*")
     assert [one.name for one in matching.found] == ["intact"]
@@ -335,7 +335,7 @@ def test_a_cut_section() -> None:
 
     assert only(elf).caller == "outer"
     with pytest.raises(ImageError, match=f"the unit at {second:#x}: its length .* the file is cut"):
-        find_inlines(elf, "intact")
+        InlineSearch(elf).find("intact")
     matching = InlineSearch(elf).find_matching("*")
     assert [one.name for one in matching.found] == ["wanted"]
     assert len(matching.damage) == 1 and f"the unit at {second:#x}" in matching.damage[0]
@@ -349,14 +349,14 @@ def test_a_damaged_list_is_named_with_its_entry() -> None:
     for lists in (b"\xee" * 8, b"\x04" + b"\x80" * 30 + b"\0\0"):  # a kind that does not exist, an endless number
         elf = built(unit(function(), around(copy), version=5), rnglists=lists)
         with pytest.raises(ImageError, match=r"memory\.elf: \.debug_info: the unit at 0x0, in the entry at 0x.*: a "):
-            find_inlines(elf, "wanted")
+            InlineSearch(elf).find("wanted")
 
 
 def test_references_in_a_circle() -> None:
     first = Die(Tag.SUBPROGRAM, ((At.NAME, Form.STRP, "wanted"), (At.ABSTRACT_ORIGIN, Form.REF4, "b")), label="a")
     second = Die(Tag.SUBPROGRAM, ((At.ABSTRACT_ORIGIN, Form.REF4, "a"),), label="b")
 
-    assert find_inlines(built(unit(first, second, around(copy_of("b")))), "wanted") == ()
+    assert InlineSearch(built(unit(first, second, around(copy_of("b"))))).find("wanted") == ()
 
 
 def test_huge_abbreviations() -> None:
@@ -366,12 +366,12 @@ def test_huge_abbreviations() -> None:
     assert only(dwarf.file(SYMBOLS)).caller == "outer"
     dwarf.abbrev[0:1] = b"\x81" + b"\x80" * 300
     with pytest.raises(ImageError, match="the unit at 0x0: a number of more than 140 bits"):
-        find_inlines(dwarf.file(SYMBOLS), "wanted")
+        InlineSearch(dwarf.file(SYMBOLS)).find("wanted")
 
     endless = two()
     endless.abbrev[:] = b"\x01\x11\x01" + b"\x03\x08" * 500_000
     with pytest.raises(ImageError, match="the unit at 0x0: its abbreviations are damaged"):
-        find_inlines(endless.file(SYMBOLS), "wanted")
+        InlineSearch(endless.file(SYMBOLS)).find("wanted")
 
 
 @pytest.mark.parametrize("form", [Form.GNU_REF_ALT, Form.GNU_STRP_ALT])
@@ -379,7 +379,7 @@ def test_supplementary_files_are_refused_by_name(form: Form) -> None:
     elf = built(unit(function((At.DECL_FILE, form, 0)), around(copy_of("f"))))
 
     with pytest.raises(ImageError, match=r"dwz, \.gnu_debugaltlink"):
-        find_inlines(elf, "wanted")
+        InlineSearch(elf).find("wanted")
 
 
 def test_random_damage_is_an_error_or_an_answer() -> None:
@@ -403,4 +403,4 @@ def test_padded_codes_are_refused() -> None:
     dwarf.info[12:13] = padded(1)
 
     with pytest.raises(ImageError, match="more bytes than it needs"):
-        find_inlines(dwarf.file(SYMBOLS), "wanted")
+        InlineSearch(dwarf.file(SYMBOLS)).find("wanted")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.targets.debuginfo.inline_search import InlineSearch, exists
+from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.elf.file import open_elf
 from tests.images import CACHE
 from tests.targets.debuginfo.all_copies import Comparison
@@ -39,8 +39,8 @@ MEASURED = """
 import re, sys
 from pathlib import Path
 from kinst.targets.elf.file import open_elf
-from kinst.targets.debuginfo.inline_search import find_inlines
-found = find_inlines(open_elf(Path(sys.argv[1])), "vfs_create")
+from kinst.targets.debuginfo.inline_search import InlineSearch
+found = InlineSearch(open_elf(Path(sys.argv[1]))).find("vfs_create")
 peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())
 print(sum(len(one.copies) for one in found), int(peak[1]) // 1024)
 """
@@ -53,4 +53,4 @@ def test_memory_does_not_grow_with_the_file(path: Path) -> None:
     found, megabytes = map(int, re.findall(r"\d+", output))
 
     assert found == 1 and megabytes < 250
-    assert exists(open_elf(path), "vfs_create")
+    assert InlineSearch(open_elf(path)).exists("vfs_create")

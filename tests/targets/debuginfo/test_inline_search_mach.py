@@ -2,7 +2,7 @@
 
 import pytest
 
-from kinst.targets.debuginfo.inline_search import InlineSearch, exists, find_inlines
+from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.elf.file import open_elf
 from tests.images import real_image
 from tests.targets.debuginfo.all_copies import Comparison
@@ -47,7 +47,7 @@ def test_a_glob_finds_what_its_names_find(pattern: str) -> None:
 def test_exists_tells_functions_from_other_names() -> None:
     elf = open_elf(real_image("gnumach"))
 
-    assert exists(elf, "vm_fault")
-    assert not exists(elf, "task_t")
-    assert not exists(elf, "no_such_function")
-    assert find_inlines(elf, "vm_fault") == ()
+    assert InlineSearch(elf).exists("vm_fault")
+    assert not InlineSearch(elf).exists("task_t")
+    assert not InlineSearch(elf).exists("no_such_function")
+    assert InlineSearch(elf).find("vm_fault") == ()

@@ -10,7 +10,7 @@ from elftools.dwarf.locationlists import BaseAddressEntry, LocationEntry, Locati
 from elftools.elf.elffile import ELFFile
 
 from kinst.targets.c_types import Function, Integer, Pointer, Qualified, Typedef
-from kinst.targets.debuginfo.inline_search import InlineSearch, find_inlines
+from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.debuginfo.inlined import InlinedParameter
 from kinst.targets.elf.file import open_elf
 from tests.images import real_image
@@ -112,7 +112,7 @@ void start(void) { inlined(&first, "text", 5, called, bytes); for (;;); }
 
 def test_types_are_those_of_the_image(tmp_path: Path) -> None:
     image = compiled(tmp_path, "amd64", {"a.c": SOURCE}, "-g")
-    (found,) = find_inlines(image, "inlined", with_parameters=True)
+    (found,) = InlineSearch(image).find("inlined", with_parameters=True)
     item, words, size, call, small = (one.type for one in found.copies[0].parameters)
 
     assert isinstance(item, Pointer) and str(getattr(item.target, "tag", "")) == "item"
@@ -121,4 +121,4 @@ def test_types_are_those_of_the_image(tmp_path: Path) -> None:
     assert isinstance(call, Pointer) and isinstance(call.target, Function) and call.target.is_variadic
     assert call.target.parameters == (item,)
     assert isinstance(small, Pointer) and isinstance(small.target, Integer) and small.target.name == "unsigned char"
-    assert find_inlines(image, "inlined")[0].copies[0].parameters == ()
+    assert InlineSearch(image).find("inlined")[0].copies[0].parameters == ()
