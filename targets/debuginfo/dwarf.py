@@ -9,8 +9,7 @@ from typing import Final
 from kinst.targets.debuginfo.forms import UNIT_REFERENCES
 from kinst.targets.debuginfo.numbers import At, Form, Op, Tag
 from kinst.targets.debuginfo.type_units import DAMAGED, SignedTypes
-from kinst.targets.debuginfo.units import Entry as Raw
-from kinst.targets.debuginfo.units import UnitEntries
+from kinst.targets.debuginfo.units import Entry, UnitEntries
 from kinst.targets.leb128 import leb
 from kinst.targets.visible import text_of
 
@@ -21,12 +20,13 @@ _LONGEST_CHAIN: Final = 8  # of entries that complete one another
 _REFERENCES: Final = UNIT_REFERENCES | {Form.REF_ADDR, Form.REF_SIG8}
 
 
-class Entry:
-    """A debugging information entry. `tag` and attributes are named without their prefixes DW_TAG_ and DW_AT_."""
+class NamedEntry:
+    """An entry of which tag and attributes go by their names, without the prefixes DW_TAG_ and DW_AT_; in `Entry` they
+    are numbers."""
 
     __slots__ = ("_entries", "_raw", "_signed", "offset", "tag")
 
-    def __init__(self, entries: UnitEntries, raw: Raw, signed: SignedTypes) -> None:
+    def __init__(self, entries: UnitEntries, raw: Entry, signed: SignedTypes) -> None:
         """`signed` knows the types that have units of their own."""
         self._entries = entries
         self._signed = signed
@@ -62,12 +62,12 @@ class Entry:
             return _constant(value)
         return None if form in _REFERENCES else value
 
-    def reference(self, attribute: str) -> "Entry | None":
+    def reference(self, attribute: str) -> "NamedEntry | None":
         """The entry that an attribute refers to; also one that this entry completes may have the attribute."""
         holder = self._holder(attribute)
         return None if holder is None else holder._target(attribute)
 
-    def children(self) -> Iterator["Entry"]:
+    def children(self) -> Iterator["NamedEntry"]:
         """The entries in it; as far as they can be read."""
         last = self._raw.end - 1
         try:
@@ -75,7 +75,7 @@ class Entry:
                 if child.offset <= last:  # a damaged DW_AT_sibling leads back
                     return
                 last = child.offset
-                yield Entry(self._entries, child, self._signed)
+                yield NamedEntry(self._entries, child, self._signed)
         except DAMAGED:
             return
 
@@ -95,21 +95,21 @@ class Entry:
             return int.from_bytes(expression[1:], "little")
         return self._entries.indexed_address(leb(expression, 1)[0]) if expression[0] == Op.ADDRX else None
 
-    def _target(self, attribute: str) -> "Entry | None":
+    def _target(self, attribute: str) -> "NamedEntry | None":
         form, value = self._raw.values.get(ATTRIBUTES[attribute], (0, b""))
         if isinstance(value, bytes) or form not in _REFERENCES:
             return None
         try:
-            return Entry(*self._defined(*self._found(form, value)), self._signed)
+            return NamedEntry(*self._defined(*self._found(form, value)), self._signed)
         except DAMAGED:
             return None
 
-    def _defined(self, entries: UnitEntries, raw: Raw) -> tuple[UnitEntries, Raw]:
+    def _defined(self, entries: UnitEntries, raw: Entry) -> tuple[UnitEntries, Entry]:
         """What an entry stands for that says no more than which type has a unit of its own."""
         form, value = raw.values.get(ATTRIBUTES["signature"], (0, b""))
         return self._signed.find(value) if form == Form.REF_SIG8 and isinstance(value, int) else (entries, raw)
 
-    def _found(self, form: int, value: int) -> tuple[UnitEntries, Raw]:
+    def _found(self, form: int, value: int) -> tuple[UnitEntries, Entry]:
         if form == Form.REF_SIG8:
             return self._signed.find(value)
         unit = self._entries.unit
@@ -117,9 +117,9 @@ class Entry:
             return self._entries, self._entries.entry(value)
         return self._entries.units.entry(value)
 
-    def _holder(self, attribute: str) -> "Entry | None":
+    def _holder(self, attribute: str) -> "NamedEntry | None":
         """The entry itself or the one that it completes, whichever has the attribute."""
-        entry: Entry | None = self
+        entry: NamedEntry | None = self
         for _ in range(_LONGEST_CHAIN):
             if entry is None or ATTRIBUTES[attribute] in entry._raw.values:
                 return entry

@@ -27,7 +27,7 @@ from kinst.targets.c_types import (
     size_of,
 )
 from kinst.targets.debuginfo.c_layout import Content, UnreadAggregate, base_type, bit_field, enum_base, float_type
-from kinst.targets.debuginfo.dwarf import Entry
+from kinst.targets.debuginfo.dwarf import NamedEntry
 from kinst.targets.debuginfo.entry_search import DebugInfo
 
 _DEEPEST: Final = 100  # types within types; only damaged or hostile debug information has more
@@ -119,34 +119,34 @@ class DwarfTypes:
             found = found or kind  # what the compiler knows by itself (memcpy) has no parameters in some units
         return found
 
-    def _named_objects(self, name: str) -> Iterator[Entry]:
+    def _named_objects(self, name: str) -> Iterator[NamedEntry]:
         return self._info.named(name, _OBJECTS)
 
-    def _at(self, address: int | None, tags: frozenset[str]) -> list[Entry]:
+    def _at(self, address: int | None, tags: frozenset[str]) -> list[NamedEntry]:
         return list(self._info.at_address(address, tags)) if address else []
 
     # -- types --------------------------------------------------------------------------------------------------------
 
-    def _type(self, entry: Entry, depth: int) -> CType:
+    def _type(self, entry: NamedEntry, depth: int) -> CType:
         built = self._built.get(entry.offset)
         if built is None:
             built = Void() if depth > _DEEPEST else self._named_elsewhere(entry) or self._new(entry, depth + 1)
             self._built[entry.offset] = built
         return built
 
-    def _named_elsewhere(self, entry: Entry) -> CType | None:
+    def _named_elsewhere(self, entry: NamedEntry) -> CType | None:
         name, keyword = entry.name, _KEYWORDS.get(entry.tag)
         if not name or keyword is None:
             return None
         found = self._elsewhere(keyword + name)
         return None if found is None or not is_complete(found) else found
 
-    def _reference(self, entry: Entry, attribute: str, depth: int) -> CType:
+    def _reference(self, entry: NamedEntry, attribute: str, depth: int) -> CType:
         """No DW_AT_type means void."""
         target = entry.reference(attribute)
         return Void() if target is None else self._type(target, depth)
 
-    def _new(self, entry: Entry, depth: int) -> CType:
+    def _new(self, entry: NamedEntry, depth: int) -> CType:
         match entry.tag:
             case "base_type":
                 return _base(entry)
@@ -163,7 +163,7 @@ class DwarfTypes:
             case _:
                 return self._derived(entry, depth)
 
-    def _derived(self, entry: Entry, depth: int) -> CType:
+    def _derived(self, entry: NamedEntry, depth: int) -> CType:
         """A pointer, or a type with a qualifier; D has no restrict and no _Atomic."""
         match entry.tag:
             case "pointer_type" | "reference_type" | "rvalue_reference_type" | "ptr_to_member_type":
@@ -177,20 +177,20 @@ class DwarfTypes:
             case _:
                 return Void()
 
-    def _typedef(self, entry: Entry, depth: int) -> CType:
+    def _typedef(self, entry: NamedEntry, depth: int) -> CType:
         target = entry.reference("type")
         if target is not None and target.tag in _KINDS and not target.name:
             return Typedef(entry.name, self._built.setdefault(target.offset, self._aggregate(target, entry.name)))
         return Typedef(entry.name, Void() if target is None else self._type(target, depth))
 
-    def _array(self, entry: Entry, depth: int) -> CType:
+    def _array(self, entry: NamedEntry, depth: int) -> CType:
         kind = self._reference(entry, "type", depth)
         lengths = [_length(child) for child in entry.children() if child.tag in ("subrange_type", "enumeration_type")]
         for length in reversed(lengths[:_DEEPEST]):
             kind = Array(kind, length)
         return kind if lengths else Array(kind, None)
 
-    def _enumeration(self, entry: Entry, depth: int) -> EnumType:
+    def _enumeration(self, entry: NamedEntry, depth: int) -> EnumType:
         values = tuple(
             (child.name, child.number("const_value") or 0) for child in entry.children() if child.tag == "enumerator"
         )
@@ -203,7 +203,7 @@ class DwarfTypes:
             underlying = enum_base(size, is_signed=is_signed)
         return EnumType(entry.name, underlying, values)
 
-    def _function(self, entry: Entry, depth: int = 0) -> Function:
+    def _function(self, entry: NamedEntry, depth: int = 0) -> Function:
         children = list(entry.children())
         types = tuple(self._reference(child, "type", depth) for child in children if child.tag == "formal_parameter")
         is_variadic = any(child.tag == "unspecified_parameters" for child in children)
@@ -212,7 +212,7 @@ class DwarfTypes:
 
     # -- structs and unions -------------------------------------------------------------------------------------------
 
-    def _aggregate(self, entry: Entry, typedef: str) -> Aggregate:
+    def _aggregate(self, entry: NamedEntry, typedef: str) -> Aggregate:
         """The one `Aggregate` that all equal copies of a definition share; a declaration is its tag's first."""
         kind, tag = _KINDS[entry.tag], entry.name
         if not tag and not typedef:
@@ -228,7 +228,7 @@ class DwarfTypes:
         known.append(_Definition(self._unread(kind, tag, entry), entry))
         return known[-1].aggregate
 
-    def _unread(self, kind: AggregateKind, tag: str, entry: Entry) -> Aggregate:
+    def _unread(self, kind: AggregateKind, tag: str, entry: NamedEntry) -> Aggregate:
         return UnreadAggregate(kind, tag, self._module, lambda: self._content(entry))
 
     def _declared(self, kind: AggregateKind, tag: str) -> Aggregate:
@@ -242,21 +242,21 @@ class DwarfTypes:
 
         return UnreadAggregate(kind, tag, self._module, load)
 
-    def _definition(self, kind: AggregateKind, tag: str) -> Entry | None:
+    def _definition(self, kind: AggregateKind, tag: str) -> NamedEntry | None:
         wanted = [name for name, which in _KINDS.items() if which is kind]
         return next(self._info.named(tag, wanted, declarations=False), None)
 
-    def _content(self, entry: Entry) -> Content:
+    def _content(self, entry: NamedEntry) -> Content:
         members = tuple(self._members(entry))
         size = entry.number("byte_size") or 0
         return members, size, entry.number("alignment")
 
-    def _members(self, entry: Entry) -> Iterator[Member]:
+    def _members(self, entry: NamedEntry) -> Iterator[Member]:
         for child in entry.children():
             if child.tag == "member":
                 yield self._member(child)
 
-    def _member(self, entry: Entry) -> Member:
+    def _member(self, entry: NamedEntry) -> Member:
         kind, offset = self._reference(entry, "type", 0), entry.number("data_member_location") or 0
         width, first = entry.number("bit_size"), entry.number("data_bit_offset")
         if width is None:
@@ -273,12 +273,12 @@ class _Definition:
 
     __slots__ = ("_shape", "aggregate", "entry")
 
-    def __init__(self, aggregate: Aggregate, entry: Entry | None) -> None:
+    def __init__(self, aggregate: Aggregate, entry: NamedEntry | None) -> None:
         self.aggregate = aggregate
         self.entry = entry
         self._shape: _Shape | None = None
 
-    def accepts(self, entry: Entry) -> bool:
+    def accepts(self, entry: NamedEntry) -> bool:
         """Whether a definition is a copy of this one, or the one that was missing."""
         if self.entry is None:
             self.entry = entry
@@ -288,14 +288,14 @@ class _Definition:
         return self._shape == _shape(entry)
 
 
-def _shape(entry: Entry) -> _Shape:
+def _shape(entry: NamedEntry) -> _Shape:
     """What two definitions of one struct have in common."""
     places = ("data_member_location", "bit_size", "bit_offset", "data_bit_offset")
     members = [(child.name, *map(child.number, places)) for child in entry.children() if child.tag == "member"]
     return entry.number("byte_size"), *members
 
 
-def _base(entry: Entry) -> CType:
+def _base(entry: NamedEntry) -> CType:
     encoding, size, name = entry.number("encoding"), entry.number("byte_size") or 1, entry.name
     if encoding in (_FLOAT, _COMPLEX, _IMAGINARY, _DECIMAL_FLOAT):
         return float_type(name, size)
@@ -307,7 +307,7 @@ def _base(entry: Entry) -> CType:
     return base_type(name, size, is_signed=is_signed, kind=kind)
 
 
-def _length(subrange: Entry) -> int | None:
+def _length(subrange: NamedEntry) -> int | None:
     """How many elements; None where the debug information does not say, or only at run time."""
     count, last = subrange.number("count"), subrange.number("upper_bound")
     if count is not None:

@@ -15,7 +15,7 @@ from typing import Final
 from kinst.targets.debuginfo.abbreviations import Declaration
 from kinst.targets.debuginfo.byte_search import places_of, places_of_words
 from kinst.targets.debuginfo.debug_sections import DebugSections
-from kinst.targets.debuginfo.dwarf import ATTRIBUTES, TAGS, Entry
+from kinst.targets.debuginfo.dwarf import ATTRIBUTES, TAGS, NamedEntry
 from kinst.targets.debuginfo.dwarf_scan import holders
 from kinst.targets.debuginfo.forms import STRING_INDEXES, Sizes, step
 from kinst.targets.debuginfo.indexed_names import IndexedNames
@@ -43,7 +43,7 @@ class DebugInfo:
         self._sections = sections
         self._name_places: dict[tuple[Declaration, Sizes], int | None] = {}
 
-    def named(self, name: str, tags: Collection[str], *, declarations: bool = True) -> Iterator[Entry]:
+    def named(self, name: str, tags: Collection[str], *, declarations: bool = True) -> Iterator[NamedEntry]:
         """The top-level entries of that name and of one of some kinds, unit by unit.
 
         Args:
@@ -62,7 +62,7 @@ class DebugInfo:
             if _is_wanted(entry, tags, declarations=declarations):
                 yield entry
 
-    def enumerations_with(self, name: str) -> Iterator[Entry]:
+    def enumerations_with(self, name: str) -> Iterator[NamedEntry]:
         """The enumerations that may have an enumerator of that name."""
         for entries, places in self._mentions(name):
             for at in self._starts(entries, places, self._backs(entries, _ENUMERATOR, declarations=True)):
@@ -72,7 +72,7 @@ class DebugInfo:
         for entries, at in () if self._indexed is None else self._indexed.enumerations_with(name):
             yield self._entry(entries, at)
 
-    def at_address(self, address: int, tags: Collection[str]) -> Iterator[Entry]:
+    def at_address(self, address: int, tags: Collection[str]) -> Iterator[NamedEntry]:
         """The entries of variables or functions (`tags`) that are at an address."""
         wanted = address.to_bytes(8, "little")
         wanted = wanted if "subprogram" in tags else _OP_ADDR + wanted
@@ -154,7 +154,7 @@ class DebugInfo:
 
     # -- entries ------------------------------------------------------------------------------------------------------
 
-    def _holder_of(self, entries: UnitEntries, at: int, *, is_start: bool) -> Entry | None:
+    def _holder_of(self, entries: UnitEntries, at: int, *, is_start: bool) -> NamedEntry | None:
         """The top-level entry that holds a place, or begins there."""
         try:
             start = top_level_at(entries, at)
@@ -162,7 +162,7 @@ class DebugInfo:
         except DAMAGED:
             return None
 
-    def _holders(self, units: Units, unit: Unit, places: list[int]) -> Iterator[Entry]:
+    def _holders(self, units: Units, unit: Unit, places: list[int]) -> Iterator[NamedEntry]:
         entries = _open(units, unit)
         try:
             if entries is not None:
@@ -171,8 +171,8 @@ class DebugInfo:
         except DAMAGED:
             return
 
-    def _entry(self, entries: UnitEntries, at: int) -> Entry:
-        return Entry(entries, entries.entry(entries.unit.offset + at), self._signed_types)
+    def _entry(self, entries: UnitEntries, at: int) -> NamedEntry:
+        return NamedEntry(entries, entries.entry(entries.unit.offset + at), self._signed_types)
 
     @cached_property
     def _units(self) -> Units | None:
@@ -205,7 +205,7 @@ def _open(units: Units, unit: Unit) -> UnitEntries | None:
         return None
 
 
-def _is_wanted(entry: Entry, tags: Collection[str], *, declarations: bool) -> bool:
+def _is_wanted(entry: NamedEntry, tags: Collection[str], *, declarations: bool) -> bool:
     return entry.tag in tags and (declarations or not entry.has("declaration"))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.builtins import CONSTANTS
 from kinst.runtime.dlang.check.compatibility import is_accepted
-from kinst.runtime.dlang.check.operands import Entry, Operand, Translator, constant_operand
+from kinst.runtime.dlang.check.operands import DeclaredVariable, Operand, Translator, constant_operand
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.types.conversions import are_compatible
@@ -18,7 +18,7 @@ from kinst.targets.c_types import EnumType, ImageTypes
 NEW = Dynamic("variable")  # nothing has been assigned yet
 
 
-def _tables() -> dict[Scope, dict[str, Entry]]:
+def _tables() -> dict[Scope, dict[str, DeclaredVariable]]:
     return {scope: {} for scope in Scope}
 
 
@@ -26,8 +26,8 @@ def _tables() -> dict[Scope, dict[str, Entry]]:
 class Variables:
     """All variables of a session. Clause-local ones (this->) belong to one program each."""
 
-    tables: dict[Scope, dict[str, Entry]] = field(default_factory=_tables)
-    _earlier: dict[str, list[Entry]] = field(default_factory=dict)  # clause-locals of earlier programs
+    tables: dict[Scope, dict[str, DeclaredVariable]] = field(default_factory=_tables)
+    _earlier: dict[str, list[DeclaredVariable]] = field(default_factory=dict)  # clause-locals of earlier programs
 
     def begin_program(self) -> None:
         """A new program text begins, which does not see the this-> variables of earlier ones."""
@@ -35,7 +35,7 @@ class Variables:
             self._earlier.setdefault(name, []).append(entry)
         self.tables[Scope.CLAUSE] = {}
 
-    def find(self, scope: Scope, name: str) -> Entry | None:
+    def find(self, scope: Scope, name: str) -> DeclaredVariable | None:
         """The variable, if it was named before; else None."""
         return self.tables[scope].get(name)
 
@@ -48,10 +48,10 @@ class Variables:
         """Whether a global variable has this name."""
         return name in self.tables[Scope.GLOBAL]
 
-    def create(self, scope: Scope, name: str) -> Entry:
+    def create(self, scope: Scope, name: str) -> DeclaredVariable:
         """A new variable, without a type yet."""
         clashes = len(self._earlier.get(name, ())) if scope is Scope.CLAUSE else 0
-        entry = Entry(scope, name, f"{name}#{clashes + 1}" if clashes else name)
+        entry = DeclaredVariable(scope, name, f"{name}#{clashes + 1}" if clashes else name)
         self.tables[scope][name] = entry
         return entry
 
@@ -75,7 +75,7 @@ class Variables:
         keys = operand.value.keys if isinstance(operand.value, program.Read) else ()
         return entry_operand(entry, keys)
 
-    def _settle(self, entry: Entry, kind: DType) -> None:
+    def _settle(self, entry: DeclaredVariable, kind: DType) -> None:
         """this->x of two programs is one variable if its type is the same, since DTrace would give both one number."""
         if entry.scope is Scope.CLAUSE:
             same = (earlier for earlier in self._earlier.get(entry.name, ()) if earlier.type == kind)
@@ -89,7 +89,7 @@ class Variables:
         return tuple(dict.fromkeys(entry.variable for entry in early + now if entry.variable is not None))
 
 
-def entry_operand(entry: Entry, keys: tuple[program.Expression, ...] = ()) -> Operand:
+def entry_operand(entry: DeclaredVariable, keys: tuple[program.Expression, ...] = ()) -> Operand:
     """A variable, or with `keys` an element of an associative array, as an operand."""
     kind = entry.type if entry.type is not None else NEW
     variable = entry.variable or program.Variable(entry.scope, entry.label, kind, entry.keys)

@@ -32,7 +32,7 @@ PREFIXES = {Scope.GLOBAL: "", Scope.THREAD: "self->", Scope.CLAUSE: "this->"}
 
 
 @dataclass(slots=True)
-class Entry:
+class DeclaredVariable:
     """What is known about a variable so far. It is new until it has a type."""
 
     scope: Scope
@@ -89,7 +89,7 @@ class Operand:
     is_lvalue: bool = False
     is_writable: bool = False
     is_variable: bool = False  # a variable of D: it has no address
-    entry: Entry | None = None  # where the variable's type is kept
+    entry: DeclaredVariable | None = None  # where the variable's type is kept
     translation: Translation | None = None
     action: str = ""  # the action whose call this is: it has no value
     size: int | None = None  # what sizeof says, if it is not the type's size

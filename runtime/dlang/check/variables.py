@@ -5,7 +5,7 @@ from kinst.runtime.dlang.builtins import ARRAYS, VARIABLES
 from kinst.runtime.dlang.check.compatibility import is_accepted
 from kinst.runtime.dlang.check.converting import as_string, as_word_of_sign, converted
 from kinst.runtime.dlang.check.declared import NEW, entry_operand
-from kinst.runtime.dlang.check.operands import Entry, Operand, Use
+from kinst.runtime.dlang.check.operands import DeclaredVariable, Operand, Use
 from kinst.runtime.dlang.check.reader import Reader
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.syntax import tree
@@ -28,7 +28,7 @@ ARRAY = Dynamic("associative array")  # an array's name without an index
 SCOPES = {"self": Scope.THREAD, "this": Scope.CLAUSE}
 
 
-def undefined(reader: Reader, entry: Entry, span: Span) -> DError:
+def undefined(reader: Reader, entry: DeclaredVariable, span: Span) -> DError:
     """The error for reading a variable that was never assigned."""
     own = (*VARIABLES, *ARRAYS) if entry.scope is Scope.GLOBAL else ()
     hint = nearest(entry.spelling, (*own, *reader.variables.assigned()))
@@ -47,7 +47,7 @@ def scoped(reader: Reader, node: tree.ScopedName, use: Use) -> Operand:
     return entry_operand(entry)
 
 
-def scoped_entry(reader: Reader, node: tree.ScopedName) -> Entry:
+def scoped_entry(reader: Reader, node: tree.ScopedName) -> DeclaredVariable:
     """The variable that `self->name` or `this->name` means; a new one if there is none."""
     scope = SCOPES[node.scope]
     return reader.variables.find(scope, node.name) or reader.variables.create(scope, node.name)
@@ -56,7 +56,7 @@ def scoped_entry(reader: Reader, node: tree.ScopedName) -> Entry:
 # -- elements of associative arrays -----------------------------------------------------------------------------------
 
 
-def element(reader: Reader, entry: Entry, node: tree.Index, use: Use) -> Operand:
+def element(reader: Reader, entry: DeclaredVariable, node: tree.Index, use: Use) -> Operand:
     """`array[keys]`. The first use decides how many keys there are, and their types."""
     if entry.type is None and use is Use.READ:
         raise undefined(reader, entry, node.span)
@@ -93,7 +93,7 @@ def check_keys(name: str, keys: tuple[DType, ...], operands: list[Operand], span
             )
 
 
-def _wrong_count(entry: Entry, passed: int, span: Span) -> DError:
+def _wrong_count(entry: DeclaredVariable, passed: int, span: Span) -> DError:
     expected = len(entry.keys or ())
     text = f"{entry.spelling}[ ] prototype mismatch: {passed} args passed, {expected} expected"
     return DError("D_PROTO_LEN", text, span)
