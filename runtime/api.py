@@ -30,7 +30,7 @@ from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.guest_view import GuestView
 from kinst.runtime.tracing.hits import Hit, PythonAction
 from kinst.runtime.tracing.limits import Limits, limits
-from kinst.runtime.tracing.programs import Origin, ProgramText, read_script
+from kinst.runtime.tracing.program_text import Origin, ProgramText, read_script
 from kinst.runtime.tracing.records import Kept, Reader, Record
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.signals import interruptible

@@ -12,7 +12,8 @@ from kinst.runtime.tracing.building import build
 from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.plug_ins import PlugIns
 from kinst.runtime.tracing.preparing import prepare, source_of
-from kinst.runtime.tracing.programs import Origin, ProgramText, site_names
+from kinst.runtime.tracing.program_text import Origin, ProgramText
+from kinst.runtime.tracing.programs import site_names
 from kinst.runtime.tracing.request import Request
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import arch_by_name

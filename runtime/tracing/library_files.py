@@ -8,7 +8,7 @@ from typing import Final
 
 from kinst.runtime.dlang.syntax import control_lines, tree
 from kinst.runtime.dlang.syntax.errors import DError, Span
-from kinst.runtime.tracing.programs import ProgramText, read_library
+from kinst.runtime.tracing.program_text import ProgramText, read_library
 
 _SUFFIX: Final = ".d"
 _MOST_SHOWN: Final = 10  # libraries of a circle

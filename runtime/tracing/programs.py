@@ -1,12 +1,7 @@
-"""Program texts of the command line -> parsed units; and the probe descriptions in them, which say what to patch."""
+"""Program texts -> parsed units; and the probe descriptions in them, which say what to patch."""
 
-import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
-from pathlib import Path
-from typing import Final
 
 from kinst.runtime.dlang import versions
 from kinst.runtime.dlang.check.pragmas import set_option
@@ -15,49 +10,9 @@ from kinst.runtime.dlang.syntax import diagnostics, parser, preprocess, sugar, t
 from kinst.runtime.dlang.syntax.cursor import Names
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.syntax.macros import Macros, check_used
+from kinst.runtime.tracing.program_text import ProgramText
 from kinst.targets.errors import KinstError, ProbeNameError
 from kinst.targets.probe import PROVIDERS, ProbeName, parse_probe_name
-
-_LONGEST: Final = 64 << 20  # bytes of a program: /dev/zero has more
-_FIRST_CLAUSE: Final = re.compile(r"[{/;]")
-
-
-class Origin(Enum):
-    """The option that a program came with: its letter, and what its description is short of a probe's four fields."""
-
-    SCRIPT = "s"
-    NAME = "n"
-    FUNCTION = "f"
-    MODULE = "m"
-    PROVIDER = "P"
-    IDENTIFIER = "i"
-
-    @property
-    def missing_fields(self) -> str:
-        """Colons that make the last field of the description what the option says it is."""
-        return {Origin.FUNCTION: ":", Origin.MODULE: "::", Origin.PROVIDER: ":::"}.get(self, "")
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramText:
-    """One program as the user gave it: `name` is a file's, or the text itself."""
-
-    origin: Origin
-    name: str
-    text: str
-    is_library: bool = False
-
-    @property
-    def is_script(self) -> bool:
-        """Whether it came from a file."""
-        return self.origin is Origin.SCRIPT
-
-    @property
-    def title(self) -> str:
-        """As messages name it: script 'x.d', description 'fbt::f:entry'."""
-        if self.is_script:
-            return f"script '{self.name}'"
-        return f"description '{_FIRST_CLAUSE.split(self.name)[0]}'"
 
 
 class ProgramError(KinstError):
@@ -86,30 +41,6 @@ class ParsedProgram:
         for item in self.unit.items:
             if isinstance(item, tree.Clause):
                 yield from item.descriptions
-
-
-def read_script(path: str) -> ProgramText:
-    """A program file; "-" is standard input."""
-    return ProgramText(Origin.SCRIPT, path, _content(path))
-
-
-def read_library(path: Path) -> ProgramText:
-    """A file of a library folder."""
-    return ProgramText(Origin.SCRIPT, str(path), _content(str(path)), is_library=True)
-
-
-def _content(path: str) -> str:
-    try:
-        if path == "-":
-            data = sys.stdin.buffer.read(_LONGEST + 1)
-        else:
-            with Path(path).open("rb") as file:
-                data = file.read(_LONGEST + 1)
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        raise KinstError(f"failed to open {path}: {getattr(error, 'strerror', error)}") from error
-    if len(data) > _LONGEST:
-        raise KinstError(f"failed to open {path}: it is longer than {_LONGEST} bytes")
-    return data.decode("utf-8", "surrogateescape")
 
 
 class ProgramReader:

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.machine.configuration import Configuration
-from kinst.runtime.tracing.hits import PythonAction
-from kinst.runtime.tracing.programs import ProgramText
+from kinst.runtime.tracing.program_text import ProgramText
 from kinst.targets.method import Method
+
+if TYPE_CHECKING:
+    from kinst.runtime.tracing.hits import PythonAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +19,7 @@ class Request:
 
     image: Path | None = None  # None: programs that need none
     programs: tuple[ProgramText, ...] = ()  # and no actions: the probes that a patched image was patched with
-    actions: tuple[PythonAction, ...] = ()
+    actions: "tuple[PythonAction, ...]" = ()
     arguments: tuple[str, ...] = ()  # $1, $2, ...
     options: Options = field(default_factory=Options)  # programs set some as they are read
     configuration: Configuration = field(default_factory=Configuration)

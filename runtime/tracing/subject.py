@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kinst.runtime.tracing.no_image import NoImage
-from kinst.runtime.tracing.programs import ProgramText
+from kinst.runtime.tracing.program_text import ProgramText
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.running import Traced
 from kinst.targets.arch.facts import ArchFacts

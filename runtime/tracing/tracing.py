@@ -17,7 +17,8 @@ from kinst.runtime.dlang.types.scope import TypeScope
 from kinst.runtime.tracing import library_files
 from kinst.runtime.tracing.listing import report
 from kinst.runtime.tracing.matching import Matching
-from kinst.runtime.tracing.programs import Origin, ParsedProgram, ProgramReader, ProgramText
+from kinst.runtime.tracing.program_text import Origin, ProgramText
+from kinst.runtime.tracing.programs import ParsedProgram, ProgramReader
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.running import Running
 from kinst.runtime.tracing.subject import subject_of
