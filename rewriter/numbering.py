@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from kinst.targets.elf.sections import CodeRegion
 from kinst.targets.errors import ManifestError
 from kinst.targets.functions import Functions
-from kinst.targets.manifest import FIRST_PROBE_ID, NUMBER, Manifest
+from kinst.targets.manifest import NUMBER, Manifest
 from kinst.targets.probe import ProbeName
+from kinst.targets.probe_ids import FIRST_PROBE_ID
 from kinst.targets.static_probes import StaticProbe
 
 _WAYS: Final = ("entry", "return")

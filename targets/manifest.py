@@ -21,14 +21,12 @@ from kinst.targets.manifest_bounds import check_image, check_manifest, check_tab
 from kinst.targets.manifest_head import packed_head, read_head
 from kinst.targets.manifest_records import (
     ENABLING,
-    FIRST_PROBE_ID,
     FUNCTION,
     NOT_NUMBERED,
     NUMBER,
     PROBE,
     PROBE_FORM,
     SITE,
-    TIMER_IDS,
     Manifest,
     ProbeKind,
     probe_keys,
@@ -39,7 +37,6 @@ from kinst.targets.method import Method
 
 __all__ = [
     "ENABLING",
-    "FIRST_PROBE_ID",
     "FORMAT_VERSION",
     "FUNCTION",
     "NOT_NUMBERED",
@@ -49,7 +46,6 @@ __all__ = [
     "SECTION",
     "SITE",
     "TEXT_SECTION",
-    "TIMER_IDS",
     "Manifest",
     "Method",
     "ProbeKind",

@@ -16,8 +16,9 @@ from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Verdict
-from kinst.targets.manifest_records import FIRST_PROBE_ID, Manifest, ProbeKind, probe_keys
+from kinst.targets.manifest_records import Manifest, ProbeKind, probe_keys
 from kinst.targets.patch import LONGEST
+from kinst.targets.probe_ids import FIRST_PROBE_ID
 
 Tables = Mapping[str, NDArray[np.void]]
 _REFERENCES = (

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.inlined_names import inlined_names, inlined_values
-from kinst.targets.manifest_records import FIRST_PROBE_ID, Manifest
+from kinst.targets.manifest_records import Manifest
 from kinst.targets.manifest_values import address_of, number_of, text_of_value
 from kinst.targets.method import Method
 from kinst.targets.patch import Patch
 from kinst.targets.probe import is_glob
+from kinst.targets.probe_ids import FIRST_PROBE_ID
 from kinst.targets.static_probes import PlaceKind, StaticPlace, StaticProbe, is_name
 
 Head = Mapping[str, Any]

@@ -14,12 +14,8 @@ from kinst.targets.elf.symbols import SYMBOL, Symbols, symbols_of
 from kinst.targets.inlined_names import InlinedName
 from kinst.targets.instruction import Verdict
 from kinst.targets.patch import Patch
+from kinst.targets.probe_ids import FIRST_PROBE_ID
 from kinst.targets.static_probes import StaticProbe
-
-# Identifiers of probes: 1, 2, 3 are dtrace:::BEGIN, END and ERROR, as in DTrace; then timers; from FIRST_PROBE_ID on
-# what the image has, and behind it what other providers make.
-TIMER_IDS = range(4, 1004)
-FIRST_PROBE_ID = TIMER_IDS.stop
 
 
 class ProbeKind(IntEnum):

@@ -3,7 +3,6 @@
 Their shapes are told in `json_output`; what values and addresses look like is up to the caller.
 """
 
-import subprocess
 from collections.abc import Iterator, Sequence
 
 from kinst.runtime.clauses.environment import Stack, Symbols
@@ -78,6 +77,8 @@ class PerformedActions:
         match action.kind:
             case "system":
                 command = message.partition(b"\0")[0]
+                import subprocess  # most programs run no command
+
                 done = subprocess.run([b"/bin/sh", b"-c", command], check=False, stdout=subprocess.PIPE)
                 yield {"system": text(message), "printed": text(done.stdout)}
             case "freopen":

@@ -8,7 +8,6 @@ Bytes are gathered and written together; before anything else happens to the str
 """
 
 import io
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -82,6 +81,8 @@ class OutputStream:
 
     def run(self, command: bytes) -> None:
         """system(): what a command of the shell prints goes where dtrace's standard output went at first."""
+        import subprocess  # most programs run no command
+
         self.flush()
         if _is_of_the_system(self._output):
             subprocess.run([b"/bin/sh", b"-c", command], check=False)

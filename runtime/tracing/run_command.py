@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from kinst.runtime.consumer.json_output import JsonOutput
 from kinst.runtime.consumer.output import TextOutput
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.ending import Ending
@@ -18,8 +17,11 @@ from kinst.runtime.tracing.limits import Limits
 from kinst.runtime.tracing.listing import table
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.signals import interruptible
-from kinst.runtime.tracing.tracing import Tracing, everything, sugared
+from kinst.runtime.tracing.tracing import Tracing, everything
 from kinst.targets.errors import KinstError
+
+if TYPE_CHECKING:
+    from kinst.runtime.consumer.json_output import JsonOutput
 
 _NAME = "kinst-run"
 
@@ -50,6 +52,8 @@ def carry_out(request: Request, limits: Limits, wishes: Wishes) -> int:
         request = request if has_programs else everything(request)
     tracing = Tracing(request, _warn)
     if wishes.is_dump:
+        from kinst.runtime.tracing.sugared import sugared
+
         click.echo(sugared(tracing), nl=False)
     if wishes.is_list:
         _list(tracing, wishes, has_programs=has_programs)
@@ -114,7 +118,7 @@ def _trace(tracing: Tracing, limits: Limits, wishes: Wishes) -> int:
     return _status(tracing, output, ending)
 
 
-def _run(tracing: Tracing, output: TextOutput | JsonOutput, limits: Limits) -> Ending:
+def _run(tracing: Tracing, output: "TextOutput | JsonOutput", limits: Limits) -> Ending:
     running = tracing.start(output)
     finish = tracing.traced.surroundings.host.finish
     with interruptible(finish, signal.SIGINT, signal.SIGTERM):
@@ -128,17 +132,21 @@ def _opened(path: Path) -> BinaryIO:
         raise KinstError(f"failed to open output file '{path}': {error.strerror}") from error
 
 
-def _output(tracing: Tracing, stream: BinaryIO, console: BinaryIO | None, *, is_json: bool) -> TextOutput | JsonOutput:
+def _output(
+    tracing: Tracing, stream: BinaryIO, console: BinaryIO | None, *, is_json: bool
+) -> "TextOutput | JsonOutput":
     tracer = tracing.tracer
     clauses, totals, symbols, probe = tracer.clauses, tracer.totals, tracer.symbols, tracer.probe
     if is_json:
+        from kinst.runtime.consumer.json_output import JsonOutput
+
         return JsonOutput(stream, clauses, totals, symbols, probe, tracing.options, console=console)
     return TextOutput(
         stream, sys.stderr, clauses, totals, symbols, probe, tracing.options, console=console, epid=tracer.epid
     )
 
 
-def _status(tracing: Tracing, output: TextOutput | JsonOutput, ending: Ending) -> int:
+def _status(tracing: Tracing, output: "TextOutput | JsonOutput", ending: Ending) -> int:
     """What exit() said, else 1 for panic(), else what the guest's power-off said."""
     if output.status is not None:
         return output.status & 0xFF

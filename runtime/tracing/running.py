@@ -72,6 +72,8 @@ class Running:
             MachineError: the guest stopped for good; END has fired all the same.
         """
         try:
+            if self._traced.has_guest and not self._is_begun:
+                gc.collect()
             with _without_old_garbage():
                 end = self._go(limits)
         except BaseException as error:
@@ -105,7 +107,6 @@ class Running:
 def _without_old_garbage() -> Iterator[None]:
     """What was made so far stays as long as the run: Python's full collections, which many records cause, need not look
     through it. So a printf() clause costs half a microsecond instead of four."""
-    gc.collect()
     gc.freeze()
     try:
         yield

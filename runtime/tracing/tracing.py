@@ -11,7 +11,6 @@ import numpy as np
 from kinst.runtime.dlang.check.checker import Checker
 from kinst.runtime.dlang.context import CheckContext, EveryProbe
 from kinst.runtime.dlang.program import Program
-from kinst.runtime.dlang.syntax import tree, unparse
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.types.scope import TypeScope
 from kinst.runtime.tracing import library_files
@@ -179,18 +178,3 @@ def _load(checker: Checker, library: ParsedProgram) -> None:
 def everything(request: Request) -> Request:
     """What -l lists where no program says otherwise; some of it there may not be."""
     return replace(request, programs=tuple(ProgramText(Origin.NAME, text, text) for text in _EVERYTHING))
-
-
-def sugared(tracing: Tracing) -> str:
-    """The programs as they are compiled: -d. Descriptions that mean inlined copies are those of their probes."""
-    return "".join(unparse.unparse(_concrete(parsed.unit, tracing.matching)) for parsed in tracing.parsed)
-
-
-def _concrete(unit: tree.Unit, matching: Matching) -> tree.Unit:
-    items = (_concrete_clause(item, matching) if isinstance(item, tree.Clause) else item for item in unit.items)
-    return replace(unit, items=tuple(items))
-
-
-def _concrete_clause(clause: tree.Clause, matching: Matching) -> tree.Clause:
-    texts = [(one, text) for one in clause.descriptions for text in matching.concrete(one.text)]
-    return replace(clause, descriptions=tuple(replace(one, text=text) for one, text in texts))

@@ -8,8 +8,8 @@ import pytest
 from kinst.rewriter.plan import manifest_of
 from kinst.rewriter.resolve import numbering_of, resolve
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.targets.manifest import FIRST_PROBE_ID
 from kinst.targets.probe import parse_probe_name
+from kinst.targets.probe_ids import FIRST_PROBE_ID
 from tests.images import at_hand, real_image
 from tests.rewriter.programs import program
 from tests.runtime.test_cli import kinst_run

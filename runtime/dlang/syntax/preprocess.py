@@ -1,7 +1,6 @@
 """A D program -> what the C preprocessor makes of it, for -C."""
 
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,6 +25,8 @@ class CppSettings:
 def preprocess(text: str, *, file: str, settings: CppSettings) -> str:
     """The text with macros and includes expanded. Line markers say where each line was; for lines of the program itself
     they name no file. cpp's own messages go to our stderr. Raises KinstError if cpp cannot be run or fails."""
+    import subprocess  # most programs have no cpp
+
     if text.startswith("#!"):
         text = text[text.find("\n") :] if "\n" in text else ""
     folder = str(Path(file).parent) if file else "."
