@@ -1,0 +1,60 @@
+"""The API for Python: open an image, trace it, read what its probes record. See `kinst.runtime.api`.
+
+    from kinst.runtime import open_image
+
+    with open_image("kernel.elf") as image, image.trace("fbt:::entry { @calls[probefunc] = count(); }") as trace:
+        trace.run(seconds=5)
+        print(trace.aggregation("calls"))
+
+What is exported here is imported when it is used: the libraries that read and run images take a second to load.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kinst.runtime.api import ImageFile, Trace, open_image
+    from kinst.runtime.machine.configuration import ClockKind, End
+    from kinst.runtime.providers.probe_table import Probe
+    from kinst.runtime.tracing.ending import Ending
+    from kinst.runtime.tracing.hits import Hit, Place
+    from kinst.runtime.tracing.records import Record
+    from kinst.targets.errors import KinstError
+    from kinst.targets.method import Method
+
+__all__ = [
+    "ClockKind",
+    "End",
+    "Ending",
+    "Hit",
+    "ImageFile",
+    "KinstError",
+    "Method",
+    "Place",
+    "Probe",
+    "Record",
+    "Trace",
+    "open_image",
+]
+
+_HOMES: Final = {
+    "ClockKind": "kinst.runtime.machine.configuration",
+    "End": "kinst.runtime.machine.configuration",
+    "Ending": "kinst.runtime.tracing.ending",
+    "Hit": "kinst.runtime.tracing.hits",
+    "ImageFile": "kinst.runtime.api",
+    "KinstError": "kinst.targets.errors",
+    "Method": "kinst.targets.method",
+    "Place": "kinst.runtime.tracing.hits",
+    "Probe": "kinst.runtime.providers.probe_table",
+    "Record": "kinst.runtime.tracing.records",
+    "Trace": "kinst.runtime.api",
+    "open_image": "kinst.runtime.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """PEP 562: what is exported, imported now."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / ".typing"), str(ROOT)])}
 HEAVY = {"capstone", "elftools", "keystone", "lief", "numpy", "qiling", "unicorn", "zstandard"}
 SAMPLE = str(ROOT / "samples" / "kernel-riscv64.elf")
-COMMANDS = ("kinst_rewrite", "kinst_list", "kinst_diff", "kinst_inlinecall")
+COMMANDS = ("kinst_rewrite", "kinst_list", "kinst_diff", "kinst_inlinecall", "kinst_run")
 # Runs a console script, and says on the last line of stderr what it imported.
 SCRIPT = """
 import atexit, json, sys
@@ -47,10 +47,29 @@ def test_help_needs_no_library(command: str) -> None:
         ("kinst_list", ("there is no such file",), 1),
         ("kinst_diff", (SAMPLE, SAMPLE, "--format", "none"), 2),
         ("kinst_inlinecall", ("f",), 2),
+        ("kinst_run", ("--no-such-option",), 2),
+        ("kinst_run", (SAMPLE, "--until", "("), 2),
+        ("kinst_run", (SAMPLE, "--timeout", "soon"), 2),
+        ("kinst_run", (SAMPLE, "--memory", "much"), 2),
+        ("kinst_run", (SAMPLE, "--clock", "sundial"), 2),
+        ("kinst_run", ("-n", "BEGIN", "-x", "nosuchoption"), 1),
+        ("kinst_run", ("there_is_no_such.elf",), 1),
     ],
 )
 def test_a_wrong_option_needs_no_library(command: str, arguments: tuple[str, ...], code: int) -> None:
     assert run(command, *arguments) == (code, set())
+
+
+def test_a_program_without_an_image_needs_neither_reader_nor_engine() -> None:
+    assert run("kinst_run", "-n", "BEGIN { exit(0) }") == (0, {"numpy"})
+
+
+def test_the_api_is_imported_when_it_is_used() -> None:
+    program = f"import kinst.runtime, sys; print(*(name for name in {sorted(HEAVY)} if name in sys.modules))"
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == []
 
 
 def test_a_command_imports_what_its_image_needs(tmp_path: Path) -> None:
