@@ -41,7 +41,7 @@ _KINDS: Final = {
 
 
 def text_lines(diff: Diff, *, verbose: bool = False) -> Iterator[str]:
-    """What `kinst-diff` prints."""
+    """The lines that `kinst-diff` prints: what explains the differences, what nothing explains, and the verdict."""
     if diff.manifest is not None and diff.layout is not None:
         yield from (f"{what:16} {text}" for what, text in _explained(diff))
         if verbose or len(diff.manifest.patches) <= FEW:

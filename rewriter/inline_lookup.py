@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DebugInlines:
-    """See `kinst.rewriter.inline_probes.Inlines`. Answers are kept."""
+    """`inline_probes.Inlines` from debug information, which is opened when a name is asked for. Answers are kept."""
 
     def __init__(
         self,

@@ -64,7 +64,7 @@ class Piece:
 
     @property
     def size(self) -> int:
-        """Of all parts."""
+        """Bytes of all parts together."""
         return sum(len(part) for part in self.parts)
 
 

@@ -16,7 +16,7 @@ _WIDTH: Final = 40
 
 @contextmanager
 def silent(stage: str, total: int) -> Iterator[Done]:
-    """No bar."""
+    """A `Progress` that shows nothing."""
     del stage, total
     yield lambda _amount: None
 

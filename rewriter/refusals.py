@@ -41,7 +41,7 @@ class Refusals:
 
 
 def no_refusals() -> Refusals:
-    """Nothing was refused."""
+    """A table without rows: nothing was refused."""
     return Refusals(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.uint8))
 
 

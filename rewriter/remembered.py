@@ -22,7 +22,7 @@ from kinst.targets.probe import ProbeName
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """See `kinst.rewriter.inline_probes.Inlined`, for a name that the image was patched with earlier."""
+    """A name that the image was patched with earlier: what it stands for, as `inline_probes.Inlined` says of others."""
 
     known: InlinedName
     fbt: Selection

@@ -67,7 +67,7 @@ class Names:
         return np.concatenate([np.arange(len(self._functions)), np.array(aliases, np.int64)])
 
     def text_of(self, number: int) -> str:
-        """The name."""
+        """The name of a number: a function's own, or an alias behind all of those."""
         if number < len(self._functions):
             return self._functions.names[number]
         return list(self._aliases)[number - len(self._functions)][1]

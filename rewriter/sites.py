@@ -69,7 +69,7 @@ class Sites:
 
 
 def kinst_sites(code: Decoded, rows: Rows) -> Sites:
-    """Every instruction."""
+    """The sites of ``kinst::f:``: every instruction of some functions, and those that are refused."""
     return _split(code, *code.of(rows))
 
 

@@ -32,7 +32,7 @@ class Integer:
 
 @dataclass(frozen=True, slots=True)
 class Float:
-    """A floating-point type."""
+    """A floating-point type of `size` bytes, by its C name."""
 
     name: str
     size: int
@@ -40,12 +40,12 @@ class Float:
 
 @dataclass(frozen=True, slots=True)
 class Void:
-    """No value."""
+    """void: the type of what has no value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A pointer."""
+    """A pointer of 8 bytes to `target`."""
 
     target: "CType"
 
@@ -235,24 +235,24 @@ class ImageTypes(Protocol):
 
 
 class NoImageTypes:
-    """No image, or one without names: nothing is found."""
+    """`ImageTypes` of no image, or of one without names: nothing is found, and nothing is missing."""
 
     def type_named(self, name: str, module: str = "") -> CType | None:
-        """None."""
+        """None: no type is known."""
 
     def enumerator(self, name: str) -> tuple[EnumType, int] | None:
-        """None."""
+        """None: no enumeration is known."""
 
     def symbol(self, name: str, module: str = "") -> Symbol | None:
-        """None."""
+        """None: there are no variables or functions."""
 
     def function(self, name: str, module: str = "") -> Function | None:
-        """None."""
+        """None: no prototype is known."""
 
     def symbols(self) -> Iterator[Symbol]:
-        """None at all."""
+        """An empty iterator."""
         return iter(())
 
     def obstacle(self) -> str:
-        """Nothing."""
+        """An empty text: nothing more could be known."""
         return ""

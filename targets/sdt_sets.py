@@ -61,7 +61,7 @@ def sdt_records(image: Image) -> tuple[SdtRecord, ...]:
 
 
 def _pointers(image: Image, name: str) -> Iterator[int]:
-    """A linker set."""
+    """The pointers in a section that is a linker set."""
     section = image.section(name)
     if section is not None:
         data = image.data[section.offset : section.offset + section.size]

@@ -39,12 +39,12 @@ class Swept:
 
     @property
     def address(self) -> NDArray[np.uint64]:
-        """Of each instruction."""
+        """The link address of each instruction."""
         return self.instructions.address
 
     @property
     def end(self) -> NDArray[np.uint64]:
-        """Of each instruction: the address behind it."""
+        """The link address behind each instruction."""
         return self.instructions.address + self.instructions.size
 
     @property

@@ -23,7 +23,7 @@ class Dissector(Protocol):
 
     @property
     def facts(self) -> ArchFacts:
-        """The machine."""
+        """What there is to know of the machine that it decodes."""
         ...
 
     def dissect(self, code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64]) -> Instructions:

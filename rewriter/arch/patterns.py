@@ -62,7 +62,7 @@ class Pattern:
 
     @property
     def value(self) -> int:
-        """The fixed bits."""
+        """The encoding with zeros for all bits that are not fixed."""
         return int(self.bits().replace(".", "0"), 2)
 
 

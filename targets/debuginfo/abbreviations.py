@@ -70,7 +70,7 @@ class Abbreviations:
     """The plans of all units, made when a unit is looked into."""
 
     def __init__(self, section: bytes) -> None:
-        """`section`: .debug_abbrev."""
+        """`section` is the content of .debug_abbrev; nothing is read yet."""
         self._section = section
         self._known: dict[tuple[Sizes, int], _Known] = {}
         self._tables: dict[tuple[int, Sizes], Plans] = {}

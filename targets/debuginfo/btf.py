@@ -144,7 +144,7 @@ class BtfTypes:
     # -- by name ------------------------------------------------------------------------------------------------------
 
     def type_named(self, name: str) -> CType | None:
-        """See `ImageTypes`."""
+        """A typedef or base type by its name, or "struct x", "union x", "enum x"."""
         keyword, _, tag = name.partition(" ")
         kinds, bare = (_KINDS[keyword], tag.strip()) if keyword in _KINDS else ((_TYPEDEF, _INT, _FLOAT), name)
         for kind in kinds:
@@ -154,7 +154,7 @@ class BtfTypes:
         return None
 
     def enumerator(self, name: str) -> tuple[EnumType, int] | None:
-        """See `ImageTypes`."""
+        """An enumeration constant: its type and its value."""
         for row in np.flatnonzero(np.isin(self._enumerators[0], self._places(name))).tolist():
             kind = self._own(int(self._enumerators[1][row]), 0)
             if isinstance(kind, EnumType):
@@ -168,7 +168,7 @@ class BtfTypes:
         return self.function(name)
 
     def function(self, name: str) -> Function | None:
-        """A prototype."""
+        """The prototype of the first function of that name."""
         for number in self._numbers(name, _FUNC):
             kind = self._type(self._record(number).value, 0)
             return kind if isinstance(kind, Function) else None

@@ -87,7 +87,7 @@ def enum_base(size: int, *, is_signed: bool) -> Integer:
 
 
 def float_type(name: str, size: int) -> Float:
-    """A floating-point type."""
+    """The floating-point type of a base type of debug information; `size` in bytes."""
     return Float(name, size)
 
 

@@ -17,6 +17,9 @@ from kinst.targets.elf.header import SHT_RELA
 from kinst.targets.elf.relocations import RELA
 from kinst.targets.elf.sections import Section, content
 from kinst.targets.errors import ImageError
+from kinst.targets.leb128 import leb
+
+_LONGEST_LEB128 = 24  # bytes: more than `leb` reads
 
 
 def relocate(data: NDArray[np.uint8], section: Section, elf: ElfLike) -> NDArray[np.uint8]:
@@ -90,14 +93,13 @@ def _write_six_bits(
 
 
 def _write_leb128(data: NDArray[np.uint8], places: NDArray[np.uint64], values: NDArray[np.uint64], how: Change) -> None:
-    """The number keeps the length that the assembler gave it."""
+    """Each number keeps the length that the assembler gave it."""
     _check(data, places, 1)
     for place, value in zip(places.tolist(), values.tolist(), strict=True):
-        end = place
-        while end < len(data) - 1 and data[end] > 0x7F:
-            end += 1
-        digits = data[place : end + 1]
-        old = sum((int(digit) & 0x7F) << 7 * at for at, digit in enumerate(digits))
+        try:
+            old, size = leb(data[place : place + _LONGEST_LEB128].tobytes(), 0)
+        except IndexError:
+            raise ImageError("damaged: a relocation of a number that does not end") from None
         new = value if how == Change.SET else old - value
-        for at in range(len(digits)):
-            digits[at] = (new >> 7 * at) & 0x7F | (0x80 if at < len(digits) - 1 else 0)
+        data[place : place + size] = [(new >> 7 * at) & 0x7F | 0x80 for at in range(size)]
+        data[place + size - 1] &= 0x7F

@@ -74,7 +74,7 @@ class DwarfTypes:
     # -- by name ------------------------------------------------------------------------------------------------------
 
     def type_named(self, name: str) -> CType | None:
-        """See `ImageTypes`. A complete type if any unit has one."""
+        """A typedef or base type by its name, or "struct x", "union x", "enum x"; complete if any unit has it so."""
         keyword, _, tag = name.partition(" ")
         wanted, bare = (_TAGS[keyword], tag.strip()) if keyword in _TAGS else (_PLAIN, name)
         for entry in self._info.named(bare, wanted, declarations=False):
@@ -85,7 +85,7 @@ class DwarfTypes:
         return None if entry_of_any is None else self._type(entry_of_any, 0)
 
     def enumerator(self, name: str) -> tuple[EnumType, int] | None:
-        """See `ImageTypes`."""
+        """An enumeration constant: its type and its value."""
         for entry in self._info.enumerations_with(name):
             kind = self._type(entry, 0)
             value = dict(kind.enumerators).get(name) if isinstance(kind, EnumType) else None

@@ -46,11 +46,11 @@ class FileTypes:
             return None
 
     def type_named(self, name: str) -> CType | None:
-        """See `ImageTypes`."""
+        """A typedef or base type by its name, or "struct x", "union x", "enum x"; of DWARF where there is no BTF."""
         return (self.btf or self._dwarf).type_named(name)
 
     def enumerator(self, name: str) -> tuple[EnumType, int] | None:
-        """See `ImageTypes`."""
+        """An enumeration constant: its type and its value."""
         return (self.btf or self._dwarf).enumerator(name)
 
     def variable(self, name: str, address: int) -> CType | None:

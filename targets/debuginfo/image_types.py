@@ -88,7 +88,7 @@ def _module_types(name: str, path: Path, kernel: FileTypes) -> FileTypes:
 
 
 class _ImageTypes:
-    """See `kinst.targets.c_types.ImageTypes`."""
+    """`ImageTypes` of an image and of the modules that it was given with, in that order."""
 
     def __init__(
         self,

@@ -89,7 +89,7 @@ class InlineSearch:
         return self._matching(pattern, lambda _error: None)
 
     def exists(self, name: str) -> bool:
-        """See `exists`."""
+        """Whether debug information knows a function of that name, inline or not."""
         return self._names.exists(name)
 
     def caller_at(self, address: int) -> tuple[str, int]:

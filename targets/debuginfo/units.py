@@ -136,7 +136,7 @@ class Units:
 
     @cached_property
     def abbreviations(self) -> Abbreviations:
-        """.debug_abbrev."""
+        """What .debug_abbrev declares, read a table at a time."""
         return Abbreviations(bytes(self.sections.get("abbrev")))
 
     @cached_property
@@ -342,7 +342,7 @@ class UnitEntries:
         return self._word("addr", base + index * self.unit.sizes.address, self.unit.sizes.address)
 
     def text(self, entry: Entry, attribute: int) -> bytes | None:
-        """A string."""
+        """The bytes of a string without its NUL, wherever it stands; None if the attribute is missing or no string."""
         place = self.text_place(entry, attribute)
         if place is None:
             return None

@@ -30,23 +30,23 @@ class ElfLike(Protocol):
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The path that it was opened by."""
 
     @property
     def data(self) -> NDArray[np.uint8]:
-        """Its bytes."""
+        """The bytes of the whole file, mapped."""
 
     @property
     def header(self) -> ElfHeader:
-        """The ELF header."""
+        """The fields of its ELF header."""
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """The section table."""
+        """Its sections, in the order of their table."""
 
     @property
     def symbols(self) -> Symbols:
-        """.symtab, then .dynsym."""
+        """The symbols of .symtab, then those of .dynsym."""
 
 
 @dataclass(frozen=True, slots=True)

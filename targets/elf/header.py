@@ -74,7 +74,7 @@ _OTHER_FORMATS: Final = (
 
 
 class FileKind(IntEnum):
-    """e_type."""
+    """e_type of the files that can be images."""
 
     REL = 1
     EXEC = 2

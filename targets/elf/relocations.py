@@ -145,7 +145,11 @@ _DYNAMIC_TABLES: Final = ((7, 8, SHT_RELA), (17, 18, SHT_REL), (23, 2, SHT_RELA)
 
 
 def _dynamic_tables(data: NDArray[np.uint8], header: ElfHeader, segments: tuple[Segment, ...]) -> list[Relocations]:
-    """The tables that PT_DYNAMIC names, for images without sections."""
+    """The tables that PT_DYNAMIC names, for images without sections.
+
+    LIEF is not asked for them: it follows what entries point to, which an outline does not have, and warns of tags that
+    it does not know.
+    """
     dynamic = next((segment for segment in segments if segment.kind == PT_DYNAMIC), None)
     if dynamic is None:
         return []
