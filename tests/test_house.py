@@ -1,8 +1,11 @@
 """What the repository promises about itself stays true: packages, links, README commands."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
+
+from kinst.targets.arch.registry import NAMES
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -59,6 +62,20 @@ def test_files_keep_to_one_reason_to_change() -> None:
     }
 
     assert long == {}
+
+
+def test_machines_are_named_in_their_records_only() -> None:
+    """What differs between machines is a field of `ArchFacts`: nobody else asks which one it is, or keeps a table."""
+    named = {
+        f"{path.relative_to(ROOT)}: {node.value}"
+        for tree in TREES
+        for path in (ROOT / tree).rglob("*.py")
+        if path.parent not in (ROOT / "targets" / "arch", ROOT / "targets" / "machines")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and node.value in NAMES
+    }
+
+    assert named == set()
 
 
 _CITATION = re.compile(r"(?<![\w./-])(?:docs/|facts/|\.\./shared/)[\w./-]+\.md|\bDESIGN\b")

@@ -22,7 +22,8 @@ class MovedTrampolines:
         self._end = end
         self._loaded = loaded
         self._trap, self._space, self._engine = system.trap, system.space, system.engine
-        self._slot_size, self._filler = system.arch.slot_size, system.arch.breakpoints[1]
+        breakpoints = system.arch.breakpoints
+        self._slot_size, self._filler = system.arch.slot_size, breakpoints[min(breakpoints)]
         self._free = range(0)  # addresses of slots
 
     def slot(self, kind: int, instruction: bytes, address: int) -> int | None:
@@ -42,7 +43,7 @@ class MovedTrampolines:
         start = end - size
         if start < 0 or any(start < base + length and base < end for base, _, length in self._loaded.segments):
             return False
-        self._space.overlay(start, self._filler * size)
+        self._space.overlay(start, self._filler * (size // len(self._filler)))
         self._trap.trampolines = range(start, self._trap.trampolines.stop or end)
         self._engine.set_trampolines(start, len(self._trap.trampolines), self._slot_size)
         self._free = range(start, end, self._slot_size)

@@ -162,7 +162,7 @@ class SiteTable:
         slots = slots.copy()
         start = self.arch.return_breakpoint
         if start is not None:
-            armed = np.frombuffer(self.armed_bytes[4], np.uint8)
+            armed = np.frombuffer(self.armed_bytes[max(self.armed_bytes)], np.uint8)
             slots[:, start : start + len(armed)] = armed
         return slots
 

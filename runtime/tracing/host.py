@@ -10,7 +10,7 @@ from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
-from kinst.targets.arch.registry import arch_by_name
+from kinst.targets.arch.registry import NO_IMAGE_ARCH
 
 # The machine's time begins at zero, and scripts take a timestamp of zero for one that was not taken.
 TIME_BASE: Final = 1_000_000_000
@@ -79,9 +79,9 @@ def blank_firing(frame: TrapFrame, cpu: int, thread: int) -> Firing:
 class NoGuest:
     """No machine: programs that need no image."""
 
-    def __init__(self, clock: ClockKind, arch: str) -> None:
+    def __init__(self, clock: ClockKind) -> None:
         self.machine = IdleMachine(clock)
-        self.arch = arch_by_name(arch)
+        self.arch = NO_IMAGE_ARCH
         self._frame = TrapFrame([0] * len(self.arch.registers), _nothing_there, _no_store, lambda _number, _value: None)
 
     def now(self) -> int:

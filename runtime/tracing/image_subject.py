@@ -16,7 +16,7 @@ from kinst.runtime.tracing.program_text import Origin, ProgramText
 from kinst.runtime.tracing.programs import site_names
 from kinst.runtime.tracing.request import Request
 from kinst.targets.arch.facts import ArchFacts
-from kinst.targets.arch.registry import arch_by_name
+from kinst.targets.arch.registry import NO_IMAGE_ARCH
 from kinst.targets.c_types import ImageTypes, NoImageTypes
 from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.image import open_image
@@ -37,7 +37,7 @@ class ImageSubject:
         self.programs = _programs(request)
         self._opened: Opened | None = None
         self.types: ImageTypes = NoImageTypes()
-        self.arch: ArchFacts = arch_by_name("amd64")
+        self.arch: ArchFacts = NO_IMAGE_ARCH
         self.providers: tuple[str, ...] = ()
         self._identified: dict[str, ProbeName] = {}
         self.guest: Guest | None = None

@@ -1,7 +1,6 @@
 """Programs that need no image: what they are read against, and a machine on which only time passes."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from kinst.runtime.clauses.guest_memory import no_guest
 from kinst.runtime.clauses.no_guest import NoStacks, NoSymbols
@@ -16,10 +15,8 @@ from kinst.runtime.tracing.host import NoGuest
 from kinst.runtime.tracing.limits import Limits
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.surroundings import SCRATCH, Surroundings
-from kinst.targets.arch.registry import arch_by_name
+from kinst.targets.arch.registry import NO_IMAGE_ARCH
 from kinst.targets.c_types import NoImageTypes
-
-_ARCH: Final = "amd64"  # whose types and R_ names a program without an image has
 
 
 class NoImage:
@@ -31,7 +28,7 @@ class NoImage:
 
     def __init__(self, request: Request) -> None:
         self.programs = request.programs
-        self.arch = arch_by_name(_ARCH)
+        self.arch = NO_IMAGE_ARCH
         self.types = NoImageTypes()
         self._clock = request.configuration.clock
 
@@ -52,7 +49,7 @@ class Idle:
     answer = ""
 
     def __init__(self, clock: ClockKind) -> None:
-        host = NoGuest(clock, _ARCH)
+        host = NoGuest(clock)
         dtrace = DtraceProvider()
         scratch = Scratch(SCRATCH)
         self._machine = host.machine
