@@ -14,12 +14,12 @@ An operand is `size@place`, a negative size for a signed one: `-4@%edi 8@-16(%rb
 
 import re
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 from kinst.targets.elf.header import FileKind
+from kinst.targets.elf.notes import notes_in
 from kinst.targets.elf.sections import content
 from kinst.targets.image import Image
 
@@ -27,7 +27,6 @@ _NOTES: Final = ".note.stapsdt"
 _BASE: Final = ".stapsdt.base"
 _KIND: Final = 3
 _OWNER: Final = b"stapsdt\0"
-_NOTE: Final = struct.Struct("<III")
 _ADDRESSES: Final = struct.Struct("<QQQ")
 _MASK: Final = (1 << 64) - 1
 _LONGEST: Final = 1 << 16  # bytes of a descriptor that is believed
@@ -99,25 +98,16 @@ def static_notes(image: Image) -> tuple[StaticNote, ...]:
         return ()
     base = image.section(_BASE)
     data = content(image.data, section).tobytes()
-    found = {_read(descriptor, None if base is None else base.address) for descriptor in _descriptors(data)}
+    found = {
+        _read(note.description, None if base is None else base.address)
+        for note in notes_in(data)
+        if note.kind == _KIND and note.owner == _OWNER and len(note.description) <= _LONGEST
+    }
     return tuple(sorted((note for note in found if note is not None), key=_order))
 
 
 def _order(note: StaticNote) -> tuple[int, str, str, tuple[str, ...], int]:
     return note.place.address, note.provider, note.name, note.place.operands, note.semaphore
-
-
-def _descriptors(data: bytes) -> Iterator[bytes]:
-    at = 0
-    while at + _NOTE.size <= len(data):
-        name_size, size, kind = _NOTE.unpack_from(data, at)
-        name = at + _NOTE.size
-        start = name + (name_size + 3 & ~3)
-        if name_size > len(data) or size > min(len(data) - start, _LONGEST):
-            return
-        if kind == _KIND and data[name : name + name_size] == _OWNER:
-            yield data[start : start + size]
-        at = start + (size + 3 & ~3)
 
 
 def _read(descriptor: bytes, base: int | None) -> StaticNote | None:

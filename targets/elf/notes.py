@@ -1,37 +1,47 @@
-"""The note sections of an ELF file -> its build-id.
+"""The bytes of notes in an ELF file -> its notes one by one; and its build-id.
 
-Read here, also of a file that LIEF has looked at: kinst-inlinecall asks for it before it answers from its cache, in a
-quarter of the time that it takes to import LIEF.
+Read here, also of a file that LIEF has looked at: kinst-inlinecall asks for the build-id before it answers from its
+cache, in a quarter of the time that it takes to import LIEF, and LIEF fails on an owner that is no UTF-8.
 """
 
 import struct
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from kinst.targets.elf.file import ElfLike
 from kinst.targets.elf.header import SHT_NOTE
 from kinst.targets.elf.sections import content
 
-_HEAD: Final = struct.Struct("<III")  # sizes of name and description, type; both follow, padded to 4
+_HEAD: Final = struct.Struct("<III")  # sizes of owner and description, type; both follow, padded to 4
 _BUILD_ID: Final = 3  # NT_GNU_BUILD_ID
+
+
+class Note(NamedTuple):
+    """One note; the owner with its NUL."""
+
+    owner: bytes
+    kind: int
+    description: bytes
+
+
+def notes_in(data: bytes) -> Iterator[Note]:
+    """The notes of a section or segment, up to the first that is cut."""
+    at = 0
+    while at + _HEAD.size <= len(data):
+        owner_size, size, kind = _HEAD.unpack_from(data, at)
+        owner = at + _HEAD.size
+        start = owner + owner_size + -owner_size % 4
+        if start + size > len(data):
+            return
+        yield Note(data[owner : owner + owner_size], kind, data[start : start + size])
+        at = start + size + -size % 4
 
 
 def build_id(elf: ElfLike) -> bytes | None:
     """The GNU build-id (a note of type 3, owner "GNU"), if a note section of a file has one."""
     for section in elf.sections:
         if section.kind == SHT_NOTE:
-            found = _build_id(content(elf.data, section).tobytes())
-            if found is not None:
-                return found
-    return None
-
-
-def _build_id(notes: bytes) -> bytes | None:
-    at = 0
-    while at + _HEAD.size <= len(notes):
-        name_size, size, kind = _HEAD.unpack_from(notes, at)
-        name = at + _HEAD.size
-        start = name + name_size + -name_size % 4
-        if kind == _BUILD_ID and notes[name : name + 4] == b"GNU\0":
-            return notes[start : start + size]
-        at = start + size + -size % 4
+            for note in notes_in(content(elf.data, section).tobytes()):
+                if note.kind == _BUILD_ID and note.owner == b"GNU\0":
+                    return note.description
     return None

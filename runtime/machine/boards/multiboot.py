@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 
 from kinst.targets.elf.header import (
     ELF_HEADER,
+    PT_NOTE,
     SECTION_HEADER,
     SHF_ALLOC,
     SHT_STRTAB,
     SHT_SYMTAB,
     read_elf_header,
 )
+from kinst.targets.elf.notes import notes_in
 from kinst.targets.image import Image
 from kinst.targets.manifest import Manifest, find_manifest
 
 LOADER_MAGIC: Final = 0x2BAD_B002  # in EAX
 _PVH_MAGIC: Final = 0x336E_C578
-_PT_NOTE: Final = 4
 _NOTE_PHYS32_ENTRY: Final = 18
 LOADER_NAME: Final = b"kinst-run\0"
 _PAGE: Final = 4096
@@ -65,16 +66,11 @@ class Information:
 def pvh_entry(image: Image) -> int | None:
     """The physical 32-bit entry that a Xen note gives; None without one."""
     for segment in image.segments:
-        if segment.kind != _PT_NOTE:
+        if segment.kind != PT_NOTE:
             continue
-        content = image.data[segment.offset : segment.offset + segment.file_size].tobytes()
-        at = 0
-        while at + 12 <= len(content):
-            name_size, size, kind = struct.unpack_from("<III", content, at)
-            start = at + 12 + (name_size + 3 & ~3)
-            if kind == _NOTE_PHYS32_ENTRY and content[at + 12 : at + 16] == b"Xen\0":
-                return int.from_bytes(content[start : start + size][:8], "little")
-            at = start + (size + 3 & ~3)
+        for note in notes_in(image.data[segment.offset : segment.offset + segment.file_size].tobytes()):
+            if note.kind == _NOTE_PHYS32_ENTRY and note.owner.startswith(b"Xen\0"):
+                return int.from_bytes(note.description[:8], "little")
     return None
 
 
