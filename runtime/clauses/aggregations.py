@@ -1,11 +1,11 @@
 """@name[keys] = function(value, increment) while clauses run: contents per CPU, moved out for each snapshot.
 
 A key's value is a number for count, sum, min and max; [count, total] for avg, with the sum of squares for stddev; and
-bucket -> count for the quantizing functions. Sums are not wrapped here: whoever merges them does it once
-(`kinst.runtime.consumer.totals`).
+bucket -> count for the quantizing functions. Sums are not wrapped to 64 bits here: `kinst.runtime.consumer.totals` does
+it once, when it merges them.
 
-A hit costs a dictionary access, so each aggregation has a closure of its own, and the room that a new key takes is
-counted on the way that only new keys go.
+A hit must cost no more than a dictionary access, so each aggregation has a closure of its own, and room is counted only
+on the path of new keys.
 """
 
 from collections import Counter, defaultdict
@@ -25,15 +25,15 @@ Number = int
 Moments = list[int]  # count, total, and for stddev the sum of squares
 Distribution = dict[int, int]  # bucket -> count
 Content = Number | Moments | Distribution
-Table = dict[Key, Any]  # of `Content`; all of one kind in a table
+Table = dict[Key, Any]  # values are `Content`, all of one kind
 Updater = Callable[[int, Key, int, int], None]
 
-LIMIT: Final = 256 << 20  # bytes of our memory, of all CPUs together
+LIMIT: Final = 256 << 20  # bytes of our own memory for all CPUs together
 _WRAP: Final = 1 << 64
-_ENTRY: Final = 200  # what a key's entry takes in our memory: slot of the dictionary, tuple, a number
-_ITEM: Final = 40  # and each of its values besides its bytes
+_ENTRY: Final = 200  # bytes of a key's entry in our memory: a slot of the dictionary, a tuple, a number
+_ITEM: Final = 40  # bytes of each of its values, besides the contents
 _BUCKET: Final = 100
-_KERNEL_ENTRY: Final = 64  # what the kernel's entry of a hash table takes of aggsize
+_KERNEL_ENTRY: Final = 64  # bytes of aggsize that an entry of the kernel's hash table takes
 _KERNEL_SIZES: Final = {
     AggregatingFunction.AVG: 16,
     AggregatingFunction.STDDEV: 32,
@@ -42,7 +42,7 @@ _KERNEL_SIZES: Final = {
 
 
 def memory_of(key: Key) -> int:
-    """About what an entry with this key takes in our memory."""
+    """Approximately the bytes that an entry with this key takes in our memory."""
     return _ENTRY + sum(map(_memory_of_value, key))
 
 
@@ -58,7 +58,7 @@ def _memory_of_value(value: Value) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a CPU aggregated since the last snapshot."""
+    """What a CPU has aggregated since the last snapshot."""
 
     cpu: int
     aggregation: Aggregation
@@ -66,19 +66,19 @@ class Contents:
 
 
 class AggregationStore:
-    """The aggregations of a session. `drops` counts by CPU what found no room since the last `take_drops`."""
+    """The aggregations of a session. `drops` counts, by CPU, what found no room since the last `take_drops`."""
 
     def __init__(self, size: int | None, strsize: int = 256) -> None:
-        """`size`: aggsize, bytes per CPU as the kernel counts them; None: only our memory is the limit. `strsize`: what
-        a string takes of them."""
+        """`size`: aggsize, bytes per CPU as the kernel counts them; None: only our memory is a limit. `strsize`: the
+        bytes that the kernel counts for a string."""
         self.drops: Counter[int] = Counter()
         self._size, self._strsize = size, strsize
-        self._used: Counter[int] = Counter()  # of `size`
-        self._memory = 0  # of LIMIT
+        self._used: Counter[int] = Counter()  # bytes of `size` by CPU
+        self._memory = 0  # bytes of LIMIT
         self._tables: dict[int, tuple[Aggregation, defaultdict[int, Table]]] = {}
 
     def take(self) -> list[Contents]:
-        """What was aggregated since the last time; there is room again."""
+        """What was aggregated since the last time. This makes room again."""
         taken = []
         for aggregation, tables in self._tables.values():
             taken += [Contents(cpu, aggregation, table) for cpu, table in tables.items() if table]
@@ -88,18 +88,18 @@ class AggregationStore:
         return taken
 
     def take_drops(self) -> dict[int, int]:
-        """`drops` since the last time."""
+        """`drops` since the last time; they start at 0 again."""
         taken = dict(self.drops)
         self.drops.clear()
         return taken
 
     def updater(self, aggregation: Aggregation) -> Updater:
-        """What adds one value: of CPU, key, value, increment."""
+        """A function that adds one value: it takes the CPU, key, value and increment."""
         _, tables = self._tables.setdefault(aggregation.number, (aggregation, defaultdict(dict)))
         cost = _kernel_cost(aggregation, self._strsize)
 
         def admit(cpu: int, key: Key) -> bool:
-            """Count the room of a new key."""
+            """Whether there is room for a new key; if so, it is counted."""
             used, memory = self._used[cpu] + cost, self._memory + memory_of(key)
             if memory > LIMIT or (self._size is not None and used > self._size):
                 self.drops[cpu] += 1
@@ -161,7 +161,7 @@ def _summing(tables: Tables, admit: Admit) -> Updater:
 
 
 def _choosing(tables: Tables, admit: Admit, choose: Callable[[int, int], int]) -> Updater:
-    """min and max compare as int64."""
+    """The updater of min and max, which compare as int64."""
 
     def update(cpu: int, key: Key, value: int, _increment: int) -> None:
         if value > INT64_MAX:
@@ -214,7 +214,7 @@ _UPDATERS: Final[dict[AggregatingFunction, Callable[[Tables, Admit], Updater]]] 
 
 
 def _kernel_cost(aggregation: Aggregation, strsize: int) -> int:
-    """What a key takes of aggsize."""
+    """The bytes of aggsize that a key takes."""
     size = _KERNEL_SIZES.get(aggregation.function, 8)
     if aggregation.function is AggregatingFunction.LQUANTIZE:
         base, limit, step = aggregation.parameters

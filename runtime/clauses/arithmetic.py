@@ -1,4 +1,4 @@
-"""Division as C does it, for compiled clauses: Python's own rounds down and knows no width."""
+"""Division as in C, for compiled clauses: Python's division rounds down and has no width."""
 
 from typing import NoReturn
 
@@ -6,12 +6,12 @@ from kinst.runtime.trap.faults import Fault, FaultKind
 
 
 def divide_by_zero() -> NoReturn:
-    """Abort the clause."""
+    """Abort the clause. Raises Fault DIVZERO."""
     raise Fault(FaultKind.DIVZERO)
 
 
 def quotient(left: int, right: int) -> int:
-    """left / right, toward zero; of the least number and -1 it does not fit 64 bits."""
+    """left / right, rounded toward zero. The smallest number divided by -1 does not fit into 64 bits."""
     if not right:
         divide_by_zero()
     found = abs(left) // abs(right)

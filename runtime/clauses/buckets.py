@@ -25,7 +25,7 @@ def signed(value: int) -> int:
 
 
 def quantize_bucket(value: int) -> int:
-    """quantize(): the largest power of two that is not larger; negative values mirror that."""
+    """quantize(): the bucket of the largest power of two that is not larger; negative values mirror that."""
     if value > INT64_MAX:
         value -= _WRAP
     if value > 0:
@@ -34,7 +34,7 @@ def quantize_bucket(value: int) -> int:
 
 
 def quantize_value(bucket: int) -> int:
-    """What the bucket is called: 0, a power of two, or minus one."""
+    """The value that names a bucket: 0, a power of two, or the negative of one."""
     if bucket > ZERO:
         return 1 << (bucket - ZERO - 1)
     return -(1 << (ZERO - 1 - bucket)) if bucket < ZERO else 0
@@ -42,14 +42,14 @@ def quantize_value(bucket: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """lquantize(): bucket 0 is below `base`, then `levels` steps, then the rest."""
+    """lquantize(): bucket 0 is what is below `base`, then come `levels` steps, then the rest."""
 
     base: int
     step: int
     levels: int
 
     def bucket(self, value: int) -> int:
-        """The argument is truncated to int32."""
+        """The bucket of a value, which is truncated to int32."""
         value &= _INT32_WRAP - 1
         if value >= _INT32_WRAP >> 1:
             value -= _INT32_WRAP
@@ -64,16 +64,16 @@ class Linear:
 
 @cache
 def linear(parameters: tuple[int, ...]) -> Linear:
-    """lquantize's base, limit, step."""
+    """The buckets for lquantize's base, limit and step."""
     base, limit, step = parameters
     return Linear(base, step, (limit - base) // step)
 
 
 @cache
 def log_linear(parameters: tuple[int, ...]) -> tuple[int, ...]:
-    """llquantize's factor, low, high, steps -> the smallest values of all buckets but the first.
+    """llquantize's factor, low, high and steps -> the smallest values of all buckets but the first.
 
-    The last of them is factor ** (high + 1), unless that is no int64: then the last order's last bucket has no end.
+    The last one is factor ** (high + 1), unless that is no int64: then the last bucket of the last order is open.
     """
     factor, low, high, steps = parameters
     starts: list[int] = []
@@ -89,7 +89,7 @@ def log_linear(parameters: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def bucket_function(aggregation: Aggregation) -> Callable[[int], int]:
-    """What finds a value's bucket."""
+    """A function from a value to its bucket."""
     match aggregation.function:
         case AggregatingFunction.QUANTIZE:
             return quantize_bucket

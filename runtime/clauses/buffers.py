@@ -1,11 +1,11 @@
-"""Records of clauses, errors and the guest's console -> what the consumer takes, in the order in which it happened.
+"""Records of clauses, errors and the guest's console -> what the consumer takes, in the order in which things happened.
 
 A policy decides what happens to a record that does not fit: `switch` drops it, `fill` stops tracing on that CPU, `ring`
-overwrites the oldest. Where the user set no size, `switch` asks for a drain before it grows too large, and drops only a
+overwrites the oldest. If the user set no size, `switch` asks for a drain before it grows too large, and drops only a
 record that is larger than dtrace's buffer.
 
-`reserve` is asked before a clause's predicate, as in dtrace_probe(); room is used up only when the record comes, since
-most clauses end at their predicate. So `append` is always of the record that was reserved last.
+`reserve` is called before a clause's predicate, as in dtrace_probe(). Room is used up only when the record comes, since
+most clauses end at their predicate. So `append` always adds the record that was reserved last.
 """
 
 from collections import Counter, defaultdict, deque
@@ -18,49 +18,50 @@ from kinst.runtime.clauses.environment import ErrorRecord, Record
 
 Entry = Record | ErrorRecord | bytes
 
-LIMIT: Final = 64 << 20  # accounted bytes, at which a buffer without a size asks for a drain
-LARGEST: Final = 32 << 20  # of one CPU's buffer that is kept to the end: as bufresize=auto, we give less than asked
-DEFAULT: Final = 4 << 20  # bufsize of dtrace
-OVERHEAD: Final = 200  # what a small record takes in our memory besides its bytes
-_ERROR_SIZE: Final = 56  # of a record of dtrace's own ERROR enabling
+LIMIT: Final = 64 << 20  # counted bytes at which a buffer without a size asks for a drain
+LARGEST: Final = 32 << 20  # bytes of a CPU's buffer that is kept to the end; like bufresize=auto, we give less
+DEFAULT: Final = 4 << 20  # bytes: dtrace's default bufsize
+OVERHEAD: Final = 200  # bytes that a small record takes in our memory, besides its contents
+_ERROR_SIZE: Final = 56  # bytes of a record of dtrace's own ERROR enabling
 
 
 class _Policy(Protocol):
-    """What `Buffers` asks of its policy."""
+    """A policy, as `Buffers` uses it."""
 
     is_full: bool
     size: int  # bytes per CPU
 
     def reserve(self, cpu: int, size: int) -> bool:
-        """Whether a record may come."""
+        """Whether there is room for a record of `size` bytes."""
         ...
 
     def append(self, record: Record) -> None:
-        """It came."""
+        """Add the record that was reserved last."""
         ...
 
     def append_error(self, record: ErrorRecord) -> None:
-        """Likewise, `reserve` said yes."""
+        """Add an error for which `reserve` returned True."""
         ...
 
     def append_console(self, data: bytes) -> None:
-        """It has its place among the records and takes no room."""
+        """Add console output, which has its place among the records and takes no room."""
         ...
 
     def take(self) -> list[Entry]:
-        """Everything."""
+        """Remove and return all entries, in order."""
         ...
 
     def take_console(self) -> list[bytes]:
-        """Only the guest's console."""
+        """Remove and return the guest's console only."""
         ...
 
 
 class Buffers:
     """The principal buffers of all CPUs.
 
-    `drops` counts records by CPU since the last `take_drops`. `is_full`: policy fill, some CPU's buffer is full.
-    `held_back`: policy fill, the room that is left for END; `is_ending`: set before END fires, which may use it.
+    `drops` counts records by CPU since the last `take_drops`. With the policy fill, `is_full` says that some CPU's
+    buffer is full, and `held_back` is the room that is left for END; set `is_ending` before END fires, so that it may
+    use that room.
     """
 
     def __init__(self, size: int | None, policy: str) -> None:
@@ -82,33 +83,33 @@ class Buffers:
 
     @property
     def is_full(self) -> bool:
-        """Policy fill: tracing is over."""
+        """Whether a buffer is full under the policy fill, which ends tracing."""
         return self._policy.is_full
 
     @property
     def size(self) -> int:
-        """Bytes per CPU."""
+        """The size in bytes per CPU."""
         return self._policy.size
 
     def grow(self, size: int) -> None:
-        """Before the run: make it at least so large."""
+        """Make the buffers at least this large (bytes per CPU). Only before the run."""
         self._policy.size = max(self._policy.size, size)
 
     def append_error(self, record: ErrorRecord) -> None:
-        """A clause was aborted. It needs room as any record does."""
+        """Add the record of an aborted clause. It needs room, as any record does."""
         if self._policy.reserve(record.cpu, _ERROR_SIZE):
             self._policy.append_error(record)
 
     def take(self) -> list[Entry]:
-        """Everything since the last time, in the order in which it happened; there is room again."""
+        """Everything since the last time, in the order in which it happened. This makes room again."""
         return self._policy.take()
 
     def take_console(self) -> list[bytes]:
-        """The console alone, for policies whose records wait for the end of the run."""
+        """The console only, for policies whose records wait for the end of the run."""
         return self._policy.take_console()
 
     def take_drops(self) -> dict[int, int]:
-        """`drops` since the last time."""
+        """`drops` since the last time; they start at 0 again."""
         taken = dict(self.drops)
         self.drops.clear()
         return taken
@@ -132,7 +133,7 @@ class _Listed:
         return taken
 
     def _empty(self) -> None:
-        """There is room again."""
+        """Make room again."""
 
     def take_console(self) -> list[bytes]:
         console = [entry for entry in self._entries if isinstance(entry, bytes)]
@@ -142,7 +143,7 @@ class _Listed:
 
 
 class _Drained(_Listed):
-    """No size: drained when it is large."""
+    """The policy without a size: drained when it is large."""
 
     def __init__(self, buffers: Buffers) -> None:
         super().__init__(buffers, LIMIT)
@@ -175,7 +176,7 @@ class _Drained(_Listed):
 
 
 class _Switch(_Listed):
-    """A record that does not fit is dropped."""
+    """The policy switch: a record that does not fit is dropped."""
 
     def __init__(self, buffers: Buffers, size: int) -> None:
         super().__init__(buffers, size)
@@ -201,7 +202,7 @@ class _Switch(_Listed):
 
 
 class _Fill(_Switch):
-    """What does not fit ends tracing on its CPU; it is no drop."""
+    """The policy fill: a record that does not fit ends tracing on its CPU and is no drop."""
 
     def reserve(self, cpu: int, size: int) -> bool:
         buffers = self._buffers
@@ -214,7 +215,7 @@ class _Fill(_Switch):
 
 
 class _Ring:
-    """What does not fit overwrites the oldest records of its CPU."""
+    """The policy ring: a record that does not fit overwrites the oldest ones of its CPU."""
 
     def __init__(self, buffers: Buffers, size: int) -> None:
         self._buffers = buffers
@@ -263,13 +264,13 @@ def _sequence(numbered: tuple[int, Entry]) -> int:
 
 @dataclass(slots=True)
 class _CpuRing:
-    """Records where they lie in the buffer: none is split, so what is left at its end stays empty."""
+    """The records of a CPU at their places in the buffer. None is split, so what is left at the end stays empty."""
 
     records: deque[tuple[int, int, Entry]] = field(default_factory=deque)  # offset, sequence, record
     end: int = 0
 
     def append(self, sequence: int, entry: Entry, size: int, limit: int) -> None:
-        """Overwrite what lies there, which is the oldest."""
+        """Add an entry of `size` bytes in place of the oldest ones."""
         records = self.records
         if self.end + size > limit:
             while records and records[0][0] >= self.end:
@@ -282,5 +283,5 @@ class _CpuRing:
         self.end = after
 
     def entries(self) -> Iterator[tuple[int, Entry]]:
-        """With their sequence."""
+        """The entries with their sequence numbers, oldest first."""
         return ((sequence, entry) for _, sequence, entry in self.records)

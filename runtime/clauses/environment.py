@@ -1,4 +1,4 @@
-"""What a running clause asks of the session, and what it leaves behind for the consumer. Contracts only."""
+"""What a running clause needs from the session, and what it leaves for the consumer. Contracts only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from kinst.targets.arch.facts import ArchFacts
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Return addresses, innermost first; the first is the PC itself. Equal stacks are one key. `frames` is how many
-    were asked for: stack(3) and stack(5) of the same place are different keys."""
+    """Return addresses, innermost first; the first is the PC itself. Equal stacks are one key. `frames` is the number
+    that was asked for: stack(3) and stack(5) at the same place are different keys."""
 
     addresses: tuple[int, ...]
     frames: int
@@ -22,23 +22,23 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class SymbolName:
-    """An address to be shown by name: `kind` is sym, func, mod, usym, ufunc, umod or uaddr. sym, func and mod of two
-    addresses in the same object are the same key: the environment reduces the address to where the object begins."""
+    """An address that is shown by name. `kind` is sym, func, mod, usym, ufunc, umod or uaddr. For sym, func and mod,
+    two addresses in the same object are the same key: the environment reduces an address to the start of its object."""
 
     kind: str
     address: int
 
 
-# What a clause that records leaves: CPU, probe id, number of the clause (its place in the session's list), machine time
-# in ns (0 unless `Environment.records_time`), and one value for each recording action in the order of `Clause.actions`:
-# int, bytes, Stack, SymbolName, None, or a tuple of those (printf). A tuple, since a hit costs microseconds.
+# What a clause records: CPU, probe id, number of the clause (its place in the session's list), the machine's time in ns
+# (0 unless `Environment.records_time`), and one value for each recording action, in the order of `Clause.actions`: int,
+# bytes, Stack, SymbolName, None, or a tuple of those (printf). It is a tuple because a hit may only cost microseconds.
 Value = int | bytes | Stack | SymbolName | None
 Record = tuple[int, int, int, int, tuple[Value | tuple[Value, ...], ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorRecord:
-    """A clause was aborted: what dtrace's own ERROR enabling records."""
+    """The record of a clause that was aborted, as dtrace's own ERROR enabling makes it."""
 
     cpu: int
     probe: int
@@ -48,48 +48,49 @@ class ErrorRecord:
 
 
 class Memory(Protocol):
-    """Memory as clauses see it: the guest's virtual memory and D's own scratch; nothing here changes the guest, and a
-    bad address raises `Fault` with BADADDR and the address."""
+    """Memory as clauses see it: the guest's virtual memory, and D's own scratch memory. Only `write_guest` changes the
+    guest. A bad address raises `Fault` BADADDR with the address."""
 
     def load(self, address: int, size: int) -> int:
         """A little-endian unsigned word of 1, 2, 4 or 8 bytes."""
         ...
 
     def read(self, address: int, size: int) -> bytes:
-        """Bytes."""
+        """`size` bytes from an address on."""
         ...
 
     def string(self, address: int, limit: int) -> bytes:
-        """Bytes up to the NUL, without it, at most `limit`; only the bytes that belong to it are touched."""
+        """The bytes up to the NUL, without it, at most `limit`. No byte beyond them is touched."""
         ...
 
     def store(self, address: int, size: int, value: int) -> None:
-        """Into scratch memory only; BADADDR elsewhere."""
+        """Store a little-endian word of `size` bytes into scratch memory; any other address is BADADDR."""
         ...
 
     def write(self, address: int, data: bytes) -> None:
-        """Into scratch memory only; BADADDR elsewhere."""
+        """Write bytes into scratch memory; any other address is BADADDR."""
         ...
 
     def write_guest(self, address: int, data: bytes) -> None:
-        """copyout, copyoutstr: the guest's memory (destructive)."""
+        """Write bytes into the guest's memory, for copyout and copyoutstr (destructive)."""
         ...
 
 
 class GuestProfile(Protocol):
-    """What the guest's software tells about itself. A bare machine knows little; a profile of an operating system reads
-    the kernel's own structures. `firing` is the CPU as it stands at the probe."""
+    """What is known about the guest's software. For a bare machine that is little; the profile of an operating system
+    reads the kernel's own structures. `firing` is the CPU at the probe."""
 
     def thread(self, firing: Firing) -> int:
-        """A key for self->: the guest's current thread, or the CPU where that is not known."""
+        """A key for self->: the guest's current thread, or the CPU if that is not known."""
         ...
 
     def integer(self, firing: Firing, name: str) -> int:
-        """pid, ppid, tid, uid, gid, jid, ipl, errno, curthread, ...: 0 where a bare machine has none."""
+        """pid, ppid, tid, uid, gid, jid, ipl, errno, curthread and the like; 0 for what a bare machine does not
+        have."""
         ...
 
     def string(self, firing: Firing, name: str) -> bytes:
-        """execname (the image's file name), execargs, zonename, jailname, cwd, root."""
+        """execname (the image's file name), execargs, zonename, jailname, cwd or root."""
         ...
 
     def is_user(self, firing: Firing) -> bool:
@@ -98,18 +99,18 @@ class GuestProfile(Protocol):
 
 
 class Stacks(Protocol):
-    """Unwinding at a probe."""
+    """The stacks at a probe."""
 
     def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
         """Addresses for stack(), innermost first, at most `frames`."""
         ...
 
     def user_stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
-        """Addresses for ustack(): empty where the guest has no user mode."""
+        """Addresses for ustack(), innermost first; empty if the guest has no user mode."""
         ...
 
     def depth(self, firing: Firing) -> int:
-        """stackdepth."""
+        """stackdepth: the number of frames of the kernel's stack."""
         ...
 
     def caller(self, firing: Firing) -> int:
@@ -117,21 +118,21 @@ class Stacks(Protocol):
         ...
 
     def user_caller(self, firing: Firing) -> int:
-        """ucaller."""
+        """ucaller: the address that the current user function returns to; 0 if unknown."""
         ...
 
 
 class Symbols(Protocol):
-    """Addresses to names."""
+    """The names of addresses."""
 
     def object_start(self, address: int, kind: str) -> int:
-        """What SymbolName.address is for this kind: the start of the function (sym, func) or of the module (mod); the
-        address itself where there is none, and for kind "uaddr"."""
+        """The `SymbolName.address` for a kind: the start of the function (sym, func) or of the module (mod) that holds
+        the address; the address itself if nothing holds it, and for uaddr."""
         ...
 
     def describe(self, address: int, kind: str) -> str:
-        """As dtrace prints it: module`function+0x1c, or without the offset if it is 0 or the kind is sym, func;
-        module`0xaddress or 0xaddress where there is no symbol; only the module for mod and umod."""
+        """The text that dtrace prints: module`function+0x1c, without the offset if it is 0 or the kind is sym or func;
+        module`0xaddress or 0xaddress if there is no symbol; only the module for mod and umod."""
         ...
 
 
@@ -145,12 +146,12 @@ class Environment(Protocol):
 
     @property
     def memory(self) -> Memory:
-        """Memory."""
+        """The guest's memory and D's scratch memory."""
         ...
 
     @property
     def stacks(self) -> Stacks:
-        """Unwinding."""
+        """The stacks at a probe."""
         ...
 
     @property
@@ -160,50 +161,51 @@ class Environment(Protocol):
 
     @property
     def locate(self) -> Callable[[int, int], int]:
-        """A link address, and where code runs that means it -> where it is: the guest may have moved itself."""
+        """A function from a link address, and the address of the code that refers to it, to where it is now: the guest
+        may have moved itself."""
         ...
 
     @property
     def profile(self) -> GuestProfile:
-        """The guest's software."""
+        """What is known about the guest's software."""
         ...
 
     @property
     def now(self) -> Callable[[], int]:
-        """timestamp: the machine's time in ns."""
+        """Reads timestamp: the machine's time in ns."""
         ...
 
     @property
     def wall(self) -> Callable[[], int]:
-        """walltimestamp: ns since 1970."""
+        """Reads walltimestamp: ns since 1970."""
         ...
 
     @property
     def probe(self) -> Callable[[int], Probe | None]:
-        """A probe by its id."""
+        """Gives the probe with an id; None if there is none."""
         ...
 
     @property
     def records_time(self) -> bool:
-        """Whether records carry the time."""
+        """Whether records carry the machine's time."""
         ...
 
     def option(self, name: str) -> int:
-        """A numeric run-time option: strsize, stackframes, ustackframes, jstackstrsize, dynvarsize, ..."""
+        """The value of a numeric run-time option: strsize, stackframes, ustackframes, jstackstrsize, dynvarsize, ..."""
         ...
 
     def exit(self, status: int) -> None:
-        """exit(): no probe but END fires after this firing's clause."""
+        """exit(status): after this clause no probe but END fires."""
         ...
 
     def fault(self, firing: Firing, clause: int, action: int, fault: Fault) -> None:
-        """A clause was aborted: record it and fire dtrace:::ERROR (never from within it)."""
+        """Record that a clause was aborted, and fire dtrace:::ERROR, unless it is ERROR's own clause."""
         ...
 
     def epid(self, clause: int, probe: int) -> int:
-        """The id of the enabling of a probe by a clause: the builtin variable epid."""
+        """The builtin variable epid: the id of the enabling of this probe by this clause."""
         ...
 
     def destructive(self, firing: Firing, kind: str, argument: int) -> None:
-        """stop, raise, breakpoint, panic, chill."""
+        """Perform stop, raise, breakpoint, panic or chill (`kind`)."""
         ...

@@ -10,34 +10,35 @@ from kinst.targets.errors import MachineError
 _PAGE: Final = 4096
 _WORD: Final = (1 << 64) - 1
 _MASKS: Final = tuple((1 << 8 * size) - 1 for size in range(9))
-Translate = Callable[[int], int | None]  # virtual address -> physical, None: nothing is mapped there
+Translate = Callable[[int], int | None]  # virtual address -> physical one; None: nothing is mapped there
 
 
 class Ram(Protocol):
-    """Physical memory: `kinst.runtime.machine.memory.PhysicalMemory`. Where there is no RAM it raises MachineError."""
+    """Physical memory, as `kinst.runtime.machine.memory.PhysicalMemory` has it. Raises MachineError where no RAM is."""
 
     def load(self, address: int, size: int) -> int:
-        """A little-endian word."""
+        """A little-endian unsigned word of `size` bytes."""
         ...
 
     def read(self, address: int, size: int) -> bytes:
-        """Bytes."""
+        """`size` bytes from an address on."""
         ...
 
     def write(self, address: int, data: bytes) -> None:
-        """Write bytes; code among them is translated anew."""
+        """Write bytes. Code among them is translated again."""
         ...
 
 
 class GuestMemory:
-    """See `kinst.runtime.clauses.environment.Memory`. Devices are never touched: a page that is not RAM is BADADDR.
+    """Implements `kinst.runtime.clauses.environment.Memory`. Devices are never touched: a page that is not RAM is
+    BADADDR.
 
-    `translate` and `translate_for_write` are those of the CPU that runs: `AddressSpace.observe` and `AddressSpace.
-    observe_write`, which leave no trace in the guest's tables.
+    `translate` and `translate_for_write` are those of the CPU that runs: `AddressSpace.observe` and
+    `AddressSpace.observe_write`, which leave no trace in the guest's tables.
     """
 
     def __init__(self, scratch: Scratch, translate: Translate, translate_for_write: Translate, ram: Ram) -> None:
-        """The memory of a machine."""
+        """`scratch` is D's own memory; the rest is the machine's."""
         self.scratch = scratch
         self._translate, self._translate_for_write = translate, translate_for_write
         self._ram, self._load = ram, ram.load
@@ -53,14 +54,14 @@ class GuestMemory:
             raise Fault(FaultKind.BADADDR, address)
         try:
             shift = (physical & 7) << 3
-            if shift + 8 * size <= 64:  # aligned words of 8 bytes are the ones that come quickly
+            if shift + 8 * size <= 64:  # aligned words of 8 bytes are the fastest to load
                 return self._load(physical & -8, 8) >> shift & _MASKS[size]
             return self._load(physical, size)
         except MachineError:
             _bad(address)
 
     def read(self, address: int, size: int) -> bytes:
-        """Bytes; the fault names the first address that cannot be read."""
+        """`size` bytes; the fault has the first address that cannot be read."""
         if address >> 48 == TAG:
             return self.scratch.read(address, size)
         pieces = []
@@ -71,7 +72,7 @@ class GuestMemory:
         return b"".join(pieces)
 
     def string(self, address: int, limit: int) -> bytes:
-        """Bytes up to the NUL, without it, at most `limit`; only pages that hold some of them are touched."""
+        """The bytes up to the NUL, without it, at most `limit`. Only pages that hold some of them are touched."""
         if address >> 48 == TAG:
             return self.scratch.string(address, limit)
         pieces = []
@@ -96,19 +97,19 @@ class GuestMemory:
             _bad(address)
 
     def store(self, address: int, size: int, value: int) -> None:
-        """Into scratch memory only."""
+        """Store a word of `size` bytes into scratch memory. Raises Fault BADADDR for the guest's."""
         if address >> 48 != TAG:
             _bad(address)
         self.scratch.store(address, size, value)
 
     def write(self, address: int, data: bytes) -> None:
-        """Into scratch memory only."""
+        """Write bytes into scratch memory. Raises Fault BADADDR for the guest's."""
         if address >> 48 != TAG:
             _bad(address)
         self.scratch.write(address, data)
 
     def write_guest(self, address: int, data: bytes) -> None:
-        """The guest's memory; nothing is written if some of it cannot be."""
+        """Write into the guest's memory. Nothing is written if a part of it cannot be."""
         places = []
         at, done = address, 0
         while done < len(data):
@@ -130,18 +131,18 @@ class GuestMemory:
 
 
 class _NoRam:
-    """No machine: never asked, since nothing is mapped."""
+    """The RAM of no machine. It is never used, since nothing is mapped."""
 
     def load(self, address: int, size: int) -> int:
-        """Nothing there."""
+        """Raises MachineError."""
         raise MachineError(f"no RAM at {address:#x} ({size:#x} bytes)")
 
     def read(self, address: int, size: int) -> bytes:
-        """Nothing there."""
+        """Raises MachineError."""
         raise MachineError(f"no RAM at {address:#x} ({size:#x} bytes)")
 
     def write(self, address: int, data: bytes) -> None:
-        """Nothing there."""
+        """Raises MachineError."""
         raise MachineError(f"no RAM at {address:#x} ({len(data):#x} bytes)")
 
 

@@ -5,14 +5,14 @@ from typing import Final
 from kinst.runtime.trap.faults import Fault, FaultKind
 
 AF_INET: Final = 2
-AF_INET6: Final = frozenset({10, 26, 28})  # Linux, illumos, FreeBSD: scripts bring the number of their system
+AF_INET6: Final = frozenset({10, 26, 28})  # Linux, illumos, FreeBSD: scripts use their own system's number
 _MAPPED: Final = bytes(10) + b"\xff\xff"
 _COMPATIBLE: Final = bytes(12)
 _NOT_COMPATIBLE: Final = frozenset({bytes(4), b"\0\0\0\1"})  # "::" and "::1"
 
 
 def swap(value: int, size: int) -> int:
-    """htons, ntohl, ...: the low `size` bytes the other way round. Guests are little-endian."""
+    """htons, ntohl and the like: the low `size` bytes in reverse order, since guests are little-endian."""
     return int.from_bytes((value & (1 << 8 * size) - 1).to_bytes(size, "little"), "big")
 
 
@@ -22,7 +22,7 @@ def dotted(address: bytes) -> bytes:
 
 
 def embedded(address: bytes) -> bytes | None:
-    """The IPv4 address in an IPv6 address that is made for one (::ffff:1.2.3.4, ::1.2.3.4), else None."""
+    """The IPv4 address that an IPv6 address embeds (::ffff:1.2.3.4, ::1.2.3.4); None if it embeds none."""
     if address[:12] == _MAPPED or (address[:12] == _COMPATIBLE and address[12:] not in _NOT_COMPATIBLE):
         return address[12:]
     return None
@@ -41,10 +41,11 @@ def colons(address: bytes) -> bytes:
 
 
 def _zeros(address: bytes) -> tuple[int, int]:
-    """The words that "::" stands for: first and count. The longest run of zeros; one word will do, but not the last.
+    """The words that "::" replaces, as first and count: the longest run of zeros. One word is enough, unless it is the
+    last.
 
-    Runs are measured in bytes up to the next that is not 0, so of two runs of as many words the later one wins if the
-    word after it begins with a zero byte. The kernel's DTrace counts so.
+    Runs are measured in bytes up to the next byte that is not 0. So of two runs of equally many words, the later one
+    wins if the word after it begins with a zero byte. This is how the kernel's DTrace counts.
     """
     begin, first, longest = -1, 0, 1
     for at, byte in enumerate(address):
@@ -60,7 +61,7 @@ def _zeros(address: bytes) -> tuple[int, int]:
 
 
 def presentation(family: int, address: bytes) -> bytes:
-    """inet_ntop(). ILLOP for a family that is neither."""
+    """inet_ntop(). Raises Fault ILLOP for a family that is neither IPv4 nor IPv6."""
     if family == AF_INET:
         return dotted(address)
     check_family(family)
@@ -68,7 +69,7 @@ def presentation(family: int, address: bytes) -> bytes:
 
 
 def check_family(family: int) -> int:
-    """How many bytes an address of this family has. ILLOP for a family that is neither."""
+    """The bytes of an address of this family. Raises Fault ILLOP for a family that is neither IPv4 nor IPv6."""
     if family == AF_INET:
         return 4
     if family not in AF_INET6:

@@ -1,7 +1,7 @@
-"""json(): the value at a path of a JSON text, as text. Nothing that comes after it is read.
+"""json(): the value at a path in a JSON text, as text. Nothing after the value is read.
 
-Strings keep their escapes; numbers, true, false and null come back as written, nested objects and arrays in full. What
-is no JSON up to there, or is not there, is NULL.
+Strings keep their escapes; numbers, true, false and null come back as written, nested objects and arrays in full. The
+result is NULL if there is no such value, or if the text before it is not JSON.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Final
 
 from kinst.runtime.clauses.text_functions import NULL, strtoll
 
-# Escapes stay as they are, but \u needs four digits.
+# Escapes stay as they are; \u must have four digits.
 _STRING: Final = re.compile(rb'"((?:[^"\\]|\\[^u]|\\u[0-9A-Fa-f]{4})*+)"', re.DOTALL)
 _NUMBER: Final = re.compile(rb"[-0-9][0-9]*(\.[0-9]*)?([eE][-+0-9]*)?")
 _WORD: Final = re.compile(rb"[a-z]+")
@@ -19,7 +19,7 @@ _PATH: Final = re.compile(rb"[.\[]")
 
 
 class _Missing(Exception):
-    """No such value, or no JSON."""
+    """There is no such value, or the text is not JSON."""
 
 
 def select(text: bytes, path: bytes) -> bytes | int:
@@ -43,14 +43,14 @@ def select(text: bytes, path: bytes) -> bytes | int:
 
 
 class _Reader:
-    """A place in the text."""
+    """Reads the text from a position on. Raises _Missing."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
         self._at = 0
 
     def take(self, allowed: bytes) -> bytes:
-        """The next character that is no blank, which must be one of these."""
+        """The next character that is not blank, which must be one of `allowed`."""
         self._skip_blanks()
         character = self._text[self._at : self._at + 1]
         if not character or character not in allowed:
@@ -59,7 +59,7 @@ class _Reader:
         return character
 
     def find_member(self, name: bytes) -> None:
-        """To the value of this member of the object that begins here."""
+        """Go to the value of this member of the object that begins here."""
         while True:
             self._skip_blanks()
             key = self._string()
@@ -70,7 +70,7 @@ class _Reader:
             self.take(b",")
 
     def find_element(self, number: int) -> None:
-        """To this element of the array that begins here."""
+        """Go to this element, counted from 0, of the array that begins here."""
         if number < 0:
             raise _Missing
         for _ in range(number):
@@ -110,7 +110,7 @@ class _Reader:
         if found is None or found.end() == len(self._text):
             raise _Missing
         fraction, exponent = found.groups()
-        # A sign belongs into an exponent, and there are no hexadecimal numbers.
+        # A sign is allowed in an exponent only, and there are no hexadecimal numbers.
         wrong = b"" if exponent is not None else b"+-" if fraction is not None else b"+-xX"
         if self._text[found.end()] in wrong:
             raise _Missing
@@ -118,7 +118,7 @@ class _Reader:
         return found[0]
 
     def _nested(self) -> bytes:
-        """An object or array in full. Brackets and braces are counted, each kind for itself."""
+        """An object or array in full. Brackets and braces are counted separately."""
         begin = self._at
         depths = {b"[": 0, b"{": 0}
         while True:

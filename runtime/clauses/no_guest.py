@@ -1,39 +1,39 @@
-"""Where no guest runs there are no stacks and no symbols: the answers that clauses get."""
+"""What clauses get where no guest runs: no stacks and no symbols."""
 
 from kinst.runtime.trap.trap import Firing
 
 
 class NoStacks:
-    """See `kinst.runtime.clauses.environment.Stacks`."""
+    """Implements `kinst.runtime.clauses.environment.Stacks`: every stack is empty."""
 
     def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
-        """Empty."""
+        """No addresses."""
         return ()
 
     def user_stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
-        """Empty."""
+        """No addresses."""
         return ()
 
     def depth(self, firing: Firing) -> int:
-        """None."""
+        """0: there are no frames."""
         return 0
 
     def caller(self, firing: Firing) -> int:
-        """Nobody."""
+        """0: the caller is unknown."""
         return 0
 
     def user_caller(self, firing: Firing) -> int:
-        """Nobody."""
+        """0: the caller is unknown."""
         return 0
 
 
 class NoSymbols:
-    """See `kinst.runtime.clauses.environment.Symbols`."""
+    """Implements `kinst.runtime.clauses.environment.Symbols`: no address has a name."""
 
     def object_start(self, address: int, kind: str) -> int:
         """The address itself."""
         return address
 
     def describe(self, address: int, kind: str) -> str:
-        """The address."""
+        """The address as 0x and hexadecimal digits."""
         return f"{address:#x}"

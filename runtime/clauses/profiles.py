@@ -1,9 +1,9 @@
-"""What the guest's software tells about itself: its threads, processes and names.
+"""What is known about the guest's software: its threads, processes and names.
 
-A profile reads an operating system's own structures, so it belongs to that system: `profile_for` takes the first one of
-`PROFILES` whose evidence is in the image, and the bare machine's where there is none. A profile for an operating system
-is a class with the methods of `environment.GuestProfile`, and a function that makes it from a `Guest`
-or answers None if the image is not that system's (say, without `init_task` of the type `struct task_struct`).
+A profile reads the structures of one operating system. `profile_for` takes the first of `PROFILES` whose evidence is in
+the image, or else the bare machine's. To add a profile, write a class with the methods of `environment.GuestProfile`,
+and a function that makes it from a `Guest`, or returns None if the image is not that system's (say, because there is no
+`init_task` of the type `struct task_struct`).
 """
 
 from collections.abc import Callable, Sequence
@@ -20,22 +20,22 @@ UserMode = Callable[[Firing], bool]
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """What a profile may ask: the image's types and symbols, its memory, and the state of its CPU."""
+    """What a profile may use: the image's types and symbols, its memory, and the state of its CPU."""
 
-    name: str  # of the image's file; empty without one
+    name: str  # the file name of the image; empty without an image
     arch: ArchFacts
     types: ImageTypes
     memory: Memory
     is_user: UserMode
-    threads: Callable[[Firing], int] = lambda firing: firing.thread  # keys of self->, where only stacks tell
-    bias: int = 0  # by how much the image was moved when it was loaded
+    threads: Callable[[Firing], int] = lambda firing: firing.thread  # keys of self-> if only stacks tell threads apart
+    bias: int = 0  # how far, in bytes, the image was moved when it was loaded
 
 
 ProfileFactory = Callable[[Guest], GuestProfile | None]
 
 
 class BareProfile:
-    """A machine of whose software nothing is known but its stacks, and every number is 0."""
+    """The profile of a machine about whose software nothing is known but its stacks."""
 
     def __init__(
         self,
@@ -43,17 +43,17 @@ class BareProfile:
         is_user: UserMode = lambda _firing: False,
         threads: Callable[[Firing], int] = lambda firing: firing.thread,
     ) -> None:
-        """`image_name` is shown as execname; `threads` tells the thread, by default the CPU."""
+        """`image_name` is shown as execname. `threads` gives the thread of a firing; by default it is the CPU."""
         self._name = image_name.encode(errors="surrogateescape")
         self._is_user = is_user
         self.thread = threads
 
     def integer(self, firing: Firing, name: str) -> int:
-        """0."""
+        """0 for pid, uid and all others: a bare machine has no processes."""
         return 0
 
     def string(self, firing: Firing, name: str) -> bytes:
-        """execname and execargs: the image's file name; all else is empty."""
+        """The image's file name for execname and execargs; empty for all others."""
         return self._name if name in ("execname", "execargs") else b""
 
     def is_user(self, firing: Firing) -> bool:
@@ -65,7 +65,7 @@ PROFILES: Final[tuple[ProfileFactory, ...]] = ()
 
 
 def profile_for(guest: Guest, profiles: Sequence[ProfileFactory] = PROFILES) -> GuestProfile:
-    """The profile of the operating system that the image is."""
+    """The profile of the image's operating system, or the bare machine's."""
     for make in profiles:
         profile = make(guest)
         if profile is not None:
@@ -74,7 +74,7 @@ def profile_for(guest: Guest, profiles: Sequence[ProfileFactory] = PROFILES) -> 
 
 
 def user_mode(arch: ArchFacts, read: Callable[[str], int]) -> UserMode:
-    """Whether the CPU is in user mode when a probe fires; `read` gives a register that is not in the trap frame."""
+    """A function that says whether a firing's CPU is in user mode. `read` gives a register that is not in the trap frame."""
     register, mask, wanted = arch.user_mode
     if isinstance(register, str):
         return lambda _firing: read(register) & mask == wanted

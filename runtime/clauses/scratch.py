@@ -1,8 +1,8 @@
-"""D's own memory: what alloca, copyin and strings turned into pointers get, and the bytes of structs and arrays.
+"""D's own memory: for alloca, copyin and strings that become pointers, and for the bytes of structs and arrays.
 
-Its addresses are ones that no guest can use: bits 62 to 48 are neither all 0 nor all 1, so they are not canonical on
-amd64 (48 or 57 bits) and riscv64 (Sv57); and bits 55 to 52 differ from each other, so they are no address on arm64
-(52 bits) even if the top byte is a tag.
+No guest can use its addresses. Bits 62 to 48 are neither all 0 nor all 1, so the addresses are not canonical on amd64
+(48 or 57 bits) and riscv64 (Sv57). Bits 55 to 52 differ from each other, so they are not valid on arm64 (52 bits), even
+if the top byte is a tag.
 """
 
 from typing import Final
@@ -11,31 +11,32 @@ from kinst.runtime.trap.faults import Fault, FaultKind
 
 TAG: Final = 0x7D5A  # bits 63 to 48 of all scratch addresses
 _BASE: Final = TAG << 48
-_KEPT: Final = _BASE | 1 << 47  # here begins what variables own
+_KEPT: Final = _BASE | 1 << 47  # the start of what variables own
 _KEPT_LIMIT: Final = 64 << 20  # bytes
-_LARGEST: Final = 256 << 20  # of what a clause may have, whatever it asks for
+_LARGEST: Final = 256 << 20  # bytes that a clause may have at most, whatever it asks for
 _ALIGNMENT: Final = 8
 
 
 class Scratch:
-    """Two parts: one that each clause finds empty, and blocks that live as long as the session."""
+    """Memory in two parts: one that is empty at the start of each clause, and blocks that last as long as the
+    session."""
 
     def __init__(self, limit: int) -> None:
-        """`limit` is in bytes, for one clause; more is NOSCRATCH."""
+        """`limit` is how many bytes one clause may allocate; more is NOSCRATCH."""
         self._limit = limit
         self._data, self._used = bytearray(), 0
         self._kept = bytearray()
 
     def bound(self, limit: int) -> None:
-        """Another limit, before the first clause: the option scratchsize."""
+        """Set another limit (bytes), before the first clause: the option scratchsize."""
         self._limit = min(limit, _LARGEST)
 
     def reset(self) -> None:
-        """A clause begins: what earlier ones allocated is gone."""
+        """Begin a clause: what earlier ones allocated is gone."""
         self._used = 0
 
     def allocate(self, size: int) -> int:
-        """The address of `size` zero bytes, until the clause ends."""
+        """The address of `size` zero bytes, which last until the clause ends. Raises Fault NOSCRATCH."""
         begin = self._used
         if size < 0 or begin + size > self._limit:
             raise Fault(FaultKind.NOSCRATCH)
@@ -45,7 +46,7 @@ class Scratch:
         return _BASE + begin
 
     def copy(self, text: bytes | int) -> int:
-        """The address of a copy of a string, with its NUL; of NULL, 0."""
+        """The address of a copy of a string, with its NUL; 0 for NULL. Raises Fault NOSCRATCH."""
         if isinstance(text, int):
             return text
         address = self.allocate(len(text) + 1)
@@ -54,7 +55,8 @@ class Scratch:
         return address
 
     def keep(self, size: int) -> int:
-        """The address of `size` zero bytes for a variable. Fault NOSCRATCH: all together are too large."""
+        """The address of `size` zero bytes for a variable. Raises Fault NOSCRATCH when all of them are too large
+        together."""
         if len(self._kept) + size > _KEPT_LIMIT:
             raise Fault(FaultKind.NOSCRATCH)
         address = _KEPT + len(self._kept)
@@ -62,17 +64,17 @@ class Scratch:
         return address
 
     def load(self, address: int, size: int) -> int:
-        """A little-endian unsigned word."""
+        """A little-endian unsigned word of `size` bytes. Raises Fault BADADDR."""
         data, begin = self._find(address, size)
         return int.from_bytes(data[begin : begin + size], "little")
 
     def read(self, address: int, size: int) -> bytes:
-        """Bytes."""
+        """`size` bytes from an address on. Raises Fault BADADDR."""
         data, begin = self._find(address, size)
         return bytes(data[begin : begin + size])
 
     def string(self, address: int, limit: int) -> bytes:
-        """Bytes up to the NUL, at most `limit`."""
+        """The bytes up to the NUL, without it, at most `limit`. Raises Fault BADADDR."""
         data, begin = self._find(address, 1)
         used = len(data) if data is self._kept else self._used
         end = min(begin + limit, used)
@@ -82,17 +84,18 @@ class Scratch:
         return bytes(data[begin : end if found < 0 else found])
 
     def store(self, address: int, size: int, value: int) -> None:
-        """The low `size` bytes of `value`."""
+        """Store the low `size` bytes of `value`. Raises Fault BADADDR."""
         data, begin = self._find(address, size)
         data[begin : begin + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
     def write(self, address: int, content: bytes) -> None:
-        """Bytes."""
+        """Write bytes. Raises Fault BADADDR."""
         data, begin = self._find(address, len(content))
         data[begin : begin + len(content)] = content
 
     def _find(self, address: int, size: int) -> tuple[bytearray, int]:
-        """Where [address, address + size) is; BADADDR if it is not all allocated."""
+        """The block that holds [address, address + size), and the offset in it. Raises Fault BADADDR unless all is
+        allocated."""
         if address >= _KEPT:
             data, begin, used = self._kept, address - _KEPT, len(self._kept)
         else:

@@ -1,7 +1,8 @@
-"""speculation(), speculate(), commit(), discard(): records that wait until their clause knows whether they matter.
+"""speculation(), speculate(), commit(), discard(): records that wait until the program knows whether they matter.
 
-The kernel has a buffer per speculation and CPU and commits those of other CPUs later, from a timer; until then the
-speculation is busy. Here nothing else runs meanwhile, so all CPUs' records are committed at once and none is ever busy.
+The kernel has a buffer for each speculation and CPU, and commits those of other CPUs later, from a timer; until then
+the speculation is busy. Here nothing else runs at the time, so the records of all CPUs are committed at once, and no
+speculation is ever busy.
 """
 
 from collections import Counter
@@ -12,13 +13,13 @@ from kinst.runtime.clauses.buffers import LIMIT, OVERHEAD, Buffers
 from kinst.runtime.clauses.environment import Record
 from kinst.runtime.trap.faults import Fault, FaultKind
 
-_MOST: Final = 1 << 18  # speculations, however large nspec is: each is an object
+_MOST: Final = 1 << 18  # speculations at most, however large nspec is: each is an object
 
 
 @dataclass(slots=True)
 class _Speculation:
     is_active: bool = False
-    records: list[tuple[int, Record]] = field(default_factory=list)  # with the room each takes
+    records: list[tuple[int, Record]] = field(default_factory=list)  # each with the bytes that it takes
     used: Counter[int] = field(default_factory=Counter)  # bytes by CPU
     dropped: int = 0
 
@@ -32,8 +33,8 @@ class _Speculation:
 class Speculations:
     """All speculations of a session; their numbers start at 1.
 
-    `drops`: records that did not fit a speculative buffer or, committed, the principal one; `unavailable`:
-    speculation() without one to give; `busy` stays 0, see the module.
+    `drops` counts records that did not fit into a speculative buffer or, when committed, into the principal one.
+    `unavailable` counts calls of speculation() when none was free. `busy` stays 0, as the module explains.
     """
 
     def __init__(self, count: int, size: int, buffers: Buffers) -> None:
@@ -42,9 +43,9 @@ class Speculations:
         self._size = size
         self._buffers = buffers
         self._made: list[_Speculation] = []
-        self._free: list[int] = []  # numbers that were used and are inactive, any order
+        self._free: list[int] = []  # numbers that were used and are inactive, in any order
         self._pending = 0
-        self._memory = 0  # of LIMIT: accounted bytes of all speculations together
+        self._memory = 0  # counted bytes of all speculations together, up to LIMIT
         self.drops = 0
         self.unavailable = 0
         self.busy = 0
@@ -64,7 +65,7 @@ class Speculations:
         return number
 
     def _find(self, number: int) -> _Speculation | None:
-        """The speculation if it is active. Raises Fault: there can be none of this number."""
+        """The speculation, or None if it is inactive. Raises Fault ILLOP for a number that none can have."""
         if not 0 <= number <= self._count:
             raise Fault(FaultKind.ILLOP)
         if not 0 < number <= len(self._made):
@@ -73,7 +74,8 @@ class Speculations:
         return found if found.is_active else None
 
     def reserve(self, number: int, cpu: int, size: int) -> bool:
-        """speculate(): room for a record. False: the rest of the clause is skipped, also for number 0."""
+        """speculate(): whether there is room for a record. If False, as always for number 0, the rest of the clause is
+        skipped."""
         found = self._find(number)
         if found is None:
             return False
@@ -84,7 +86,7 @@ class Speculations:
         return True
 
     def append(self, number: int, record: Record) -> None:
-        """The record for which room was reserved. Its own clause may have discarded the speculation since."""
+        """Add the record for which room was reserved. Its clause may have discarded the speculation since."""
         found = self._made[number - 1]
         if not found.is_active:
             return
@@ -93,7 +95,7 @@ class Speculations:
         found.records.append((self._pending, record))
 
     def commit(self, number: int, _cpu: int) -> None:
-        """Move the records to the principal buffers: those of a CPU all together, or none of them."""
+        """commit(): move the records to the principal buffers, either all those of a CPU or none of them."""
         found = self._find(number)
         if found is None:
             return
@@ -104,13 +106,13 @@ class Speculations:
         self._end(number, found)
 
     def discard(self, number: int, _cpu: int) -> None:
-        """Forget the records."""
+        """discard(): drop the records."""
         found = self._find(number)
         if found is not None:
             self._end(number, found)
 
     def _end(self, number: int, found: _Speculation) -> None:
-        self.drops += found.dropped  # DTrace tells of them only now
+        self.drops += found.dropped  # DTrace reports them only now
         self._memory -= sum(size + OVERHEAD for size, _ in found.records)
         found.empty()
         self._free.append(number)

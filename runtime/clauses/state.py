@@ -15,54 +15,57 @@ Updater = Callable[[int, tuple[Value, ...], int, int], None]  # CPU, key, value,
 
 
 class Buffers(Protocol):
-    """The principal buffers: `kinst.runtime.clauses.buffers.Buffers`."""
+    """The principal buffers. `kinst.runtime.clauses.buffers.Buffers` implements it."""
 
     def reserve(self, cpu: int, size: int) -> bool:
-        """Room for a record. False: there is none (counted), or tracing stopped: nothing of the clause runs."""
+        """Whether there is room for a record of `size` bytes. If not, or if tracing has stopped, nothing of the clause
+        runs; a lack of room is counted as a drop."""
         ...
 
     def append(self, record: Record) -> None:
-        """The record for which room was reserved."""
+        """Add the record for which room was reserved."""
         ...
 
 
 class Speculations(Protocol):
-    """`kinst.runtime.clauses.speculations.Speculations`. Numbers that were never given out raise Fault ILLOP."""
+    """Speculations. `kinst.runtime.clauses.speculations.Speculations` implements it. Impossible numbers raise Fault
+    ILLOP."""
 
     def create(self, cpu: int) -> int:
-        """speculation()."""
+        """speculation(): a new number; 0 if none is free."""
         ...
 
     def reserve(self, number: int, cpu: int, size: int) -> bool:
-        """speculate(): room for a record. False: the rest of the clause is skipped."""
+        """speculate(): whether there is room for a record. If not, the rest of the clause is skipped."""
         ...
 
     def append(self, number: int, record: Record) -> None:
-        """The record for which room was reserved."""
+        """Add the record for which room was reserved."""
         ...
 
     def commit(self, number: int, cpu: int) -> None:
-        """commit()."""
+        """commit(): move the speculation's records to the principal buffers."""
         ...
 
     def discard(self, number: int, cpu: int) -> None:
-        """discard()."""
+        """discard(): drop the speculation's records."""
         ...
 
 
 class Aggregations(Protocol):
-    """`kinst.runtime.clauses.aggregations.AggregationStore`."""
+    """Aggregations. `kinst.runtime.clauses.aggregations.AggregationStore` implements it."""
 
     def updater(self, aggregation: Aggregation) -> Updater:
-        """What adds one value."""
+        """A function that adds one value to the aggregation."""
         ...
 
 
 class State:
-    """See the module. `is_tracing` is False after exit(): clauses return at once. Who fires END sets it again.
+    """What the clauses of a session share. After exit(), `is_tracing` is False and clauses return at once; what fires
+    END sets it again.
 
-    `begin` is to be called before the clauses of each firing, if `remembers_firings`: a clause that was compiled uses
-    strtok(), which continues from clause to clause but not from firing to firing.
+    If `remembers_firings`, call `begin` before the clauses of each firing: some clause uses strtok(), which continues
+    from clause to clause but not from firing to firing.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class State:
         aggregations: Aggregations,
         scratch: Scratch,
     ) -> None:
-        """`scratch` is the one that `environment.memory` reads too."""
+        """`scratch` is the one that `environment.memory` reads as well."""
         self.buffers, self.speculations, self.aggregations, self.scratch = buffers, speculations, aggregations, scratch
         self.variables = Variables(environment.option("strsize"), environment.option("dynvarsize"), scratch)
         longest = max(environment.option("strsize"), 1)
@@ -86,10 +89,11 @@ class State:
 
 
 class ProbeTexts(dict[int, bytes]):
-    """One field of probes' names, by the probe's id, as clauses see it. It forgets, since probes may be millions."""
+    """One field of the names of probes, by the probe's id, as clauses see it. It keeps only some: there may be
+    millions."""
 
     def __init__(self, environment: Environment, field: str, limit: int) -> None:
-        """`field` is one of `Probe`; `limit` is in bytes."""
+        """`field` is an attribute of `Probe`. `limit` is the most bytes of a text."""
         super().__init__()
         self._environment, self._field, self._limit = environment, field, limit
 

@@ -1,9 +1,9 @@
-"""The subroutines that D programs call, by name: arguments as `kinst.runtime.dlang.program` says values are, in; the
-result out. Arguments are of the parameters' types already; those that a call leaves out are left out here.
+"""The subroutines that D programs call, by name. Arguments and results are values as `kinst.runtime.dlang.program`
+describes them. Arguments already have the parameters' types; those that a call leaves out are left out here.
 
-A string that is NULL is the number 0, in and out: reading it is BADADDR, but strtok() goes on with it. Subroutines that
-ask a kernel's own structures (locks, STREAMS messages, devices) have nothing to ask on a bare machine: an ILLOP fault
-says so.
+A string that is NULL is the number 0, as an argument and as a result: reading it is BADADDR, but strtok() continues
+with it. Subroutines that need a kernel's own structures (locks, STREAMS messages, devices) find none on a bare machine:
+they raise Fault ILLOP.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,11 +17,11 @@ from kinst.runtime.trap.faults import Fault, FaultKind
 
 Subroutine = Callable[..., int | bytes]
 _WORD: Final = (1 << 64) - 1
-_CHUNK: Final = 1 << 16  # bytes copied at once: a size of 2**60 ends where memory does, not with ours
-_LONGEST: Final = 16 << 20  # of what strjoin() makes: a string doubles in each clause, up to strsize
+_CHUNK: Final = 1 << 16  # bytes copied at once: a copy of 2**60 bytes faults in the guest before it fills our memory
+_LONGEST: Final = 16 << 20  # bytes of strjoin()'s result: a string may double in each clause, up to strsize
 _LONGEST_MEMSTR: Final = 4096
-NULLABLE: Final = frozenset({"json", "strchr", "strrchr", "strstr", "strtok"})  # which may give NULL
-_OF_TWO: Final = frozenset({"index", "json", "rindex", "strjoin", "strstr"})  # which take two texts
+NULLABLE: Final = frozenset({"json", "strchr", "strrchr", "strstr", "strtok"})  # those that may return NULL
+_OF_TWO: Final = frozenset({"index", "json", "rindex", "strjoin", "strstr"})  # those that take two texts
 _UNKNOWN: Final = (
     "ddi_pathname", "msgsize", "msgdsize", "mutex_owned", "mutex_owner", "mutex_type_adaptive", "mutex_type_spin",
     "rw_read_held", "rw_write_held", "rw_iswriter", "sx_shared_held", "sx_exclusive_held", "sx_isexclusive",
@@ -29,7 +29,7 @@ _UNKNOWN: Final = (
 
 
 class Scratch(Protocol):
-    """Memory for the length of a clause: `kinst.runtime.clauses.scratch.Scratch`."""
+    """Memory that lasts for a clause. `kinst.runtime.clauses.scratch.Scratch` implements it."""
 
     def allocate(self, size: int) -> int:
         """The address of `size` zero bytes. Raises Fault NOSCRATCH."""
@@ -41,20 +41,20 @@ class Surroundings(Protocol):
 
     @property
     def memory(self) -> Memory:
-        """Memory."""
+        """The guest's memory and D's scratch memory."""
         ...
 
 
 @dataclass(slots=True)
 class Context:
-    """What subroutines remember. `begin` starts a firing: strtok(NULL) goes on only within one. Random numbers are the
-    same in every session, so that a run can be repeated."""
+    """What subroutines remember. `begin` starts a firing: strtok(NULL) continues only within one. Random numbers are
+    the same in every session, so that a run can be repeated."""
 
     tokens: text.Tokens = field(default_factory=text.Tokens)
     random: int = 0x9E37_79B9_7F4A_7C15
 
     def begin(self) -> None:
-        """A probe fires."""
+        """Begin a firing: strtok(NULL) has nothing to continue."""
         self.tokens.rest = b""
 
     def rand(self) -> int:
@@ -70,7 +70,7 @@ class Context:
 def table(
     environment: Surroundings, scratch: Scratch, strings: int, context: Context | None = None
 ) -> Mapping[str, Subroutine]:
-    """All subroutines but speculation(). `strings` is the option strsize."""
+    """All subroutines but speculation(). `strings` is the option strsize in bytes."""
     state = context or Context()
     return {
         **_on_numbers(strings, state),
@@ -181,7 +181,7 @@ def _on_memory(memory: Memory, scratch: Scratch, strings: int) -> dict[str, Subr
 def _copy(
     read: Callable[[int, int], bytes], source: int, write: Callable[[int, bytes], None], to: int, size: int
 ) -> int:
-    """Copy in pieces. A piece that cannot be written or read is a fault."""
+    """Copy `size` bytes in pieces. A piece that cannot be read or written is a fault."""
     for done in range(0, size, _CHUNK):
         piece = min(_CHUNK, size - done)
         write(to + done, read(source + done, piece))

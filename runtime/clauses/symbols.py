@@ -1,6 +1,7 @@
 """Addresses of the running image -> names as dtrace prints them: module`function+0x1c.
 
-The tables are made when the first address is asked for; answers are kept, since one place is asked for again and again.
+The tables are made when the first address is looked up. Answers are kept, since the same places come up again and
+again.
 """
 
 from bisect import bisect_right
@@ -33,8 +34,8 @@ from kinst.targets.image import Image
 _WITHOUT_OFFSET: Final = frozenset({"sym", "func", "usym", "ufunc"})
 _MODULES: Final = frozenset({"mod", "umod"})
 _RANK: Final = {STB_GLOBAL: 0, STB_WEAK: 1, STB_LOCAL: 2}
-_KEPT: Final = 1 << 16  # answers
-_NESTED: Final = 8  # objects that begin between an object's start and an address in it
+_KEPT: Final = 1 << 16  # answers that are kept
+_NESTED: Final = 8  # the most objects between the start of an object and an address in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Place:
 
 
 class ImageSymbols:
-    """See `kinst.runtime.clauses.environment.Symbols`."""
+    """The names of an image's addresses; implements `kinst.runtime.clauses.environment.Symbols`."""
 
     def __init__(
         self,
@@ -62,10 +63,10 @@ class ImageSymbols:
 
         Args:
             image: the image, as it was built or patched.
-            functions: its functions, for an image that is patched: breakpoints must not be taken for code.
-            bias: by how much it was moved when it was loaded.
-            symbols: instead of the image's own.
-            moved: an address in a copy that the image made of itself -> the same place in what was loaded.
+            functions: its functions, for a patched image, whose breakpoints must not be taken for code.
+            bias: how far, in bytes, it was moved when it was loaded.
+            symbols: symbols to use instead of the image's own.
+            moved: maps an address in a copy that the image made of itself to the same place in what was loaded.
         """
         self._image = image
         self._functions = functions or partial(_functions, image, symbols)
@@ -76,7 +77,7 @@ class ImageSymbols:
         self._texts: dict[tuple[int, str], str] = {}
 
     def object_start(self, address: int, kind: str) -> int:
-        """Where the function, object or module begins that holds an address; the address itself if there is none."""
+        """The start of the function, object or module that holds an address; the address itself if nothing does."""
         if kind == "uaddr":
             return address
         if kind in _MODULES:
@@ -123,7 +124,7 @@ class ImageSymbols:
 
     @cached_property
     def _spans(self) -> tuple[range, ...]:
-        """What the image occupies."""
+        """The address ranges that the image occupies."""
         image = self._image
         if image.kind is FileKind.REL:
             return tuple(range(region.address, region.address + region.size) for region in image.code_regions)
@@ -143,7 +144,8 @@ class ImageSymbols:
         return None
 
     def _is_behind_call(self, link: int, start: int) -> bool:
-        """A function that ends with a call to one that never returns: the return address lies behind it."""
+        """Whether the address is just past a function that ends in a call: it is the return address of that call, which
+        never returns."""
         row = self._known_functions.row_at(link - 1)
         return row is not None and int(self._known_functions.address[row]) == start
 
@@ -153,7 +155,7 @@ class ImageSymbols:
 
     @cached_property
     def _table(self) -> tuple[list[int], list[int], list[str]]:
-        """Start, size and name of functions and data objects, in address order."""
+        """Starts, sizes and names of functions and data objects, in address order."""
         functions = self._known_functions
         found = dict(
             zip(functions.address.tolist(), zip(functions.size.tolist(), functions.names, strict=True), strict=True)
@@ -164,7 +166,7 @@ class ImageSymbols:
         return ordered, [found[start][0] for start in ordered], [found[start][1] for start in ordered]
 
     def _data(self) -> Sequence[tuple[int, int, str]]:
-        """Data objects, the preferred name of each first. A label has no size: it names its first byte."""
+        """Data objects, each with its preferred name first. A label has no size: it names its first byte."""
         table = self._symbols
         is_code = np.isin(table.kind, (STT_FUNC, STT_GNU_IFUNC))
         is_named = np.isin(table.kind, (STT_OBJECT, STT_NOTYPE)) & ~np.isin(table.section, (SHN_UNDEF, SHN_ABS))

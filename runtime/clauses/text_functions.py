@@ -1,7 +1,7 @@
-"""D's functions on strings: bytes without NUL in, bytes or numbers out; NULL is 0. `size` is the option strsize, which
-what is made anew keeps to with its NUL, as in the kernel, but for substr().
+"""D's functions on strings: bytes without NUL in, bytes or numbers out; NULL is 0. `size` is the option strsize. As in
+the kernel, new strings with their NUL keep to it, except those of substr().
 
-They behave as the kernel's DTrace does to the byte, where Perl and POSIX leave open what happens at the edges.
+Where Perl and POSIX leave edge cases open, they behave exactly as the kernel's DTrace does.
 """
 
 import re
@@ -16,11 +16,11 @@ _WORD: Final = (1 << 64) - 1
 _SIGN: Final = 1 << 63
 _DIGITS: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
 _HEX_PREFIX: Final = re.compile(rb"0[xX](?=[0-9a-fA-F])")
-_CHUNK: Final = 1000  # digits that are made an integer at once: Python's int() is quadratic, and refuses many digits
+_CHUNK: Final = 1000  # digits that are converted at once: Python's int() is quadratic, and refuses very many digits
 
 
 def present(text: bytes | int) -> bytes:
-    """A text is read where it is: NULL is nowhere. Raises Fault BADADDR."""
+    """The text itself, for a function that reads it. Raises Fault BADADDR for NULL."""
     if isinstance(text, int):
         raise Fault(FaultKind.BADADDR, text)
     return text
@@ -54,8 +54,8 @@ def strstr(text: bytes, wanted: bytes) -> bytes | int:
 
 
 def index(text: bytes, wanted: bytes, position: int = 0) -> int:
-    """Where `wanted` begins at or after a position, -1 if nowhere. As in Perl, positions below 0 mean 0, and the empty
-    string is found at the end by every position beyond it."""
+    """Where `wanted` first begins at or after a position; -1 if nowhere. As in Perl, a position below 0 means 0, and
+    from a position beyond the end the empty string is found at the end."""
     position = max(position, 0)
     if position < len(text):
         return text.find(wanted, position)
@@ -63,7 +63,8 @@ def index(text: bytes, wanted: bytes, position: int = 0) -> int:
 
 
 def rindex(text: bytes, wanted: bytes, position: int | None = None) -> int:
-    """Where `wanted` begins at or before a position, -1 if nowhere; the empty string is found at 0 by those below 0."""
+    """Where `wanted` last begins at or before a position; -1 if nowhere. From a position below 0 the empty string is
+    found at 0."""
     if position is None or position > len(text):
         position = len(text)
     if position < 0:
@@ -72,8 +73,8 @@ def rindex(text: bytes, wanted: bytes, position: int | None = None) -> int:
 
 
 def substr(text: bytes, start: int, length: int | None, size: int) -> bytes:
-    """Part of a text. A start below 0 counts from the end, a length below 0 stops so many short of it. What begins
-    before the text begins with it if it reaches it."""
+    """Part of a text. A start below 0 counts from the end; a length below 0 stops that many characters before the end.
+    A part that starts before the text begins with the text, if it reaches that far."""
     count = size if length is None else length
     if start < 0:
         start += len(text)
@@ -91,14 +92,14 @@ def substr(text: bytes, start: int, length: int | None, size: int) -> bytes:
 
 
 def strjoin(first: bytes, second: bytes, size: int) -> bytes:
-    """Both. What does not fit a string is a fault: NOSCRATCH."""
+    """Both texts joined. Raises Fault NOSCRATCH if they and the NUL do not fit into a string."""
     if len(first) + len(second) >= size:
         raise Fault(FaultKind.NOSCRATCH)
     return first + second
 
 
 def basename(path: bytes) -> bytes:
-    """The last component: "/" of slashes only, "." of the empty path."""
+    """The last component of a path: "/" for a path of slashes only, "." for the empty path."""
     bare = path.rstrip(b"/")
     if not bare:
         return b"/" if path else b"."
@@ -106,7 +107,7 @@ def basename(path: bytes) -> bytes:
 
 
 def dirname(path: bytes) -> bytes:
-    """All but the last component: "/" of slashes only, "." where there is but one component."""
+    """All but the last component of a path: "/" for a path of slashes only, "." for a single component."""
     bare = path.rstrip(b"/")
     if not bare:
         return b"/" if path else b"."
@@ -115,12 +116,12 @@ def dirname(path: bytes) -> bytes:
 
 
 def cleanpath(path: bytes, size: int) -> bytes:
-    """The path without "//", "/./" and "x/../". A trailing "/." stays, a trailing "/.." leaves a trailing slash, and
-    output stops 5 bytes short of a string, since that much may be written at once."""
+    """The path without "//", "/./" and "x/../". A trailing "/." stays, and a trailing "/.." leaves a trailing slash.
+    The result ends 5 bytes before the end of a string, since the kernel may write that much at once."""
     limit = max(size - 5, 0)
     head, *components = path.split(b"/")
     head = head[:limit]
-    kept: list[bytes] = []  # each with its slash
+    kept: list[bytes] = []  # components, each with its slash
     used = len(head)  # bytes of head and kept
     last = len(components) - 1
     for number, component in enumerate(components):
@@ -139,20 +140,21 @@ def cleanpath(path: bytes, size: int) -> bytes:
 
 
 def _left_by_parent(head: bytes, kept: list[bytes]) -> bytes:
-    """What a trailing ".." leaves: the directory above with its slash. Of a path without slash before it: a byte."""
+    """What a trailing ".." leaves: the directory above with its slash. If there is no slash before it, a single
+    byte."""
     return head + b"".join(kept[:-1]) + b"/" if kept else head[:1] or b"/"
 
 
 def _fitting(component: bytes, room: int) -> bytes:
-    """What is stored of "/component". The slash, dots and the character after them are written together: only then is
-    the room looked at again."""
+    """What the kernel stores of "/component". It writes the slash, the dots and the character after them together, and
+    checks the room only then."""
     together = 2 + (component[1:2] == b".") + (component[1:3] == b"..")
     return component[: max(together, room)]
 
 
 def lltostr(value: int, base: int = 10) -> bytes:
-    """A number as text: signed only in base 10, with 0x in base 16 and a leading 0 in base 8. ILLOP for other bases
-    than 2 to 36."""
+    """A number as text: signed only in base 10, with 0x in base 16 and a leading 0 in base 8. Raises Fault ILLOP unless
+    the base is 2 to 36."""
     _check_base(base)
     number = signed(value)
     if base == 10:
@@ -172,8 +174,8 @@ def _in_base(value: int, base: int) -> bytes:
 
 
 def strtoll(text: bytes, base: int = 10) -> int:
-    """The number at the start of a text, in 64 bits as they overflow: blanks and tabs, a sign, 0x in base 16, digits.
-    0 where there are none. ILLOP for other bases than 2 to 36."""
+    """The number at the start of a text, modulo 2**64: blanks and tabs, a sign, 0x in base 16, digits; 0 if there are
+    no digits. Raises Fault ILLOP unless the base is 2 to 36."""
     _check_base(base)
     text = text.lstrip(b" \t")
     is_negative = text.startswith(b"-")
@@ -210,8 +212,8 @@ class Tokens:
     rest: bytes = b""
 
     def next(self, text: bytes | int, delimiters: bytes, size: int) -> bytes | int:
-        """The next token, or as much of it as a string keeps with its NUL; NULL at the end. A NULL text goes on with
-        what the last call left."""
+        """The next token, or as much of it as fits into a string with its NUL; NULL at the end. A NULL text continues
+        with what the last call left."""
         remaining = (self.rest if isinstance(text, int) else text).lstrip(delimiters or b"\0")
         found = _any_of(delimiters).search(remaining) if delimiters else None
         end = min(len(remaining) if found is None else found.start(), size - 1)

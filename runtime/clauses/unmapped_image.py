@@ -1,8 +1,8 @@
 """Addresses of the image that the guest's tables do not map yet -> where the loader put them.
 
-A kernel that is linked high is loaded low, and turns paging on by itself: until then, in BEGIN and in the first
-functions, nothing is at the addresses of its variables. A clause means the variables all the same. Once the guest
-translates by tables of its own, only what they map is memory: a NULL pointer is none, whatever is linked at 0.
+A kernel that is linked high is loaded low and turns paging on itself. Until then, in BEGIN and in the first functions,
+nothing is at the addresses of its variables, although a clause means these variables. Once the guest translates by its
+own tables, only what they map is memory: a NULL pointer leads nowhere, whatever is linked at 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,8 @@ _LOW: Final = 0xFFFF_FFFF
 def with_unmapped_image(
     observe: Translate, segments: Sequence[tuple[int, int, int]], stage: Callable[[], Stage]
 ) -> Translate:
-    """`observe`, and where it finds nothing the image's segments: (virtual, physical, size) each."""
+    """A translation by `observe`, and where that finds nothing, by the image's segments: (virtual, physical, size)
+    each."""
     high = [segment for segment in segments if segment[0] != segment[1]]
     if not high:
         return observe
@@ -25,11 +26,11 @@ def with_unmapped_image(
 
     def translate(address: int) -> int | None:
         found = observe(address)
-        # An x86 CPU without paging looks at the low half of an address only.
+        # An x86 CPU without paging uses only the low half of an address.
         if not lowest <= address < end or (found is not None and found != address & _LOW):
             return found
         now = stage()
-        is_there = found == address and now is Stage.PHYSICAL  # a low address, that of memory itself
+        is_there = found == address and now is Stage.PHYSICAL  # a low address, which is the physical one
         if now is not Stage.TRANSLATED and not is_there:
             for virtual, physical, size in high:
                 if virtual <= address < virtual + size:

@@ -1,8 +1,8 @@
-"""The variables of a program while it runs: cells, frames of clause-local ones, and dynamic variables with their bound.
+"""The variables of a program while it runs: cells, frames for clause-local ones, and dynamic variables with a bound.
 
-A variable's value is as `kinst.runtime.dlang.program` says; a struct or array is the address of a block in scratch
-memory. Clauses reach the storage itself (a cell's attribute, a frame's list, a dictionary), so that a read costs a few
-nanoseconds; what they store was truncated to the variable's type before.
+Values are as `kinst.runtime.dlang.program` describes them; a struct or array is the address of a block in scratch
+memory. Clauses access the storage directly (a cell's attribute, a frame's list, a dictionary), so that a read takes a
+few nanoseconds. What they store has already been truncated to the variable's type.
 """
 
 from collections.abc import Callable
@@ -15,8 +15,8 @@ from kinst.targets.c_types import Aggregate, Array, size_of
 
 Stored = int | bytes
 Key = int | bytes | tuple[int | bytes, ...]
-# Sizes of the kernel's own structures, so that `dynvarsize` holds about as many variables as there: dtrace_dynvar_t
-# with the first key (the variable's number), one dtrace_key_t each for the others, and a hash bucket.
+# Sizes of the kernel's own structures, so that `dynvarsize` holds about as many variables as it does there:
+# dtrace_dynvar_t with the first key (the variable's number), a dtrace_key_t for each other key, and a hash bucket.
 _HEADER: Final = 48
 _KEY: Final = 16
 _BUCKET: Final = 64
@@ -33,7 +33,7 @@ class Cell:
 
 
 class Frames(dict[int, list[Stored]]):
-    """Clause-local variables: a list of values for each CPU, made when the CPU is first seen."""
+    """Clause-local variables: a list of values for each CPU, which is made when the CPU is first seen."""
 
     def __init__(self, scratch: Scratch) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Frames(dict[int, list[Stored]]):
         self._types: list[tuple[DType, int]] = []
 
     def add(self, kind: DType, strsize: int) -> int:
-        """A new variable's place in the lists."""
+        """Add a variable and return its place in the lists."""
         self._types.append((kind, storage_size(kind, strsize)))
         for frame in self.values():
             frame.append(self._initial(*self._types[-1]))
@@ -56,11 +56,11 @@ class Frames(dict[int, list[Stored]]):
 
 
 class Pool:
-    """The bound on dynamic variables. As in the kernel all chunks are as large as the largest variable needs, and where
-    more is asked for than there can be, less is given."""
+    """The bound on dynamic variables. As in the kernel, all chunks are as large as the largest variable needs, and a
+    size that is too large is reduced."""
 
     def __init__(self, size: int) -> None:
-        """`size` is the option dynvarsize."""
+        """`size` is the option dynvarsize in bytes."""
         self._size = min(size, LIMIT)
         self._chunk = 0
         self.limit = 0
@@ -68,12 +68,12 @@ class Pool:
         self.drops: dict[int, int] = {}
 
     def need(self, chunk: int) -> None:
-        """There are variables this large."""
+        """Make the chunks at least this large (bytes)."""
         self._chunk = max(self._chunk, -(-chunk // 8) * 8)
         self.limit = self._size // (self._chunk + _BUCKET)
 
     def take(self, cpu: int) -> bool:
-        """A new variable: False if there is no room, which is counted."""
+        """Take a chunk for a new variable. False if there is none; that is counted as a drop."""
         if self.live >= self.limit:
             self.drops[cpu] = self.drops.get(cpu, 0) + 1
             return False
@@ -82,8 +82,8 @@ class Pool:
 
 
 class Dynamic:
-    """An associative array, or a thread-local variable: `cells` by key. `store(value, key, cpu)` gives the value:
-    arguments in the order in which D evaluates them. What is stored as 0, NULL for strings, is freed."""
+    """An associative array or a thread-local variable: `cells` by key. `store(value, key, cpu)` returns the value; its
+    arguments are in the order in which D evaluates them. Storing 0, or NULL for a string, frees an element."""
 
     def __init__(self, size: int, pool: Pool, scratch: Scratch) -> None:
         self.cells: dict[Key, Stored] = {}
@@ -104,14 +104,14 @@ class Dynamic:
         return store
 
     def forget(self, thread: int, *, is_array: bool) -> None:
-        """Free what is kept of a thread: keys are the thread, or begin with it."""
+        """Free what belongs to a thread. A key is the thread, or begins with it."""
         keys = [key for key in self.cells if isinstance(key, tuple) and key[0] == thread] if is_array else [thread]
         for key in keys:
             if self.cells.pop(key, None) is not None:
                 self._pool.live -= 1
 
     def block(self, key: Key, cpu: int) -> Stored:
-        """The address of a struct's or array's bytes, made where there are none yet; 0 if there is no room."""
+        """The address of a struct's or array's bytes, which are made if there are none yet; 0 if there is no room."""
         found = self.cells.get(key)
         if found is None:
             if not self._pool.take(cpu):
@@ -124,7 +124,7 @@ class Variables:
     """All variables of a session."""
 
     def __init__(self, strsize: int, dynvarsize: int, scratch: Scratch) -> None:
-        """Sizes as the options say."""
+        """`strsize` and `dynvarsize` are the options, in bytes."""
         self._strsize, self._scratch = strsize, scratch
         self.frames = Frames(scratch)
         self._pool = Pool(dynvarsize)
@@ -134,11 +134,11 @@ class Variables:
 
     @property
     def drops(self) -> dict[int, int]:
-        """CPU -> stores that found no room; the consumer takes them out."""
+        """CPU -> the number of stores that found no room. The consumer clears it."""
         return self._pool.drops
 
     def cell(self, variable: Variable) -> Cell:
-        """A plain global."""
+        """The cell of a plain global variable."""
         found = self._cells.get(variable)
         if found is None:
             kind = variable.type
@@ -147,7 +147,7 @@ class Variables:
         return found
 
     def slot(self, variable: Variable) -> int:
-        """A clause-local variable's place in each of `frames`."""
+        """The place of a clause-local variable in each of `frames`."""
         if variable not in self._slots:
             self._slots[variable] = self.frames.add(variable.type, self._strsize)
         return self._slots[variable]
@@ -158,13 +158,13 @@ class Variables:
         return any(variable.scope is Scope.THREAD for variable in self._dynamic)
 
     def forget(self, thread: int) -> None:
-        """A thread is over: its variables are freed."""
+        """Free the variables of a thread that has ended."""
         for variable, dynamic in self._dynamic.items():
             if variable.scope is Scope.THREAD:
                 dynamic.forget(thread, is_array=variable.keys is not None)
 
     def dynamic(self, variable: Variable) -> Dynamic:
-        """An associative array or a thread-local variable."""
+        """The storage of an associative array or a thread-local variable."""
         found = self._dynamic.get(variable)
         if found is None:
             size = storage_size(variable.type, self._strsize)
@@ -176,17 +176,17 @@ class Variables:
 
 
 def zero(kind: DType) -> Stored:
-    """What a variable is before it is assigned."""
+    """The value of a variable before it is assigned."""
     return b"" if isinstance(bare(kind), String) else 0
 
 
 def is_block(kind: DType) -> bool:
-    """Whether the value is the address of bytes of its own."""
+    """Whether a value of the type is the address of bytes of its own: a struct, union or array."""
     return isinstance(bare(kind), Array | Aggregate)
 
 
 def storage_size(kind: DType, strsize: int) -> int:
-    """Bytes that a value takes; scalars take a word, as in the kernel."""
+    """The bytes that a value takes. Scalars take a word, as in the kernel."""
     stripped = bare(kind)
     if isinstance(stripped, String):
         return strsize
@@ -196,5 +196,5 @@ def storage_size(kind: DType, strsize: int) -> int:
 
 
 def _key_size(kind: DType, strsize: int) -> int:
-    """Words are in the key itself, the rest behind it."""
+    """The bytes of a key: a word is part of the key's structure, anything larger comes after it."""
     return _KEY + (storage_size(kind, strsize) if is_block(kind) or isinstance(bare(kind), String) else 0)

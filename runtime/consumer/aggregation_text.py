@@ -17,10 +17,10 @@ _IN_HISTOGRAMS = frozenset(
 
 
 class AggregationText:
-    """Prints rows under the options as they are now."""
+    """Prints rows of aggregations, under the options as they were when it was made."""
 
     def __init__(self, totals: Totals, values: ValueText, options: LiveOptions) -> None:
-        """`values`: how keys look."""
+        """`values` formats keys."""
         self._totals = totals
         self._values = values
         self._has_histograms = options.is_on("agghist")
@@ -33,7 +33,7 @@ class AggregationText:
         )
 
     def single(self, aggregation: Aggregation) -> Iterator[bytes]:
-        """All rows of one aggregation, in pieces."""
+        """All rows of one aggregation, as pieces of output."""
         if self._has_histograms and aggregation.function in _IN_HISTOGRAMS:
             yield from self._histogram(aggregation, self._totals.rows(aggregation))
         elif self._is_packed and distributions.can_be_packed(aggregation):
@@ -42,7 +42,7 @@ class AggregationText:
             yield from self._rows(aggregation.keys, self._totals.each_row(aggregation))
 
     def joined(self, aggregations: Sequence[Aggregation]) -> Iterator[bytes]:
-        """Several aggregations side by side."""
+        """Rows of several aggregations side by side: each key once, then a value for each of them."""
         return self._rows(aggregations[0].keys, self._totals.joined(aggregations))
 
     def _rows(self, types: Sequence[DType], rows: Iterable[Row]) -> Iterator[bytes]:
@@ -53,13 +53,13 @@ class AggregationText:
             yield b"".join(line) + b"\n"
 
     def cell(self, cell: Cell) -> bytes:
-        """A number or a picture."""
+        """A value: a number or a picture."""
         if is_distribution(cell.aggregation):
             return self.picture(cell)
         return b" %16d" % cell.number
 
     def picture(self, cell: Cell) -> bytes:
-        """A distribution."""
+        """The picture of a distribution."""
         return distributions.render(cell.aggregation, cell.buckets, cell.normal, self.style)
 
     # -- agghist, aggpack ---------------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ class AggregationText:
         return b"".join([key(value) for key, value in zip(keys, row.key, strict=True)])
 
     def _histogram(self, aggregation: Aggregation, rows: Sequence[Row]) -> Iterator[bytes]:
-        """A bar for each key, of all keys' sum."""
+        """agghist: a bar for each key, relative to the sum of all keys."""
         if not rows:
             return
         plain = [Cell(aggregation, row.cells[0].content).number for row in rows]
@@ -80,7 +80,7 @@ class AggregationText:
             yield keys + b" " + scale.line(number, row.cells[0].normal)
 
     def _packed(self, aggregation: Aggregation, rows: Sequence[Row]) -> Iterator[bytes]:
-        """A line for each key's distribution."""
+        """aggpack: the distribution of each key in one line."""
         if not rows:
             return
         buckets = [row.cells[0].buckets for row in rows]

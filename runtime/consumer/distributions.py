@@ -1,4 +1,4 @@
-"""The pictures of quantize(), lquantize() and llquantize(); and agghist's and aggpack's of whole aggregations.
+"""The pictures of quantize(), lquantize() and llquantize(), and those that agghist and aggpack make of aggregations.
 
 Bars show the counts as aggregated; the numbers beside them are normalized (docs/facts/dlang.md, Aggregations).
 """
@@ -13,16 +13,16 @@ from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 
 _WIDTH: Final = 40
 _TITLE: Final = b"------------- Distribution -------------"
-_ZOOM: Final = 1 / 0.95  # aggzoom: the highest bar takes 95 % of the width
-_FULL_BLOCK: Final = 0x2588  # and the seven that follow it are narrower and narrower
-_LOW_BLOCK: Final = 0x2581  # and the seven that follow it are higher and higher
+_ZOOM: Final = 1 / 0.95  # aggzoom: the longest bar takes 95 % of the width
+_FULL_BLOCK: Final = 0x2588  # the seven characters after it are narrower and narrower
+_LOW_BLOCK: Final = 0x2581  # the seven characters after it are higher and higher
 _ASCII_HEIGHTS: Final = b"__xxxxXX"
 _NEGATIVE_HEIGHTS: Final = b"vvvvVV"
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Options: aggzoom; encoding utf8 for bars, and for aggpack."""
+    """How bars are drawn: the option aggzoom, and encoding=utf8 for bars and for aggpack."""
 
     is_zoomed: bool = False
     has_blocks: bool = False
@@ -33,7 +33,7 @@ PLAIN: Final = Style()
 
 
 def header(width: int = 0) -> bytes:
-    """Above a picture; `width` is of agghist's keys."""
+    """The line above a picture. `width` is the columns of agghist's keys, 0 for a distribution."""
     return b"\n%*s %41s %-9s\n" % (width or 16, b"key" if width else b"value", _TITLE, b"count")
 
 
@@ -75,14 +75,14 @@ class Scale:
 
 
 def scale(counts: Sequence[int], style: Style) -> Scale:
-    """Of counts that are shown together."""
+    """The scale for counts that are shown together."""
     total: float = max(map(abs, counts), default=0) * _ZOOM if style.is_zoomed else sum(map(abs, counts))
     return Scale(total, any(count > 0 for count in counts), any(count < 0 for count in counts), style)
 
 
 def render(aggregation: Aggregation, buckets: Mapping[int, int], normal: int, style: Style = PLAIN) -> bytes:
-    """The picture of one key's buckets (bucket -> count): a header and a line for each bucket that is not empty, those
-    between them, and an empty one on each side."""
+    """The picture of one key's buckets (bucket -> count): a header, then lines from the bucket before the first that is
+    not empty to the one after the last."""
     shown = _shown(aggregation, buckets)
     scaled = scale([buckets.get(bucket, 0) for bucket in shown], style)
     lines = [b"%16s %b" % (label(aggregation, bucket), scaled.line(buckets.get(bucket, 0), normal)) for bucket in shown]
@@ -100,7 +100,7 @@ def bucket_count(aggregation: Aggregation) -> int:
             return len(log_linear(aggregation.parameters)) + 1
 
 
-_EMPTY: Final = {  # the buckets that show that there is nothing
+_EMPTY: Final = {  # the buckets that are shown if all are empty
     AggregatingFunction.QUANTIZE: range(ZERO - 1, ZERO + 2),
     AggregatingFunction.LQUANTIZE: range(3),
     AggregatingFunction.LLQUANTIZE: range(2),
@@ -115,7 +115,7 @@ def _shown(aggregation: Aggregation, buckets: Mapping[int, int]) -> range:
 
 
 def label(aggregation: Aggregation, bucket: int) -> bytes:
-    """What a line says its bucket is."""
+    """What a line calls its bucket."""
     match aggregation.function:
         case AggregatingFunction.QUANTIZE:
             return b"%d" % quantize_value(bucket)
@@ -137,12 +137,12 @@ def label(aggregation: Aggregation, bucket: int) -> bytes:
 
 
 def can_be_packed(aggregation: Aggregation) -> bool:
-    """aggpack knows these."""
+    """Whether aggpack can show the aggregation."""
     return aggregation.function in (AggregatingFunction.QUANTIZE, AggregatingFunction.LQUANTIZE)
 
 
 def packed_range(aggregation: Aggregation, rows: Sequence[Mapping[int, int]]) -> range:
-    """The buckets that all rows of an aggregation show."""
+    """The buckets that aggpack shows in all rows of an aggregation."""
     if aggregation.function is AggregatingFunction.LQUANTIZE:
         return range(bucket_count(aggregation))
     lows, highs = [], []
@@ -155,7 +155,7 @@ def packed_range(aggregation: Aggregation, rows: Sequence[Mapping[int, int]]) ->
 
 
 def packed_header(aggregation: Aggregation, shown: range, width: int) -> bytes:
-    """Above the rows; `width` is of their keys."""
+    """The line above aggpack's rows. `width` is the columns of their keys."""
     low, high = 7, 8
     if aggregation.function is AggregatingFunction.QUANTIZE:
         low, high = _columns(quantize_value(shown[0])), _columns(quantize_value(shown[-1]))
@@ -164,7 +164,7 @@ def packed_header(aggregation: Aggregation, shown: range, width: int) -> bytes:
 
 
 def packed(aggregation: Aggregation, buckets: Mapping[int, int], shown: range, style: Style = PLAIN) -> bytes:
-    """One row, newline included."""
+    """One row of aggpack after its key, with the newline."""
     counts = [buckets.get(bucket, 0) for bucket in shown]
     total = scale(counts, style).total
     bars = "".join([_height(count, total, style) for count in counts]).encode()
@@ -176,7 +176,7 @@ def packed(aggregation: Aggregation, buckets: Mapping[int, int], shown: range, s
 
 
 def _columns(value: int) -> int:
-    """How wide libdtrace thinks that a number is."""
+    """How many columns libdtrace gives to a number."""
     columns, power = 1 + (value < 0), 10
     while abs(value) > power:
         columns, power = columns + 1, power * 10

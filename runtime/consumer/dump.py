@@ -1,4 +1,4 @@
-"""print(): a value's bytes and its C type -> text in the manner of mdb's ::print, as libdtrace does it."""
+"""print(): a value's bytes and its C type -> text as libdtrace writes it, in the manner of mdb's ::print."""
 
 import math
 import struct
@@ -25,17 +25,17 @@ from kinst.targets.c_types import (
 
 _STEP: Final = 4  # columns that members are indented
 _DEEPEST: Final = 64  # levels: deeper types end in an ellipsis
-_MOST: Final = 1 << 17  # values: what is larger ends in one too, since its text would take hundreds of times its bytes
+_MOST: Final = 1 << 17  # values: more also end in an ellipsis, since text takes hundreds of times a value's bytes
 
 
 def dump(value: Value, kind: DType, symbols: Symbols, string_size: int) -> bytes:
-    """The type, the value, a newline; of a struct all members, without a newline after its last brace.
+    """The type, the value and a newline; for a struct all its members, without a newline after the last brace.
 
     Args:
         value: an integer, or the bytes of anything else.
         kind: its type.
-        symbols: names of functions that pointers lead to.
-        string_size: strsize, since a string is an array of that size.
+        symbols: names the functions that pointers point to.
+        string_size: the option strsize; a string is an array of that size.
     """
     plain = bare(kind)
     printer = _Printer(symbols)
@@ -59,7 +59,7 @@ def _bytes_of(value: Value, size: int) -> bytes:
 
 
 def _type_name(kind: CType) -> str:
-    """libdtrace shows a struct without a tag as "struct " and an empty name."""
+    """The type's name. libdtrace shows a struct without a tag as "struct " with an empty name."""
     if isinstance(kind, Aggregate) and not kind.tag:
         return f"{kind.kind.value} "
     return describe(kind)
@@ -67,7 +67,7 @@ def _type_name(kind: CType) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """How deep a value is: in structs, and in arrays of structs."""
+    """How deep a value is nested: in structs, and in arrays of structs."""
 
     depth: int
     nest: int
@@ -91,7 +91,7 @@ class _Printer:
     left: int = _MOST
 
     def value(self, kind: CType, data: bytes, place: _Place) -> str:
-        """The value alone; a struct's members are on lines of their own, its last brace without a newline."""
+        """The value alone. Members of a struct have their own lines; there is no newline after the last brace."""
         self.left -= 1
         match strip(kind):
             case Integer() as integer:
@@ -163,7 +163,7 @@ class _Printer:
 
 
 def _bits(member: Member) -> str:
-    """A bit-field of an integer type has its width after its name, unless it is a whole one in its place."""
+    """The width after a bit-field's name; empty for one that fills its integer type exactly."""
     size = size_of(member.type) or 0
     if member.bit_size is None or not isinstance(strip(member.type), Integer):
         return ""
@@ -186,13 +186,13 @@ def _integer(kind: Integer, data: bytes) -> str:
 
 
 def _hex(data: bytes) -> str:
-    """C's %#x: zero has no prefix."""
+    """A number as C's %#x shows it: zero has no prefix."""
     number = int.from_bytes(data, "little")
     return f"{number:#x}" if number else "0"
 
 
 def _text(data: bytes) -> str | None:
-    """What a char array says, if it is printable characters and a NUL."""
+    """The text of a char array that holds printable characters and a NUL; None for any other."""
     text, nul, _ = data.partition(b"\0")
     return text.decode("ascii") if nul and all(0x20 <= byte <= 0x7E for byte in text) else None
 
@@ -216,7 +216,7 @@ def _floating(data: bytes, size: int) -> str:
 
 
 def _extended(data: bytes) -> float:
-    """x87's 80-bit format, as near as a double comes."""
+    """A number in x87's 80-bit format, as the nearest double."""
     mantissa, exponent = struct.unpack("<QH", data[:10])
     sign = -1.0 if exponent & 0x8000 else 1.0
     try:

@@ -1,8 +1,8 @@
-"""-F: what each firing's line is prefixed with and how far it is indented, by CPU.
+"""-F: the prefix and the indentation of each firing's line, by CPU.
 
 Probes named entry and return, or ending in -entry and -return, open and close a level. A probe that several clauses
 enable does so once: an entry right after another clause's record of the same probe does not indent again, and a return
-right before one does not yet unindent.
+right before one does not unindent yet.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ _STEP: Final = 2
 
 
 class Flow(Enum):
-    """What a probe's name says."""
+    """What the name of a probe means for the indentation."""
 
     ENTRY = "entry"
     RETURN = "return"
@@ -26,7 +26,7 @@ class Flow(Enum):
 
 
 def flow_of(name: str) -> Flow:
-    """By the name of the probe."""
+    """What the name of this probe means."""
     for flow in (Flow.ENTRY, Flow.RETURN):
         if name == flow.value or name.endswith(f"-{flow.value}"):
             return flow
@@ -36,17 +36,17 @@ def flow_of(name: str) -> Flow:
 @dataclass(slots=True)
 class _Cpu:
     indent: int = 0
-    last: tuple[int, int] | None = None  # probe and clause of the record before
+    last: tuple[int, int] | None = None  # probe and clause of the previous record
 
 
 class FlowIndent:
-    """The state of all CPUs."""
+    """The indentation of all CPUs."""
 
     def __init__(self) -> None:
         self._cpus: defaultdict[int, _Cpu] = defaultdict(_Cpu)
 
     def line(self, record: Record, following: Record | None, probe: Probe | None) -> bytes:
-        """How a record's line begins. `following` is the next record of the same CPU, if it is known already."""
+        """The beginning of a record's line. `following` is the next record of the same CPU, if there is one yet."""
         number, identifier, clause = record[:3]
         cpu = self._cpus[number]
         flow = Flow.NONE if probe is None else flow_of(probe.name)

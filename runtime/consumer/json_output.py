@@ -1,16 +1,16 @@
-"""Records, errors, drops and the guest's console -> one JSON document, written as it happens: it can be piped.
+"""Records, errors, drops and the guest's console -> one JSON document, written as things happen: it can be piped.
 
     {"dtrace": {
-      "probes": [                        in the order in which things happened, one a line:
-        {"timestamp": 12,                ns of the machine's time; only where records carry it
+      "probes": [                        in the order in which things happened, one per line:
+        {"timestamp": 12,                ns of the machine's time; only if records carry it
          "cpu": 0, "id": 7, "provider": "fbt", "module": "kernel", "function": "f", "name": "entry",
          "output": [...]},               one or more objects for each recording action of the clause, see below
         {"error": {"cpu", "epid", "id", "provider", "module", "function", "name", "action", "fault", "value",
                    "message"}},          a clause was aborted; action 0 is the predicate
         {"drops": 3, "kind": "PRINCIPAL", "cpu": 0},
-        {"console": "text of the guest's console\\n"}],      unless it goes elsewhere: --console, -o
+        {"console": "text of the guest's console\\n"}],      unless it goes elsewhere (--console, -o)
         {"notice": "..."},               panic(), breakpoint(), stop() or raise(): what it did, where
-      "aggregations": [...],             those that no printa() printed, when the run is over
+      "aggregations": [...],             those that no printa() printed, at the end of the run
       "end": {"reason": "timeout",       or power-off, until, wall-timeout, interrupted, returned, exit, panic,
                                          breakpoint, nothing-left, error
               "message": "...",          of an error
@@ -18,8 +18,8 @@
                 {"cpu": 0, "state": "runs", "address": "0x...", "symbol": "m`f+0x4", "instruction": "ret"}],
                                          state: runs, waits, off
               "not-started": [1],        CPUs that the guest never switched on
-              "passed-over": "...",      enabled sites at which the guest wrote what cannot be probed: how many, and why
-              "lacking": ["..."]}}}      what the guest executed that the machine's CPUs do not have
+              "passed-over": "...",      enabled sites that hold what cannot be probed, written by the guest: how many,
+              why "lacking": ["..."]}}}      instructions that the guest executed and the emulator lacks
 
 Objects in "output":
 
@@ -36,10 +36,10 @@ Objects in "output":
 An aggregation is {"aggregation-name": "a", "function": "count", "aggregation-data": [{"keys": [...], "value": n}]},
 in dtrace's order. A distribution's rows have {"buckets": [{"value": v, "count": n}, ...]} instead: those that are not
 empty, ascending, named by their smallest value (the lowest one of lquantize and llquantize: {"below": v, "count": n}).
-Values are normalized; "normal" tells by what, if it is not 1.
+Values are normalized; "normal" is the divisor, if it is not 1.
 
-A value v is a number as its type has it, a string, "0x..." for pointers, an object for structs, a list for arrays, a
-{"address", "symbol"} object or a list of them for stacks. Bytes that are no UTF-8 are written \\xNN.
+A value v is a number with its type's sign, a string, "0x..." for pointers, an object for structs, a list for arrays, a
+{"address", "symbol"} object or a list of them for stacks. Bytes that are not UTF-8 are written \\xNN.
 """
 
 import json
@@ -58,11 +58,11 @@ from kinst.runtime.providers.provider import Probe
 from kinst.runtime.trap.faults import FAULT_TEXTS
 
 Entry = Record | ErrorRecord | bytes
-_ESCAPED: Final = re.compile("[\udc80-\udcff]")  # how Python keeps bytes of names that are no UTF-8
+_ESCAPED: Final = re.compile("[\udc80-\udcff]")  # how Python keeps bytes of names that are not UTF-8
 
 
 class JsonOutput:
-    """See the module."""
+    """Writes the document that the module describes."""
 
     def __init__(
         self,
@@ -75,8 +75,8 @@ class JsonOutput:
         *,
         console: BinaryIO | None = None,
     ) -> None:
-        """As `kinst.runtime.consumer.output.TextOutput`. Errors are part of the document, and so is the guest's console
-        unless `console` says where it goes."""
+        """The arguments are those of `kinst.runtime.consumer.output.TextOutput`. Errors are part of the document, and
+        so is the guest's console unless `console` says where it goes."""
         self._output = output
         self._clauses = clauses
         self._totals = totals
@@ -85,17 +85,17 @@ class JsonOutput:
         self._console_output = console
         self._values = JsonValues(symbols)
         self._actions = PerformedActions(totals, symbols, options, self._values)
-        self._partial = bytearray()  # of the console's present line
+        self._partial = bytearray()  # the console's line so far
         self._pieces: list[str] = ['{"dtrace": {"probes": [']
         self._separator = "\n"
 
     @property
     def status(self) -> int | None:
-        """What the last exit() said that was consumed."""
+        """The status of the last exit() that was consumed; None if there was none."""
         return self._actions.status
 
     def consume(self, taken: Sequence[Entry]) -> None:
-        """Write and perform, in this order."""
+        """Write entries, and perform the actions in them, in this order."""
         for entry in taken:
             if isinstance(entry, tuple):
                 self._consume(entry)
@@ -151,17 +151,17 @@ class JsonOutput:
             del self._partial[:end]
 
     def drops(self, drops: Iterable[Drop]) -> None:
-        """Tell what was lost."""
+        """Write what was lost."""
         for drop in drops:
             self._put({"drops": drop.count, "kind": drop.kind.value, "cpu": drop.cpu})
 
     def notices(self, notices: Iterable[str]) -> None:
-        """Tell what destructive actions did."""
+        """Write what destructive actions did."""
         for notice in notices:
             self._put({"notice": notice})
 
     def flush(self) -> None:
-        """Let the reader see it."""
+        """Pass everything written so far on to the reader."""
         self._output.write(_encoded("".join(self._pieces)))
         self._pieces.clear()
         self._output.flush()
@@ -169,7 +169,7 @@ class JsonOutput:
             self._console_output.flush()
 
     def finish(self, end: Mapping[str, Json] | None = None) -> None:
-        """The run is over, as `end` says: the rest of the console, the aggregations, the document's end."""
+        """Write the rest of the console, the aggregations, and the end of the run, for which `end` is the object."""
         if self._partial:
             self._put({"console": text(bytes(self._partial))})
             self._partial.clear()

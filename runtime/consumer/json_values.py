@@ -1,5 +1,5 @@
-"""Recorded values and rows of aggregations -> what json.dumps() takes; the shapes are told in `json_output`. Or, with
-another `Style`, Python's own values of the same shapes.
+"""Recorded values and rows of aggregations -> what json.dumps() takes, in the shapes that `json_output` describes. With
+another `Style` they become Python's own values in the same shapes.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,13 +19,13 @@ _DEEPEST: Final = 64
 
 
 def text(data: bytes) -> str:
-    r"""Bytes that are no UTF-8 become \xNN."""
+    r"""Bytes as text. Bytes that are not UTF-8 become \xNN."""
     return data.decode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What JSON has no type for."""
+    """How to show values for which JSON has no type."""
 
     address: Callable[[int], Any]  # of a pointer
     place: Callable[[int, str], Any]  # of an address with its symbol
@@ -36,7 +36,7 @@ JSON: Final = Style(hex, lambda address, symbol: {"address": hex(address), "symb
 
 
 class JsonValues:
-    """Values by their type."""
+    """Converts values by their type."""
 
     def __init__(self, symbols: Symbols, style: Style = JSON) -> None:
         self._symbols = symbols
@@ -44,7 +44,7 @@ class JsonValues:
         self.memory = style.memory
 
     def value(self, kind: DType, value: Value) -> Json:
-        """A value as its type has it: numbers with its sign, text, objects of structs, lists of arrays."""
+        """A value as its type says: a number with its sign, text, an object for a struct, a list for an array."""
         match value:
             case Stack():
                 return self.stack(value)
@@ -95,14 +95,14 @@ class JsonValues:
                 shown[member.name] = unit >> member.bit_offset & (1 << member.bit_size) - 1
             elif member.name:
                 shown[member.name] = self._typed(member.type, part, depth + 1)
-            else:  # an anonymous struct's members are its owner's
+            else:  # members of an anonymous struct count as the owner's
                 shown |= self._typed(member.type, part, depth + 1)
         return shown
 
     # -- aggregations -------------------------------------------------------------------------------------------------
 
     def aggregation(self, aggregation: Aggregation, rows: Sequence[Row], column: int = 0) -> Json:
-        """One aggregation's rows."""
+        """One aggregation as an object. `column` is its place among the cells of each row."""
         return {
             "aggregation-name": aggregation.name,
             "function": aggregation.function.value,
@@ -112,7 +112,7 @@ class JsonValues:
         }
 
     def keys(self, types: Sequence[DType], row: Row) -> Json:
-        """A row's keys."""
+        """The keys of a row, as a list."""
         return [self.value(kind, value) for kind, value in zip(types, row.key, strict=True)]
 
 
@@ -130,8 +130,8 @@ def _content(cell: Cell) -> dict[str, Json]:
 
 
 def _bounds(aggregation: Aggregation, bucket: int) -> dict[str, Json]:
-    """`value` is the bucket's smallest (quantize's negative buckets: largest) value; the first bucket of lquantize and
-    llquantize has only an end, "below"."""
+    """What a bucket is called. `value` is its smallest value, or its largest for quantize's negative buckets. The first
+    bucket of lquantize and llquantize has only an end, "below"."""
     if aggregation.function is AggregatingFunction.QUANTIZE:
         return {"value": quantize_value(bucket)}
     if aggregation.function is AggregatingFunction.LQUANTIZE:

@@ -1,4 +1,4 @@
-"""What consumers ask of the options while a program runs."""
+"""The options as consumers use them while a program runs. Contracts only."""
 
 from typing import Protocol
 
@@ -6,12 +6,12 @@ from kinst.runtime.dlang.context import OptionValues
 
 
 class LiveOptions(OptionValues, Protocol):
-    """`kinst.runtime.dlang.options.Options`."""
+    """Options that can be read and set. `kinst.runtime.dlang.options.Options` implements it."""
 
     def is_set(self, name: str) -> bool:
-        """Whether somebody set it."""
+        """Whether it was set, to whatever value."""
         ...
 
     def set_while_running(self, name: str, value: str | None) -> None:
-        """setopt(). Raises `kinst.runtime.dlang.options.OptionError`."""
+        """setopt(name, value). Raises `kinst.runtime.dlang.options.OptionError` for what it may not change."""
         ...

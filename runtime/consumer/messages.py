@@ -12,7 +12,7 @@ from kinst.runtime.trap.faults import FAULT_TEXTS, WITH_ADDRESS, Fault
 
 
 class DropKind(Enum):
-    """What was lost; the value is -x droptags' word."""
+    """What was lost. The value is the word that -x droptags shows."""
 
     PRINCIPAL = "PRINCIPAL"
     AGGREGATION = "AGGREGATION"
@@ -28,7 +28,7 @@ class DropKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """How many, since the last time; principal and aggregation drops are told by CPU."""
+    """How many were lost since the last report. Principal and aggregation drops are reported by CPU."""
 
     kind: DropKind
     count: int
@@ -36,7 +36,7 @@ class Drop:
 
 
 def drop_message(drop: Drop, *, has_tag: bool) -> str:
-    """A line without its newline."""
+    """The message for a drop: a line without its newline. `has_tag`: the option droptags."""
     count, s = drop.count, "" if drop.count == 1 else "s"
     text = {
         DropKind.PRINCIPAL: f"{count} drop{s} on CPU {drop.cpu}",
@@ -59,13 +59,13 @@ def _enabled(epid: int, identifier: int, probe: Probe | None) -> str:
 
 
 def fault_text(fault: Fault) -> str:
-    """The kind, and the address where there is one."""
+    """The kind of a fault, and its address if it has one."""
     address = f" (0x{fault.value & (1 << 64) - 1:x})" if fault.kind in WITH_ADDRESS else ""
     return f"{FAULT_TEXTS[fault.kind]}{address}"
 
 
 def error_message(record: ErrorRecord, probe: Probe | None) -> str:
-    """A clause was aborted. A line without its newline."""
+    """The message for a clause that was aborted: a line without its newline."""
     fault = record.fault
     where = f"action #{record.action}" if record.action else "predicate"
     more = f": {fault.text}" if fault.text else ""
@@ -73,5 +73,5 @@ def error_message(record: ErrorRecord, probe: Probe | None) -> str:
 
 
 def action_failed_message(epid: int, identifier: int, probe: Probe | None, why: str) -> str:
-    """An action could not be performed when it was consumed. A line without its newline."""
+    """The message for an action that could not be performed when it was consumed: a line without its newline."""
     return _enabled(epid, identifier, probe) + why

@@ -1,4 +1,4 @@
-"""Records, errors and the guest's console -> text as dtrace(1) prints it, performing the actions that wait for this."""
+"""Records, errors and the guest's console -> text as dtrace(1) prints it. Actions that wait for this are performed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, Final, TextIO
@@ -21,9 +21,9 @@ Entry = Record | ErrorRecord | bytes
 
 
 class TextOutput:
-    """dtrace's output. `clauses` is the session's list; it may grow until the first record of a new one comes.
+    """dtrace's output. `clauses` is the session's list; a clause may be added until its first record comes.
 
-    `status` is what the last exit() said that was consumed.
+    `status` is that of the last exit() that was consumed.
     """
 
     def __init__(
@@ -44,13 +44,13 @@ class TextOutput:
         Args:
             output: where output goes.
             errors: where errors and drops go.
-            clauses: what records' clause numbers mean.
+            clauses: the clauses that records name by number.
             totals: the aggregations.
             symbols: names of addresses.
-            describe: a probe by its identifier.
-            options: asked at the start and whenever setopt() changed one.
+            describe: gives a probe for its identifier.
+            options: read at the start and whenever setopt() changes one.
             console: where the guest's console goes, if not to `output`.
-            epid: the id of an enabling by clause and probe, for messages.
+            epid: gives the id of an enabling for its clause and probe, for messages.
         """
         self.status: int | None = None
         self._stream = OutputStream(output)
@@ -62,17 +62,17 @@ class TextOutput:
         self._options = options
         self._console_output = console
         self._epid = epid
-        self._partial = bytearray()  # of the console's present line, while it shares the stream with records
+        self._partial = bytearray()  # the console's line so far, while it shares the stream with records
         self._has_header = False
         self._rows: dict[int, bytes] = {}
         self._flow = flow.FlowIndent()
-        self._record: Record | None = None  # that is being consumed
+        self._record: Record | None = None  # the one that is being consumed
         self._taken: Sequence[Entry] = ()
         self._following: dict[int, Record] | None = None
         self._configure()
 
     def _configure(self) -> None:
-        """Make everything anew that depends on options."""
+        """Make everything that depends on options."""
         options = self._options
         self._is_quiet = options.is_on("quiet")
         self._has_flow = options.is_on("flowindent")
@@ -98,7 +98,7 @@ class TextOutput:
         self._steps: dict[int, list[Step]] = {}
 
     def _reconfigure(self) -> None:
-        """setopt(): what follows in its own clause is done anew, too: the steps being taken change in place."""
+        """Apply setopt(). The rest of its own clause is affected as well: the steps being taken change in place."""
         assert self._record is not None, "only a record changes options"
         clause = self._record[2]
         taken = self._steps[clause]
@@ -109,7 +109,7 @@ class TextOutput:
     # -- records ------------------------------------------------------------------------------------------------------
 
     def consume(self, taken: Sequence[Entry]) -> None:
-        """Print and perform, in this order."""
+        """Print entries, and perform the actions in them, in this order."""
         self._taken, self._following = taken, None
         for place, entry in enumerate(taken):
             if isinstance(entry, tuple):
@@ -185,25 +185,25 @@ class TextOutput:
         self._errors.write(line + "\n")
 
     def drops(self, drops: Iterable[Drop]) -> None:
-        """Say what was lost."""
+        """Print what was lost."""
         for drop in drops:
             self._say(drop_message(drop, has_tag=self._options.is_on("droptags")))
 
     def notices(self, notices: Iterable[str]) -> None:
-        """Say what destructive actions did."""
+        """Print what destructive actions did."""
         for notice in notices:
             self._say(f"dtrace: {notice}")
 
     def flush(self) -> None:
-        """Let the readers see it."""
+        """Pass everything printed so far on to the readers."""
         self._stream.flush()
         self._errors.flush()
         if self._console_output is not None:
             self._console_output.flush()
 
     def finish(self, end: Mapping[str, Any] | None = None) -> None:
-        """The run is over: the console's last line, a blank line, the aggregations that no printa() printed. Others say
-        how it ended."""
+        """Print what comes at the end of a run: the console's last line, a blank line, and the aggregations that no
+        printa() printed. How the run ended is told elsewhere."""
         if self._partial:
             self._stream.write_shown(bytes(self._partial) + b"\n")
             self._partial.clear()

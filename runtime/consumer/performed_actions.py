@@ -1,6 +1,6 @@
-"""The actions that a record has values of -> performed where they waited for that, and told as objects.
+"""The actions that a record has values of -> objects that describe them. Actions that waited for this are performed.
 
-Their shapes are told in `json_output`; what values and addresses look like is up to the caller.
+`json_output` describes the shapes; the caller decides what values and addresses look like.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from kinst.runtime.dlang.types.types import SYMBOL
 
 
 class PerformedActions:
-    """Performs actions. `status` is what the last exit() said."""
+    """Performs actions. `status` is that of the last exit()."""
 
     def __init__(self, totals: Totals, symbols: Symbols, options: LiveOptions, values: JsonValues) -> None:
         self.status: int | None = None

@@ -1,7 +1,7 @@
 """What printf and printa print: a parsed format and recorded values -> bytes.
 
-A format is made into a renderer once; then a row costs one `%` of Python's on a template, plus a call for each value
-that must be cut or looked up. libdtrace prints through C's printf: where Python's differs the value is spelled here.
+A format is made into a renderer once. Then a row costs one use of Python's `%` on a template, plus a call for each
+value that must be cut or looked up. libdtrace prints through C's printf; where Python differs, the text is made here.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,9 +15,9 @@ from kinst.runtime.dlang.types.conversions import is_signed, is_string
 from kinst.runtime.dlang.types.types import INT64, DType
 
 Renderer = Callable[[Sequence[Value]], bytes]
-# Of an aggregation, normalized: its number, or what writes its distribution when it is asked to.
+# An aggregation's value, normalized: its number, or a function that writes its distribution.
 AggregateValue = int | Callable[[], bytes]
-Shown = Callable[[bytes], bytes] | None  # what a guest's text becomes where a terminal shows it; None: nothing else
+Shown = Callable[[bytes], bytes] | None  # makes a guest's text safe for a terminal; None: not needed
 PrintaRenderer = Callable[[Sequence[Value], Sequence[AggregateValue]], bytes]
 
 _DYNAMIC: Final = Mark.ANY_WIDTH | Mark.ANY_PRECISION
@@ -25,13 +25,14 @@ _WORD: Final = (1 << 64) - 1
 
 
 def render(template: Format, types: Sequence[DType], values: Sequence[Value], symbols: Symbols) -> bytes:
-    """What one printf prints. Where a format is used again and again, keep `renderer(...)`."""
+    """What one printf prints. For a format that is used repeatedly, keep `renderer(...)`."""
     return renderer(template, types, symbols)(values)
 
 
 def renderer(template: Format, types: Sequence[DType], symbols: Symbols, shown: Shown = None) -> Renderer:
-    """A function from the values of a record to the output. `types` are those of all arguments after the format,
-    checked already; so are the values' number and kinds. What the format itself says is the program's, and stays."""
+    """A function from the values of a record to the output. `types` are those of all arguments after the format. They
+    have been checked, and so have the number and kinds of the values. Text of the format itself is the program's and is
+    printed as it is."""
     if any(conversion.marks & _DYNAMIC for conversion in template.conversions):
         row = _Row(template, types, symbols, shown)
         return lambda values: row.render(values, ())
@@ -45,18 +46,18 @@ def render_printa(
     values: Sequence[AggregateValue],
     symbols: Symbols,
 ) -> bytes:
-    """One row of printa(format, ...). Where there are several, keep `printa_renderer(...)`."""
+    """One row of printa(format, ...). For several rows, keep `printa_renderer(...)`."""
     return printa_renderer(template, types, symbols)(keys, values)
 
 
 def printa_renderer(template: Format, types: Sequence[DType], symbols: Symbols, shown: Shown = None) -> PrintaRenderer:
-    """A function from one row's keys and aggregated values to the output: plain conversions take the keys (of `types`)
-    in order, those with `@` the values, of which the last one serves for all further ones."""
+    """A function from the keys and aggregated values of a row to the output. Plain conversions take the keys (of
+    `types`) in order; those with `@` take the values, and the last value serves all further ones."""
     return _Row(template, types, symbols, shown).render
 
 
 def _static_renderer(template: Format, types: Sequence[DType], symbols: Symbols, shown: Shown) -> Renderer:
-    """Where every width is known: one template for all."""
+    """The renderer for a format in which every width is known: one template for all rows."""
     pieces: list[bytes] = []
     fields: list[_Field] = []
     remaining = iter(types)
@@ -88,13 +89,14 @@ def _joined(pieces: bytes, converters: list[Callable[[Value], object]], *, is_pl
             return lambda values: pieces % tuple([c(value) for c, value in zip(converters, values, strict=False)])
 
 
-# -- rows whose widths come with the values, and printa's -------------------------------------------------------------
+# -- printa's rows, and rows whose widths come with the values
+# -------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A conversion and where its width, precision and value are among the arguments. `value_at` of one with `@` counts
-    aggregated values. `field` is None if the width is not known before."""
+    """A conversion, and where its width, precision and value are among the arguments. With `@`, `value_at` counts
+    aggregated values. `field` is None if the width is not known in advance."""
 
     conversion: Conversion
     type: DType
@@ -138,7 +140,7 @@ class _Row:
         return self._taken - 1
 
     def render(self, arguments: Sequence[Value], aggregated: Sequence[AggregateValue]) -> bytes:
-        """One row."""
+        """The output for one row."""
         parts = [step if isinstance(step, bytes) else self._value(step, arguments, aggregated) for step in self._steps]
         return b"".join(parts) + self._suffix
 
@@ -151,8 +153,8 @@ class _Row:
 
 
 def _with_columns(step: _Step, arguments: Sequence[Value]) -> Conversion:
-    """The conversion with width and precision from the arguments: a negative width is `-` and a width, a negative
-    precision is none."""
+    """The conversion with its width and precision taken from the arguments. A negative width means `-` and a width; a
+    negative precision means none."""
     conversion = step.conversion
     if step.width_at is not None:
         width = printf_values.signed(printf_values.number(arguments[step.width_at]), 32)
@@ -169,13 +171,13 @@ def _with_columns(step: _Step, arguments: Sequence[Value]) -> Conversion:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A piece of a template, and what makes a value fit it (None: it fits)."""
+    """A piece of a template, and a function that makes a value fit it (None: it fits as it is)."""
 
     piece: bytes
     convert: Callable[[Value], object] | None = None
 
     def spell(self, value: Value) -> bytes:
-        """The piece alone."""
+        """The text of this piece alone."""
         return self.piece % (self.convert(value) if self.convert else value,)
 
 
@@ -221,12 +223,12 @@ _TEXTS: Final[dict[Shows, Callable[[Value], bytes]]] = {
     Shows.DATE: printf_values.mail_date,
     Shows.PORT: printf_values.port,
 }
-_OF_GUESTS: Final = (Shows.TEXT, Shows.CHARACTER, Shows.WIDE_TEXT, Shows.WIDE_CHARACTER)  # any bytes may be in it
+_OF_GUESTS: Final = (Shows.TEXT, Shows.CHARACTER, Shows.WIDE_TEXT, Shows.WIDE_CHARACTER)  # these may contain any bytes
 _MARKS: Final = {"#": Mark.ALTERNATE, "0": Mark.ZEROS, "-": Mark.LEFT, "+": Mark.PLUS, " ": Mark.SPACE}
 
 
 def _piece(conversion: Conversion, allowed: str, letter: str) -> bytes:
-    """The directive for Python, with those of the marks that mean something here."""
+    """The directive for Python, with the marks that apply to it."""
     marks = "".join(mark for mark in allowed if _MARKS[mark] in conversion.marks)
     width = str(conversion.width) if conversion.width else ""
     precision = f".{conversion.precision}" if conversion.precision else ""
@@ -234,7 +236,8 @@ def _piece(conversion: Conversion, allowed: str, letter: str) -> bytes:
 
 
 def _integer_field(conversion: Conversion, kind: DType) -> _Field:
-    """libdtrace takes the width from the value, and %d's sign from the type. With a precision C ignores `0`."""
+    """The field of an integer. libdtrace takes its size from the value, and %d's sign from the type. With a precision,
+    C ignores `0`."""
     shows = conversion.kind.shows
     zeros = "" if conversion.precision or Mark.LEFT in conversion.marks else "0"
     bits = printf_values.bits_of(kind)
@@ -250,7 +253,7 @@ def _integer_field(conversion: Conversion, kind: DType) -> _Field:
 
 def _cut_signed(bits: int, kind: DType) -> Callable[[Value], object] | None:
     if bits == 64 and is_signed(kind):
-        return None  # it is in this range
+        return None  # it always is in this range
     half, mask = 1 << bits - 1, (1 << bits) - 1
     return lambda value: (value + half & mask) - half  # type: ignore[operator]  # the checker saw that it is a number
 
@@ -263,7 +266,7 @@ def _cut_unsigned(bits: int, kind: DType) -> Callable[[Value], object] | None:
 
 
 def _alternate(conversion: Conversion, letter: str, value: int) -> bytes:
-    """`#`: C puts 0x before a number that is not 0, and makes octal numbers begin with a 0."""
+    """A number with `#`: C puts 0x before a number other than 0, and makes octal numbers begin with 0."""
     digits = f"{value:{letter}}".rjust(conversion.precision, "0")
     if letter == "o" and not digits.startswith("0"):
         digits = "0" + digits
@@ -276,8 +279,8 @@ def _alternate(conversion: Conversion, letter: str, value: int) -> bytes:
 
 
 def _stack_field(conversion: Conversion, symbols: Symbols) -> _Field:
-    """%k: a newline, then a line for each frame. With `-` the width is how far they are indented; without, each name is
-    padded to it."""
+    """The field of %k: a newline, then a line for each frame. With `-`, the width is the indentation; without, each
+    name is padded to the width."""
     is_left = Mark.LEFT in conversion.marks
     line = _piece(replace(conversion, width=0, marks=Mark.NONE) if is_left else conversion, "", "s") + b"\n"
     indent = b" " * conversion.width if is_left else b""

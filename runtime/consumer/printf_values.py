@@ -1,4 +1,5 @@
-"""One value as a printf conversion wants it: numbers cut to their type's width, text, times, names, floats."""
+"""One value in the form that a printf conversion needs: numbers cut to their type's width, text, times, names,
+floats."""
 
 import functools
 import socket
@@ -20,14 +21,14 @@ _ESCAPES: Final = {code: b"\\%03o" % code for code in range(256) if not 32 <= co
 
 
 def bits_of(kind: DType) -> int:
-    """Bits of a number of this type; 64 for what is no number of C."""
+    """The bits of a number of this type; 64 if it is not one of C's numbers."""
     plain = bare(kind)
     size = None if isinstance(plain, String | Dynamic) else size_of(plain)
     return 8 * min(size or 8, 8)
 
 
 def number(value: object) -> int:
-    """A value that must be a number. A float or a symbol has one too."""
+    """The number in a value. For a float it is its bits, for a symbol its address; 0 for anything else."""
     match value:
         case int():
             return value
@@ -46,19 +47,19 @@ def signed(value: int, bits: int) -> int:
 
 
 def text(value: Value) -> bytes:
-    """Bytes up to the NUL. A number where text is expected shows as its digits."""
+    """The bytes up to the NUL. A number in place of text is shown as its digits."""
     if isinstance(value, bytes):
         return value.partition(b"\0")[0]
     return str(number(value)).encode()
 
 
 def escaped(value: bytes) -> bytes:
-    """C's escapes for what is not printable, quotes and backslashes."""
+    """Text with C's escapes for quotes, backslashes and what is not printable."""
     return b"".join(_ESCAPES.get(code) or bytes((code,)) for code in value)
 
 
 def wide_text(value: Value) -> bytes:
-    """wchar_t's up to the 0, as UTF-8."""
+    """The wchar_t's (4 bytes each) up to the 0, as UTF-8."""
     data = value if isinstance(value, bytes) else b""
     codes = struct.unpack(f"<{len(data) // 4}I", data[: len(data) & ~3])
     end = codes.index(0) if 0 in codes else len(codes)
@@ -92,14 +93,14 @@ def mail_date(value: Value) -> bytes:
 
 
 def _seconds(value: Value) -> int:
-    """Whole seconds, toward zero as in C."""
+    """Nanoseconds as whole seconds, rounded toward zero as in C."""
     nanoseconds = signed(number(value), 64)
     seconds = abs(nanoseconds) // NANOSECONDS
     return -seconds if nanoseconds < 0 else seconds
 
 
 def port(value: Value) -> bytes:
-    """%P: the service of a TCP port in network byte order, or its number."""
+    """%P: the service of a TCP port, given in network byte order; its number if it has no name."""
     low = number(value) & 0xFFFF
     host_order = socket.ntohs(low)
     try:
@@ -109,14 +110,14 @@ def port(value: Value) -> bytes:
 
 
 def symbol(value: Value, symbols: Symbols, kind: str) -> bytes:
-    """%a and %A: a number is an address, a symbol's name says itself what it shows."""
+    """%a and %A: the name of an address. A value of sym(), mod() and the like is shown as its own kind."""
     if isinstance(value, SymbolName):
         return symbols.describe(value.address, value.kind).encode()
     return symbols.describe(number(value) & (1 << 64) - 1, kind).encode()
 
 
 def stack_frames(value: Value, symbols: Symbols) -> list[bytes]:
-    """The frames of a stack by name, innermost first."""
+    """The names of a stack's frames, innermost first."""
     if not isinstance(value, Stack):
         return []
     kind = "uaddr" if value.is_user else "addr"
@@ -124,7 +125,7 @@ def stack_frames(value: Value, symbols: Symbols) -> list[bytes]:
 
 
 def floating(value: Value, kind: DType) -> float:
-    """A float, double or long double from its bytes, or from the integer that has them."""
+    """A float, double or long double, from its bytes or from the integer that holds them."""
     plain = bare(kind)
     size = 8 if isinstance(plain, String | Dynamic) else size_of(plain) or 8
     data = value if isinstance(value, bytes) else (number(value) & (1 << 64) - 1).to_bytes(8, "little")
@@ -135,7 +136,7 @@ def floating(value: Value, kind: DType) -> float:
 
 
 def _long_double(data: bytes) -> float:
-    """x87's 80 bits (a compiler clears the padding) or IEEE's 128."""
+    """A long double: x87's 80 bits (a compiler clears the padding) or IEEE's 128."""
     word = int.from_bytes(data[:16], "little")
     if not word >> 80:
         sign_and_exponent, mantissa, fraction_bits = word >> 64, word & (1 << 64) - 1, 63

@@ -1,4 +1,4 @@
-"""The actions of a clause -> one step for each value that they recorded: what prints it, or acts now.
+"""The actions of a clause -> one step for each value that they record, which prints the value or acts on it.
 
 Steps are made once per clause, since a program may leave a million records.
 """
@@ -28,7 +28,7 @@ NOT_RECORDED = (
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What steps print to and act on. All of it stays as it is until an option changes."""
+    """What steps print to and act on. It stays the same until an option changes."""
 
     stream: OutputStream
     totals: Totals
@@ -36,13 +36,13 @@ class Surroundings:
     options: LiveOptions
     values: ValueText
     aggregations: AggregationText
-    failed: Callable[[str], None]  # an action could not be performed: why
-    changed: Callable[[], None]  # setopt() changed an option
-    exited: Callable[[int], None]  # exit(status)
+    failed: Callable[[str], None]  # reports why an action could not be performed
+    changed: Callable[[], None]  # called when setopt() has changed an option
+    exited: Callable[[int], None]  # called with the status of exit()
 
 
 class ClauseSteps:
-    """Makes the steps of clauses."""
+    """Makes the steps of a clause."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._here = surroundings
@@ -50,7 +50,7 @@ class ClauseSteps:
         self._write = surroundings.stream.write
 
     def steps(self, clause: program.Clause) -> list[Step]:
-        """One for each recorded value."""
+        """The steps of a clause: one for each recorded value."""
         return [self._step(action) for action in clause.actions if not isinstance(action, NOT_RECORDED)]
 
     def _step(self, action: program.Action) -> Step:
@@ -75,7 +75,7 @@ class ClauseSteps:
         return lambda value: write(render(value))
 
     def _plain(self, action: program.Action) -> Callable[[Recorded], bytes]:
-        """What prints a value."""
+        """A function that renders the value of an action."""
         here = self._here
         match action:
             case program.Trace(value=value):
@@ -112,7 +112,7 @@ class ClauseSteps:
         except OSError as error:
             self._here.failed(f'couldn\'t freopen() "{path.decode(errors="replace")}": {error.strerror}')
         else:
-            self._here.changed()  # a terminal is written to in another way than a file
+            self._here.changed()  # output is written differently to a terminal and to a file
 
     def _printa(self, action: program.Printa) -> Step:
         if action.format is None:
@@ -143,7 +143,7 @@ class ClauseSteps:
         return cell.number
 
     def _mark(self, aggregations: Sequence[program.Aggregation]) -> None:
-        """They are not printed at the end."""
+        """Note that these were printed: they are not printed again at the end."""
         self._here.totals.mark_printed(aggregations)
 
     # -- acting now ---------------------------------------------------------------------------------------------------
@@ -159,13 +159,13 @@ class ClauseSteps:
 
 
 def option_of(values: Recorded) -> tuple[str, str | None]:
-    """What setopt() recorded: the option's name, and a value if one was given."""
+    """What setopt() recorded: the option's name, and its value or None."""
     name, *value = [_bytes(text).decode(errors="backslashreplace") for text in _several(values)]
     return name, value[0] if value else None
 
 
 def change(totals: Totals, action: program.ChangeAggregation, value: Recorded) -> None:
-    """clear, trunc, normalize, denormalize."""
+    """Perform clear, trunc, normalize or denormalize."""
     match action.kind:
         case "clear":
             totals.clear(action.aggregation)
@@ -178,7 +178,8 @@ def change(totals: Totals, action: program.ChangeAggregation, value: Recorded) -
 
 
 def _argument(action: program.ChangeAggregation, value: Recorded, *, is_signed: bool) -> int:
-    """libdtrace reads the argument with its type's size and with the sign that it likes."""
+    """The argument of trunc or normalize. libdtrace reads it with its type's size, but with a sign of its own
+    choice."""
     kind = LONG if action.argument is None else bare(action.argument.type)
     size = 8 if isinstance(kind, String | Dynamic) else size_of(kind) or 8
     number = _number(value) & (1 << 8 * size) - 1
@@ -210,5 +211,5 @@ def _number(value: Recorded) -> int:
 
 
 def _as_c(text: bytes) -> bytes:
-    """What the system takes for a string ends at a NUL."""
+    """The text as the system sees it: it ends at a NUL."""
     return text.partition(b"\0")[0]

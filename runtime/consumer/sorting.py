@@ -1,7 +1,7 @@
-"""In which order dtrace prints the rows of an aggregation: by value, then by keys; the options change it.
+"""The order in which dtrace prints the rows of an aggregation: by value, then by keys, unless options change it.
 
-Everything here makes values that Python compares as libdtrace does: numbers of a key are unsigned and of their type's
-size, texts are bytes, a stack is its addresses as bytes, which are little-endian.
+Everything here makes values that Python compares as libdtrace does. Numbers of a key are unsigned and have their type's
+size; texts are bytes; a stack is the bytes of its addresses, little-endian.
 """
 
 from collections.abc import Callable
@@ -17,23 +17,23 @@ from kinst.targets.c_types import Aggregate, size_of
 
 _128_BITS: Final = (1 << 128) - 1
 _64_BITS: Final = (1 << 64) - 1
-_NUMBERS: Final = frozenset({1, 2, 4, 8})  # bytes of a key that is compared as one
+_NUMBERS: Final = frozenset({1, 2, 4, 8})  # sizes (bytes) of keys that are compared as numbers
 
 
 def divide(value: int, by: int) -> int:
-    """As C divides: toward zero."""
+    """value / by, rounded toward zero as in C."""
     quotient = abs(value) // abs(by)
     return quotient if (value < 0) == (by < 0) else -quotient
 
 
 def average(moments: Moments, normal: int = 1) -> int:
-    """sum / normal / count."""
+    """sum / normal / count, each rounded toward zero; 0 without values."""
     return divide(divide(signed(moments[1]), normal), moments[0]) if moments[0] else 0
 
 
 def deviation(moments: Moments, normal: int = 1) -> int:
-    """The square root of the average of the squares minus the square of the average, in whole numbers; that of values
-    which are all divided by `normal`."""
+    """The standard deviation, in integers, of the values divided by `normal`: the square root of the average of the
+    squares minus the square of the average."""
     if not moments[0]:
         return 0
     squares = (moments[2] & _128_BITS) // normal // normal // moments[0]
@@ -41,7 +41,7 @@ def deviation(moments: Moments, normal: int = 1) -> int:
 
 
 def value_order(aggregation: Aggregation) -> Callable[[Content], Any]:
-    """What a row's value is compared by."""
+    """A function from a row's value to what it is sorted by."""
     match aggregation.function:
         case AggregatingFunction.AVG:
             return lambda content: average(content)  # type: ignore[arg-type]  # content is of the function's kind
@@ -54,7 +54,7 @@ def value_order(aggregation: Aggregation) -> Callable[[Content], Any]:
 
 
 def _distribution_order(aggregation: Aggregation) -> Callable[[Content], object]:
-    """By the sum of bucket times count, then by the count of zeros."""
+    """Sorts distributions by the sum of bucket times count, then by the count of zeros."""
     value_of = bucket_value(aggregation)
 
     def order(content: Content) -> object:
@@ -69,7 +69,8 @@ def _zeros(content: Distribution, value_of: Callable[[int], int]) -> int:
 
 
 def bucket_value(aggregation: Aggregation) -> Callable[[int], int]:
-    """What libdtrace takes a bucket for when it compares: its smallest value; the open ends are one further out."""
+    """A function from a bucket to the value that libdtrace compares by: its smallest one; the open ends are one further
+    out."""
     match aggregation.function:
         case AggregatingFunction.QUANTIZE:
             return quantize_value
@@ -85,8 +86,8 @@ def bucket_value(aggregation: Aggregation) -> Callable[[int], int]:
 
 
 def key_order(types: tuple[DType, ...], first: int) -> Callable[[Key], Any]:
-    """What rows' keys are compared by: `first` (aggsortkeypos) is the key that counts most, the others follow it round
-    about; one that does not exist means the first."""
+    """A function from a row's keys to what they are sorted by. `first` (aggsortkeypos) is the key that counts most;
+    those after it follow, then those before it. A key that does not exist means the first."""
     first = first if 0 <= first < len(types) else 0
     orders = [_order_of(kind) for kind in types]
     places = [*range(first, len(types)), *range(first)]
@@ -102,7 +103,7 @@ def _order_of(kind: DType) -> Callable[[Value], object]:
         return _dynamic_order
     if isinstance(plain, String):
         return lambda value: value
-    if isinstance(plain, Aggregate):  # its bytes, which are a number if they have the size of one
+    if isinstance(plain, Aggregate):  # compared by its bytes, as a number if it has the size of one
         return lambda value: int.from_bytes(value, "little") if len(value) in _NUMBERS else value  # type: ignore[arg-type]
     mask = (1 << 8 * (size_of(plain) or 8)) - 1
     return lambda value: value & mask if isinstance(value, int) else value

@@ -1,10 +1,10 @@
-"""Where output goes: a stream, another file while freopen() says so; what commands of system() print among it.
+"""Where output goes: a stream, or another file after freopen(); and what the commands of system() print between.
 
-A file or a pipe gets every byte as it is. A terminal does what control characters in its output say, and a guest's
-strings are the guest's choice: there they are shown as escapes. What is written by `write_shown` goes through: the
-guest's console, and text of which only the program chose the controls.
+A file or a pipe gets every byte as it is. A terminal obeys control characters, and the guest chooses what its strings
+contain, so for a terminal they are escaped. `write_shown` writes without escapes: the guest's console, and text in
+which only the program chose the control characters.
 
-Bytes are gathered and written together; before anything else happens to the stream they are written.
+Bytes are gathered and written together, and always before anything else happens to the stream.
 """
 
 import io
@@ -21,28 +21,28 @@ class OutputStream:
     """dtrace's standard output, or the file of -o."""
 
     def __init__(self, output: BinaryIO) -> None:
-        """`output` stays the caller's to close."""
+        """`output` is closed by the caller."""
         self._output = output
         self._is_terminal = output.isatty()
         self._is_file_terminal = False
-        self._file: BinaryIO | None = None  # of freopen()
+        self._file: BinaryIO | None = None  # the file of freopen()
         self._pieces: list[bytes] = []
 
     @property
     def shown(self) -> Callable[[bytes], bytes] | None:
-        """What makes text fit for `write_shown`; None where nothing has to."""
+        """A function that escapes text for `write_shown`; None if nothing needs to be escaped."""
         return self._visible if self._is_terminal or self._is_file_terminal else None
 
     def _visible(self, text: bytes) -> bytes:
         return visible_bytes(text) if self._file is None or self._is_file_terminal else text
 
     def write(self, data: bytes) -> None:
-        """Some output."""
+        """Write output; control characters are escaped for a terminal."""
         is_shown = self._is_terminal if self._file is None else self._is_file_terminal
         self.write_shown(visible_bytes(data) if is_shown else data)
 
     def write_shown(self, data: bytes) -> None:
-        """Output that a terminal may do anything with."""
+        """Write output whose control characters a terminal may obey."""
         self._pieces.append(data)
         if len(self._pieces) > _PENDING:
             self._write_out()
@@ -53,26 +53,26 @@ class OutputStream:
             self._pieces.clear()
 
     def flush(self) -> None:
-        """Let the reader see it."""
+        """Pass everything written so far on to the reader."""
         self._write_out()
         (self._file or self._output).flush()
 
     def reopen(self, path: bytes) -> None:
-        """freopen(): what follows is appended to this file. Raises OSError."""
+        """freopen(path): what follows is appended to this file. Raises OSError."""
         opened = Path(path.decode("utf-8", "surrogateescape")).open("ab")  # noqa: SIM115  # closed by restore
         self.restore()
         self._file = opened
         self._is_file_terminal = opened.isatty()
 
     def restore(self) -> None:
-        """freopen(""): back to where output went at first."""
+        """freopen(""): go back to where output went at first."""
         self.flush()
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def truncate(self) -> None:
-        """ftruncate(): forget what was written, if it is a file."""
+        """ftruncate(): discard what was written, if the output is a file."""
         self.flush()
         file = self._file or self._output
         if file.seekable():
@@ -80,7 +80,7 @@ class OutputStream:
             file.truncate(0)
 
     def run(self, command: bytes) -> None:
-        """system(): what a command of the shell prints goes where dtrace's standard output went at first."""
+        """system(command): what a shell command prints goes where dtrace's standard output went at first."""
         import subprocess  # most programs run no command
 
         self.flush()
@@ -92,7 +92,7 @@ class OutputStream:
 
 
 def _is_of_the_system(output: BinaryIO) -> bool:
-    """Whether a child process has it, or its own like us: not so for a buffer in memory."""
+    """Whether a child process can inherit the output; it cannot inherit a buffer in memory."""
     try:
         output.fileno()
     except (io.UnsupportedOperation, AttributeError):

@@ -14,7 +14,7 @@ from kinst.runtime.consumer.sorting import average, deviation, divide, key_order
 from kinst.runtime.dlang.context import OptionValues
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 
-LIMIT: Final = 256 << 20  # bytes of our memory that all keys may take
+LIMIT: Final = 256 << 20  # bytes of our own memory for all keys
 _BUCKET: Final = 100
 _DISTRIBUTIONS: Final = frozenset(
     {AggregatingFunction.QUANTIZE, AggregatingFunction.LQUANTIZE, AggregatingFunction.LLQUANTIZE}
@@ -22,13 +22,13 @@ _DISTRIBUTIONS: Final = frozenset(
 
 
 def is_distribution(aggregation: Aggregation) -> bool:
-    """Whether it is printed as a picture."""
+    """Whether the aggregation is printed as a picture."""
     return aggregation.function in _DISTRIBUTIONS
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One aggregation's value for a key. `normal` is what counts are divided by where they are printed."""
+    """One aggregation's value for a key. `normal` is the divisor of counts when they are printed."""
 
     aggregation: Aggregation
     content: Content
@@ -36,7 +36,7 @@ class Cell:
 
     @property
     def number(self) -> int:
-        """The value that is printed, if it is a number."""
+        """The number that is printed. Raises TypeError for a distribution."""
         match self.aggregation.function, self.content:
             case AggregatingFunction.AVG, list(moments):
                 return average(moments, self.normal)
@@ -49,7 +49,7 @@ class Cell:
 
     @property
     def buckets(self) -> dict[int, int]:
-        """bucket -> count, not normalized, if it is a distribution."""
+        """bucket -> count, not normalized. Raises TypeError if it is no distribution."""
         if not isinstance(self.content, dict):
             raise TypeError(f"{self.aggregation.name} is no distribution")
         return self.content
@@ -57,7 +57,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A key and what each of the aggregations that are printed together has for it."""
+    """A key, and its value in each of the aggregations that are printed together."""
 
     key: Key
     cells: tuple[Cell, ...]
@@ -67,7 +67,7 @@ class Row:
 class _Total:
     aggregation: Aggregation
     table: Table = field(default_factory=dict)
-    normals: dict[Key, int] = field(default_factory=dict)  # of those that were normalized
+    normals: dict[Key, int] = field(default_factory=dict)  # of the keys that were normalized
 
     def cell(self, key: Key) -> Cell:
         content = self.table.get(key)
@@ -75,10 +75,10 @@ class _Total:
 
 
 class Totals:
-    """What all CPUs aggregated so far. `drops` counts by CPU the values whose new key found no room."""
+    """What all CPUs have aggregated so far. `drops` counts, by CPU, values whose new key found no room."""
 
     def __init__(self, options: OptionValues) -> None:
-        """`options`: aggsortkey and the like, asked for when rows are."""
+        """`options`: aggsortkey and the like, which are read when rows are."""
         self._options = options
         self._totals: dict[int, _Total] = {}
         self._printed: set[int] = set()
@@ -88,7 +88,8 @@ class Totals:
     # -- snapshots ----------------------------------------------------------------------------------------------------
 
     def absorb(self, taken: Iterable[Contents]) -> None:
-        """Add what CPUs aggregated since the last time. What was taken is ours now."""
+        """Add what CPUs have aggregated since the last time. The tables in `taken` belong to this object from now
+        on."""
         for contents in taken:
             total = self._totals.setdefault(contents.aggregation.number, _Total(contents.aggregation))
             table, merge = total.table, _MERGES[contents.aggregation.function]
@@ -107,7 +108,7 @@ class Totals:
         return True
 
     def take_drops(self) -> dict[int, int]:
-        """`drops` since the last time."""
+        """`drops` since the last time; they start at 0 again."""
         taken = dict(self.drops)
         self.drops.clear()
         return taken
@@ -115,13 +116,14 @@ class Totals:
     # -- actions ------------------------------------------------------------------------------------------------------
 
     def clear(self, aggregation: Aggregation) -> None:
-        """clear(@): keys stay, their values become 0, those of min and max too."""
+        """clear(@): keys stay and their values become 0, also for min and max."""
         table = self._total(aggregation).table
         for key in table:
             table[key] = _zero(aggregation)
 
     def trunc(self, aggregation: Aggregation, count: int | None) -> None:
-        """trunc(@, count): the largest values stay, the smallest if `count` is negative; None: nothing stays."""
+        """trunc(@, count): the `count` largest values stay, or the smallest if it is negative; with None nothing
+        stays."""
         total = self._total(aggregation)
         by_value, by_key = value_order(aggregation), key_order(aggregation.keys, 0)
         keys = sorted(
@@ -135,12 +137,12 @@ class Totals:
         total.normals = {key: normal for key, normal in total.normals.items() if key in kept}
 
     def normalize(self, aggregation: Aggregation, normal: int) -> None:
-        """normalize(@, normal): for the keys that there are now. 0 leaves them as they were recorded."""
+        """normalize(@, normal): applies to the keys that exist now. 0 leaves them as they were recorded."""
         total = self._total(aggregation)
         total.normals = dict.fromkeys(total.table, normal & (1 << 64) - 1) if normal not in (0, 1) else {}
 
     def denormalize(self, aggregation: Aggregation) -> None:
-        """denormalize(@)."""
+        """denormalize(@): values are printed as they were recorded."""
         self._total(aggregation).normals = {}
 
     def _total(self, aggregation: Aggregation) -> _Total:
@@ -149,15 +151,15 @@ class Totals:
     # -- rows ---------------------------------------------------------------------------------------------------------
 
     def rows(self, aggregation: Aggregation) -> list[Row]:
-        """All keys in the order that the options ask for."""
+        """The rows of all keys, in the order that the options ask for."""
         return list(self.each_row(aggregation))
 
     def each_row(self, aggregation: Aggregation) -> Iterator[Row]:
-        """Likewise, one after another: there may be a million."""
+        """The same, one after another: there may be a million."""
         total = self._total(aggregation)
         keys, is_reverse = list(total.table), self._options.is_on("aggsortrev")
-        # Sorting keeps the order of what is equal, so the order that counts most comes last. Two sorts of plain values
-        # take a third of the time and memory of one by pairs.
+        # Sorting keeps the order of equal rows, so the order that counts most comes last. Two sorts by plain values
+        # take a third of the time and memory of one sort by pairs.
         keys.sort(key=key_order(aggregation.keys, self._options.number("aggsortkeypos")), reverse=is_reverse)
         if not self._options.is_on("aggsortkey"):
             by_value, table = value_order(aggregation), total.table
@@ -165,8 +167,8 @@ class Totals:
         return (Row(key, (total.cell(key),)) for key in keys)
 
     def joined(self, aggregations: Sequence[Aggregation]) -> list[Row]:
-        """Aggregations with keys of the same types side by side: a row for each key that one of them has, 0 where
-        another has none. The one at aggsortpos is what rows are sorted by, then those after it."""
+        """Aggregations with keys of the same types side by side: a row for each key that any of them has, with 0 for
+        those that lack it. Rows are sorted by the aggregation at aggsortpos, then by those after it."""
         totals = [self._total(aggregation) for aggregation in aggregations]
         keys = dict.fromkeys(key for total in totals for key in total.table)
         rows = [Row(key, tuple([total.cell(key) for total in totals])) for key in keys]
@@ -180,13 +182,13 @@ class Totals:
         return rows
 
     def mark_printed(self, aggregations: Sequence[Aggregation]) -> None:
-        """printa() printed them: if there was a row, they are not printed at the end."""
+        """Note that printa() printed these: if there was a row, they are not printed at the end."""
         if any(self._total(aggregation).table for aggregation in aggregations):
             self._printed.update(aggregation.number for aggregation in aggregations)
 
     def unprinted(self) -> list[Aggregation]:
-        """All that have rows and were not printed, in the order of their definition, or with aggsortrev the other way
-        round: dtrace sorts the rows of all of them together."""
+        """The aggregations that have rows and were not printed, in the order of their definition, or in reverse with
+        aggsortrev: dtrace sorts the rows of all of them together."""
         return [
             total.aggregation
             for number, total in sorted(self._totals.items(), reverse=self._options.is_on("aggsortrev"))
@@ -207,7 +209,7 @@ def _joined_order(
 
 
 def _zero(aggregation: Aggregation) -> Content:
-    """What clear() leaves, and what a key has that another aggregation does not know."""
+    """The value after clear(), and that of a key which only another aggregation has."""
     if is_distribution(aggregation):
         return {}
     match aggregation.function:
@@ -218,7 +220,7 @@ def _zero(aggregation: Aggregation) -> Content:
 
 
 def _wrapped(content: Content) -> Content:
-    """Sums as the 64 bits that they are printed from."""
+    """Content with its sums cut to the 64 bits that are printed."""
     match content:
         case int():
             return signed(content)

@@ -1,4 +1,4 @@
-"""Recorded values -> text where no format says how: trace(), keys of aggregations, stacks, symbols, hex dumps.
+"""Recorded values -> text where there is no format: trace(), keys of aggregations, stacks, symbols, hex dumps.
 
 1 and 2 bytes are shown as unsigned integers, 4 and 8 as signed ones, whatever the type's sign. The widths:
 docs/facts/dlang.md, Values without a format.
@@ -14,18 +14,18 @@ from kinst.targets.c_types import size_of
 Renderer = Callable[[Value], bytes]
 
 TRACE_TEXT: Final = 33  # columns of a string in trace()
-KEY_TEXT: Final = 50  # and as a key
-PACKED_TEXT: Final = 16  # under agghist and aggpack
+KEY_TEXT: Final = 50  # columns of a string as a key
+PACKED_TEXT: Final = 16  # columns of a string as a key under agghist and aggpack
 _WIDTHS: Final = {1: 3, 2: 5, 4: 8, 8: 16}
 _HEX_HEADER: Final = b"\n" + b" " * 11 + b"".join(b"  %c" % digit for digit in b"0123456789abcdef")
 _HEX_TITLE: Final = _HEX_HEADER + b"  0123456789abcdef\n"
 _PRINTABLE: Final = bytes(byte if 0x20 <= byte <= 0x7E else ord(".") for byte in range(256))
-# What libdtrace takes for text: printable, blank, backspace, bell.
+# What libdtrace considers text: printable characters, white space, backspace, bell.
 _TEXT: Final = bytes(range(0x20, 0x7F)) + b"\a\b\t\n\v\f\r"
 
 
 def integer_width(kind: DType) -> int:
-    """Columns of an integer; of anything else 0."""
+    """The columns of an integer of this type; 0 for any other type."""
     return _WIDTHS.get(_size(kind), 0)
 
 
@@ -35,29 +35,29 @@ def _size(kind: DType) -> int:
 
 
 def as_shown(value: int, size: int) -> int:
-    """The number that is printed for a value of a type of this size."""
+    """The number that is printed for a value whose type has this size in bytes."""
     value &= (1 << 8 * size) - 1
     return value - (1 << 8 * size) if size >= 4 and value >> 8 * size - 1 else value
 
 
 class ValueText:
-    """How values look without a format, under the options as they are now."""
+    """Renders values without a format, under the options as they were when it was made."""
 
     def __init__(self, symbols: Symbols, *, stack_indent: int, string_size: int, is_raw: bool) -> None:
-        """`is_raw` is the option rawbytes, `string_size` is strsize."""
+        """`is_raw` is the option rawbytes, `string_size` strsize, `stack_indent` stackindent (columns)."""
         self._symbols = symbols
         self._indent = b" " * stack_indent
         self._string_size = string_size
         self._is_raw = is_raw
 
     def traced(self, kind: DType, *, is_quiet: bool) -> Renderer:
-        """trace()."""
+        """The renderer of trace() for values of this type. `is_quiet`: without padding."""
         if is_quiet:
             return self._renderer(kind, b"%d", b"%b")
         return self._renderer(kind, b" %%%dd" % integer_width(kind), b"  %%-%ds" % TRACE_TEXT)
 
     def key(self, kind: DType, *, is_packed: bool = False) -> Renderer:
-        """A key of an aggregation."""
+        """The renderer of an aggregation's key of this type. `is_packed`: under agghist and aggpack."""
         text = b" %%%ds" % PACKED_TEXT if is_packed else b"  %%-%ds" % KEY_TEXT
         return self._renderer(kind, b" %%%dd" % integer_width(kind), text)
 
@@ -92,14 +92,14 @@ class ValueText:
         return b"\n" + b"".join([b"%b%b\n" % (self._indent, name.encode()) for name in names])
 
     def _string(self, value: Value, text: bytes) -> bytes:
-        """libdtrace looks whether all of it is text, and shows the whole buffer's bytes if not."""
+        """A string. If not all of it is text, libdtrace shows the bytes of the whole buffer."""
         assert isinstance(value, bytes)
         if self._is_raw or value.translate(None, _TEXT):
             return hex_dump(value.ljust(self._string_size, b"\0"))
         return text % value
 
     def _bytes(self, value: Value, text: bytes) -> bytes:
-        """An array or struct that looks like text, with NULs after it or none, is shown as text."""
+        """An array or struct: text if it looks like text, with or without NULs after it, else a hex dump."""
         assert isinstance(value, bytes)
         end = len(value.rstrip(b"\0"))
         if not value:
@@ -110,7 +110,7 @@ class ValueText:
 
 
 def _number(value: Value) -> int:
-    """Bytes of the size of an integer are shown as one."""
+    """A number, or bytes of the size of an integer, which are shown as one."""
     if isinstance(value, int):
         return value
     assert isinstance(value, bytes)
@@ -118,7 +118,7 @@ def _number(value: Value) -> int:
 
 
 def hex_dump(data: bytes) -> bytes:
-    """Rows of 16 bytes and what they are as ASCII."""
+    """Rows of 16 bytes, in hexadecimal and as ASCII."""
     rows = []
     for offset in range(0, len(data), 16):
         row = data[offset : offset + 16]

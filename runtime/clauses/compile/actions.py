@@ -1,5 +1,6 @@
-"""Actions as statements. What an action records goes to a local variable: the record is made at the clause's end, so
-that a clause which is aborted leaves nothing. Each expression has a line of its own, whose number tells its action."""
+"""Actions -> statements. What an action records goes into a local variable. The record is made at the end of the
+clause, so that a clause which is aborted leaves nothing. Each expression has its own line, whose number identifies its
+action."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -17,26 +18,26 @@ _STATUS: Final = Scalar(4, is_signed=True)
 
 
 class Actions:
-    """The actions of one clause. `records` are the texts of the record's values so far."""
+    """The actions of one clause. `records` has the Python text of each value of the record so far."""
 
     def __init__(self, expressions: Expressions, record_size: int) -> None:
         self.expressions = expressions
         self.record_size = record_size
         self.records: list[str] = []
-        self.speculation: str | None = None  # where the number of the speculation is that takes the record
+        self.speculation: str | None = None  # the variable with the number of the speculation that takes the record
         self._is_left = False
 
     def add(self, action: program.Action, number: int) -> None:
-        """One more action, with its number."""
+        """Add an action, with DTrace's number for it."""
         self.expressions.action = number
         _EMITTERS[type(action)](self, action)
 
     def record(self, code: Code) -> None:
-        """A value of the record."""
+        """Add a value to the record."""
         self.records.append(self.kept(code))
 
     def kept(self, code: Code) -> str:
-        """What has the value from now on."""
+        """The name of a variable that holds the value from here on."""
         if code.constant is not None or code.text == "None":
             return code.text
         name = self.expressions.temporary()
@@ -44,8 +45,8 @@ class Actions:
         return name
 
     def leave(self) -> None:
-        """The record, after all of the clause that may be aborted; but before the first commit(), which takes it along
-        if it is of that speculation. Nothing is recorded after that."""
+        """Write the record, after everything that may abort the clause, but before the first commit(), which takes it
+        along if it belongs to that speculation. Nothing is recorded after that."""
         if self._is_left or not self.record_size:
             return
         self._is_left = True
@@ -62,7 +63,7 @@ class Actions:
             expressions.emit(f"{expressions.bind('append', state.buffers.append)}({record})")
 
     def method(self, owner: object, name: str) -> str:
-        """A method's name in the clause."""
+        """The name by which the clause calls a method."""
         return self.expressions.bind(name, getattr(owner, name))
 
 
@@ -70,7 +71,7 @@ _NOTHING: Final = Code("None")
 
 
 def _evaluate(actions: Actions, action: program.Evaluate) -> None:
-    """An expression statement; assignments need no value."""
+    """An expression as a statement; an assignment then needs no value."""
     expressions = actions.expressions
     match action.expression:
         case program.Assign() as node:
@@ -84,7 +85,7 @@ def _evaluate(actions: Actions, action: program.Evaluate) -> None:
 
 
 def _aggregate(actions: Actions, action: program.Aggregate) -> None:
-    """DTrace's actions here: the aggregation's id, the keys, the increment, the function."""
+    """An aggregation. To DTrace it is several actions: the aggregation's id, the keys, the increment, the function."""
     expressions = actions.expressions
     expressions.action += 1
     keys = _numbered(actions, action.keys)
@@ -100,7 +101,7 @@ def _aggregate(actions: Actions, action: program.Aggregate) -> None:
 
 
 def _numbered(actions: Actions, nodes: tuple[Expression, ...]) -> list[str]:
-    """Values that are an action each."""
+    """The texts of values each of which is one of DTrace's actions."""
     kept = []
     for index, node in enumerate(nodes):
         actions.expressions.action += index > 0
@@ -131,7 +132,7 @@ def _print_memory(actions: Actions, action: program.PrintMemory) -> None:
 
 
 def _reference_reader(memory: Memory) -> Callable[[int, int], bytes]:
-    """memref() leaves the address and the size, a word each."""
+    """A function that reads memory through a memref(), which is an address and a size, a word each."""
 
     def read(reference: int, limit: int) -> bytes:
         return memory.read(memory.load(reference, 8), min(memory.load((reference + 8) % WORD, 8), limit))
@@ -165,7 +166,7 @@ def _exit(actions: Actions, action: program.Exit) -> None:
 
 
 def _speculate(actions: Actions, action: program.Speculate) -> None:
-    """The rest of the clause is skipped if there is no room, or no speculation (number 0)."""
+    """speculate(): the rest of the clause is skipped if there is no room or no speculation (number 0)."""
     expressions = actions.expressions
     number = actions.kept(fit(expressions, expressions.value(action.number), SIGNED))
     reserve = actions.method(expressions.state.speculations, "reserve")

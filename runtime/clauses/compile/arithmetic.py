@@ -1,4 +1,4 @@
-"""Operators as Python. A value's known range decides whether it must be folded into 64 bits again at all."""
+"""Operators as Python. The range that a value is known to have decides whether it must be folded into 64 bits."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -44,7 +44,8 @@ _FOLD: Final[Mapping[str, Callable[[int, int], int]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What to compute: `result` is the range of the 64-bit result and the sign of / % >>; `is_signed` compares."""
+    """What to compute. `result` is the range of the 64-bit result and gives the sign for / % >>; `is_signed` gives it
+    for comparisons."""
 
     operator: str
     result: Scalar
@@ -52,7 +53,7 @@ class Operation:
 
 
 def fit(generator: Generator, code: Code, to: Scalar) -> Code:
-    """The value of `to` with the same low bits."""
+    """The value in the range of `to` that has the same low bits."""
     if to.low <= code.low and code.high <= to.high:
         return code
     if isinstance(code.constant, int):
@@ -75,7 +76,7 @@ def fit(generator: Generator, code: Code, to: Scalar) -> Code:
 
 
 def twice(generator: Generator, code: Code) -> tuple[str, str]:
-    """A value's name and the text that gives it that name, to be evaluated first."""
+    """For a value that is used twice: its name, and the text that assigns it, which must be evaluated first."""
     if code.text.isidentifier():
         return code.text, code.text
     name = generator.temporary()
@@ -83,7 +84,7 @@ def twice(generator: Generator, code: Code) -> tuple[str, str]:
 
 
 def truth(code: Code) -> Code:
-    """What `test` gave as 0 or 1."""
+    """The result of `test` as the number 0 or 1."""
     if isinstance(code.constant, int):
         return constant(int(code.constant != 0))
     return Code(f"(1 if {code.text} else 0)", 0, 1, code.depth + 1)
@@ -93,7 +94,7 @@ def truth(code: Code) -> Code:
 
 
 def binary(generator: Generator, node: program.Binary) -> Code:
-    """Any binary operator; a + b + c + ... may go on for long, so its left operands are not visited by recursion."""
+    """Any binary operator. a + b + c + ... may be very long, so left operands are visited in a loop."""
     if node.operator in COMPARISONS:
         return truth(comparison(generator, node))
     spine = [node]
@@ -115,7 +116,7 @@ def binary(generator: Generator, node: program.Binary) -> Code:
 
 
 def comparison(generator: Generator, node: program.Binary) -> Code:
-    """A comparison as a test."""
+    """A comparison, as a test: something that Python takes as true or false."""
     if is_string(node.left.type) or is_string(node.right.type):
         left, right = _compared(generator.text(node.left)), _compared(generator.text(node.right))
         return Code(f"({left.text} {node.operator} {right.text})", 0, 1, max(left.depth, right.depth) + 1)
@@ -124,12 +125,12 @@ def comparison(generator: Generator, node: program.Binary) -> Code:
 
 
 def _compared(code: Code) -> Code:
-    """NULL compares as the empty string, whose address nobody asks for."""
+    """A string as it is compared: NULL is the empty string here."""
     return replace(code, text=f"({code.text} or b'')", depth=code.depth + 1) if code.is_nullable else code
 
 
 def combine(generator: Generator, operation: Operation, left: Code, right: Code) -> Code:
-    """`left` operator `right`; a comparison comes as a test."""
+    """`left` operator `right`; a comparison gives a test."""
     symbol = operation.operator
     if symbol in COMPARISONS:
         domain = SIGNED if operation.is_signed else UNSIGNED
@@ -186,10 +187,10 @@ def _shift(_generator: Generator, operation: Operation, left: Code, right: Code)
 
 
 def _divide(generator: Generator, operation: Operation, left: Code, right: Code) -> Code:
-    """C's / and % are Python's if nothing is negative."""
+    """/ and %. C's are the same as Python's if nothing is negative."""
     depth = max(left.depth, right.depth + 1) + 1
     symbol, python = operation.operator, "//" if operation.operator == "/" else "%"
-    low, high = -HALF, max(left.high, HALF)  # the least number / -1
+    low, high = -HALF, max(left.high, HALF)  # the smallest number / -1
     if left.low < 0 or right.low < 0:
         if symbol == "%":
             return Code(f"{generator.bind('remainder', remainder)}({left.text}, {right.text})", -HALF, HALF - 1, depth)
@@ -222,7 +223,7 @@ _EMIT: Final = {
 
 
 def unary(generator: Generator, node: program.Unary) -> Code:
-    """- ~ !"""
+    """`-`, `~` and `!`."""
     if node.operator == "!":
         return truth(negation(generator, node))
     code = generator.value(node.operand)
@@ -236,7 +237,7 @@ def unary(generator: Generator, node: program.Unary) -> Code:
 
 
 def negation(generator: Generator, node: program.Unary) -> Code:
-    """! as a test."""
+    """`!`, as a test."""
     code = generator.test(node.operand)
     if isinstance(code.constant, int):
         return constant(int(code.constant == 0))
@@ -244,7 +245,7 @@ def negation(generator: Generator, node: program.Unary) -> Code:
 
 
 def logical(generator: Generator, node: program.Logical) -> Code:
-    """&& || ^^ as a test. Chains of the same operator become one flat expression."""
+    """`&&`, `||` and `^^`, as a test. A chain of the same operator becomes one flat expression."""
     operands: list[program.Expression] = []
     rest: program.Expression = node
     while isinstance(rest, program.Logical) and rest.operator == node.operator:
@@ -263,6 +264,6 @@ def logical(generator: Generator, node: program.Logical) -> Code:
 
 
 def _exclusive(tests: list[Code]) -> Code:
-    """Whether an odd number is true."""
+    """`^^`: whether an odd number of the tests is true."""
     depth = max(test.depth for test in tests) + 2
     return Code("(" + " ^ ".join(f"(not {test.text})" for test in tests) + f" ^ {len(tests) % 2 == 1})", 0, 1, depth)

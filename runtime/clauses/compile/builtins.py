@@ -9,10 +9,10 @@ from kinst.runtime.dlang import program
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Firing
 
-_NUMBERS: Final = (1 << 31) - 1  # CPUs and probes are counted
+_NUMBERS: Final = (1 << 31) - 1  # the range of CPU and probe numbers
 _PROBE_FIELDS: Final = {"probeprov": "provider", "probemod": "module", "probefunc": "function", "probename": "name"}
 _PROFILE_STRINGS: Final = frozenset({"execname", "execargs", "zonename", "jailname", "cwd", "root"})
-_USER_DEPTH: Final = 2048  # frames that are counted for ustackdepth
+_USER_DEPTH: Final = 2048  # the most frames that are counted for ustackdepth
 
 
 def builtin(generator: Generator, node: program.Builtin) -> Code:
@@ -41,7 +41,7 @@ def _numeric(generator: Generator, node: program.Builtin) -> Code:
 
 
 def _argument(index: str, depth: int) -> Code:
-    """Providers give unsigned or signed numbers."""
+    """arg0 to arg9 and raw args[]: providers give unsigned or signed numbers, which are folded to int64."""
     return Code(f"firing.enabling.argument(firing, {index})", -HALF, WORD - 1, depth)
 
 

@@ -8,7 +8,7 @@ from kinst.runtime.dlang import program
 
 
 def call(generator: Generator, node: program.Call) -> Code:
-    """A subroutine."""
+    """The call of a subroutine, with its result in the range of its type."""
     if node.function == "speculation":
         create = generator.bind("create_speculation", generator.state.speculations.create)
         return Code(f"{create}({generator.local('cpu')})", 0, (1 << 31) - 1)
@@ -29,7 +29,7 @@ def stack(generator: Generator, node: program.StackKey) -> Code:
 
 
 def stack_trace(generator: Generator, frames: int | None, *, is_user: bool) -> Code:
-    """A `Stack`; without a number of frames, as many as the option says."""
+    """A `Stack`. Without a number of frames, the option decides how many."""
     environment = generator.environment
     wanted = frames if frames is not None else environment.option("ustackframes" if is_user else "stackframes")
     unwind = environment.stacks.user_stack if is_user else environment.stacks.stack
@@ -38,7 +38,7 @@ def stack_trace(generator: Generator, frames: int | None, *, is_user: bool) -> C
 
 
 def symbol(generator: Generator, node: program.SymbolKey) -> Code:
-    """A `SymbolName`."""
+    """A `SymbolName`: the address of sym(), func() and the like, reduced to the start of the object."""
     address = fit(generator, generator.value(node.address), UNSIGNED)
     start = generator.bind("object_start", generator.environment.symbols.object_start)
     name = generator.bind("SymbolName", SymbolName)

@@ -1,7 +1,7 @@
 """A checked clause -> a Python function that runs when its probe fires.
 
-The function is generated as source text, once: constants are folded, names are bound, and a value is folded into 64
-bits only where it may have left them. Nothing is interpreted at a hit.
+The function is generated once, as source text: constants are folded, names are bound, and a value is folded into 64
+bits only where it may have left that range. Nothing is interpreted at a hit.
 """
 
 from collections.abc import Callable
@@ -19,21 +19,21 @@ Compiled = Callable[[Firing], None]
 
 
 def compile_clause(clause: Clause, number: int, state: State, environment: Environment) -> Compiled:
-    """`number` is the clause's place in the session's list, as records and faults name it.
+    """The function of a clause. `number` is its place in the session's list, by which records and faults name it.
 
     Raises:
-        DError: the clause nests too deep, or its structs and arrays are too large.
+        DError: D_UNKNOWN if the clause nests too deeply, or if its structs and arrays are too large.
     """
     try:
         return _Compilation(clause, number, state, environment).function()
-    except (RecursionError, MemoryError) as error:  # Python's parser calls its own limits MemoryError
+    except (RecursionError, MemoryError) as error:  # Python's parser raises MemoryError at its own limits
         raise DError("D_UNKNOWN", "expression is nested too deep", clause.span) from error
     except Fault as fault:
         raise DError("D_UNKNOWN", "structs and arrays of the program are too large", clause.span) from fault
 
 
 class _Compilation:
-    """One clause."""
+    """One clause while it is compiled."""
 
     def __init__(self, clause: Clause, number: int, state: State, environment: Environment) -> None:
         self._clause, self._number, self._state, self._environment = clause, number, state, environment
@@ -41,14 +41,14 @@ class _Compilation:
         self._actions = Actions(self._expressions, clause.record_size)
 
     def function(self) -> Compiled:
-        """Generate, compile, bind."""
+        """Generate the text, compile it, bind its names."""
         self._body()
         expressions = self._expressions
         source, numbers = self._source()
         names = expressions.names
         names.update(state=self._state, Fault=Fault, abort=self._aborter(numbers))
         names.update(reserve=self._state.buffers.reserve, reset=self._state.scratch.reset)
-        exec(compile(source, f"<clause {self._number}>", "exec"), names)  # the text is ours, see the module
+        exec(compile(source, f"<clause {self._number}>", "exec"), names)  # the text is generated here
         compiled: Compiled = names["clause"]  # type: ignore[assignment]
         return compiled
 
@@ -69,7 +69,7 @@ class _Compilation:
     # -- the text -----------------------------------------------------------------------------------------------------
 
     def _source(self) -> tuple[str, list[int]]:
-        """The function's text, and the number of the action of each of its lines."""
+        """The text of the function, and for each of its lines the number of its action."""
         expressions = self._expressions
         lines = [(0, "def clause(firing):"), (0, " if not state.is_tracing: return")]
         if self._clause.record_size:
@@ -83,7 +83,7 @@ class _Compilation:
         return "\n".join(line for _, line in lines), [0, *(action for action, _ in lines)]
 
     def _parts(self) -> list[str]:
-        """Functions inside the clause, for what would nest too deep."""
+        """The lines of functions inside the clause, which hold what would nest too deeply."""
         expressions = self._expressions
         if not expressions.outlined:
             return []
@@ -94,14 +94,14 @@ class _Compilation:
         return lines
 
     def _aborter(self, numbers: list[int]) -> Callable[[Firing, Fault], None]:
-        """What reports a fault: the line that was running tells the action, so that clauses need not."""
+        """A function that reports a fault. The line that was running gives the action, so clauses need not track it."""
         fault_handler, number = self._environment.fault, self._number
 
         def abort(firing: Firing, fault: Fault) -> None:
             traceback = fault.__traceback__
             assert traceback is not None
             action = numbers[traceback.tb_lineno]
-            fault.__traceback__ = None  # it keeps the frames alive that it names
+            fault.__traceback__ = None  # it would keep its frames alive
             fault_handler(firing, number, action, fault)
 
         return abort

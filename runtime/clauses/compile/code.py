@@ -1,4 +1,4 @@
-"""Pieces of generated Python: an expression's text with what is known of its value, and what the generators share."""
+"""Pieces of generated Python: an expression's text with what is known about its value, and what generators share."""
 
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -11,29 +11,29 @@ from kinst.targets.c_types import Aggregate, Array, EnumType, Float, Function, I
 
 WORD: Final = 1 << 64
 HALF: Final = 1 << 63
-# Python refuses 200 nested parentheses. A level of ours takes up to three; what is deeper becomes its own function.
+# Python refuses 200 nested parentheses. One of our levels takes up to three. What is deeper becomes its own function.
 DEEP: Final = 45
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """How an integer or pointer is kept."""
+    """How an integer or pointer is stored."""
 
     size: int  # bytes
     is_signed: bool
 
     @property
     def low(self) -> int:
-        """The least value."""
+        """The smallest value."""
         return -1 << 8 * self.size - 1 if self.is_signed else 0
 
     @property
     def high(self) -> int:
-        """The greatest value."""
+        """The largest value."""
         return (1 << 8 * self.size - self.is_signed) - 1
 
     def fold(self, value: int) -> int:
-        """The value that has the same low bits."""
+        """The value in this range that has the same low bits."""
         value &= (1 << 8 * self.size) - 1
         return value if value <= self.high else value - (1 << 8 * self.size)
 
@@ -44,9 +44,9 @@ UNSIGNED: Final = Scalar(8, is_signed=False)
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """An expression. `text` can be an operand of anything; an integer's value is in [low, high]; `depth` bounds how
-    deep its parentheses nest, in levels; `constant` is the value where it is known and nothing happens on the way;
-    `is_nullable`: of a string that may be NULL, which is the number 0."""
+    """An expression. `text` can be an operand of any operator. The value of an integer is in [low, high]. `depth`
+    bounds how deeply its parentheses nest, in levels. `constant` is the value if it is known and computing it has no
+    effect. `is_nullable`: it is a string that may be NULL, which is the number 0."""
 
     text: str
     low: int = 0
@@ -57,22 +57,22 @@ class Code:
 
 
 def constant(value: int) -> Code:
-    """A number."""
+    """The code of a constant number."""
     return Code(repr(value), value, value, 0, value)
 
 
 def literal(value: bytes) -> Code:
-    """A string."""
+    """The code of a constant string."""
     return Code(repr(value), 0, 0, 0, value)
 
 
 def null() -> Code:
-    """The string that there is not."""
+    """The code of NULL as a string."""
     return replace(constant(0), is_nullable=True)
 
 
 def scalar_of(kind: DType) -> Scalar | None:
-    """How a type's values are kept; None: not as integers. A floating-point number is its bits."""
+    """How values of a type are stored; None if not as integers. A floating-point number is stored as its bits."""
     match bare(kind):
         case Integer(size=size, is_signed=is_signed) | EnumType(base=Integer(size=size, is_signed=is_signed)):
             return Scalar(size, is_signed)
@@ -85,78 +85,79 @@ def scalar_of(kind: DType) -> Scalar | None:
 
 
 def word_of(kind: DType) -> Scalar:
-    """The 64-bit range that values of a type are in while they are computed with: addresses are unsigned."""
+    """The 64-bit range of a type's values in computations. Addresses are unsigned."""
     found = scalar_of(kind)
     return SIGNED if found is not None and found.is_signed else UNSIGNED
 
 
 def is_string(kind: DType) -> bool:
-    """Whether values are bytes."""
+    """Whether values of the type are bytes: strings."""
     return isinstance(bare(kind), String)
 
 
 def is_reference(kind: DType) -> bool:
-    """Whether values are addresses of what the type describes."""
+    """Whether values are addresses of the thing that the type describes: structs, unions and arrays."""
     stripped = bare(kind)
     return isinstance(stripped, Array | Aggregate | Function) or (isinstance(stripped, Float) and stripped.size > 8)
 
 
 class Generator(Protocol):
-    """What generators of expressions ask of each other: `kinst.runtime.clauses.compile.expressions.Expressions`."""
+    """What generators of expressions need from each other. `kinst.runtime.clauses.compile.expressions.Expressions`
+    implements it."""
 
-    uses_scratch: bool  # the clause allocates scratch memory: it finds it empty
+    uses_scratch: bool  # the clause allocates scratch memory, which is emptied before it
 
     @property
     def state(self) -> State:
-        """What clauses share."""
+        """What all clauses of the session share."""
         ...
 
     @property
     def environment(self) -> Environment:
-        """The session."""
+        """The session, as clauses use it."""
         ...
 
     @property
     def number(self) -> int:
-        """The clause's."""
+        """The clause's place in the session's list."""
         ...
 
     @property
     def strsize(self) -> int:
-        """The option: a string has at most so many bytes."""
+        """The option strsize: the most bytes of a string, with its NUL."""
         ...
 
     @property
     def bound(self) -> dict[int, Code]:
-        """What `Bind` nodes around this one evaluated."""
+        """What the `Bind` nodes around this one evaluated, by their numbers."""
         ...
 
     def value(self, node: Expression) -> Code:
-        """A value, an integer in the 64-bit range of its type."""
+        """The value of a node; an integer is in the 64-bit range of its type."""
         ...
 
     def text(self, node: Expression) -> Code:
-        """A string, or 0 for NULL."""
+        """A string as bytes, or 0 for NULL."""
         ...
 
     def present(self, node: Expression) -> Code:
-        """A string that is read where it is: NULL is a fault."""
+        """A string as bytes, where NULL is a fault because the string is read."""
         ...
 
     def test(self, node: Expression) -> Code:
-        """What Python takes for true if the value is not zero."""
+        """Something that Python takes as true if the value is not zero."""
         ...
 
     def temporary(self) -> str:
-        """A new local variable's name, for use in one expression's text."""
+        """The name of a new local variable, for use within the text of one expression."""
         ...
 
     def share(self) -> str:
-        """A new local variable's name, also for use in outlined expressions."""
+        """The name of a new local variable that outlined expressions can use as well."""
         ...
 
     def local(self, name: str) -> str:
-        """A local variable of the clause that is assigned where it is first used: cpu, probe, this, thread, time."""
+        """A local variable of the clause (cpu, probe, this, thread, time), which is assigned at its first use."""
         ...
 
     def bind(self, hint: str, value: object) -> str:
@@ -164,5 +165,5 @@ class Generator(Protocol):
         ...
 
     def outline(self, lines: list[str]) -> Code:
-        """A call of a new function inside the clause with these lines; they return its value."""
+        """A call of a new function inside the clause. `lines` are its body, which returns the value."""
         ...

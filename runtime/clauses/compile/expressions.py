@@ -1,4 +1,5 @@
-"""Checked expressions -> Python expressions. One table says who generates what; here are the nodes of control."""
+"""Checked expressions -> Python expressions. A table says which generator handles which node; those of control are
+here."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -42,8 +43,8 @@ _NOT_A_WORD: Final = re.compile(r"\W", re.ASCII)
 
 
 class Expressions:
-    """The expressions of one clause; see `Generator`. `lines` are the statements so far, each with the number of the
-    action it belongs to, so that a fault's line tells the action."""
+    """The expressions of one clause; implements `Generator`. `lines` are the statements so far, each with the number of
+    its action, so that the line of a fault gives the action."""
 
     def __init__(self, state: State, environment: Environment, number: int) -> None:
         self.state, self.environment, self.number = state, environment, number
@@ -52,7 +53,7 @@ class Expressions:
         self.action = 0
         self.names: dict[str, object] = {}
         self.outlined: list[list[str]] = []
-        self.shared: list[str] = []  # names that outlined functions share with the clause
+        self.shared: list[str] = []  # variables that outlined functions share with the clause
         self._temporaries = 0
         self.bound: dict[int, Code] = {}
         self.uses_scratch = False
@@ -63,7 +64,7 @@ class Expressions:
     # -- statements ---------------------------------------------------------------------------------------------------
 
     def emit(self, line: str) -> None:
-        """A statement of the current action."""
+        """Add a statement to the current action."""
         self.lines.append((self.action, line))
 
     def local(self, name: str) -> str:
@@ -80,7 +81,7 @@ class Expressions:
         return name
 
     def time_passes(self) -> None:
-        """chill() is over: the clause sees the time as it is then."""
+        """Note that chill() lets time pass: after it the clause reads the time again."""
         if "time" in self._locals:
             self.emit(_LOCALS["time"])
 
@@ -98,7 +99,7 @@ class Expressions:
         """See `Generator`."""
         found = self._known.get(id(value))
         if found is None:
-            self._keep.append(value)  # or its id could be another object's
+            self._keep.append(value)  # otherwise its id could become another object's
             found = self._known[id(value)] = f"{_NOT_A_WORD.sub('_', hint)}_{len(self._known)}"
             self.names[found] = value
         return found
@@ -141,7 +142,7 @@ class Expressions:
                 return self.value(node)
 
     def recorded(self, node: Expression) -> Code:
-        """A value as it stands in a record or key: as wide as its type; the bytes of a struct or array."""
+        """A value as records and keys have it: as wide as its type, and the bytes of a struct or array."""
         if is_string(node.type):
             return self.present(node)
         if is_reference(node.type):
@@ -174,7 +175,7 @@ def _logical(generator: Generator, node: program.Logical) -> Code:
 
 
 def _comma(generator: Generator, node: program.Comma) -> Code:
-    waiting: list[Expression] = [node]  # chains go on for long on both sides
+    waiting: list[Expression] = [node]  # chains may be long on both sides
     codes: list[Code] = []
     while waiting:
         part = waiting.pop()
@@ -187,7 +188,7 @@ def _comma(generator: Generator, node: program.Comma) -> Code:
 
 
 def _conditional(generator: Generator, node: program.Conditional) -> Code:
-    """a ? b : c ? d : ... may go on for long: then it is a function of its own, one line a condition."""
+    """`?:`. A long chain, a ? b : c ? d : ..., becomes a function of its own with one line per condition."""
     choices: list[tuple[Code, Code]] = []
     rest: Expression = node
     while isinstance(rest, program.Conditional):
@@ -229,7 +230,7 @@ def _convert(generator: Generator, node: program.Convert) -> Code:
 
 
 def _characters(generator: Generator, node: Expression) -> Code:
-    """What a string's address leads to: a literal is there as long as it is written."""
+    """The text at the address of a string. A literal is there in its full length, whatever strsize says."""
     return literal(node.value) if isinstance(node, program.Text) else generator.text(node)
 
 
@@ -240,7 +241,7 @@ def _string_of(generator: Generator, node: program.StringOf) -> Code:
 
 
 def _string_at(generator: Generator, node: Expression, limit: int | None) -> Code:
-    """The string at an address. At 0 there is NULL, which nobody reads yet."""
+    """The string at an address. Address 0 gives NULL, which is no fault until it is read."""
     address = fit(generator, generator.value(node), UNSIGNED)
     if address.constant == 0:
         return null()

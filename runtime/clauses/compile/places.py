@@ -1,4 +1,4 @@
-"""Where values are kept, as Python: variables, elements of associative arrays, memory. Reading and storing them."""
+"""Places of values, as Python: variables, elements of associative arrays, memory. How they are read and stored."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,15 +24,15 @@ from kinst.targets.c_types import Aggregate, Array, size_of
 
 
 class Place(Protocol):
-    """Something that can be read and assigned; what is evaluated to find it is evaluated once, by the first of `read`
-    and `store`, if the place was made for an update."""
+    """Something that can be read and assigned. If the place was made for an update, what is evaluated to find it is
+    evaluated only once, by the first of `read` and `store`."""
 
     def read(self) -> str:
-        """The value's text."""
+        """The text of the value."""
         ...
 
     def store(self, value: str) -> str:
-        """Text that stores `value`, and whose own value is that."""
+        """Text that stores `value` and whose own value is `value`."""
         ...
 
     def statement(self, value: str) -> str:
@@ -42,7 +42,7 @@ class Place(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Global:
-    """A cell's attribute."""
+    """A global variable: the attribute of a cell."""
 
     cell: str
     setter: str
@@ -59,7 +59,7 @@ class _Global:
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    """An item of the CPU's frame."""
+    """A clause-local variable: an item of the CPU's frame."""
 
     frame: str
     slot: int
@@ -77,7 +77,8 @@ class _Local:
 
 @dataclass(frozen=True, slots=True)
 class _Dynamic:
-    """An item of a dictionary. `first` is the key's text where it is evaluated, `key` afterwards."""
+    """An element of an array, or a thread-local variable: an item of a dictionary. `first` is the key's text where it
+    is evaluated, `key` its text afterwards."""
 
     getter: str
     storer: str
@@ -98,7 +99,7 @@ class _Dynamic:
 class _Memory:
     """A scalar or bit-field in memory."""
 
-    load: Callable[[str], str]  # an address's text -> the value's
+    load: Callable[[str], str]  # text of an address -> text of the value
     storer: str
     size: int
     bits: tuple[int, int] | None
@@ -116,7 +117,8 @@ class _Memory:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Bytes of a struct, union or array, copied from an address; of characters, also from a string."""
+    """The bytes of a struct, union or array, copied from an address. An array of characters may be copied from a
+    string."""
 
     copier: str
     address: str
@@ -132,13 +134,13 @@ class _Block:
 
 
 def set_cell(cell: Cell, value: Any) -> Any:
-    """An assignment as an expression."""
+    """Assign to a global variable, in an expression; the result is `value`."""
     cell.value = value
     return value
 
 
 def set_item(frame: list[Any], slot: int, value: Any) -> Any:
-    """An assignment as an expression."""
+    """Assign to a clause-local variable, in an expression; the result is `value`."""
     frame[slot] = value
     return value
 
@@ -147,7 +149,7 @@ def set_item(frame: list[Any], slot: int, value: Any) -> Any:
 
 
 def read(generator: Generator, node: program.Read) -> Code:
-    """A variable's value. One of a struct or array has its bytes from when it is first seen."""
+    """The value of a variable. A struct or array gets its bytes when the variable is first seen."""
     variable = node.variable
     if is_block(variable.type):
         return Code(*_block_address(generator, node), UNSIGNED.high, 1)
@@ -166,7 +168,7 @@ def _block_address(generator: Generator, node: program.Read) -> tuple[str, int]:
 
 
 def _ranged(text: str, kind: DType, depth: int) -> Code:
-    """A value that was truncated to its type when it was stored."""
+    """A value whose range is its type's, since it was truncated when it was stored."""
     scalar = scalar_of(kind)
     if scalar is None:
         return Code(text, depth=depth, is_nullable=is_string(kind))
@@ -174,7 +176,7 @@ def _ranged(text: str, kind: DType, depth: int) -> Code:
 
 
 def load(generator: Generator, node: program.Load) -> Code:
-    """What is at an address."""
+    """The value at an address; for a struct, union or array the address itself."""
     address = fit(generator, generator.value(node.address), UNSIGNED)
     if is_reference(node.type):
         return address
@@ -186,14 +188,14 @@ def load(generator: Generator, node: program.Load) -> Code:
 
 
 def string_at(generator: Generator, address: Code, limit: int) -> Code:
-    """The string at an address, at most `limit` bytes of it; NULL at 0."""
+    """The string at an address, at most `limit` bytes of it; NULL for address 0."""
     string = generator.bind("string", generator.environment.memory.string)
     name, first = twice(generator, address)
     return Code(f"({string}({name}, {limit}) if {first} else 0)", depth=address.depth + 1, is_nullable=True)
 
 
 def _loaded(generator: Generator, text: str, scalar: Scalar, bits: tuple[int, int] | None, depth: int) -> Code:
-    """A loaded unsigned word as what it means."""
+    """A loaded unsigned word as a value: the bits of a bit-field, with the type's sign."""
     if bits is None:
         return _extended(generator, Code(text, 0, (1 << 8 * scalar.size) - 1, depth), 8 * scalar.size, scalar)
     shift, width = bits
@@ -218,7 +220,7 @@ def _is_dynamic(variable: Variable) -> bool:
 
 
 def _variable(generator: Generator, node: program.Read, *, is_update: bool) -> tuple[Place, int]:
-    """The place of a variable, and how deep the text of its key is."""
+    """The place of a variable, and the depth of its key's text."""
     variable, variables = node.variable, generator.state.variables
     if _is_dynamic(variable):
         return _element(generator, node, is_update=is_update)
@@ -247,7 +249,8 @@ def _once(generator: Generator, code: Code, *, is_update: bool) -> tuple[str, st
 
 
 def _key(generator: Generator, variable: Variable, keys: tuple[program.Expression, ...]) -> Code:
-    """The thread, if it is a thread's own, and the keys as the array declares them. A single one is no tuple."""
+    """The key of a dynamic variable: the thread, if it is thread-local, and the array's keys. A single one is no
+    tuple."""
     parts = [Code(generator.local("thread"))] if variable.scope is Scope.THREAD else []
     for kind, key in zip(variable.keys or (), keys, strict=True):
         parts.append(_key_part(generator, kind, key))
@@ -288,7 +291,7 @@ def _memory(generator: Generator, node: program.Load, *, is_update: bool) -> tup
 
 
 def size_of_reference(kind: DType) -> int:
-    """Bytes of a struct, union or array; 0 for one of unknown size."""
+    """The size in bytes of a struct, union or array; 0 if it is unknown."""
     stripped = bare(kind)
     return size_of(stripped) or 0 if isinstance(stripped, Array | Aggregate) else 0
 
@@ -334,7 +337,7 @@ def _place(generator: Generator, target: program.Read | program.Load, *, is_upda
 
 @dataclass(frozen=True, slots=True)
 class _Assignment:
-    """A place and the value for it."""
+    """A place and the value to store there."""
 
     place: Place
     value: Code
@@ -355,7 +358,7 @@ def _stored(generator: Generator, node: program.Assign) -> Code:
 
 
 def _truncated(generator: Generator, value: Code, target: program.Read | program.Load) -> Code:
-    """What is left of a value in a variable, in memory or in a bit-field."""
+    """A value truncated to what a variable, a place in memory or a bit-field can hold."""
     kind = target.variable.type if isinstance(target, program.Read) else target.type
     scalar = scalar_of(kind)
     if scalar is None or is_reference(kind):
@@ -374,13 +377,13 @@ def assign(generator: Generator, node: program.Assign) -> Code:
 
 
 def assign_statement(generator: Generator, node: program.Assign) -> str:
-    """An assignment."""
+    """An assignment as a statement."""
     made = _assignment(generator, node)
     return made.place.statement(made.value.text)
 
 
 def update(generator: Generator, node: program.Update) -> Code:
-    """target = target operator value, with a value of its own."""
+    """`target = target operator value` whose value is used: the new one, or the old one for x++ and x--."""
     place, old, new = _updated(generator, node)
     depth = max(old.depth, new.depth) + 2
     if not node.gives_old:
@@ -389,13 +392,13 @@ def update(generator: Generator, node: program.Update) -> Code:
 
 
 def update_statement(generator: Generator, node: program.Update) -> str:
-    """target = target operator value."""
+    """`target = target operator value` as a statement."""
     place, _, new = _updated(generator, replace(node, gives_old=False))
     return place.statement(new.text)
 
 
 def _updated(generator: Generator, node: program.Update) -> tuple[Place, Code, Code]:
-    """The place, its old value and the new one; the old one has a name if it is used twice."""
+    """The place, its old value and its new one. The old value gets a name if it is used twice."""
     place, depth = _place(generator, node.target, is_update=True)
     old = _ranged(place.read(), node.target.type, depth)
     again = old
