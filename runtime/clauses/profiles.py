@@ -74,7 +74,7 @@ def profile_for(guest: Guest, profiles: Sequence[ProfileFactory] = PROFILES) -> 
 
 
 def user_mode(arch: ArchFacts, read: Callable[[str], int]) -> UserMode:
-    """A function that says whether a firing's CPU is in user mode. `read` gives a register that is not in the trap frame."""
+    """A function that says whether a firing's CPU is in user mode. `read` gives registers outside the trap frame."""
     register, mask, wanted = arch.user_mode
     if isinstance(register, str):
         return lambda _firing: read(register) & mask == wanted

@@ -1,8 +1,8 @@
-"""What every virtual address stands for now: the machine's answer to a TLB miss, and the trap path's own accesses.
+"""What each virtual address means at the moment: the machine's answer to a TLB miss, and the trap path's own accesses.
 
 In this order: a fetch from the trampolines' pages reaches them in every address space; `--call` maps link addresses to
-where the image was loaded; else the guest's MMU decides (`kinst.runtime.paging`). Data accesses to the trampolines'
-addresses go to the guest's own memory, so trampolines may lie where the guest has RAM of its own.
+where the image was loaded; otherwise the guest's MMU decides (`kinst.runtime.paging`). Data accesses to the
+trampolines' addresses go to the guest's own memory, so trampolines may be at addresses where the guest has RAM.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +15,11 @@ from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, StorePhysical, Translation, Walker
 from kinst.targets.errors import MachineError
 
-# Physical pages that no guest names: copies of the trampolines, and a page where nothing answers.
+# Physical pages that no guest uses: copies of the trampolines, and a page where nothing answers.
 TRAMPOLINE_FRAMES = 1 << 40
 OPEN_BUS = 1 << 41
-OPEN_BUS_CODE = OPEN_BUS + PAGE  # the same to execute: the engine executes RAM only
-# Plain numbers: a miss is answered some thousand times a second, and enum flags are slow.
+OPEN_BUS_CODE = OPEN_BUS + PAGE  # the same for fetches: the engine executes RAM only
+# Plain numbers: there are thousands of misses a second, and enum flags are slow.
 _EXECUTE, _READ, _WRITE = int(Permission.EXECUTE), int(Permission.READ), int(Permission.WRITE)
 _READ_WRITE = _READ | _WRITE
 _PAGE_SHIFT = 12
@@ -31,16 +31,16 @@ class Stage(Enum):
     """How far the guest has come with its memory."""
 
     LOADED = "loaded"  # it has not run yet
-    PHYSICAL = "physical"  # it does not translate, or by tables that what started it made
+    PHYSICAL = "physical"  # it does not translate, or uses tables that its loader made
     TRANSLATED = "translated"  # only what its own tables map is memory
 
 
 class CodeWatcher(Protocol):
-    """Who decides what is executed in some pages (`kinst.runtime.patched.deferred`)."""
+    """Decides what is executed in some pages. `kinst.runtime.patched.deferred` implements it."""
 
     @property
     def pages(self) -> frozenset[int]:
-        """Numbers of physical pages: fetches from them go elsewhere, loads and stores do not."""
+        """The numbers of its physical pages. Fetches from them go elsewhere; loads and stores do not."""
         ...
 
     def frame(self, number: int, address: int) -> int:
@@ -52,7 +52,8 @@ class CodeWatcher(Protocol):
         ...
 
     def real(self, physical: int) -> int:
-        """The address in a watched page for one in the page that is executed instead; any other as it is."""
+        """The address in a watched page, for an address in the page that is executed instead; any other address as it
+        is."""
         ...
 
 
@@ -81,7 +82,7 @@ class AddressSpace:
         self._to_access = tuple(engine.translator(access) for access in Access)
         self._to_read, self._to_write = self._to_access[Access.READ], self._to_access[Access.WRITE]
         self._load, self._store = memory.load, memory.store
-        self.bus = Bus()  # the devices; nothing answers until the machine has some
+        self.bus = Bus()  # the devices, which the machine adds
         self._overlay: dict[int, int] = {}  # virtual page -> physical page
         self._aliases: Sequence[tuple[int, int, int]] = ()
         self._written: set[int] = set()
@@ -102,11 +103,11 @@ class AddressSpace:
         engine.on_tlb_invalidation(self._invalidated)
 
     def regime(self) -> tuple[int, ...]:
-        """What the running CPU's translations depend on; empty: nobody can tell."""
+        """The values that the running CPU's translations depend on; empty if that is not known."""
         return tuple(self._registers.get(name) for name in self._walker.regime)
 
     def start(self) -> None:
-        """The first CPU's registers are set: it is about to run."""
+        """Note that the first CPU, whose registers are set, is about to run."""
         self._has_started, self._first_tables = True, self._walker.tables(self._registers)
 
     def stage(self) -> Stage:
@@ -127,7 +128,7 @@ class AddressSpace:
         self._engine.flush_tlb()
 
     def fill_overlay(self, address: int, code: bytes) -> None:
-        """Write a trampoline that was never executed, on one page, into what `overlay` put there."""
+        """Write a trampoline, which is within a page and was never executed, into what `overlay` put there."""
         self._memory.write(self._overlay[address >> 12] << 12 | address & 0xFFF, code)
 
     def watch(self, watcher: CodeWatcher) -> None:
@@ -146,7 +147,7 @@ class AddressSpace:
             return None
         frame = self._overlay.get(address >> 12)
         if frame is not None and self._is_for_trampoline(access):
-            # Where the guest has memory at these addresses its loads must find that, so ours are for execution only.
+            # If the guest has memory at these addresses, its loads must find that memory, so ours is only executed.
             is_shared = self._memory.find(address) is not None
             permissions = _EXECUTE if access is Access.FETCH else _READ
             return frame << 12 | address & 0xFFF, permissions if is_shared else _READ | _EXECUTE
@@ -160,7 +161,7 @@ class AddressSpace:
         return self._grant(address, translation, access)
 
     def _remember_block(self, address: int, shift: int) -> None:
-        """A guest that never drops its translations gets as far as memory does: they are all dropped now and then."""
+        """Note a block that may be in the TLB. Some guests never drop translations, so all are dropped now and then."""
         blocks = self._blocks.setdefault(shift, set())
         if len(blocks) >= _MOST_BLOCKS:
             self._blocks.clear()
@@ -169,13 +170,14 @@ class AddressSpace:
         blocks.add(address >> shift)
 
     def _invalidated(self, address: int) -> None:
-        """The guest drops a translation by any address in it. Unicorn drops a page, whatever the entry maps."""
+        """Drop a translation that the guest drops by any address in it. Unicorn itself drops only one page of it."""
         if any(address >> shift in blocks for shift, blocks in self._blocks.items()):
             self._blocks.clear()
             self._engine.flush_tlb()
 
     def _is_for_trampoline(self, access: Access) -> bool:
-        """amd64's slots read the address they jump to; no other instruction in them reads them."""
+        """Whether a read is a trampoline's own: slots of amd64 read the address that they jump to, and nothing else
+        does."""
         if access is Access.READ:
             return self.current_pc() >> 12 in self._overlay
         return access is Access.FETCH
@@ -198,9 +200,9 @@ class AddressSpace:
         self._memory.store(physical, 8, value)
 
     def _grant(self, address: int, translation: Translation, access: Access) -> tuple[int, int] | None:
-        """Unicorn 2.1.4 sends stores to pages with execute permission down a slow path that notices changed code. So a
-        page has it only once it was fetched from. An alias that was granted for writing before would then change code
-        unnoticed: it is dropped from the TLB."""
+        """What the TLB entry gets. Unicorn 2.1.4 sends stores to executable pages down a slow path that notices changed
+        code, so a page becomes executable only when it is fetched from. An alias that was already granted for writing
+        would then change code unnoticed: it is dropped from the TLB."""
         physical, permissions = translation.physical, int(translation.permissions)
         page = physical >> 12
         if page in self._watched:
@@ -219,7 +221,8 @@ class AddressSpace:
         return physical, permissions & _READ_WRITE
 
     def _grant_watched(self, address: int, physical: int, permissions: int, access: Access) -> tuple[int, int]:
-        """Fetches, loads and stores each by themselves: the watcher must hear of the first store."""
+        """A TLB entry of a watched page: for fetches, loads or stores only, since the watcher must see the first
+        store."""
         assert self._watcher is not None
         if access is Access.FETCH:
             return self._watcher.frame(physical >> 12, address) << 12 | physical & 0xFFF, _EXECUTE
@@ -241,7 +244,7 @@ class AddressSpace:
     # -- accesses of the trap path ------------------------------------------------------------------------------------
 
     def load(self, address: int, size: int) -> int:
-        """Read virtual memory as the running CPU would."""
+        """Read `size` bytes of virtual memory as the running CPU would; raises PageFault."""
         if (address & 4095) + size > 4096:
             first = 4096 - (address & 4095)
             return self.load(address, first) | self.load(address + first, size - first) << 8 * first
@@ -257,12 +260,12 @@ class AddressSpace:
             return sum(part << 8 * at for at, part in parts)
 
     def _is_on_bus(self, physical: int) -> bool:
-        """Whether devices answer, or nobody (`OPEN_BUS`), as they do the guest's own instructions."""
+        """Whether a device or nothing (`OPEN_BUS`) answers at the address, as for the guest's own instructions."""
         return physical >> 12 in self.device_pages or physical >= OPEN_BUS
 
     def observe(self, address: int) -> int | None:
-        """The physical address that the tracer reads at `address`; None where nothing is mapped. The guest cannot tell:
-        a translation that is not in the TLB does not get there, and no accessed bit is set in the guest's tables."""
+        """The physical address that the tracer reads for a virtual one; None if nothing is mapped. The guest cannot
+        notice: no translation is added to the TLB, and no accessed bit is set in the guest's tables."""
         self._is_observing, self._observed = True, None
         try:
             found = self._to_read(address)
@@ -270,7 +273,7 @@ class AddressSpace:
             self._is_observing = False
         if found is not None or self._observed is None:
             return found
-        return self._observed & ~0xFFF | address & 0xFFF  # the TLB callback knows the page only
+        return self._observed & ~0xFFF | address & 0xFFF  # the TLB callback knows only the page
 
     def _look(self, address: int) -> int | None:
         try:
@@ -279,15 +282,15 @@ class AddressSpace:
             return None
 
     def observe_write(self, address: int) -> int | None:
-        """The physical address for a store that a clause makes, which is one of the guest's as far as its tables go;
-        None where the guest could not write either."""
+        """The physical address for a store by a clause. It is subject to the guest's tables; None if the guest could
+        not write there either."""
         physical = self._to_write(address)
         if physical is None:
             self.fault = None
         return physical
 
     def store(self, address: int, size: int, value: int) -> None:
-        """Write virtual memory as the running CPU would."""
+        """Write `size` bytes of virtual memory as the running CPU would; raises PageFault."""
         if (address & 4095) + size > 4096:
             first = 4096 - (address & 4095)
             self.physical(address + first, Access.WRITE)  # fault before anything is written
@@ -306,18 +309,19 @@ class AddressSpace:
                 self.bus.write(physical + at, min(size, 8), value >> 8 * at & (1 << 8 * min(size, 8)) - 1)
 
     def fetch(self, address: int, size: int) -> bytes:
-        """Read instruction bytes as the running CPU would."""
+        """Read instruction bytes as the running CPU would; raises PageFault."""
         first = min(size, 4096 - (address & 4095))
         head = self._memory.read(self.real_physical(address), first)
         return head if first == size else head + self.fetch(address + first, size - first)
 
     def is_nothing_executed(self, address: int) -> bool:
-        """Whether the running CPU fetches what floats on the bus at a virtual address."""
+        """Whether there is no memory at a virtual address, so that the running CPU fetches what floats on the bus."""
         physical = self._to_access[Access.FETCH](address)
         return physical is not None and physical & -PAGE == OPEN_BUS_CODE
 
     def real_physical(self, address: int) -> int:
-        """The physical address that the guest executes, whatever is executed there instead; raises PageFault."""
+        """The physical address of the guest's own code, even if something else is executed in its place; raises
+        PageFault."""
         physical = self.physical(address, Access.FETCH)
         return physical if self._watcher is None else self._watcher.real(physical)
 
@@ -329,6 +333,6 @@ class AddressSpace:
         return found
 
     def exact_fault(self, address: int, access: Access) -> PageFault:
-        """The last failed translation, for the exact address: the TLB callback knows its page only."""
+        """The last failed translation for the exact address: the TLB callback knows only its page."""
         fault, self.fault = self.fault, None
         return PageFault(address, access, fault.code if fault is not None else 0)

@@ -9,7 +9,7 @@ from kinst.runtime.machine.machine import Machine
 
 
 class Board(Protocol):
-    """One machine as code: `kinst.runtime.machine.boards.<name>`, which `boards.registry` finds by its name.
+    """One machine as code, `kinst.runtime.machine.boards.<name>`, which `boards.registry` finds by its name.
 
     A board object is made for one machine and may keep its devices as attributes.
     """
@@ -21,8 +21,8 @@ class Board(Protocol):
         ...
 
     def start(self, machine: Machine, image: Loaded) -> None:
-        """Make and attach the devices, write boot data (FDT, boot_params, multiboot info) to memory, set the registers
-        of every CPU that starts. The image's segments are in memory already."""
+        """Make and attach the devices, write boot data (FDT, boot_params, multiboot info) to memory, and set the
+        registers of every CPU that starts. The image's segments are already in memory."""
         ...
 
 

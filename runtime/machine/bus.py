@@ -1,4 +1,4 @@
-"""Devices in the physical address space and at I/O ports: an access -> the device that answers it."""
+"""Devices in the physical address space and at I/O ports: an access -> the device that handles it."""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -11,10 +11,10 @@ _LAST_PORT: Final = 0xFFFF
 
 
 class Bus:
-    """One address space of devices. What nobody answers reads as all ones and swallows writes."""
+    """One address space of devices. Where there is no device, reads give all ones and writes are ignored."""
 
     def __init__(self, on_write: Callable[[Device], None] | None = None) -> None:
-        """`on_write` is told of every device that was written to."""
+        """`on_write` is called with each device that was written to."""
         self._on_write = on_write
         self._starts: list[int] = []
         self._devices: list[Device] = []
@@ -42,12 +42,12 @@ class Bus:
         return self._devices[at], address - self._starts[at]
 
     def read(self, address: int, size: int) -> int:
-        """Answer a read."""
+        """Read `size` bytes from the device at `address`."""
         found = self._find(address)
         return (1 << 8 * size) - 1 if found is None else found[0].read(found[1], size)
 
     def write(self, address: int, size: int, value: int) -> None:
-        """Carry out a write."""
+        """Write `size` bytes to the device at `address`."""
         found = self._find(address)
         if found is not None:
             found[0].write(found[1], size, value)
@@ -56,15 +56,15 @@ class Bus:
 
 
 class PortBus(Bus):
-    """I/O ports are bytes, as on the ISA bus: a wider access is one to as many ports."""
+    """I/O ports, which are bytes as on the ISA bus: a wider access is one to that many ports."""
 
     def read(self, address: int, size: int) -> int:
-        """Answer a read."""
+        """Read `size` ports from `address` on."""
         answers = (super(PortBus, self).read(address + at & _LAST_PORT, 1) & 0xFF for at in range(size))
         return sum(answer << 8 * at for at, answer in enumerate(answers))
 
     def write(self, address: int, size: int, value: int) -> None:
-        """Carry out a write."""
+        """Write `size` ports from `address` on."""
         for at in range(size):
             super().write(address + at & _LAST_PORT, 1, value >> 8 * at & 0xFF)
 
@@ -77,9 +77,9 @@ class Window:
         self._base = base
 
     def read(self, offset: int, size: int) -> int:
-        """Answer a read at `offset` from the window's start."""
+        """Read `size` bytes at `offset` from the window's start."""
         return self._bus.read(self._base + offset, size)
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Carry out a write."""
+        """Write `size` bytes at `offset` from the window's start."""
         self._bus.write(self._base + offset, size, value)

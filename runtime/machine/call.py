@@ -1,8 +1,8 @@
 """One function of an image, called without booting: a call as text -> memory, registers, and what came back.
 
-Works on any image, kernels linked at high addresses included: its segments are reachable at their link addresses by a
-map that the guest does not see, and stack and text arguments have memory of their own. No device exists, and nothing
-handles an exception: a function that needs either ends with an error that says what it did and where.
+This works with any image, also with kernels linked at high addresses: a map that the guest does not see makes its
+segments reachable at their link addresses, and stack and text arguments have memory of their own. There are no devices,
+and nothing handles exceptions: a function that needs either ends with an error that says what it did and where.
 """
 
 import difflib
@@ -25,8 +25,8 @@ from kinst.targets.image import Image
 
 Argument = int | bytes
 
-# Where the image lies, where texts and stack do, and where the function returns to: nothing is there. No image is
-# linked at these addresses, and no machine has RAM there.
+# The places of the image, of texts and of the stack, and the address that the function returns to, where nothing is. No
+# image is linked at these addresses, and no machine has RAM there.
 _ARENA: Final = 1 << 42
 _TEXTS: Final = 1 << 43
 _TEXT_SIZE: Final = 1 << 16
@@ -40,7 +40,7 @@ _ARGUMENT: Final = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^'\\]|\\.)'|(-?\w
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function, by name or 0x address, and its arguments; `text` is how it was written."""
+    """A function, by name or 0x address, and its arguments; `text` is the call as it was written."""
 
     function: str
     arguments: tuple[Argument, ...]
@@ -109,7 +109,7 @@ def find_function(image: Image, name: str, functions: Callable[[], Mapping[str, 
 
 
 def load_for_call(image: Image, system: System, *, skip: int | None = None) -> Loaded:
-    """Put the segments into memory of their own, reachable at their link addresses."""
+    """Put the segments into memory of their own, where their link addresses reach them."""
     segments = [s for s in image.segments if s.kind == PT_LOAD and s.size and s.address != skip]
     if not segments:
         raise MachineError(f"{image.path}: nothing to load: it has no PT_LOAD segment")
@@ -133,7 +133,7 @@ def load_for_call(image: Image, system: System, *, skip: int | None = None) -> L
 
 
 def _relocate(loaded: Loaded, system: System) -> None:
-    """What the image would do for itself at its start: store the addresses that relative relocations give."""
+    """Apply relative relocations, as the image would do itself at its start."""
     table = loaded.image.relocations
     rows = np.flatnonzero(table.relative & (table.addend != 0) & (table.size == 8))
     for address, addend in zip(table.address[rows].tolist(), table.addend[rows].tolist(), strict=True):
@@ -143,10 +143,10 @@ def _relocate(loaded: Loaded, system: System) -> None:
 
 
 class FunctionCall:
-    """A call prepared in a machine; `System.run` carries it out."""
+    """A call that is prepared in a machine; `System.run` carries it out."""
 
     def __init__(self, system: System, loaded: Loaded, call: Call, address: int) -> None:
-        """Set registers and stack, and have the end of the call noticed."""
+        """Set registers and stack, and arrange that the end of the call is noticed."""
         self._system = system
         self._call = call
         self._texts = _TEXTS
@@ -160,7 +160,7 @@ class FunctionCall:
         system.on_event = self._deal_with
 
     def _word(self, argument: Argument) -> int:
-        """An argument as it is passed: the number, or where the text was put."""
+        """An argument as it is passed: the number, or the address of the text."""
         if isinstance(argument, int):
             return argument & (1 << 64) - 1
         address, content = self._texts, argument + b"\0"
@@ -198,6 +198,6 @@ class FunctionCall:
 
     @property
     def result(self) -> int:
-        """What the function returned."""
+        """The 64 bits that the function returned."""
         arch = self._system.arch
         return self._system.current.registers.get(arch.registers[arch.return_value])

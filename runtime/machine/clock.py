@@ -12,14 +12,14 @@ NANOSECONDS_PER_INSTRUCTION: Final = 10  # icount: a guest CPU of 100 MIPS
 
 
 class MachineClock(Protocol):
-    """A clock that can also wait and bound a run."""
+    """A clock that can also wait, and limit a run."""
 
     def now(self) -> int:
         """Nanoseconds since the machine was switched on."""
         ...
 
     def begin(self, limit: int) -> None:
-        """A run starts: it should end when `limit` nanoseconds have passed."""
+        """A run starts. It should end when `limit` nanoseconds have passed."""
         ...
 
     def end(self) -> None:
@@ -27,7 +27,7 @@ class MachineClock(Protocol):
         ...
 
     def wait(self, until: int) -> None:
-        """All CPUs wait until this time, or for a while: whoever waits asks again."""
+        """Wait until this time, or for a shorter while: the caller checks and calls again. All CPUs are waiting."""
         ...
 
     def skip(self, until: int) -> None:
@@ -35,7 +35,7 @@ class MachineClock(Protocol):
         ...
 
     def interrupt(self) -> None:
-        """End the run now: after the instruction that is being executed, where that can be told."""
+        """End the run now, if possible after the instruction that is being executed."""
         ...
 
     def close(self) -> None:
@@ -44,7 +44,7 @@ class MachineClock(Protocol):
 
 
 class HostClock:
-    """Real time. A thread asks the engine to stop when a run's time is over."""
+    """Real time. A thread tells the engine to stop when a run's time is over."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop
@@ -59,7 +59,7 @@ class HostClock:
         return time.monotonic_ns() - self._start
 
     def begin(self, limit: int) -> None:
-        """Have the run stopped `limit` nanoseconds from now."""
+        """Let the thread stop the run `limit` nanoseconds from now."""
         with self._condition:
             self._deadline = self.now() + limit
             if self._thread is None:
@@ -68,16 +68,16 @@ class HostClock:
             self._condition.notify()
 
     def end(self) -> None:
-        """Nothing to stop any more."""
+        """The run ended: the thread has nothing to stop."""
         with self._condition:
             self._deadline = None
 
     def wait(self, until: int) -> None:
-        """Sleep, but not longer than a user waits for an answer to Ctrl-C."""
+        """Sleep until this time, but not so long that Ctrl-C would seem to have no effect."""
         self.skip(min(until, self.now() + _LONGEST_SLEEP))
 
     def skip(self, until: int) -> None:
-        """Sleep."""
+        """Sleep until this time."""
         time.sleep(max(0, until - self.now()) / 1e9)
 
     def interrupt(self) -> None:
@@ -104,8 +104,8 @@ class HostClock:
 
 
 class InstructionClock:
-    """Virtual time: every executed instruction takes the same time, whatever the trap path did for it. Runs of a plain
-    and of a patched image see the same times at the same instructions."""
+    """Virtual time: every executed instruction takes the same time, whatever the trap path did for it. A plain and a
+    patched image see the same times at the same instructions."""
 
     def __init__(self, counter: InstructionCounter) -> None:
         self._counter = counter
@@ -116,18 +116,18 @@ class InstructionClock:
         return self._counter.executed * NANOSECONDS_PER_INSTRUCTION + self._skipped
 
     def begin(self, limit: int) -> None:
-        """Grant the run its instructions."""
+        """Give the run its budget of instructions."""
         self._counter.grant(max(1, -(-limit // NANOSECONDS_PER_INSTRUCTION)))
 
     def end(self) -> None:
-        """Nothing to do: the budget ended the run, or the rest of it is taken back by the next `begin`."""
+        """Do nothing: the budget is used up, or the next `begin` takes the rest of it back."""
 
     def wait(self, until: int) -> None:
-        """Jump."""
+        """Set the time to `until`."""
         self.skip(until)
 
     def skip(self, until: int) -> None:
-        """Jump."""
+        """Set the time to `until`."""
         self._skipped += max(0, until - self.now())
 
     def interrupt(self) -> None:
@@ -135,4 +135,4 @@ class InstructionClock:
         self._counter.grant(0)
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing: there is no thread."""

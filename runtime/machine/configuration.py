@@ -1,11 +1,11 @@
-"""What a user chooses about a machine, and why it stopped. Known without the machine, whose libraries are large."""
+"""What a user chooses about a machine, and why it stopped; apart from the machine, which imports large libraries."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class ClockKind(Enum):
-    """`--clock`."""
+    """What the machine's time is, the option `--clock`: the host's time, or the number of executed instructions."""
 
     HOST = "host"
     ICOUNT = "icount"
@@ -18,8 +18,8 @@ class Configuration:
     cpus: int = 1
     memory: int | None = None
     clock: ClockKind = ClockKind.HOST
-    command_line: str | None = None  # for kernels that are given one; None: the board's own
-    kaslr_seed: int | None = None  # of 64 bits, for kernels that move themselves at random; None: they do not
+    command_line: str | None = None  # for kernels that take one; None: the board's default
+    kaslr_seed: int | None = None  # 64 bits, for kernels that move to a random offset; None: they do not move
 
 
 class End(Enum):
@@ -34,5 +34,5 @@ class End(Enum):
     EXIT = "exit"  # a clause called exit()
     PANIC = "panic"  # a clause called panic()
     BREAKPOINT = "breakpoint"  # a clause called breakpoint()
-    STOPPED = "stopped"  # Python code that reads along asked for it; the machine can go on
+    STOPPED = "stopped"  # Python code that reads the records asked for it; the machine can continue
     NOTHING_LEFT = "nothing-left"  # without an image: no timer is enabled

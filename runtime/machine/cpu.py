@@ -1,4 +1,4 @@
-"""One virtual CPU: its saved state, interrupt inputs and trap state. All of them share one engine."""
+"""One virtual CPU: its saved state, interrupt inputs and trap state. All CPUs share one engine."""
 
 import ctypes
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from kinst.targets.errors import MachineError
 
 
 class Socket(Protocol):
-    """What a CPU asks of the machine that it sits in."""
+    """What a CPU needs from its machine."""
 
     @property
     def space(self) -> AddressSpace:
-        """Virtual addresses of the CPU that runs."""
+        """The virtual memory of the CPU that runs."""
         ...
 
     @property
@@ -25,7 +25,7 @@ class Socket(Protocol):
         ...
 
     def pristine(self, address: int, content: bytes) -> bytes:
-        """Code as the guest's own: armed sites show what they replace."""
+        """The guest's own code: what armed sites replace is put back into `content`."""
         ...
 
     def interrupt_lines_changed(self) -> None:
@@ -33,13 +33,13 @@ class Socket(Protocol):
         ...
 
     def yield_cpu(self) -> None:
-        """The CPU that runs has nothing more to do."""
+        """End the turn of the CPU that runs."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class VirtualCpu:
-    """See `kinst.runtime.machine.machine.Cpu`."""
+    """One CPU; implements `kinst.runtime.machine.machine.Cpu`. Its memory can be used only while it runs."""
 
     number: int
     system: Socket
@@ -66,27 +66,27 @@ class VirtualCpu:
         return drive
 
     def load(self, address: int, size: int) -> int:
-        """Guest virtual memory."""
+        """A little-endian word of `size` bytes of the guest's virtual memory; raises PageFault."""
         self._check_loaded()
         return self.system.space.load(address, size)
 
     def store(self, address: int, size: int, value: int) -> None:
-        """Guest virtual memory."""
+        """Store a little-endian word of `size` bytes to the guest's virtual memory; raises PageFault."""
         self._check_loaded()
         self.system.space.store(address, size, value)
 
     def fetch(self, address: int, size: int) -> bytes:
-        """Instruction bytes as the guest's own."""
+        """The guest's own instruction bytes: armed sites show what they replace."""
         self._check_loaded()
         return self.system.pristine(address, self.system.space.fetch(address, size))
 
     def power_on(self) -> None:
-        """Run from the PC that was set."""
+        """Start to run, from the PC that was set."""
         self.is_on = self.was_started = True
         self.is_waiting = False
 
     def power_off(self) -> None:
-        """Run no more."""
+        """Stop running until `power_on`."""
         self.is_on = False
         self.system.yield_cpu()
 

@@ -1,9 +1,9 @@
-"""What every device model answers, and what it is given: a clock and interrupt lines."""
+"""What a device model is, and what it is given: a clock and interrupt lines. Contracts only."""
 
 from collections.abc import Callable
 from typing import Protocol
 
-# An interrupt line: called with its new level; calling it twice with one level is harmless.
+# An interrupt line, which is called with its new level. Calling it twice with the same level is harmless.
 Line = Callable[[bool], None]
 
 
@@ -36,9 +36,9 @@ class Timed(Protocol):
     """A device that does something by itself at a certain time, such as raising its line."""
 
     def deadline(self) -> int | None:
-        """When it will next act, in the clock's nanoseconds; None: never, as things stand."""
+        """When it will act next, in the clock's nanoseconds; None if it has nothing to do."""
         ...
 
     def advance(self) -> None:
-        """Act on everything due by now."""
+        """Do everything that is due now."""
         ...

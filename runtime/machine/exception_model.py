@@ -1,9 +1,9 @@
-"""What each machine's exception model answers: an event that Unicorn reports -> what the hardware would have done.
+"""What a machine's exception model does: an event that Unicorn reports -> what the hardware would have done.
 
 Unicorn never delivers an exception or interrupt by itself: it reports a number, and the model saves PC and status, sets
-the cause, changes mode and stack and jumps to the guest's vector. The trap path sees every event first: an event that
-a probe claims never comes here. A PC inside a trampoline is replaced by the address in the original code before the
-model is called (before the displaced instruction: the site; after it: the next instruction), so models know nothing of
+the cause, changes mode and stack, and jumps to the guest's vector. The trap path sees every event first: an event that
+belongs to a probe never comes here. If the PC is in a trampoline, it is replaced by the address in the original code
+before the model is called: the site, or after the displaced instruction the next one. So models need not know about
 trampolines, and the guest never sees one.
 """
 
@@ -38,7 +38,7 @@ class Outcome(IntEnum):
     RESUME = 0  # go on at the CPU's PC
     WAIT = 1  # the CPU waits for an interrupt (hlt, wfi); PC is the instruction after
     WEDGED = 2  # nothing can be delivered (e.g. triple fault): the run ends with MachineError
-    ANSWERED = 3  # firmware that is not in memory did what it was called for: go on behind the call
+    ANSWERED = 3  # firmware that is not in memory carried out a call: go on after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class ExceptionModel(Protocol):
 
     @property
     def armed(self) -> Mapping[int, bytes]:
-        """Instruction size -> what a site is armed with in memory: the breakpoint Unicorn traps cheapest. Need not be
-        what the file holds (`ArchFacts.breakpoints`)."""
+        """Instruction size -> the bytes that arm a site in memory: the breakpoint that Unicorn traps fastest. It may
+        differ from what the file has (`ArchFacts.breakpoints`)."""
         ...
 
     @property
@@ -68,14 +68,14 @@ class ExceptionModel(Protocol):
 
     @property
     def breakpoint_bias(self) -> int:
-        """The PC read in that hook minus the breakpoint's address (amd64's int3: 1)."""
+        """The PC that the hook reads minus the breakpoint's address (amd64's int3: 1)."""
         ...
 
     @property
     def interrupt_mask(self) -> tuple[str, int, int] | None:
-        """Where the guest masks interrupts, so that a pending one is taken as soon as they are unmasked: a register,
-        its bits that mask all interrupts when they are 1, and those of them that do when they are 0. None: Unicorn
-        looks for interrupts by itself."""
+        """How the guest masks interrupts, so that a pending one is taken as soon as they are unmasked: a register, its
+        bits that mask all interrupts when they are 1, and those that do when they are 0. None: Unicorn takes interrupts
+        itself."""
         ...
 
     @property
@@ -85,12 +85,12 @@ class ExceptionModel(Protocol):
 
     @property
     def instructions(self) -> frozenset[str]:
-        """Instructions to come to `instruction`, by Unicorn's UC_X86_INS_ names in lower case, e.g. "cpuid"; "in" and
-        "out" always go to the ports' devices. Empty except on amd64."""
+        """The instructions that `instruction` handles, by Unicorn's UC_X86_INS_ names in lower case, e.g. "cpuid". "in"
+        and "out" always go to the ports' devices. Empty except on amd64."""
         ...
 
     def foreign_mode(self, cpu: Cpu) -> str:
-        """The mode the CPU is in, if it is one that the machine's dissector does not read; empty if it does."""
+        """The CPU's mode, if the machine's dissector cannot read its code; empty if it can."""
         ...
 
     def event(self, cpu: Cpu, event: Event) -> Outcome:
@@ -98,7 +98,7 @@ class ExceptionModel(Protocol):
         ...
 
     def name(self, event: Event) -> str:
-        """What the event is, in the machine's own words: for people."""
+        """What the event is, in the machine's own terms, for messages."""
         ...
 
     def is_undefined(self, event: Event) -> bool:
@@ -110,9 +110,9 @@ class ExceptionModel(Protocol):
         ...
 
     def lacks(self, cpu: Cpu, code: bytes, text: str) -> str | None:
-        """Why an instruction was undefined that real CPUs have, as a sentence without its end: "the emulator lacks
-        sh1add (Zba)". None: it is undefined everywhere (ud2), or guests probe for it (a CSR). `text` is how it
-        disassembles."""
+        """Why an instruction that real CPUs have was undefined, as a sentence without a full stop: "the emulator lacks
+        sh1add (Zba)". None if it is undefined everywhere (ud2), or if guests probe for it (a CSR). `text` is its
+        disassembly."""
         ...
 
     def page_fault(self, cpu: Cpu, fault: PageFault) -> Outcome:
@@ -120,8 +120,8 @@ class ExceptionModel(Protocol):
         ...
 
     def nothing_there(self, cpu: Cpu, address: int, access: Access) -> PageFault | None:
-        """A (translated) access to a physical address where there is neither RAM nor a device: the fault to deliver;
-        None: reads give all ones and writes are ignored (amd64). `address` is virtual."""
+        """The fault for an access that was translated to a physical address without RAM or device. None if reads give
+        all ones and writes are ignored (amd64). `address` is virtual."""
         ...
 
     def pending(self, cpu: Cpu) -> int | None:
@@ -133,20 +133,20 @@ class ExceptionModel(Protocol):
         ...
 
     def wakes(self, cpu: Cpu) -> bool:
-        """Whether a waiting CPU goes on (riscv64 and arm64: pending even if globally masked)."""
+        """Whether a waiting CPU continues. On riscv64 and arm64 it does so even if the interrupt is globally masked."""
         ...
 
     def lines_changed(self, cpu: Cpu) -> None:
-        """Called before the CPU runs on when `cpu.lines` changed: show them where the guest reads them (mip)."""
+        """Called before the CPU continues after `cpu.lines` changed: put them where the guest reads them (mip)."""
         ...
 
     def vectors(self, cpu: Cpu) -> Sequence[int]:
-        """Where handlers of interrupts begin that Unicorn takes by itself (riscv64); none where `interrupt` does it."""
+        """Where the handlers of interrupts begin that Unicorn takes itself (riscv64); none if `interrupt` takes
+        them."""
         ...
 
     def interrupted(self, cpu: Cpu) -> int | None:
-        """At one of `vectors`: the PC of the kernel's code that was interrupted; None if it was user code, or this is
-        an exception."""
+        """At one of `vectors`: the PC of the interrupted kernel code; None for user code, and for an exception."""
         ...
 
     def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
@@ -154,9 +154,9 @@ class ExceptionModel(Protocol):
         ...
 
     def write_register(self, cpu: Cpu, register: SystemRegister, value: int) -> bool:
-        """MSR of a hooked system register; False: let Unicorn do it too."""
+        """MSR of a hooked system register; False: let Unicorn do it as well."""
         ...
 
     def instruction(self, cpu: Cpu, name: str) -> bool:
-        """A hooked instruction is about to run; True: it was carried out here and is skipped."""
+        """A hooked instruction is about to run. True: it was carried out here, and Unicorn skips it."""
         ...

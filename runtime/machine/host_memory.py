@@ -1,4 +1,4 @@
-"""How much memory a guest may have: a guest that writes to all of its RAM takes that much of the host's."""
+"""How much RAM a guest may have: a guest that writes to all of it takes that much of the host's memory."""
 
 import os
 import re
@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Final
 
 _MEMORY: Final = Path("/proc/meminfo")
-_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")  # of a container
+_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")  # the limit of a container
 
 
 def host_memory() -> int:
-    """Bytes that can be had without taking what other programs have; all of the host's where it does not say."""
+    """The bytes that are free for use without pushing out other programs; all of the host's memory if it does not
+    say."""
     found = re.search(r"^MemAvailable:\s+([0-9]+) kB$", _text(_MEMORY), re.MULTILINE)
     available = int(found[1]) << 10 if found else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit = _text(_LIMIT).strip()

@@ -7,7 +7,7 @@ from typing import Final
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.machine.device import Timed
 
-_NAP: Final = 20_000_000  # ns that Ctrl-C may have to wait
+_NAP: Final = 20_000_000  # ns: the longest that Ctrl-C has to wait
 
 
 class IdleMachine:
@@ -30,7 +30,7 @@ class IdleMachine:
         self._timed.append(timed)
 
     def spend(self, duration: int) -> None:
-        """Let so many ns pass; deadlines wait."""
+        """Let `duration` ns pass; deadlines wait."""
         if self._is_virtual:
             self._skipped += duration
         else:
@@ -42,7 +42,7 @@ class IdleMachine:
             self._end = end
 
     def run(self, timeout: int | None = None, wall_timeout: int | None = None) -> End:
-        """Wait for deadlines; ends by itself when nothing can happen any more."""
+        """Wait for deadlines until the run is finished, a timeout (ns) has passed, or nothing can happen any more."""
         limit = None if timeout is None else self.now() + timeout
         wall_limit = None if wall_timeout is None else time.monotonic_ns() + wall_timeout
         while self._end is None:

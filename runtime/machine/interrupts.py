@@ -1,8 +1,9 @@
-"""A machine -> word of each interrupt that is taken and of its end, for who keeps something for the interrupted code.
+"""A machine -> a call for each interrupt that is taken, and one for its end, for users that keep state per interrupted
+code.
 
-The machine delivers interrupts itself, so it knows when one begins (Unicorn takes RISC-V's by itself: there the first
-instruction of the guest's handler tells). It ends when the interrupted instruction is reached again with the stack
-pointer that it had. An interrupt of user code has the kernel's empty stack for itself, and is not told.
+The machine delivers interrupts itself, so it knows when one begins. (On RISC-V Unicorn takes them; there the first
+instruction of the guest's handler shows it.) An interrupt ends when the interrupted instruction is reached again with
+the same stack pointer. Interrupts of user code are not reported: they have the kernel's empty stack to themselves.
 """
 
 from collections.abc import Callable
@@ -12,12 +13,12 @@ from typing import Final
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.system import System
 
-_LARGEST_FRAME: Final = 64  # bytes that a CPU pushes when it takes an interrupt, with what aligns them
+_LARGEST_FRAME: Final = 64  # bytes that a CPU pushes when it takes an interrupt, with their alignment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interrupt:
-    """One that is being handled. Its handler's frames are below `limit`."""
+    """An interrupt that is being handled. Its handler's frames are below `limit`."""
 
     pc: int
     sp: int
@@ -28,8 +29,8 @@ class Interrupts:
     """Watches a system from its first run on."""
 
     def __init__(self, system: System, begun: Callable[[Interrupt], None], ended: Callable[[Interrupt], None]) -> None:
-        """`begun` and `ended` are called with each interrupt; `drop` instead of `ended` if it is known by other means
-        that one is over."""
+        """`begun` and `ended` are called with each interrupt. Call `drop` if it is known in another way that one is
+        over; then `ended` is not called."""
         self._system, self._begun, self._ended = system, begun, ended
         self._live = system.engine.live
         self._sp = system.arch.registers[system.arch.stack_pointer]
@@ -40,16 +41,16 @@ class Interrupts:
         system.lines_shown = self._watch_vectors
 
     def drop(self, interrupt: Interrupt) -> None:
-        """It is over."""
+        """Forget an interrupt that is over."""
         found = self._open.get(interrupt.pc, [])
         if interrupt in found:
             found.remove(interrupt)
             self._blocks.remove(interrupt.pc)
 
     def _delivered(self, pc: int, sp: int) -> None:
-        """The machine has entered a handler: of code at `pc` with that stack pointer."""
+        """Called when the machine has entered the handler of an interrupt of code at `pc` with stack pointer `sp`."""
         limit = self._live.get(self._sp)
-        if 0 <= sp - limit <= _LARGEST_FRAME:  # else it has another stack
+        if 0 <= sp - limit <= _LARGEST_FRAME:  # otherwise it has another stack
             self._begin(Interrupt(pc, sp, limit))
 
     def _begin(self, interrupt: Interrupt) -> None:

@@ -1,4 +1,4 @@
-"""A kernel with Linux's boot header -> where in RAM it wants to be, whatever physical addresses it was linked at.
+"""A kernel with Linux's boot header -> where in RAM it must be, whatever physical addresses it was linked at.
 
 arm64 and riscv64 share the header, which begins the first segment (Documentation/arch/{arm64,riscv}/boot*.rst):
 
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from kinst.targets.image import Image
 
 HEADER_SIZE: Final = 64
-_ALIGNMENT: Final = 0x20_0000  # the start that text_offset counts from is 2 MiB aligned on both
+_ALIGNMENT: Final = 0x20_0000  # text_offset counts from a 2 MiB boundary on both machines
 
 
 def text_offset(image: "Image", first: "Segment") -> int | None:
-    """What a kernel's first byte is to be away from a 2 MiB aligned address in RAM; None: this is no such kernel."""
+    """How far a kernel's first byte must be from a 2 MiB boundary in RAM; None if this is no such kernel."""
     if first.file_size < HEADER_SIZE:
         return None
     header = image.data[first.offset : first.offset + HEADER_SIZE].tobytes()
     if not has_boot_header(header, image.facts):
         return None
     offset = int.from_bytes(header[8:16], "little")
-    return offset or _ALIGNMENT  # 0 (arm64): any 2 MiB boundary will do; the first of RAM is the boot loader's
+    return offset or _ALIGNMENT  # 0 (arm64): any 2 MiB boundary; RAM's first one is left to the boot loader
 
 
 def is_where_it_wants(address: int, offset: int) -> bool:
-    """Whether a kernel's first byte may be at `address`, `offset` being its `text_offset`."""
+    """Whether a kernel's first byte may be at `address`, given its `text_offset`."""
     return (address - offset) % _ALIGNMENT == 0
 
 
 def has_boot_header(start: bytes, arch: ArchFacts) -> bool:
-    """Whether a kernel begins with `start`."""
+    """Whether `start`, the first bytes of an image, has the boot header."""
     return start[56:60] == arch.linux.boot_magic

@@ -1,12 +1,12 @@
-"""A Linux kernel and a seed -> where it is loaded; for amd64 relocated, too, as its decompressor would have it.
+"""A Linux kernel and a seed -> where it is loaded. For amd64 it is also relocated, as its decompressor would do.
 
 A vmlinux is linked for one place. The decompressor of a bzImage puts it at a random physical address, picks a random
-virtual one, and adds the distance to every address in it that it was told of: arch/x86/tools/relocs.c takes those from
-the relocations that ``ld --emit-relocs`` keeps. They are already applied; here the same ones are found and moved.
+virtual one, and adds the distance to every address in a list, which arch/x86/tools/relocs.c makes from the relocations
+that ``ld --emit-relocs`` keeps. They have already been applied; here the same ones are found and moved.
 
-Three kinds matter. A word that holds an address (R_X86_64_64, 32, 32S) moves along, but for absolute symbols that are
-no address of the image. One that refers to per-CPU data, which are linked at 0 and stay there, does not; but if it is
-relative to the moved code, it has to make up for that.
+Three kinds matter. A word with an address (R_X86_64_64, 32, 32S) moves, unless it is that of an absolute symbol outside
+the image. A word that refers to per-CPU data does not move, since these are linked at 0 and stay there; but if it is
+relative to the moved code, it must compensate for the distance.
 """
 
 import random
@@ -39,10 +39,10 @@ _SYMBOL: Final = np.dtype(
 
 
 def random_offset(image: "Image", segments: Sequence[Segment], ram_size: int, seed: int) -> tuple[int, int]:
-    """How far its virtual and its physical addresses move: within what is the kernel's text's, and within RAM.
+    """How far the kernel's virtual and physical addresses move, within the range for its text and within RAM, in bytes.
 
     Raises:
-        MachineError: it cannot be moved.
+        MachineError: the kernel cannot be moved.
     """
     rooms = (
         _TOP - max(segment.address + segment.size for segment in segments),
@@ -58,14 +58,14 @@ def random_offset(image: "Image", segments: Sequence[Segment], ram_size: int, se
 
 
 def random_place(size: int, ram_size: int, seed: int) -> int:
-    """How far from its usual place a kernel goes that may lie at any 2 MiB boundary of RAM: in the first half of it,
-    since device trees and initial file systems are at the end."""
+    """How far a kernel that may be at any 2 MiB boundary moves, in bytes. It stays in the first half of RAM, since
+    device trees and initial file systems are at the end."""
     room = max(0, ram_size // 2 - size)
     return random.Random(seed).randint(0, room // _ALIGNMENT) * _ALIGNMENT
 
 
 def relocate(loaded: Loaded, memory: PhysicalMemory) -> None:
-    """Let a kernel in memory be what it is at its virtual offset, which is `Loaded.bias`."""
+    """Relocate a kernel in memory for its virtual offset, `Loaded.bias`."""
     for size, sign, addresses in _moved_words(loaded.image):
         for virtual, physical, length in loaded.segments:
             inside = addresses[addresses - np.uint64(virtual - loaded.bias) < np.uint64(length)]
@@ -86,7 +86,7 @@ def _add(ram: NDArray[np.uint8], places: NDArray[np.int64], size: int, distance:
 
 
 def _moved_words(image: "Image") -> Iterator[tuple[int, int, NDArray[np.uint64]]]:
-    """Size of words, whether the distance is added (1) or taken away (-1), and their link addresses."""
+    """For each kind of word: its size, whether the distance is added (1) or subtracted (-1), and the link addresses."""
     is_per_cpu, is_number = _symbols(image)
     for table in _tables(image):
         rows = np.frombuffer(content(image.data, table).tobytes(), RELA)
@@ -104,7 +104,7 @@ def _moved_words(image: "Image") -> Iterator[tuple[int, int, NDArray[np.uint64]]
 
 
 def _tables(image: "Image") -> Iterator[Section]:
-    """Relocations of what is loaded."""
+    """The relocation sections of what is loaded."""
     for section in image.sections:
         if section.kind == SHT_RELA and 0 < section.info < len(image.sections):
             target = next((one for one in image.sections if one.index == section.info), None)
@@ -113,7 +113,7 @@ def _tables(image: "Image") -> Iterator[Section]:
 
 
 def _symbols(image: "Image") -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which rows of the symbol table are per-CPU data, and which are numbers instead of places."""
+    """Which rows of the symbol table are per-CPU data, and which are numbers and no places."""
     table = next(section for section in image.sections if section.kind == SHT_SYMTAB)
     symbols = np.frombuffer(content(image.data, table).tobytes(), _SYMBOL)
     per_cpu = image.section(_PER_CPU)

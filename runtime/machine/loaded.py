@@ -1,4 +1,4 @@
-"""Where an image lies in the guest's memory."""
+"""Where an image is in the guest's memory."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """An image in memory. Link addresses are virtual (p_vaddr); `bias` is what its loader moved it by."""
+    """An image in memory. Link addresses are virtual (p_vaddr). `bias`: how far its loader moved them, in bytes."""
 
     image: "Image"
     bias: int
-    entry: int  # where to start, bias included, as e_entry says (virtual or physical as the image has it)
+    entry: int  # where to start: e_entry with the bias, virtual or physical as in the image
     segments: tuple[tuple[int, int, int], ...]  # (virtual with bias, physical, memory size) of each PT_LOAD
 
     @property
     def end(self) -> int:
-        """First physical address behind everything loaded."""
+        """The first physical address after everything that was loaded."""
         return max((physical + size for _, physical, size in self.segments), default=0)
 
     @property

@@ -15,7 +15,7 @@ from kinst.targets.machines.machine import MachineFacts
 if TYPE_CHECKING:
     from kinst.targets.image import Image, Segment
 
-_MOST_RAM: Final = 3 << 30  # that is worth a try
+_MOST_RAM: Final = 3 << 30  # bytes: the most that a message suggests
 
 
 def load_image(
@@ -29,18 +29,19 @@ def load_image(
     """Write every PT_LOAD segment to its physical address; the rest of it (.bss) is zero.
 
     An ET_DYN image that is linked where the machine has no memory is moved to the start of RAM, as QEMU does with
-    position-independent firmware. A Linux kernel goes where its boot header says, unless it is linked at such a place
-    in RAM, and keeps its virtual addresses: it maps itself. So does what a Multiboot header has address fields for.
+    position-independent firmware. A Linux kernel is put where its boot header says, unless it is linked at such a place
+    in RAM, and keeps its virtual addresses, since it maps itself. So does an image whose Multiboot header has address
+    fields.
 
     Args:
         image: what to load.
         facts: the machine.
         memory: its memory, RAM mapped.
-        skip: link address of a segment that is not the guest's business: the trampolines.
-        kaslr_seed: put a Linux kernel somewhere at random, and relocate it if it does not do that by itself.
+        skip: link address of a segment that is not loaded: the trampolines.
+        kaslr_seed: move a Linux kernel to a random place, and relocate it if it does not do so itself.
 
     Raises:
-        MachineError: a segment lies where the machine has no memory.
+        MachineError: a segment is at an address where the machine has no memory.
     """
     segments = [s for s in image.segments if s.kind == PT_LOAD and s.size and s.address != skip]
     if not segments:
@@ -72,7 +73,7 @@ def _loaded(
     loaded: Loaded,
     distance: int,
 ) -> Loaded:
-    """Write the segments, `distance` from where they are linked to be loaded."""
+    """Write the segments at their physical addresses plus `distance`."""
     for segment in segments:
         _load_segment(image, segment, segment.load_address + distance, memory, facts)
     placed = tuple((one.address + loaded.bias, one.load_address + distance, one.size) for one in segments)
@@ -82,7 +83,7 @@ def _loaded(
 def _load_range(
     image: "Image", header: BootHeader, segments: list["Segment"], memory: PhysicalMemory, facts: MachineFacts
 ) -> Loaded:
-    """One piece of the file, as a Multiboot header's address fields say, whatever the program headers do."""
+    """Write one piece of the file, by a Multiboot header's address fields, whatever the program headers say."""
     load = header.load
     assert load is not None
     if memory.find(load.address, load.room) is None:
@@ -96,7 +97,7 @@ def _load_range(
 def _moved(
     image: "Image", segments: list["Segment"], facts: MachineFacts, memory: PhysicalMemory, seed: int | None
 ) -> tuple[int, int]:
-    """How far the image's virtual and its physical addresses move."""
+    """How far the image's virtual and physical addresses move, in bytes."""
     first = min(segments, key=lambda segment: segment.load_address)
     lowest = first.load_address
     end = max(segment.load_address + segment.size for segment in segments)
@@ -124,7 +125,8 @@ def _load_segment(
 
 
 def _no_room(physical: int, size: int, memory: PhysicalMemory, facts: MachineFacts) -> str:
-    """Why [physical, physical + size) cannot be loaded, and what would help. More memory only adds at RAM's end."""
+    """Why [physical, physical + size) cannot be loaded, and what would help. More memory only extends RAM at its
+    end."""
     ram = next(region for region in memory.regions if region.base == facts.ram_base)
     end = physical + size
     what = f"{size:#x} bytes at {physical:#x} are not in {facts.name}'s RAM, {ram.base:#x} to {ram.base + ram.size:#x}"

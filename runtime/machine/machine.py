@@ -1,4 +1,4 @@
-"""The machine as the rest of the runtime sees it: CPUs, registers, memory, devices, time. No emulator in sight.
+"""The machine as the rest of the runtime sees it: CPUs, registers, memory, devices, time. The emulator is not visible.
 
 `kinst.runtime.machine.system` implements `Machine`, `kinst.runtime.machine.cpu` implements `Cpu`; boards, exception
 models and providers only ever use these protocols.
@@ -21,7 +21,7 @@ class Memory(Protocol):
         ...
 
     def write(self, address: int, data: bytes) -> None:
-        """Write to RAM; code that was already translated there is translated anew."""
+        """Write to RAM. Code there that was already translated is translated again."""
         ...
 
     def load(self, address: int, size: int) -> int:
@@ -33,12 +33,14 @@ class Memory(Protocol):
         ...
 
     def add_ram(self, address: int, size: int) -> None:
-        """Make more RAM (page-aligned) than `MachineFacts` says, e.g. a boot ROM; refuses overlap with MachineError."""
+        """Add RAM (page-aligned) to that of `MachineFacts`, e.g. a boot ROM. Raises MachineError if it overlaps other
+        RAM."""
         ...
 
 
 class Cpu(Protocol):
-    """One CPU. Its registers may be used between instructions: in device callbacks, events and system registers too."""
+    """One CPU. Its registers may be used between instructions, and also in device callbacks, events and accesses of
+    system registers."""
 
     @property
     def number(self) -> int:
@@ -52,7 +54,7 @@ class Cpu(Protocol):
 
     @property
     def registers(self) -> Registers:
-        """By name. Of a CPU that does not run, only general registers and the PC may be used."""
+        """Its registers by name. If the CPU is not running, only general registers and the PC may be used."""
         ...
 
     @property
@@ -65,15 +67,15 @@ class Cpu(Protocol):
         ...
 
     def load(self, address: int, size: int) -> int:
-        """Guest virtual memory as this CPU would read it now; raises PageFault (paging.walker)."""
+        """Read guest virtual memory as this CPU would now; raises PageFault (paging.walker)."""
         ...
 
     def store(self, address: int, size: int, value: int) -> None:
-        """Guest virtual memory as this CPU would write it now; raises PageFault."""
+        """Write guest virtual memory as this CPU would now; raises PageFault."""
         ...
 
     def fetch(self, address: int, size: int) -> bytes:
-        """Instruction bytes at a virtual address as the guest's own: armed sites show what they replace."""
+        """The guest's own instruction bytes at a virtual address: armed sites show what they replace."""
         ...
 
     def power_on(self) -> None:
@@ -81,7 +83,7 @@ class Cpu(Protocol):
         ...
 
     def power_off(self) -> None:
-        """The CPU runs no more until `power_on`."""
+        """Stop the CPU until `power_on`."""
         ...
 
 
@@ -90,22 +92,22 @@ class Machine(Protocol):
 
     @property
     def arch(self) -> ArchFacts:
-        """Its instruction set."""
+        """The facts about its instruction set."""
         ...
 
     @property
     def facts(self) -> MachineFacts:
-        """Its board."""
+        """The facts about its board."""
         ...
 
     @property
     def clock(self) -> Clock:
-        """Its time."""
+        """Its time, in nanoseconds since it was switched on."""
         ...
 
     @property
     def memory(self) -> Memory:
-        """Its physical memory; RAM of `facts` is mapped already."""
+        """Its physical memory. The RAM of `facts` is already mapped."""
         ...
 
     @property
@@ -115,22 +117,22 @@ class Machine(Protocol):
 
     @property
     def command_line(self) -> str | None:
-        """What `--append` says, for kernels that are given a command line; None: the board's default."""
+        """The text of `--append`, for kernels that take a command line; None: the board's default."""
         ...
 
     @property
     def kaslr_seed(self) -> int | None:
-        """What `--kaslr-seed` says: where a kernel that asks for one is to go; None: where it was linked."""
+        """The number of `--kaslr-seed`, for kernels that move to a random offset; None: they do not move."""
         ...
 
     @property
     def cpus(self) -> Sequence[Cpu]:
-        """As many as `--cpus` says; only CPU 0 is on at first."""
+        """Its CPUs, as many as `--cpus` says. At first only CPU 0 is on."""
         ...
 
     @property
     def current(self) -> Cpu:
-        """The CPU that is running or whose event is being handled: for banked devices and firmware calls."""
+        """The CPU that is running or whose event is being handled, for banked devices and calls of firmware."""
         ...
 
     def attach(self, device: Device, address: int) -> None:
@@ -142,25 +144,26 @@ class Machine(Protocol):
         ...
 
     def attach_timed(self, timed: Timed) -> None:
-        """Ask `timed` for its deadlines and call its `advance` when one is due."""
+        """Read the deadlines of `timed`, and call its `advance` when one is due."""
         ...
 
     def notice_deadline(self, timed: Timed) -> None:
-        """A CPU that runs may have set this device's deadline, otherwise than by a write to it."""
+        """Read the device's deadline again: a running CPU may have set it, in another way than by a write to the
+        device."""
         ...
 
     def console_output(self, data: bytes) -> None:
-        """What the guest's console UART sends."""
+        """Take bytes that the guest's console UART sends."""
         ...
 
     def console_input(self) -> bytes:
-        """What was typed since the last call; may be empty. UARTs poll it in `advance`/reads."""
+        """What was typed since the last call; it may be empty. UARTs call it in `advance` and in reads."""
         ...
 
     def flush_tlb(self) -> None:
-        """Forget every CPU's translations: firmware was asked to fence them."""
+        """Drop the translations of all CPUs, for calls of firmware that fence them."""
         ...
 
     def power_off(self, code: int = 0) -> None:
-        """The guest switched the machine off (or asked for a reset): the run ends after this instruction."""
+        """End the run after this instruction with an exit code: the guest switched the machine off or reset it."""
         ...

@@ -31,18 +31,19 @@ class Region:
 
 
 class PhysicalMemory:
-    """See `kinst.runtime.machine.machine.Memory`."""
+    """The machine's RAM; implements `kinst.runtime.machine.machine.Memory`."""
 
     def __init__(self, engine: QilingMachine) -> None:
         self._engine = engine
         self.regions: list[Region] = []
-        # The first region is the RAM of the board, where stacks are: the trap path uses words of it all the time.
+        # The first region is the board's RAM, which has the stacks: the trap path uses its words all the time.
         self._base, self._size, self._words = 0, 0, memoryview(b"").cast("Q")
         self.code_pages: set[int] = set()  # physical page numbers that instructions were fetched from
-        self.is_code_stale = False  # code that may be translated already was changed: translate anew before running
+        self.is_code_stale = False  # code that may have been translated was changed: translate it again before running
 
     def add_ram(self, address: int, size: int) -> None:
-        """Map RAM; both page-aligned. Pages cost nothing until they are used."""
+        """Map RAM; address and size must be page-aligned. A page takes no memory until it is used. Raises
+        MachineError."""
         if address % PAGE or size % PAGE or size <= 0:
             raise MachineError(f"RAM at {address:#x}: its address and size ({size:#x}) must be multiples of {PAGE}")
         for region in self.regions:
@@ -61,7 +62,7 @@ class PhysicalMemory:
             self._base, self._size, self._words = address, size, memoryview(buffer).cast("Q")
 
     def find(self, address: int, size: int = 1) -> Region | None:
-        """The region that holds [address, address + size)."""
+        """The region that holds [address, address + size); None if none does."""
         for region in self.regions:
             if region.base <= address and address + size <= region.base + region.size:
                 return region
@@ -73,20 +74,20 @@ class PhysicalMemory:
 
     @contextmanager
     def code(self, address: int, size: int) -> Iterator[NDArray[np.uint8]]:
-        """The bytes themselves, to be changed where they are."""
+        """The bytes themselves as an array, which may be changed in this context."""
         region = self._region(address, size)
         start = address - region.base
         yield np.frombuffer(region.view, np.uint8)[start : start + size]
         self.is_code_stale = True
 
     def read(self, address: int, size: int) -> bytes:
-        """Bytes at a physical address."""
+        """`size` bytes at a physical address. Raises MachineError where no RAM is."""
         region = self._region(address, size)
         start = address - region.base
         return bytes(region.view[start : start + size])
 
     def write(self, address: int, data: bytes | memoryview) -> None:
-        """Write bytes; code among them is translated anew."""
+        """Write bytes. Code among them is translated again. Raises MachineError where no RAM is."""
         region = self._region(address, len(data))
         start = address - region.base
         region.view[start : start + len(data)] = data
@@ -94,7 +95,7 @@ class PhysicalMemory:
             self.is_code_stale = True
 
     def load(self, address: int, size: int) -> int:
-        """A little-endian word."""
+        """A little-endian unsigned word of `size` bytes. Raises MachineError where no RAM is."""
         start = address - self._base
         if not start & 7 and 0 <= start < self._size:
             if size == 8:
@@ -104,7 +105,7 @@ class PhysicalMemory:
         return int.from_bytes(self.read(address, size), "little")
 
     def store(self, address: int, size: int, value: int) -> None:
-        """Store a little-endian word of data."""
+        """Store a little-endian word of data. Raises MachineError where no RAM is."""
         start = address - self._base
         if size == 8 and not start & 7 and 0 <= start < self._size:
             self._words[start >> 3] = value & _WORD

@@ -1,7 +1,8 @@
 """An image -> its Multiboot header: which specification it follows, where it wants to be loaded, where it starts.
 
-Multiboot Specification 0.6.96, 3.1, and Multiboot2 Specification 2.0, 3.1. Loaders look in the first 8 KiB (32 KiB) of
-the file; we look in the first 32 KiB of the file and of what is loaded, since large pages put code far behind.
+Multiboot Specification 0.6.96, 3.1, and Multiboot2 Specification 2.0, 3.1. Loaders search the first 8 KiB (version 2:
+32 KiB) of the file. Here the first 32 KiB of the file and of what is loaded are searched, since with large pages code
+comes late in the file.
 """
 
 from collections.abc import Iterator
@@ -16,8 +17,8 @@ from kinst.targets.image import Image
 from kinst.targets.manifest import find_manifest
 
 _SEARCHED: Final = 32768
-_HAS_ADDRESSES: Final = 1 << 16  # of version 1's flags
-_FROM_THE_START: Final = 0xFFFF_FFFF  # version 2, load_addr: all of the file
+_HAS_ADDRESSES: Final = 1 << 16  # one of version 1's flags
+_FROM_THE_START: Final = 0xFFFF_FFFF  # version 2, load_addr: the whole file
 
 
 class Version(IntEnum):
@@ -28,29 +29,30 @@ class Version(IntEnum):
 
 
 class _Tag(IntEnum):
-    """Of version 2's header."""
+    """Tags of version 2's header."""
 
     END = 0
     ADDRESSES = 2
     ENTRY = 3
 
 
-_CHECKED_WORDS: Final = {Version.ONE: 3, Version.TWO: 4}  # that add up to 0, the magic being the first
+_CHECKED_WORDS: Final = {Version.ONE: 3, Version.TWO: 4}  # words, from the magic on, whose sum is 0
 
 
 @dataclass(frozen=True, slots=True)
 class LoadRange:
-    """What an image's address fields ask for: file bytes from `offset` on at `address`, and room behind them."""
+    """What an image's address fields ask for: file bytes from `offset` on at `address`, followed by room."""
 
     offset: int
     address: int
-    size: int  # of what the file holds
-    room: int  # with what is to be zero
+    size: int  # bytes from the file
+    room: int  # bytes with those that must be zero
 
 
 @dataclass(frozen=True, slots=True)
 class BootHeader:
-    """`load` is None where the ELF program headers count; `entry` where the ELF header's does."""
+    """A Multiboot header. `load` is None if the ELF program headers apply, `entry` is None if the ELF header's
+    applies."""
 
     version: Version
     load: LoadRange | None = None
@@ -58,7 +60,7 @@ class BootHeader:
 
 
 def boot_header(image: Image) -> BootHeader | None:
-    """The first header there is, version 1 before version 2: loaders are told which to use, and we are not."""
+    """The image's header, or None. Loaders are told which version to use; here version 1 is preferred."""
     found = sorted(_headers(image))
     if not found:
         return None
@@ -67,7 +69,7 @@ def boot_header(image: Image) -> BootHeader | None:
 
 
 def _headers(image: Image) -> Iterator[tuple[Version, int]]:
-    """Versions and file offsets of headers; their magic, at a multiple of 4, has the right checksum."""
+    """The versions and file offsets of headers: a magic at a multiple of 4 with the right checksum."""
     for start, end in _searched(image):
         words = image.data[start : start + (end - start & ~3)].view("<u4")
         for at in np.flatnonzero(np.isin(words, list(Version))).tolist():
@@ -78,7 +80,7 @@ def _headers(image: Image) -> Iterator[tuple[Version, int]]:
 
 
 def _searched(image: Image) -> Iterator[tuple[int, int]]:
-    """Ranges of the file: its beginning, and what is loaded first."""
+    """The ranges of the file to search: its beginning, and that of what is loaded."""
     yield 0, min(_SEARCHED, len(image.data))
     loads = [segment for segment in image.segments if segment.kind == PT_LOAD and segment.file_size]
     lowest = min((segment.load_address for segment in loads), default=0)
@@ -121,7 +123,7 @@ def _second(image: Image, offset: int) -> BootHeader:
 
 
 def _load_range(image: Image, offset: int, addresses: list[int]) -> LoadRange:
-    """The header tells its own address, so where the file's byte for `load` is; an end of 0 is the file's."""
+    """The load range. The header's own address tells which file byte is at `load`; an end of 0 means the file's end."""
     header, load, load_end, bss_end = addresses
     if load == _FROM_THE_START:
         load = header - offset

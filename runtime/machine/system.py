@@ -1,7 +1,7 @@
-"""The running machine: CPUs take turns in the engine, devices and the clock act, events are delivered.
+"""The running machine: CPUs take turns in the engine, devices and the clock act, and events are delivered.
 
-Implements `kinst.runtime.machine.machine.Machine`. One loop: choose a CPU, let it take its interrupt, run it until its
-turn or the next deadline is over or something happens, deal with that.
+Implements `kinst.runtime.machine.machine.Machine`. It is one loop: choose a CPU, let it take its interrupt, run it
+until its turn ends, a deadline comes or something happens, and handle that.
 """
 
 import threading
@@ -29,8 +29,8 @@ from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.machines.machine import MachineFacts
 
-_SLICE: Final = 5_000_000  # ns of a run with nothing else to do
-_TURN: Final = 1_000_000  # ns of a CPU's turn where there are several
+_SLICE: Final = 5_000_000  # ns of a run if nothing else limits it
+_TURN: Final = 1_000_000  # ns of a CPU's turn if there are several CPUs
 _UNDEFINED_KEPT: Final = 64
 _LONGEST: Final = 15  # bytes of an instruction
 
@@ -39,7 +39,7 @@ class System:
     """A machine made from its facts and its board; boards and models use it as `machine.Machine`."""
 
     def __init__(self, facts: MachineFacts, board: Board, configuration: Configuration) -> None:
-        """Switch on an empty machine; MachineError if the configuration does not fit it."""
+        """Switch on an empty machine. Raises UsageError or MachineError if the configuration does not fit it."""
         if not 1 <= configuration.cpus <= facts.maximum_cpus:
             raise UsageError(f"{facts.name}: has 1 to {facts.maximum_cpus} CPUs, not {configuration.cpus}")
         self.facts = facts
@@ -70,17 +70,17 @@ class System:
         self.exit_code = 0
         self.pristine: Callable[[int, bytes], bytes] = lambda _address, content: content
         self.console_sink: Callable[[bytes], None] = lambda _data: None
-        # `--call`: what to do with events and faults, given the PC, instead of delivering them to the guest.
+        # For `--call`: handles events and faults, given the PC, in place of the guest.
         self.on_event: Callable[[Event | PageFault, int], None] | None = None
         self.after_turn: Callable[[], None] = lambda: None
-        # Who watches interrupts (`kinst.runtime.machine.interrupts`): what was interrupted, its PC and stack pointer,
-        # once the handler is entered; and a CPU that may take one soon.
+        # For `kinst.runtime.machine.interrupts`: called with PC and stack pointer of what was interrupted, once the
+        # handler is entered; and with a CPU that may take an interrupt soon.
         self.interrupted: Callable[[int, int], None] | None = None
         self.lines_shown: Callable[[VirtualCpu], None] | None = None
         self.typed = bytearray()
         self._repeated = (0, 0)
         self.has_run = False
-        self.undefined: dict[int, bytes] = {}  # undefined instructions that the guest executed: the first few
+        self.undefined: dict[int, bytes] = {}  # the first few undefined instructions that the guest executed
         self.cpus = [self._make_cpu(number) for number in range(configuration.cpus)]
         self.current = self.cpus[0]
         self.current.registers = self.engine.live
@@ -177,13 +177,13 @@ class System:
             self.notice_deadline(timed)
 
     def notice_deadline(self, timed: Timed) -> None:
-        """The guest may have set a timer that is due before the CPU's turn is over."""
+        """Shorten the CPU's turn if the guest has set a timer that is due before its end."""
         deadline = timed.deadline()
         if deadline is not None and deadline < self._turn_ends:
             self.yield_cpu()
 
     def console_output(self, data: bytes) -> None:
-        """The guest's console."""
+        """Pass on what the guest's console sends."""
         self.console_sink(data)
 
     def console_input(self) -> bytes:
@@ -193,11 +193,11 @@ class System:
         return typed
 
     def flush_tlb(self) -> None:
-        """Forget every CPU's translations; those that do not run have none."""
+        """Drop all translations; only the running CPU has any."""
         self.engine.flush_tlb()
 
     def power_off(self, code: int = 0) -> None:
-        """The guest switched the machine off."""
+        """End the run with an exit code: the guest switched the machine off."""
         self.exit_code = code
         self.finish(End.POWER_OFF)
 
@@ -213,7 +213,7 @@ class System:
             self.clock.interrupt()
 
     def interrupt_lines_changed(self) -> None:
-        """A device drove an interrupt line: let the CPUs see it soon."""
+        """Let the CPUs see soon that a device drove an interrupt line."""
         self.yield_cpu()
 
     # -- the loop -----------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class System:
         """Run until the machine ends; `timeout` in nanoseconds of the machine's time, `wall_timeout` of the host's.
 
         Raises:
-            MachineError: the guest stopped for good, or does what the machine cannot do.
+            MachineError: the guest stopped for good, or did something that the machine cannot do.
         """
         self._end, self.has_run = None, True
         limit = None if timeout is None else self.clock.now() + timeout
@@ -241,7 +241,7 @@ class System:
 
     @contextmanager
     def _alarm(self) -> Iterator[None]:
-        """End the turn in which the host's time is over: under the instruction clock it may be a long one."""
+        """End the turn when the host's time is over, since a turn may be long under the instruction clock."""
         left = self._wall_left()
         if left is None:
             yield
@@ -301,7 +301,7 @@ class System:
                 assert_never(stop)
 
     def _advance_devices(self) -> int | None:
-        """Let devices act that are due; the next deadline after that."""
+        """Let the devices act that are due. Returns the next deadline (ns), or None."""
         now, current = self.clock.now(), self.current
         earliest: int | None = None
         for timed in self._timed:
@@ -315,13 +315,13 @@ class System:
         return earliest
 
     def show(self, number: int) -> None:
-        """Fill the trap frame with a CPU's registers, between two turns; guest memory is what that CPU sees."""
+        """Between two turns, fill the trap frame with a CPU's registers, and let guest memory be what that CPU sees."""
         self._load(self.cpus[number])
         self.engine.frame.read()
 
     def instruction(self, address: int) -> bytes:
-        """Code of the guest's own at a virtual address, for the longest instruction or up to the page's end; nothing
-        where the running CPU could not execute."""
+        """The guest's own code at a virtual address, as long as the longest instruction or up to the page's end; empty
+        if the running CPU cannot execute there."""
         for size in (_LONGEST, -address & PAGE - 1):
             try:
                 return self.current.fetch(address, size)
@@ -330,7 +330,7 @@ class System:
         return b""
 
     def _next_cpu(self) -> VirtualCpu | None:
-        """The next CPU in turn that has something to do."""
+        """The next CPU that has something to do, in turn; None if there is none."""
         start = self.current.number
         for step in range(1, len(self.cpus) + 1):
             cpu = self.cpus[(start + step) % len(self.cpus)]
@@ -353,11 +353,11 @@ class System:
         self.clock.wait(until if left is None else min(until, self.clock.now() + left))
 
     def _wall_left(self) -> int | None:
-        """Nanoseconds of the host's time that the run has left; None: it has all."""
+        """The nanoseconds of the host's time that the run has left; None if it has no limit."""
         return None if self._wall_limit is None else max(0, self._wall_limit - time.monotonic_ns())
 
     def _load(self, cpu: VirtualCpu) -> None:
-        """Let the engine hold this CPU's state."""
+        """Load this CPU's state into the engine."""
         before = self.current
         if cpu is before:
             return
@@ -366,12 +366,12 @@ class System:
         before.registers = states.registers_of(before.context)
         states.restore(cpu.context)
         cpu.registers = self.engine.live
-        if not regime or regime != self.space.regime():  # else the TLB serves both: it is most of a switch's cost
+        if not regime or regime != self.space.regime():  # else both use the TLB: most of a switch's cost
             self.engine.flush_tlb()
         self.current = cpu
         self.trap.fired = cpu.fired
         self.trap.firing.cpu = self.trap.firing.thread = cpu.number
-        cpu.have_lines_changed = True  # what the engine itself knows of interrupts is the other CPU's
+        cpu.have_lines_changed = True  # the engine still has the other CPU's interrupts
 
     # -- interrupts and events ----------------------------------------------------------------------------------------
 
@@ -383,9 +383,9 @@ class System:
                 self.lines_shown(cpu)
 
     def _take_interrupt(self, cpu: VirtualCpu) -> bool:
-        """Enter the handler of a pending interrupt; True if there is one that cannot be taken yet.
+        """Enter the handler of a pending interrupt. Returns True if there is one that cannot be taken yet.
 
-        The CPU is never FIRED here: a run does not end in a trampoline, except when amd64's repeated string instruction
+        The CPU is not FIRED here: a run does not end in a trampoline, unless a repeated string instruction of amd64
         runs there and the instruction clock ends it after an iteration.
         """
         self._show_lines(cpu)
@@ -439,7 +439,7 @@ class System:
                 assert_never(outcome)
 
     def _check_progress(self, pc: int, what: str) -> None:
-        """A handler whose first instruction faults again would run for ever."""
+        """Raise MachineError for a handler whose first instruction faults again and again: it would run forever."""
         if self.engine.pc() != pc:
             self._repeated = (0, 0)
             return
@@ -449,6 +449,6 @@ class System:
             raise MachineError(f"{self._told(pc, what)} again and again in its own handler")
 
     def _told(self, pc: int, what: str) -> str:
-        """Who did what, for a message."""
+        """The CPU, the place and what happened, for a message."""
         where = " where there is no memory" if self.space.is_nothing_executed(pc) else ""
         return f"CPU {self.current.number} at {pc:#x}: {what}{where}"

@@ -1,7 +1,7 @@
 """Control registers and page tables of an x86 CPU -> physical page and permissions, in every mode it boots through.
 
-Off, 32-bit, PAE, 4-level and 5-level paging as in Intel SDM volume 3, chapter 4; accessed and dirty bits are set as
-hardware does, and the error code of a fault is that of section 4.7.
+No paging, 32-bit, PAE, 4-level and 5-level paging as in Intel SDM volume 3, chapter 4. Accessed and dirty bits are set
+as the hardware sets them, and a fault has the error code of section 4.7.
 """
 
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ _LEVELS_PAE: Final = (21, 12)
 
 
 class _WalkError(Exception):
-    """The walk ended early: the low bits of the error code (P and RSVD)."""
+    """The walk ended early. `code` has the low bits of the error code (P and RSVD)."""
 
     def __init__(self, code: int) -> None:
         super().__init__()
@@ -71,24 +71,24 @@ class _WalkError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """The end of a walk: what the tables allow together, and where the entry's accessed and dirty bits are."""
+    """The end of a walk: what all tables together allow, and where the entry with the accessed and dirty bits is."""
 
     physical: int
     rights: int  # U/S and R/W of all levels, and _NEVER_EXECUTE
-    entry_address: int  # of the 64-bit word
+    entry_address: int  # address of the entry's 64-bit word
     entry: int  # that word
-    shift: int  # of the entry in the word: 32 for every other one of 32 bits
+    shift: int  # the entry's first bit in the word: 32 for every second 32-bit entry
 
 
 # A mode as an index: what the control registers say about permissions.
 _USER_MODE, _WRITE_PROTECT, _NXE, _SMEP, _SMAP = 1, 2, 4, 8, 16
-_NEVER_EXECUTE: Final = 1  # of a leaf's rights, in the place of P
+_NEVER_EXECUTE: Final = 1  # one of a leaf's rights, in the place of P
 _READ, _WRITE, _EXECUTE = int(Permission.READ), int(Permission.WRITE), int(Permission.EXECUTE)
-_NEEDED: Final = (_READ, _WRITE, _EXECUTE)  # by Access
+_NEEDED: Final = (_READ, _WRITE, _EXECUTE)  # indexed by Access
 
 
 def _allowed(mode: int, rights: int) -> int:
-    """SDM 4.6.1: what an access in this mode may do with a page of these rights."""
+    """What accesses in this mode may do with a page of these rights (SDM 4.6.1)."""
     user, user_page = mode & _USER_MODE, rights & USER
     if user and not user_page:
         return 0
@@ -103,7 +103,7 @@ def _allowed(mode: int, rights: int) -> int:
     return allowed
 
 
-# Enumerations cost a microsecond an operation, and a booting Linux misses the TLB a million times.
+# An operation on an enumeration takes a microsecond, and a booting Linux misses the TLB a million times.
 _ALLOWED: Final = tuple(tuple(_allowed(mode, rights) for rights in range(8)) for mode in range(32))
 _PERMISSIONS: Final = tuple(Permission(bits) for bits in range(8))
 
@@ -121,7 +121,8 @@ class Amd64Walker:
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
     ) -> Translation:
-        """See `Walker`. An address that is not canonical ends in PageFault too: the exception model makes it #GP."""
+        """See `Walker`. An address that is not canonical raises PageFault as well; the exception model turns it into
+        #GP."""
         get = registers.get
         cr0 = get("cr0")
         if not cr0 & CR0_PG:
@@ -174,7 +175,7 @@ def _walk(cr3: int, cr4: int, efer: int, load: LoadPhysical, store: StorePhysica
             raise _WalkError(0)
         return _walk_wide(load, store, address, cr3 & ADDRESS, levels, efer)
     if cr4 & CR4_PAE:
-        # SDM 4.4.1: the four entries of the first level have no rights; bit 0 is the only one that a walk tests.
+        # SDM 4.4.1: the four entries of the first level have no rights. A walk only tests bit 0.
         pointer = load((cr3 & 0xFFFF_FFE0) + (address >> 30 & 3) * 8)
         if not pointer & PRESENT:
             raise _WalkError(0)
@@ -190,7 +191,7 @@ def is_canonical(address: int, width: int) -> bool:
 def _walk_wide(
     load: LoadPhysical, store: StorePhysical, address: int, table: int, levels: tuple[int, ...], efer: int
 ) -> _Leaf:
-    """Tables of 512 entries of 64 bits (SDM 4.4.2, 4.5.4)."""
+    """Walk tables of 512 entries of 64 bits (SDM 4.4.2, 4.5.4)."""
     reserved = _RESERVED_NXE if efer & EFER_NXE else _RESERVED
     rights = -1
     for shift in levels:
@@ -214,7 +215,8 @@ def _walk_wide(
 
 
 def _reserved(shift: int, *, is_leaf: bool) -> int:
-    """Bits of an entry that must be clear: too high an address, low bits of a large page but PAT, PS in a table."""
+    """The bits of an entry that must be clear: address bits that are too high, the low bits of a large page except PAT,
+    and PS in a table."""
     if is_leaf:
         return _TOO_HIGH | ((1 << shift) - (1 << 13) if shift > 12 else 0)
     return _TOO_HIGH if shift <= 30 else _TOO_HIGH | LARGE
@@ -226,7 +228,7 @@ _RESERVED: Final = {key: bits | NO_EXECUTE for key, bits in _RESERVED_NXE.items(
 
 
 def _walk_narrow(load: LoadPhysical, store: StorePhysical, address: int, directory: int, cr4: int) -> _Leaf:
-    """Tables of 1024 entries of 32 bits, pages of 4 KiB or with CR4.PSE 4 MiB (SDM 4.3)."""
+    """Walk tables of 1024 entries of 32 bits. Pages have 4 KiB, or 4 MiB with CR4.PSE (SDM 4.3)."""
     word_address, word, shift = _load_narrow(load, directory + (address >> 22 & 1023) * 4)
     entry = word >> shift & 0xFFFF_FFFF
     if entry & LARGE and cr4 & CR4_PSE:
@@ -242,7 +244,8 @@ def _walk_narrow(load: LoadPhysical, store: StorePhysical, address: int, directo
 
 
 def _load_narrow(load: LoadPhysical, address: int) -> tuple[int, int, int]:
-    """The 64-bit word that holds a present 32-bit entry: its address, its value, the entry's shift in it."""
+    """The 64-bit word that holds a 32-bit entry, which must be present: its address, its value, the entry's first
+    bit."""
     shift = (address & 4) * 8
     word = load(address & ~7)
     if not word >> shift & PRESENT:

@@ -1,8 +1,8 @@
 """arm64 address translation: TTBRn, TCR, SCTLR and the tables in guest memory -> physical page and permissions.
 
-Stage 1 of the EL1&0 and EL2 regimes as Armv8.0 has it (Arm ARM DDI 0487, chapter D8): 4, 16 and 64 KiB granules, blocks
-and pages, hierarchical table attributes, access flag faults, WXN. No stage 2 and no hardware-managed access flag: the
-Cortex-A57 has no FEAT_HAFDBS. The contiguous bit is a hint to the TLB and changes nothing here.
+Stage 1 of the EL1&0 and EL2 regimes of Armv8.0 (Arm ARM DDI 0487, chapter D8): 4, 16 and 64 KiB granules, blocks and
+pages, hierarchical table attributes, access flag faults, WXN. There is no stage 2 and no hardware-managed access flag,
+since the Cortex-A57 has no FEAT_HAFDBS. The contiguous bit is a hint to the TLB and changes nothing here.
 """
 
 from collections.abc import Mapping
@@ -30,9 +30,9 @@ SCTLR_M = 1 << 0
 SCTLR_WXN = 1 << 19
 
 # TCR_ELx: TG0 is bits 15:14, TG1 bits 31:30, and the two fields count differently (D19.2.139).
-GRANULE0 = (12, 16, 14, 12)  # reserved value 3: as 4 KiB
+GRANULE0 = (12, 16, 14, 12)  # the reserved value 3 means 4 KiB
 GRANULE1 = (12, 14, 12, 16)
-OUTPUT_BITS = (32, 36, 40, 42, 44, 48, 48, 48)  # TCR.IPS; the A57 has 44, more bits never come from its guests
+OUTPUT_BITS = (32, 36, 40, 42, 44, 48, 48, 48)  # TCR.IPS; the A57 has 44 bits, and its guests never use more
 SMALLEST_BLOCK_LEVEL = {12: 1, 14: 2, 16: 2}  # lowest level at which a block descriptor is allowed
 
 OUTPUT_ADDRESS = (1 << 48) - 1
@@ -43,14 +43,14 @@ LAST_LEVEL = 3
 class Layout:
     """How TCR_ELx lays out one half of the address space, for one exception level.
 
-    `steps` holds the level, the lowest address bit and the mask of the table index of each table on the way.
+    `steps` has, for each table on the way, its level, the lowest address bit of its index, and the mask of its index.
     """
 
-    above_mask: int  # address bits that say which half it is, and what they must be
+    above_mask: int  # the address bits that select the half, and the value that they must have
     above: int
     steps: tuple[tuple[int, int, int], ...]
     granule: int  # log2 of the page size
-    table_mask: int  # of the first table's address in TTBRn
+    table_mask: int  # the first table's address in TTBRn
     output_bits: int
     is_walk_disabled: bool
     exception_level: int
@@ -58,29 +58,29 @@ class Layout:
 
 
 class Leaf(NamedTuple):
-    """The descriptor a walk ended at, and the limits that the tables above it set."""
+    """The descriptor at which a walk ended, and the limits that the tables above it set."""
 
     descriptor: int
     level: int
     shift: int  # log2 of the size it maps
-    table_limits: int  # the tables' bits 63:59 together
+    table_limits: int  # bits 63:59 of all tables, combined
 
 
 class Arm64Walker:
     """The MMU of a Cortex-A57 without stage 2."""
 
-    tracer_bits: Final[Mapping[str, int]] = {}  # it has no PAN
+    tracer_bits: Final[Mapping[str, int]] = {}  # the CPU has no PAN
     regime = ("ttbr0_el1", "ttbr1_el1", "tcr_el1", "sctlr_el1", "ttbr0_el2", "tcr_el2", "sctlr_el2")
 
     def tables(self, registers: Registers) -> int | None:
-        """The lower half's, of the level that the CPU is at, while SCTLR.M is set."""
+        """The tables of the lower half at the CPU's exception level; None unless SCTLR.M is set."""
         level = "el2" if registers.get("pstate") >> 2 & 3 == 2 else "el1"
         return registers.get(f"ttbr0_{level}") if registers.get(f"sctlr_{level}") & SCTLR_M else None
 
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
     ) -> Translation:
-        """Translate one virtual address; PageFault carries the fault status code (6 bits)."""
+        """See `Walker`. The code of a PageFault is the fault status code (6 bits)."""
         get = registers.get
         level = get("pstate") >> 2 & 3
         is_hypervisor = level == 2
@@ -99,7 +99,8 @@ class Arm64Walker:
 
 @lru_cache(maxsize=64)
 def _layout(tcr: int, is_upper: bool, level: int, is_write_never_execute: bool) -> Layout:  # noqa: FBT001 - a cache's key
-    """The lower half has T0SZ, TG0, EPD0, TBI0, the upper one T1SZ, TG1, EPD1, TBI1; EL2 has the lower one only."""
+    """The layout of one half. The lower half uses T0SZ, TG0, EPD0 and TBI0, the upper one T1SZ, TG1, EPD1 and TBI1. EL2
+    has only the lower one."""
     if is_upper:
         size, granule, ignore_top, disabled = tcr >> 16, GRANULE1[tcr >> 30 & 3], tcr >> 38 & 1, tcr >> 23 & 1
     elif level == 2:
@@ -123,7 +124,8 @@ def _layout(tcr: int, is_upper: bool, level: int, is_write_never_execute: bool) 
 
 
 def _steps(input_bits: int, granule: int) -> tuple[tuple[int, int, int], ...]:
-    """A table of one page has granule - 3 index bits; the first one has what is left."""
+    """The tables on the way, as in `Layout.steps`. A table of one page has granule - 3 index bits; the first table has
+    the rest."""
     stride = granule - 3
     levels = -(-(input_bits - granule) // stride)
     first = LAST_LEVEL + 1 - levels
@@ -155,7 +157,8 @@ def _walk(layout: Layout, table: int, load: LoadPhysical, address: int, access: 
 
 
 def _is_usable(descriptor: int, level: int, granule: int) -> bool:
-    """Valid, and of a type that this level may hold: blocks not too high up, pages only at level 3."""
+    """Whether a descriptor is valid and may be at this level: blocks not above a certain level, pages only at level
+    3."""
     if not descriptor & 1:
         return False
     if level == LAST_LEVEL:
@@ -171,26 +174,27 @@ def _leaf_translation(layout: Layout, leaf: Leaf, address: int, access: Access) 
     if not leaf.descriptor >> 10 & 1:
         raise PageFault(address, access, ACCESS_FLAG | leaf.level)
     permissions = _permissions(layout, leaf)
-    if not permissions >> access & 1:  # READ, WRITE, FETCH ask for bits 0, 1, 2 of Permission
+    if not permissions >> access & 1:  # READ, WRITE, FETCH need bits 0, 1, 2 of Permission
         raise PageFault(address, access, PERMISSION | leaf.level)
     return Translation(base | (address & inside), PERMISSIONS[permissions], leaf.shift)
 
 
-# IntFlag arithmetic costs a microsecond an operation, and every TLB miss comes through here.
+# An operation on an IntFlag takes a microsecond, and every TLB miss comes through here.
 PERMISSIONS = tuple(Permission(bits) for bits in range(8))
 
 
 def _permissions(layout: Layout, leaf: Leaf) -> int:
     """AP, UXN and PXN of the leaf under APTable, UXNTable and PXNTable (D8.4.1, D8.4.2), as bits of Permission.
 
-    AP[2] (bit 7) forbids writes, AP[1] (bit 6) admits EL0; APTable[1] and APTable[0] (limits 3 and 2) take these away.
+    AP[2] (bit 7) forbids writes, and AP[1] (bit 6) admits EL0. APTable[1] and APTable[0] (limits 3 and 2) restrict
+    both.
     """
     descriptor, limits = leaf.descriptor, leaf.table_limits
     is_writable = not (descriptor >> 7 & 1 or limits >> 3 & 1)
     is_user = bool(descriptor >> 6 & 1) and not limits >> 2 & 1
     is_readable = True
     if layout.exception_level == 1:
-        # What EL0 may write, EL1 never executes.
+        # EL1 never executes what EL0 may write.
         never = bool(descriptor >> 53 & 1 or limits & 1) or (is_user and is_writable)
     else:
         never = bool(descriptor >> 54 & 1 or limits >> 1 & 1)

@@ -1,7 +1,7 @@
 """RISC-V address translation: satp, mstatus and the tables in guest memory -> physical page and permissions.
 
-Privileged Architecture 1.12, 4.3 to 4.5: Sv39, Sv48 and Sv57, superpages, accessed and dirty bits set by the walk as
-QEMU does, MPRV, SUM and MXR.
+Privileged Architecture 1.12, 4.3 to 4.5: Sv39, Sv48 and Sv57, superpages, MPRV, SUM and MXR. As in QEMU, the walk sets
+the accessed and dirty bits.
 
     satp   63:60 mode   59:44 ASID   43:0 physical page number of the root table
     PTE    63 N  62:61 PBMT  60:54 0  53:10 physical page number  9:8 RSW  7 D  6 A  5 G  4 U  3 X  2 W  1 R  0 V
@@ -27,8 +27,8 @@ PAGE_FAULT: Final = {Access.READ: 13, Access.WRITE: 15, Access.FETCH: 12}
 
 _PERMISSION_BITS: Final = 0xF  # R, W, X and U, from bit 1 of an entry on
 _V, _R, _W, _X, _U, _A, _D = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 6, 1 << 7
-_POINTER: Final = _V | _R | _W | _X | _U | _A | _D  # of these a pointer to the next table has V only
-_RESERVED: Final = 54  # and above: N and PBMT need extensions
+_POINTER: Final = _V | _R | _W | _X | _U | _A | _D  # of these bits, a pointer to the next table has only V
+_RESERVED: Final = 54  # this bit and those above it; N and PBMT need extensions
 _PPN_MASK: Final = (1 << 44) - 1
 _TOP_SHIFTS: Final = {8: 30, 9: 39, 10: 48}  # satp.MODE -> bits below the index into the root table
 _USER, _SUPERVISOR, _MACHINE = 0, 1, 3
@@ -36,13 +36,13 @@ _MSTATUS_MPRV, _MSTATUS_SUM, _MSTATUS_MXR = 1 << 17, 1 << 18, 1 << 19
 
 
 class Riscv64Walker:
-    """See `kinst.runtime.paging.walker.Walker`."""
+    """The MMU of a RISC-V hart; implements `kinst.runtime.paging.walker.Walker`."""
 
     tracer_bits: Final = MappingProxyType(dict.fromkeys(("mstatus", "sstatus"), _MSTATUS_SUM | _MSTATUS_MXR))
     regime: tuple[str, ...] = ()
 
     def tables(self, registers: Registers) -> int | None:
-        """satp, unless the mode is Bare or the hart in M mode, which translates by nothing (4.1.11)."""
+        """satp; None if its mode is Bare or the hart is in M mode, which does not translate (4.1.11)."""
         privilege = registers.get("priv")
         satp = registers.get("satp") if privilege == _SUPERVISOR else _machine_registers(registers, privilege)[1]
         return satp if satp >> 60 in _TOP_SHIFTS and privilege != _MACHINE else None
@@ -50,9 +50,9 @@ class Riscv64Walker:
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
     ) -> Translation:
-        """Translate one address, or raise PageFault with the cause as its code."""
+        """See `Walker`. The code of a PageFault is the cause."""
         privilege = registers.get("priv")
-        if privilege == _SUPERVISOR:  # where MPRV is 0: mret clears it (3.1.6.3)
+        if privilege == _SUPERVISOR:  # MPRV is 0 here: mret clears it (3.1.6.3)
             status, satp = registers.get("sstatus"), registers.get("satp")
         else:
             status, satp = _machine_registers(registers, privilege)
@@ -66,7 +66,7 @@ class Riscv64Walker:
 
 
 def _machine_registers(registers: Registers, privilege: int) -> tuple[int, int]:
-    """mstatus and satp; in U mode they read as garbage, and are looked at from M mode."""
+    """mstatus and satp. In U mode they read as garbage, so they are read from M mode."""
     if privilege != _MACHINE:
         registers.set("priv", _MACHINE)
     try:
@@ -85,7 +85,7 @@ def _walk(
     address: int,
     access: Access,
 ) -> Translation:
-    """4.3.2, from the root table on. `shift`: how many bits of the address are below the index into the table."""
+    """Walk from the root table on (4.3.2). `shift`: how many address bits are below the index into the table."""
     unused = address >> shift + 8  # must all equal the highest bit used
     if unused and unused != _WORD >> shift + 8:
         raise PageFault(address, access, PAGE_FAULT[access])
@@ -99,7 +99,7 @@ def _walk(
     permissions = allowed[entry >> 1 & _PERMISSION_BITS]
     inside = (1 << shift) - 1
     page = entry >> 10 << 12
-    # An entry without R and X that is no pointer allows nothing.
+    # An entry without R and X that is not a pointer allows nothing.
     if not entry & _V or entry >> _RESERVED or page & inside or not permissions >> access & 1:
         raise PageFault(address, access, PAGE_FAULT[access])
     wanted = entry | _A | (_D if access is Access.WRITE else 0)
@@ -111,7 +111,7 @@ def _walk(
 
 
 def _allowed(privilege: int, status: int, entry: int) -> int:
-    """4.3.1: what the R, W, X and U bits of a leaf allow this mode to do."""
+    """What the R, W, X and U bits of a leaf allow this mode to do (4.3.1)."""
     is_user_page = bool(entry & _U)
     if privilege == _USER and not is_user_page:
         return 0
@@ -124,7 +124,7 @@ def _allowed(privilege: int, status: int, entry: int) -> int:
     return permissions
 
 
-# Every TLB miss comes through here, and IntFlag arithmetic costs a microsecond an operation.
+# Every TLB miss comes through here, and an operation on an IntFlag takes a microsecond.
 _READ, _WRITE, _EXECUTE = int(Permission.READ), int(Permission.WRITE), int(Permission.EXECUTE)
 _PERMISSIONS: Final = tuple(Permission(bits) for bits in range(8))
 _WORD: Final = (1 << 64) - 1

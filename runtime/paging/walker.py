@@ -1,7 +1,7 @@
-"""What each machine's page-table walker answers: control registers and guest tables -> physical page and permissions.
+"""What a machine's page-table walker does: control registers and guest tables -> physical page and permissions.
 
-The machine answers every TLB miss itself (Unicorn's virtual TLB), so that trampolines are reachable in every address
-space and guest stores take the fast path; the walkers are therefore what a real MMU does, fault codes included.
+The machine handles every TLB miss itself (Unicorn's virtual TLB), so that trampolines are reachable in every address
+space and guest stores take the fast path. Therefore the walkers do all that a real MMU does, with its fault codes.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from enum import IntEnum, IntFlag
 from typing import Protocol
 
 LoadPhysical = Callable[[int], int]  # physical address of a 64-bit table entry -> its value
-StorePhysical = Callable[[int, int], None]  # physical address, 64-bit value: accessed and dirty bits
+StorePhysical = Callable[[int, int], None]  # physical address, 64-bit value; sets accessed and dirty bits
 
 
 class Access(IntEnum):
@@ -22,7 +22,7 @@ class Access(IntEnum):
 
 
 class Permission(IntFlag):
-    """What the TLB entry may be used for."""
+    """What a TLB entry may be used for."""
 
     READ = 1
     WRITE = 2
@@ -32,9 +32,9 @@ class Permission(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """One page: `physical` is the address that belongs to the one asked for, not the start of the page.
+    """The translation of an address. `physical` is its physical address, not the start of the page.
 
-    `shift` is log2 of the size that the guest's entry maps, where Unicorn has to be told to forget all of it (arm64).
+    `shift` is log2 of the size that the guest's entry maps, on arm64, where Unicorn must be told to forget all of it.
     """
 
     physical: int
@@ -43,7 +43,7 @@ class Translation:
 
 
 class PageFault(Exception):
-    """The walk failed. `code` is what the machine reports (x86 error code, ARM fault status, RISC-V cause)."""
+    """A walk failed. `code` is what the machine reports: x86's error code, Arm's fault status or RISC-V's cause."""
 
     def __init__(self, address: int, access: Access, code: int) -> None:
         super().__init__(f"{access.name.lower()} of {address:#x}, code {code:#x}")
@@ -53,7 +53,7 @@ class PageFault(Exception):
 
 
 class Registers(Protocol):
-    """One CPU's registers by the machine's own names in lower case, e.g. "x0", "satp", "cr3", "ttbr0_el1"."""
+    """One CPU's registers, by the machine's own names in lower case: "x0", "satp", "cr3", "ttbr0_el1"."""
 
     def get(self, name: str) -> int:
         """The register's value, unsigned."""
@@ -69,25 +69,26 @@ class Walker(Protocol):
 
     @property
     def tracer_bits(self) -> Mapping[str, int]:
-        """Register -> bits to be taken for 1 when the tracer reads: a kernel may read its programs' pages only while it
-        says so (SMAP, SUM), but copyin() may always."""
+        """Register -> bits that count as 1 when the tracer reads. A kernel may read its programs' pages only while it
+        permits itself to (SMAP, SUM), but copyin() always may."""
         ...
 
     @property
     def regime(self) -> tuple[str, ...]:
-        """Registers that decide what translations are: CPUs that have them alike may use each other's. Empty: never."""
+        """The registers that translations depend on: CPUs with the same values may share translations. Empty: they
+        never may."""
         ...
 
     def tables(self, registers: Registers) -> int | None:
-        """Where the tables are that the CPU translates by; None: translation is off."""
+        """What identifies the tables by which the CPU translates; None if translation is off."""
         ...
 
     def translate(
         self, registers: Registers, load: LoadPhysical, store: StorePhysical, address: int, access: Access
     ) -> Translation:
-        """Translate one virtual address as the current mode and tables say, or raise PageFault.
+        """Translate one virtual address by the current mode and tables. Raises PageFault.
 
-        With translation off the physical address is the virtual one, and everything is allowed.
-        A write permission is granted only where the dirty bit is already set or `access` is WRITE.
+        With translation off, the physical address is the virtual one, and everything is allowed. Permission to write is
+        given only if the dirty bit is already set or `access` is WRITE.
         """
         ...

@@ -1,4 +1,4 @@
-"""The dtrace provider: BEGIN and END, which the session fires itself, and ERROR. Registered first: ids 1, 2, 3."""
+"""The dtrace provider: BEGIN, END and ERROR, which the session fires. It registers first, so they are 1, 2 and 3."""
 
 from collections.abc import Callable
 from typing import Final
@@ -10,7 +10,7 @@ from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.probe import ProbeName
 
 BEGIN, END, ERROR = 1, 2, 3
-TRACER_THREAD: Final = -1  # Firing.thread of BEGIN and END: no thread of the guest's
+TRACER_THREAD: Final = -1  # Firing.thread of BEGIN and END, which is no thread of the guest
 _NAMES: Final = ("BEGIN", "END", "ERROR")
 
 
@@ -19,7 +19,7 @@ def _no_arguments(_index: int) -> int:
 
 
 class DtraceProvider:
-    """See `kinst.runtime.providers.provider.Provider`."""
+    """The provider `dtrace`; implements `kinst.runtime.providers.provider.Provider`."""
 
     registration = Registration("dtrace", ProviderAttributes(STABLE, PRIVATE, PRIVATE, STABLE, STABLE))
 
@@ -28,7 +28,7 @@ class DtraceProvider:
         self._actions: dict[int, Action] = {}
 
     def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
-        """The three; they have no module and no function, so `:::` does not mean them."""
+        """Create the three probes. They have no module and no function, so `:::` does not match them."""
         if wanted is None:
             for name in _NAMES:
                 probes.create("", "", name)
@@ -43,21 +43,21 @@ class DtraceProvider:
             self._actions.pop(identifier, None)
 
     def destroy(self, identifiers: Identifiers) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to release."""
 
     def is_enabled(self, identifier: int) -> bool:
-        """Whether anything happens when it fires."""
+        """Whether anything happens when the probe fires."""
         return identifier in self._actions
 
     def fire(self, identifier: int, firing: Firing, arguments: Callable[[int], int] = _no_arguments) -> None:
-        """BEGIN before the machine runs, END after it, ERROR when a clause is aborted.
+        """Fire BEGIN before the machine runs, END after it, or ERROR when a clause was aborted.
 
         Args:
             identifier: BEGIN, END or ERROR.
-            firing: a CPU as it stands, its thread `TRACER_THREAD`; for ERROR an object of its own, since another
-                firing is under way, in the thread of that one, as the kernel's dtrace_probe_error does.
-            arguments: arg0, arg1, ...: ERROR's arg1 is the epid of the clause, arg2 the number of its action, arg3
-                the offset in DIF (-1: unknown), arg4 the kind of the fault, arg5 its value.
+            firing: the state of a CPU, with the thread `TRACER_THREAD`. For ERROR it is a separate object with the
+            thread of the firing that is under way, as in the kernel's dtrace_probe_error.
+            arguments: arg0, arg1, ... For ERROR, arg1 is the epid of the clause, arg2 the number of its action, arg3
+            the DIF offset (-1: unknown), arg4 the kind of the fault and arg5 its value.
         """
         action = self._actions.get(identifier)
         if action is not None:
@@ -65,6 +65,6 @@ class DtraceProvider:
             action(firing)
 
     def match(self, pattern: ProbeName) -> list[int]:
-        """Which of the three `pattern` stands for."""
+        """The identifiers of those that `pattern` matches."""
         found = [pattern.matches("dtrace", "", "", name) for name in _NAMES]
         return [number for number, is_meant in enumerate(found, BEGIN) if is_meant]

@@ -1,9 +1,9 @@
 """FBT: entry and return of functions: what fbt_invop passes to dtrace_probe(). The handler itself is
 `kinst.runtime.trap.trap.TrapPath`.
 
-At entry arg0, arg1, ... are the function's integer arguments in registers. At return arg0 is the offset of the
-returning instruction in the function and arg1 the value returned. A function that ends with a tail call returns when
-the callee does (`kinst.runtime.unwinding.pending_returns`).
+At entry, arg0, arg1, ... are the function's integer arguments. At return, arg0 is the offset of the returning
+instruction in the function and arg1 the returned value. A function that ends with a tail call returns when the callee
+does (`kinst.runtime.unwinding.pending_returns`).
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ Prototype = Callable[[str, str], Function | None]  # ImageTypes.function: (name,
 
 
 def fbt_provider(sites: SiteTable, arch: ArchFacts, prototype: Prototype = lambda _name, _module: None) -> SiteProvider:
-    """The entry and return probes of a patched image; `prototype` gives args[] their types."""
+    """The provider of a patched image's entry and return probes. `prototype` gives the types of args[]."""
     return_value, manifest = arch.return_value, sites.manifest
 
     def at_return(firing: Firing, index: int) -> int:
@@ -46,7 +46,8 @@ def fbt_provider(sites: SiteTable, arch: ArchFacts, prototype: Prototype = lambd
 
 
 def argument_at_entry(arch: ArchFacts) -> Argument:
-    """The arguments of the function that begins at a site, by the machine's C ABI: in registers, then on the stack."""
+    """Reads the arguments of the function that begins at a site, by the machine's C ABI: first in registers, then on
+    the stack."""
     registers, stack_pointer = arch.arguments, arch.stack_pointer
 
     def at_entry(firing: Firing, index: int) -> int:
@@ -68,7 +69,7 @@ def _given(function: Function | None) -> Sequence[provider.Argument] | None:
 
 
 def _returned(function: Function | None) -> Sequence[provider.Argument]:
-    """The offset is known without debug information."""
+    """args[] at return: the offset, whose type is always known, and the returned value."""
     offset = provider.Argument("int")
     if function is None or isinstance(strip(function.result), Void):
         return (offset,)

@@ -1,9 +1,9 @@
-"""What a third party's provider is given: the image, the guest's memory, and places in its code to be called at.
+"""What a provider of another package is given: the image, the guest's memory, and calls from places in its code.
 
-A package plugs in through the entry-point group `kinst.providers`: an entry point is a callable that takes a
-`ProviderHost` and returns a `Provider` that has the entry point's name. It is called once for each run that names it
-(`kinst.runtime.providers.plugged`), before the program is compiled, and plants its points then; nothing is written into
-the guest's code until one is armed. `samples/providers` is such a package.
+A package plugs in through the entry-point group `kinst.providers`. An entry point is a callable that takes a
+`ProviderHost` and returns a `Provider` with the entry point's name. It is called once for each run that names it
+(`kinst.runtime.providers.plugged`), before the program is compiled, and plants its points then. Nothing is written into
+the guest's code until a point is armed. `samples/providers` is such a package.
 """
 
 from collections.abc import Callable
@@ -28,39 +28,39 @@ _WORD: Final = 8
 
 
 class GuestMemory(Protocol):
-    """The guest's virtual memory, as the CPU sees it that runs. A bad address raises `Fault`: BADADDR."""
+    """The guest's virtual memory, as the running CPU sees it. A bad address raises `Fault` BADADDR."""
 
     def load(self, address: int, size: int) -> int:
         """A little-endian unsigned word of 1, 2, 4 or 8 bytes."""
         ...
 
     def read(self, address: int, size: int) -> bytes:
-        """Bytes."""
+        """`size` bytes from an address on."""
         ...
 
     def string(self, address: int, limit: int) -> bytes:
-        """Bytes up to the NUL, without it, at most `limit`."""
+        """The bytes up to the NUL, without it, at most `limit`."""
         ...
 
 
 class Point(Protocol):
-    """Places in the guest's code where a provider is called, armed or not."""
+    """Places in the guest's code at which a provider is called while the point is armed."""
 
     def arm(self) -> None:
-        """Call from now on, before the instruction there executes."""
+        """From now on, call before the instruction there executes."""
         ...
 
     def disarm(self) -> None:
-        """The code is its own again."""
+        """Stop calling, and restore the code."""
         ...
 
 
 class ProviderHost(Protocol):
-    """The run that a provider is part of."""
+    """The run that a provider takes part in."""
 
     @property
     def image(self) -> Image:
-        """The image as it was built, with link addresses."""
+        """The original image, with link addresses."""
         ...
 
     @property
@@ -70,32 +70,31 @@ class ProviderHost(Protocol):
 
     @property
     def bias(self) -> int:
-        """What is added to a link address to get the guest's; known once the image is loaded."""
+        """What must be added to a link address to get the guest's address, in bytes; known once the image is loaded."""
         ...
 
     @property
     def memory(self) -> GuestMemory:
-        """The guest's memory, while it runs."""
+        """The guest's memory; available once the image is loaded."""
         ...
 
     def address_of(self, symbol: str) -> int | None:
-        """The link address of a function or variable."""
+        """The link address of a function or variable; None if there is none of this name."""
         ...
 
     def plant(self, description: str, called: Called) -> Point:
-        """A point at every place of a description: `fbt::f:entry`, `fbt::f:return`, `kinst::f:12`,
-        `kinst::0xADDRESS:`. `called` gets the firing with the arguments of that place: those of fbt, for one. It is not
-        armed yet.
+        """A point, not armed yet, at every place of a description: `fbt::f:entry`, `fbt::f:return`, `kinst::f:12`,
+        `kinst::0xADDRESS:`. `called` gets the firing, with the arguments that fbt or kinst have at that place.
 
         Raises:
-            ProbeNameError: not a description of code.
-            ProbeError: the image is patched already, and not there.
+            ProbeNameError: the description is not one of code.
+            ProbeError: the image was already patched, but not at that place.
         """
         ...
 
 
 def fire(firing: Firing, enabling: Enabling) -> None:
-    """From what a point is called with: let a probe of the provider's own fire in its place."""
+    """Let one of the provider's own probes fire in place of the point. `firing` is what the point was called with."""
     point = firing.enabling
     firing.enabling = enabling
     try:
@@ -105,10 +104,10 @@ def fire(firing: Firing, enabling: Enabling) -> None:
 
 
 class ImageHost:
-    """See `ProviderHost`. The session reads `names` when it plans its patches, and calls `attach` when it has."""
+    """A `ProviderHost`. The session reads `names` to plan its patches, and calls `attach` when the image is loaded."""
 
     def __init__(self, image: Image) -> None:
-        """`image` is the original, not patched."""
+        """`image` is the original one, without patches."""
         self.image = image
         self.arch = image.facts
         self._points: list[_PlantedPoint] = []
@@ -118,11 +117,11 @@ class ImageHost:
 
     @property
     def names(self) -> tuple[ProbeName, ...]:
-        """What has to be patched for the points there are."""
+        """The probes at whose sites the image must be patched for the points."""
         return tuple(dict.fromkeys(name for point in self._points for name in point.names))
 
     def attach(self, sites: SiteTable, memory: GuestMemory, bias: int) -> None:
-        """The image is patched and loaded.
+        """Tell the points that the image is patched and loaded.
 
         Raises:
             ProbeError: a point is not among the patched places.
@@ -159,7 +158,7 @@ class ImageHost:
 
 
 class _PlantedPoint:
-    """See `Point`. The rows of the manifest are known once the image is patched."""
+    """A `Point`. Its rows of the manifest are known once the image is patched."""
 
     def __init__(self, names: tuple[ProbeName, ...], called: Called) -> None:
         self.names = names
@@ -197,10 +196,10 @@ def _rows_of(manifest: Manifest, names: tuple[ProbeName, ...]) -> list[int]:
 
 
 class CpuMemory:
-    """The memory of the CPU that runs, word by word."""
+    """The memory of the running CPU, read word by word; implements `GuestMemory`."""
 
     def __init__(self, load: Load) -> None:
-        """`load` reads a word and raises `PageFault`."""
+        """`load` reads a word of `size` bytes at an address and raises `PageFault`."""
         self._load = load
 
     def load(self, address: int, size: int) -> int:

@@ -14,7 +14,7 @@ KINST: Final = Registration("kinst", ProviderAttributes(EVOLVING, PRIVATE, PRIVA
 
 
 def kinst_provider(sites: SiteTable) -> SiteProvider:
-    """The kinst probes of a patched image."""
+    """The provider of a patched image's kinst probes."""
 
     def arguments_at(_row: int, _address: int) -> Argument:
         return _zero

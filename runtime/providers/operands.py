@@ -1,4 +1,4 @@
-"""Operands of static probes, as the assembler writes them -> what reads their values when the probe fires.
+"""Operands of static probes, in assembler syntax -> functions that read their values when the probe fires.
 
 amd64     %edi   $5   -16(%rbp)   8(%rax,%rbx,4)   symbol+8(%rip)   %gs:symbol(%rip)
 arm64     w0   5   [sp, 16]   [x0, x1, lsl 3]   [x0, w1, sxtw 2]
@@ -17,7 +17,7 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.static_probes import take_apart
 
 Value = Callable[[Firing], int]
-FindSymbol = Callable[[str], int | None]  # name -> run-time address
+FindSymbol = Callable[[str], int | None]  # name -> run-time address; None: no such symbol
 _MASK: Final = (1 << 64) - 1
 _NUMBER: Final = re.compile(r"[$#]?([+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}))")
 _SYMBOL: Final = re.compile(r"([A-Za-z_.][\w.$]*)\s*(?:([+-])\s*(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}))?", re.ASCII)
@@ -30,18 +30,19 @@ _ZERO: Final = frozenset({"xzr", "wzr"})
 
 
 class _Unknown(Exception):
-    """Not a form that we know."""
+    """The operand has a form that is not known here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """Compiles the operands of one image."""
+    """Compiles the operands of one image's static probes."""
 
     arch: ArchFacts
     find: FindSymbol
 
     def compile(self, texts: Sequence[str]) -> Callable[[Firing, int], int]:
-        """arg0, arg1, ... of a place; 0 beyond them. A form that is not known faults when it is asked for."""
+        """A function that gives arg0, arg1, ... of a place, and 0 beyond the last. An operand of an unknown form faults
+        when it is read."""
         values = [self.value(text) for text in texts]
 
         def argument(firing: Firing, index: int) -> int:
@@ -50,7 +51,7 @@ class Operands:
         return argument
 
     def value(self, text: str) -> Value:
-        """One operand: a 64-bit word, signed ones extended with their sign."""
+        """A function that reads one operand as a 64-bit word; a signed operand is sign-extended."""
         found = take_apart(text)
         try:
             if found is None:
@@ -102,7 +103,7 @@ class Operands:
 
     def _displaced(self, displacement: str, parts: list[str]) -> Value:
         offset = self._displacement(displacement)
-        if parts == ["%rip"]:  # the assembler means the symbol itself
+        if parts == ["%rip"]:  # the assembler means the address of the symbol
             return _constant(offset)
         base = self._known_register(parts[0]) if parts[0] else _constant(0)
         if len(parts) == 1:

@@ -1,8 +1,8 @@
-"""Providers of other packages: loaded only where something names them, and each error of theirs names its package.
+"""Providers of other packages. They are loaded only if something names them, and their errors name their package.
 
-A package that is installed runs no code of its own in a run that does not ask for its probes. What asks is a provider's
-field that stands for the name of its entry point, as that is also the name of its provider, or an identifier that
-nothing else has.
+A package runs no code of its own in a run that does not ask for its probes. A description asks for them if its provider
+field matches the entry point's name, which is also the provider's name, or if it is an identifier that nothing else
+has.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -31,7 +31,8 @@ ENTRY_POINTS: Final = "kinst.providers"
 
 
 def asks_for(descriptions: Collection[str], identified: Collection[str]) -> Callable[[str], bool]:
-    """Whether some of the descriptions name a provider. `identified` are those that are identifiers of the image's."""
+    """A function that says whether the descriptions name a provider. `identified`: descriptions that are identifiers of
+    probes of the image."""
     fields = [text.split(":")[0] for text in descriptions if text.count(":") == len(ProbeName.__slots__) - 1]
     if any(text.isdigit() and text not in identified for text in descriptions):
         return lambda _provider: True
@@ -42,10 +43,11 @@ def asks_for(descriptions: Collection[str], identified: Collection[str]) -> Call
 def installed_providers(
     host: ProviderHost | None = None, is_wanted: Callable[[str], bool] = lambda _name: True
 ) -> list[Provider]:
-    """What other packages plug in, for a run of an image; without one there is nothing for them to trace.
+    """The providers of other packages that a run of an image wants. Without an image there is nothing for them to
+    trace.
 
     Raises:
-        ProviderError: a package whose entry point does not work: its name and why.
+        ProviderError: the entry point of a package does not work; the message has the package's name and the reason.
     """
     if host is None:
         return []
@@ -66,7 +68,8 @@ def _made(entry: EntryPoint, host: ProviderHost) -> Provider:
 
 @contextmanager
 def _named(who: str) -> Iterator[None]:
-    """It is someone else's code: say whose. A fault is the clause's, and what ends the machine the guest's."""
+    """Around calls of a package's code: its exceptions become a ProviderError that names it. Faults are passed on for
+    the clause, and so is what ends the machine."""
     try:
         yield
     except (Fault, MachineError):
@@ -78,14 +81,14 @@ def _named(who: str) -> Iterator[None]:
 
 
 class _Host:
-    """The `ProviderHost` of one package, which is told of what it does when it is called."""
+    """The `ProviderHost` of one package. Errors in the functions that it plants name the package."""
 
     def __init__(self, host: ProviderHost, who: str) -> None:
         self._host = host
         self._who = who
 
     def plant(self, description: str, called: Called) -> Point:
-        """See `ProviderHost`."""
+        """See `ProviderHost`; errors in `called` name the package."""
 
         def guarded(firing: Firing) -> None:
             with _named(self._who):
@@ -98,7 +101,7 @@ class _Host:
 
 
 class _Plugged:
-    """See `Provider`."""
+    """A package's `Provider`, whose errors name the package."""
 
     def __init__(self, provider: Any, who: str) -> None:
         self._provider = provider
@@ -128,7 +131,7 @@ class _Plugged:
 
 
 class _PluggedWithArguments(_Plugged):
-    """See `DescribesArguments`."""
+    """A package's `Provider` that `DescribesArguments`, too."""
 
     def arguments(self, identifier: int) -> Sequence[Argument] | None:
         with _named(self._who):

@@ -1,4 +1,4 @@
-"""Probes that were created one by one, as columns: names in, identifiers out."""
+"""Probes that were created one by one, stored as columns: names in, identifiers out."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,7 +13,7 @@ Identifiers = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One probe. Module, function or name is empty where its provider has none."""
+    """One probe. Module, function and name are empty if its provider gives none."""
 
     identifier: int
     provider: str
@@ -26,44 +26,44 @@ class Probe:
 
 
 class ProbeBlock(Protocol):
-    """Probes of one provider whose names somebody already keeps as columns: a kernel's manifest has millions."""
+    """Probes of one provider whose names already exist as columns: a kernel's manifest has millions of them."""
 
     @property
     def identifiers(self) -> Identifiers:
-        """All, ascending."""
+        """The identifiers of all probes, ascending."""
         ...
 
     def match(self, pattern: ProbeName) -> Identifiers:
-        """Those that `pattern` stands for, ascending. The provider field matches already."""
+        """The identifiers of the probes that `pattern` matches, ascending. Its provider field is not compared again."""
         ...
 
     def probe(self, identifier: int) -> Probe | None:
-        """The probe, if it is here."""
+        """The probe with this identifier; None if it is not in this block."""
         ...
 
 
 class ProbeTable:
-    """A `ProbeBlock` that grows and shrinks. A text is kept once, probes are three numbers of texts."""
+    """A `ProbeBlock` that grows and shrinks. Each text is stored once; a probe is the numbers of three texts."""
 
     def __init__(self, provider: str, image: str = "") -> None:
-        """Empty; `provider` is the first field of every name, `image` the image's own module."""
+        """An empty table. `provider` is the first field of every name, `image` the image's own module."""
         self._provider = provider
         self._image = image
         self._texts: dict[str, int] = {}
-        self._text: list[str] = []  # by number
+        self._text: list[str] = []  # the texts, by number
         self._fields: dict[int, tuple[int, int, int]] = {}  # identifier -> numbers of module, function, name
         self._by_name: dict[tuple[int, int, int], int] = {}
-        self._columns: NDArray[np.int64] | None = None  # (n, 4): identifier and its fields; None: outdated
+        self._columns: NDArray[np.int64] | None = None  # (n, 4): identifier and its fields; None: must be made again
 
     def add(self, identifier: int, module: str, function: str, name: str) -> None:
-        """A new probe; identifiers ascend."""
+        """Add a probe. Its identifier must be larger than those before."""
         numbers = self._number(module), self._number(function), self._number(name)
         self._fields[identifier] = numbers
         self._by_name.setdefault(numbers, identifier)
         self._columns = None
 
     def discard(self, identifiers: Identifiers) -> None:
-        """Forget probes."""
+        """Remove these probes; identifiers that are not in the table are ignored."""
         for identifier in identifiers.tolist():
             numbers = self._fields.pop(identifier, None)
             if numbers is not None and self._by_name.get(numbers) == identifier:
@@ -71,20 +71,20 @@ class ProbeTable:
         self._columns = None
 
     def find(self, module: str, function: str, name: str) -> int | None:
-        """The first probe with exactly these fields."""
+        """The first probe with exactly these fields; None if there is none."""
         numbers = tuple(self._texts.get(text, -1) for text in (module, function, name))
         return self._by_name.get((numbers[0], numbers[1], numbers[2]))
 
     @property
     def identifiers(self) -> Identifiers:
-        """All, ascending."""
+        """The identifiers of all probes, ascending."""
         return self._rows()[:, 0].astype(np.intp)
 
     def match(self, pattern: ProbeName) -> Identifiers:
-        """Those that `pattern` stands for, ascending."""
+        """The identifiers of the probes that `pattern` matches, ascending."""
         rows = self._rows()
         if not (pattern.provider or pattern.module or pattern.function or pattern.name):
-            chosen = rows[:, 2] != self._texts.get("", -1)  # `:::` means what has a function
+            chosen = rows[:, 2] != self._texts.get("", -1)  # `:::` matches only probes with a function
         else:
             chosen = self._matching_module(pattern)[rows[:, 1]]
             for column, text in ((2, pattern.function), (3, pattern.name)):
@@ -94,7 +94,7 @@ class ProbeTable:
         return found
 
     def probe(self, identifier: int) -> Probe | None:
-        """The probe, if it is here."""
+        """The probe with this identifier; None if it is not in this table."""
         numbers = self._fields.get(identifier)
         if numbers is None:
             return None

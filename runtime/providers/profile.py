@@ -1,8 +1,8 @@
-"""profile: probes that fire by time. `profile-N[unit]` on every CPU, `tick-N[unit]` on one.
+"""profile: probes that fire by time, `profile-N[unit]` on every CPU and `tick-N[unit]` on one.
 
-They count the machine's time from when they are enabled and do not drift. Like the kernel's cyclics, a timer that is
-late fires once for each interval that it missed, so that counts come out right, unless it is more than a second late:
-then it skips to the next interval to come. What is due at the same time fires in the order of the identifiers.
+They count the machine's time from the moment they are enabled, and do not drift. Like one of the kernel's cyclics, a
+timer that is late fires once for each interval that it missed, so that counts are right. If it is more than a second
+late, it skips to the next interval. Timers that are due at the same time fire in the order of their identifiers.
 """
 
 import re
@@ -20,10 +20,10 @@ from kinst.targets.probe_ids import TIMER_IDS
 
 _SECOND: Final = 1_000_000_000
 _SHORTEST: Final = _SECOND // 5000
-_MOST: Final = len(TIMER_IDS)  # probes, those that are always there included
-_LONGEST: Final = (1 << 63) - 1  # ns: what the kernel can count
-_LONGEST_NAME: Final = 63  # of any probe
-_LATEST: Final = _SECOND  # behind: then intervals are skipped
+_MOST: Final = len(TIMER_IDS)  # probes, with those that always exist
+_LONGEST: Final = (1 << 63) - 1  # ns: the longest interval that the kernel can count
+_LONGEST_NAME: Final = 63  # characters of a probe's name
+_LATEST: Final = _SECOND  # ns that a timer may be late before intervals are skipped
 _UNITS: Final = {
     "ns": 1, "nsec": 1, "us": 1000, "usec": 1000, "ms": 1_000_000, "msec": 1_000_000, "s": _SECOND, "sec": _SECOND,
     "m": 60 * _SECOND, "min": 60 * _SECOND, "h": 3600 * _SECOND, "hour": 3600 * _SECOND, "d": 86400 * _SECOND,
@@ -37,7 +37,7 @@ _PREMADE: Final = (
 
 
 class TimerHost(Protocol):
-    """What timers need of the run."""
+    """What timers need from the run."""
 
     def now(self) -> int:
         """The machine's time in ns."""
@@ -48,25 +48,25 @@ class TimerHost(Protocol):
         ...
 
     def cpus(self) -> Sequence[int]:
-        """Numbers of the CPUs that are on, ascending."""
+        """The numbers of the CPUs that are on, ascending."""
         ...
 
     def firing(self, cpu: int, thread: int) -> Firing:
-        """A firing on a CPU: its registers as they stand, `site` the PC (0 where there is no image), and `thread`."""
+        """A firing on a CPU with its registers, `thread`, and the PC as `site` (0 if there is no image)."""
         ...
 
     def is_user(self, firing: Firing) -> bool:
-        """Whether that CPU is in user mode."""
+        """Whether the firing's CPU is in user mode."""
         ...
 
 
 def timer_thread(cpu: int) -> int:
-    """`Firing.thread` of timers: a thread of the tracer's own for each CPU."""
+    """`Firing.thread` of timers: for each CPU a thread that belongs to the tracer."""
     return -2 - cpu
 
 
 def interval(name: str) -> tuple[bool, int] | None:
-    """What a probe's name means: whether it fires on every CPU, and how often in ns; None: it is no name of a timer."""
+    """What a probe's name means: whether it fires on every CPU, and its interval in ns. None if it names no timer."""
     found = _NAME.fullmatch(name)
     if found is None or len(name) > _LONGEST_NAME:
         return None
@@ -78,7 +78,7 @@ def interval(name: str) -> tuple[bool, int] | None:
 
 
 def refusal(name: str) -> str:
-    """Why a name that looks like a timer's is none; empty if it does not look like one."""
+    """Why a name that looks like a timer's is not one; empty if it does not look like one."""
     if not name.startswith(("profile-", "tick-")) or interval(name) is not None:
         return ""
     return f"a number and a unit (ns us ms s m h d hz) follow {name.split('-')[0]}-, at most 5000hz (200us)"
@@ -86,7 +86,7 @@ def refusal(name: str) -> str:
 
 @dataclass(slots=True)
 class _Timer:
-    """An enabled probe."""
+    """The timer of an enabled probe."""
 
     interval: int
     is_on_all: bool
@@ -96,14 +96,14 @@ class _Timer:
 
 
 class ProfileProvider:
-    """See `kinst.runtime.providers.provider.Provider`; also a `Timed` device of the machine."""
+    """The provider `profile`; implements `kinst.runtime.providers.provider.Provider`, and `Timed` for the machine."""
 
     registration = Registration(
         "profile", ProviderAttributes(EVOLVING, UNSTABLE, PRIVATE, EVOLVING, EVOLVING), identifiers=TIMER_IDS
     )
 
     def __init__(self, host: TimerHost) -> None:
-        """Nothing is enabled; the machine does not know of timers before one is."""
+        """Nothing is enabled. The machine learns of timers when the first one is enabled."""
         self._host = host
         self._count = 0
         self._intervals: dict[int, tuple[bool, int]] = {}  # by identifier
@@ -113,7 +113,7 @@ class ProfileProvider:
     # -- provider -----------------------------------------------------------------------------------------------------
 
     def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
-        """The usual rates, and any that is asked for by name."""
+        """Create the usual rates, and any that is asked for by name."""
         for name in _PREMADE if wanted is None else (wanted.name,):
             found = interval(name)
             if found is not None and self._count < _MOST and probes.lookup("", "", name) is None:
@@ -121,7 +121,7 @@ class ProfileProvider:
                 self._count += 1
 
     def enable(self, identifiers: Identifiers, action: Action) -> None:
-        """Start timers; one that runs already does something else from now on."""
+        """Start timers. One that is running keeps its time and performs the new action."""
         for identifier in identifiers.tolist():
             self._start(identifier, action)
         self._timers = dict(sorted(self._timers.items()))
@@ -143,24 +143,24 @@ class ProfileProvider:
         self._timers[identifier] = timer
 
     def disable(self, identifiers: Identifiers) -> None:
-        """Stop timers."""
+        """Stop the timers of these probes."""
         for identifier in identifiers.tolist():
             self._timers.pop(identifier, None)
 
     def destroy(self, identifiers: Identifiers) -> None:
-        """Make room for others."""
+        """Forget these probes, which makes room for others."""
         for identifier in identifiers.tolist():
             self._count -= self._intervals.pop(identifier, None) is not None
 
     # -- device -------------------------------------------------------------------------------------------------------
 
     def deadline(self) -> int | None:
-        """When the next timer expires."""
+        """When the next timer expires, in the machine's time (ns); None if there is none."""
         return min((timer.expires for timer in self._timers.values()), default=None)
 
     def advance(self) -> None:
-        """Fire everything due by now, in the order of time. What becomes due meanwhile has its turn when the guest has
-        had some of its own."""
+        """Fire everything that is due now, in the order of time. What becomes due in the meantime must wait until the
+        guest has run again."""
         now = self._host.now()
         while self._timers:
             timer = min(self._timers.values(), key=lambda timer: timer.expires)

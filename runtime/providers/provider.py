@@ -1,9 +1,9 @@
-"""What a provider is, and the framework that keeps them: DTrace's dtrace_register, dtrace_pops_t and their like.
+"""What a provider is, and the framework that keeps them: DTrace's dtrace_register, dtrace_pops_t and so on.
 
-A provider registers, is asked to provide probes (all of them, or those of one description: probes made on demand),
-creates them, is told to enable and disable them, describes their arguments, and finally lets go of everything. It may
-create probes while the guest runs. The framework gives probes their identifiers, finds them by name, and knows which
-are enabled; it never holds an object per probe where there are many.
+A provider registers, is asked to provide probes (all of them, or on demand those of one description), creates them, is
+told to enable and disable them, describes their arguments, and finally releases everything. It may create probes while
+the guest runs. The framework gives probes their identifiers, finds them by name, and knows which are enabled. Where
+there are many probes, it has no object for each of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,11 +42,11 @@ _LONGEST: Final = {"module": 64, "function": 192, "name": 64}  # DTRACE_MODNAMEL
 
 
 class ProviderError(KinstError):
-    """A provider does what the framework does not allow; the message names it."""
+    """A provider did something that the framework does not allow; the message names the provider."""
 
 
 class Privilege(Flag):
-    """Who may see a provider's probes (DTRACE_PRIV_*). Whoever runs a guest may see everything in it."""
+    """Who may see a provider's probes (DTRACE_PRIV_*). A user who runs a guest may see everything in it."""
 
     NONE = 0
     KERNEL = auto()
@@ -57,31 +57,31 @@ class Privilege(Flag):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What dtrace_register is told."""
+    """The arguments of dtrace_register."""
 
     name: str  # the first field of the probes' names
     attributes: ProviderAttributes
     privilege: Privilege = Privilege.KERNEL
-    family: str = ""  # another name that stands for this provider and for others: `sdt` for all static probes
-    identifiers: range = range(0)  # those that it creates probes with first, in every run and whatever others there are
+    family: str = ""  # a name that several providers share: `sdt` for all static probes
+    identifiers: range = range(0)  # the first identifiers of its probes, the same in every run
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """args[i] of a probe: dtrace_argdesc_t. A type is C text, or the type itself where debug information gives it."""
+    """args[i] of a probe: dtrace_argdesc_t. A type is C text, or the type itself if debug information has it."""
 
     native: str | CType
-    mapping: int | None = None  # which native argument it is made from; None: that of the same index
-    translated: str | CType | None = None  # what a translator makes of it; None: it is shown as it is
+    mapping: int | None = None  # the native argument that it is made from; None: the one with the same index
+    translated: str | CType | None = None  # the type that a translator makes of it; None: there is no translation
 
     @property
     def type(self) -> str | CType:
-        """What D programs see."""
+        """The type that D programs see."""
         return self.native if self.translated is None else self.translated
 
 
 class Provider(Protocol):
-    """The operations that every provider has. `DescribesArguments` are those it may have."""
+    """The operations that every provider has. `DescribesArguments` has those that it may have."""
 
     @property
     def registration(self) -> Registration:
@@ -89,35 +89,35 @@ class Provider(Protocol):
         ...
 
     def provide(self, probes: "Probes", wanted: ProbeName | None) -> None:
-        """dtps_provide: create the probes there are (None, once, when it registers) or those that `wanted` asks for and
-        that are made on demand. `probes` stays valid: probes may be created at any time later."""
+        """dtps_provide: create probes. With None, once, when it registers, these are all that exist; with `wanted` they
+        are those that it matches and that are made on demand. `probes` stays valid: more may be created at any time."""
         ...
 
     def enable(self, identifiers: Identifiers, action: Action) -> None:
-        """dtps_enable: let probes do `action` when they fire, instead of what they did before. A firing carries an
-        `Enabling` with the probe's identifier and the callable that answers arg0, arg1, ..."""
+        """dtps_enable: let probes do `action` when they fire, instead of what they did before. A firing has an
+        `Enabling` with the probe's identifier and a function that gives arg0, arg1, ..."""
         ...
 
     def disable(self, identifiers: Identifiers) -> None:
-        """dtps_disable: let probes cost nothing again."""
+        """dtps_disable: let probes do nothing and cost nothing again."""
         ...
 
     def destroy(self, identifiers: Identifiers) -> None:
-        """dtps_destroy: these probes, none of them enabled, are gone."""
+        """dtps_destroy: release these probes, none of which is enabled."""
         ...
 
 
 @runtime_checkable
 class DescribesArguments(Protocol):
-    """A provider with typed arguments."""
+    """The operations of a provider with typed arguments."""
 
     def arguments(self, identifier: int) -> Sequence[Argument] | None:
         """dtps_getargdesc: args[0], args[1], ...; None: it has none."""
         ...
 
     def argument(self, firing: Firing, index: int) -> int:
-        """dtps_getargval: arg0, arg1, ... of a firing, sign-extended to 64 bits or not as their types say. Raises
-        `Fault` where the value cannot be had."""
+        """dtps_getargval: arg0, arg1, ... of a firing, extended to 64 bits by the signs of their types. Raises `Fault`
+        if the value cannot be read."""
         ...
 
 
@@ -126,10 +126,10 @@ _OPTIONAL: Final = ("arguments", "argument")
 
 
 class Probes:
-    """The probes of one provider, and the only way to make more: what dtrace_provider_id_t stands for."""
+    """The probes of one provider, and the only way to create more; in DTrace a dtrace_provider_id_t."""
 
     def __init__(self, provider: str, take: Callable[[int], int], created: Callable[[Identifiers], None]) -> None:
-        """Made by the framework. `take` reserves identifiers, `created` is told of new probes."""
+        """Called by the framework. `take` reserves identifiers; `created` is called for new probes."""
         self._provider = provider
         self._take = take
         self._created = created
@@ -137,10 +137,10 @@ class Probes:
         self._blocks: list[ProbeBlock] = []
 
     def create(self, module: str, function: str, name: str) -> int:
-        """dtrace_probe_create: a new probe's identifier.
+        """dtrace_probe_create: create a probe and return its identifier.
 
         Raises:
-            ProviderError: a field that no description could ever name.
+            ProviderError: no description could name the probe, since a field is too long or has characters of patterns.
         """
         for kind, text in (("module", module), ("function", function), ("name", name)):
             self._check(kind, text)
@@ -150,34 +150,34 @@ class Probes:
         return identifier
 
     def add(self, block: ProbeBlock) -> None:
-        """Create many at once, which have identifiers of their own: reserved ones, or the image's."""
+        """Add many probes at once. They already have identifiers: reserved ones, or the image's."""
         self._blocks.append(block)
         self._created(block.identifiers)
 
     def reserve(self, count: int) -> int:
-        """The first of `count` identifiers for `add`."""
+        """Reserve `count` identifiers for `add`, and return the first."""
         return self._take(count)
 
     def lookup(self, module: str, function: str, name: str) -> int | None:
-        """dtrace_probe_lookup: the probe that was created with these fields."""
+        """dtrace_probe_lookup: the probe that was created with these fields; None if there is none."""
         return self._table.find(module, function, name)
 
     def discard(self, identifiers: Identifiers) -> None:
-        """Forget probes that were created one by one."""
+        """Remove probes that were created one by one."""
         self._table.discard(identifiers)
 
     @property
     def created(self) -> Identifiers:
-        """Those that were created one by one."""
+        """The probes that were created one by one."""
         return self._table.identifiers
 
     def match(self, pattern: ProbeName) -> Identifiers:
-        """Those that `pattern` stands for, ascending."""
+        """The probes that `pattern` matches, ascending."""
         found = [block.match(pattern) for block in (self._table, *self._blocks)]
         return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
 
     def probe(self, identifier: int) -> Probe | None:
-        """The probe with this identifier."""
+        """The probe with this identifier; None if it is not this provider's."""
         found = (block.probe(identifier) for block in (self._table, *self._blocks))
         return next((probe for probe in found if probe is not None), None)
 
@@ -194,7 +194,7 @@ class Probes:
 
 
 def _is_in(wanted: Identifiers, known: Identifiers) -> NDArray[np.bool_]:
-    """Which of `wanted` are in `known`, which ascends."""
+    """For each of `wanted`, whether it is in `known`, which ascends."""
     if not len(known):
         return np.zeros(len(wanted), np.bool_)
     at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
@@ -211,7 +211,7 @@ class _Registered:
 
 
 class Providers:
-    """The providers of a session in the order in which they registered, and all their probes."""
+    """The providers of a session, in the order in which they registered, and all their probes."""
 
     def __init__(self, providers: Sequence[Provider] = ()) -> None:
         """Register `providers`. The dtrace provider comes first: its probes are 1, 2 and 3."""
@@ -227,16 +227,16 @@ class Providers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the providers, each once."""
+        """The names of the providers, each once."""
         return tuple(dict.fromkeys(one.provider.registration.name for one in self._registered))
 
     # -- registration -------------------------------------------------------------------------------------------------
 
     def register(self, provider: Provider) -> Probes:
-        """dtrace_register: add a provider and let it create the probes it has.
+        """dtrace_register: add a provider and let it create its probes.
 
         Raises:
-            ProviderError: a name or a combination of operations that cannot work.
+            ProviderError: its name or its combination of operations cannot work.
         """
         check_operations(provider)
         _check_registration(provider.registration)
@@ -252,7 +252,7 @@ class Providers:
         """dtrace_unregister: destroy a provider's probes and forget it.
 
         Raises:
-            ProviderError: some of them are enabled.
+            ProviderError: some of its probes are enabled.
         """
         one = self._entry(provider)
         name = provider.registration.name
@@ -262,8 +262,8 @@ class Providers:
         self._registered.remove(one)
 
     def condense(self, provider: Provider) -> int:
-        """dtrace_condense: destroy those probes of a provider that were created one by one and are not enabled; how
-        many they were."""
+        """dtrace_condense: destroy those probes of a provider that were created one by one and are not enabled; returns
+        how many there were."""
         one = self._entry(provider)
         created = one.probes.created
         unused = created[~_is_in(created, one.enabled)]
@@ -286,7 +286,7 @@ class Providers:
         return first
 
     def skip_to(self, identifier: int) -> None:
-        """Those before are taken: the image's probes have identifiers of their own."""
+        """Give new probes no identifiers below this one: the image's probes have their own."""
         self._next = max(self._next, identifier)
 
     def _provide(self, one: _Registered, wanted: ProbeName | None) -> None:
@@ -302,14 +302,14 @@ class Providers:
                 callback(identifiers)
 
     def on_create(self, callback: Callable[[Identifiers], None]) -> None:
-        """Be told of probes that a provider creates by itself, such as while the guest runs: they may be ones that the
-        program describes. What `match` itself has created is part of its answer."""
+        """Call `callback` for probes that a provider creates by itself, for example while the guest runs: a description
+        of the program may match them. Probes that `match` creates are part of its result instead."""
         self._on_create.append(callback)
 
     # -- finding ------------------------------------------------------------------------------------------------------
 
     def match(self, pattern: ProbeName) -> Identifiers:
-        """All probes that `pattern` stands for, ascending; those made on demand are made now (dtrace_probe_provide)."""
+        """All probes that `pattern` matches, ascending. Probes on demand are created now (dtrace_probe_provide)."""
         chosen = [one for one in self._registered if _is_meant(one.provider.registration, pattern)]
         for one in chosen:
             self._provide(one, pattern)
@@ -317,10 +317,10 @@ class Providers:
         return np.sort(np.concatenate([np.zeros(0, np.intp), *found]))
 
     def described(self, text: str) -> Identifiers:
-        """The probes of a description as it is written: up to four fields, or the identifier of a probe (`-i 5`).
+        """The probes of a description in text: up to four fields, or the identifier of a probe (`-i 5`).
 
         Raises:
-            ProbeNameError: it is none.
+            ProbeNameError: the text is no description.
         """
         if text.isascii() and text.isdigit():
             known = len(text) < 19 and self.probe(int(text)) is not None
@@ -328,13 +328,13 @@ class Providers:
         return self.match(parse_probe_name(text, providers=self.names))
 
     def probe(self, identifier: int) -> Probe | None:
-        """The probe with this identifier."""
+        """The probe with this identifier; None if there is none."""
         found = self._owner(identifier)
         return None if found is None else found[1]
 
     def is_settled(self, identifier: int) -> bool:
-        """Whether a probe has this identifier in every run: probes that are made on demand or while the guest runs have
-        the next that is free."""
+        """Whether a probe has this identifier in every run. Probes that are created on demand or while the guest runs
+        take the next free one."""
         found = self._owner(identifier)
         if found is None:
             return False
@@ -351,7 +351,8 @@ class Providers:
     # -- enabling -----------------------------------------------------------------------------------------------------
 
     def enable(self, wanted: Identifiers | ProbeName, action: Action) -> int:
-        """Let probes do `action`, one action each: enabling a probe again replaces it. How many they are."""
+        """Let probes do `action`; returns how many there are. A probe has one action, which enabling it again
+        replaces."""
         identifiers = self.match(wanted) if isinstance(wanted, ProbeName) else np.unique(wanted)
         for one in self._registered:
             own = one.probes.holding(identifiers)
@@ -361,7 +362,7 @@ class Providers:
         return len(identifiers)
 
     def disable(self, identifiers: Identifiers) -> None:
-        """Let probes do nothing; those that do nothing anyway are left alone."""
+        """Let probes do nothing. Those that are not enabled are ignored."""
         identifiers = np.unique(identifiers)
         for one in self._registered:
             own = identifiers[_is_in(identifiers, one.enabled)]
@@ -371,13 +372,13 @@ class Providers:
 
     @property
     def enabled(self) -> Identifiers:
-        """All that are enabled, ascending."""
+        """All enabled probes, ascending."""
         return np.sort(np.concatenate([np.zeros(0, np.intp), *(one.enabled for one in self._registered)]))
 
     # -- describing ---------------------------------------------------------------------------------------------------
 
     def arguments(self, identifier: int) -> tuple[Argument, ...] | None:
-        """args[0], args[1], ... of a probe; None where they are not known or there are none."""
+        """args[0], args[1], ... of a probe; None if there are none or they are not known."""
         found = self._owner(identifier)
         if found is None or not isinstance(found[0].provider, DescribesArguments):
             return None
@@ -390,7 +391,7 @@ class Providers:
         return None if arguments is None else tuple(argument.type for argument in arguments)
 
     def attributes(self, identifier: int) -> ProviderAttributes | None:
-        """Stability of the fields of a probe's name and of its arguments."""
+        """The stability of the fields of a probe's name and of its arguments; None for an unknown probe."""
         found = self._owner(identifier)
         return None if found is None else found[0].provider.registration.attributes
 
@@ -414,7 +415,7 @@ def _check_registration(registration: Registration) -> None:
 
 
 def check_operations(provider: Provider) -> None:
-    """ProviderError for a provider that lacks what the framework calls."""
+    """Raise ProviderError for a provider that lacks operations which the framework calls."""
     name = getattr(getattr(provider, "registration", None), "name", None) or type(provider).__name__
     missing = [one for one in _REQUIRED if not callable(getattr(provider, one, None))]
     if missing or not isinstance(getattr(provider, "registration", None), Registration):

@@ -1,7 +1,7 @@
-"""sdt: static probes, which the authors of an image have put into its code. Each names its own provider.
+"""sdt: static probes, which the authors of an image put into its code. Each of them names its provider.
 
-args[] have the types that the image declares, or else the size and the sign that its record gives them; arg0, arg1, ...
-are read where the record says they are, or are those of the function that FreeBSD's kind of probe calls.
+args[] have the types that the image declares, or else the size and sign that the probe's record gives. arg0, arg1, ...
+are read where the record says; for FreeBSD's kind of probe they are the arguments of the function that it calls.
 """
 
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ ATTRIBUTES: Final = ProviderAttributes(EVOLVING, PRIVATE, PRIVATE, EVOLVING, EVO
 
 
 def sdt_providers(sites: SiteTable, arch: ArchFacts, find: FindSymbol) -> list["SdtProvider"]:
-    """The providers of the static probes of a patched image, in the order in which their probes stand there.
+    """The providers of a patched image's static probes, in the order of their probes in the image.
 
     Args:
-        sites: of the image.
-        arch: its machine.
-        find: run-time addresses of symbols, which operands may name.
+        sites: the image's sites.
+        arch: the image's machine.
+        find: gives the run-time address of a symbol, since operands may name symbols.
     """
     operands = Operands(arch, find)
     static, offsets = sites.manifest.static, sites.manifest.probes["offset"]
@@ -52,15 +52,15 @@ def sdt_providers(sites: SiteTable, arch: ArchFacts, find: FindSymbol) -> list["
 
 
 class SdtProvider:
-    """See `kinst.runtime.providers.provider.Provider`: the static probes of one provider name."""
+    """The static probes of one provider name; implements `kinst.runtime.providers.provider.Provider`."""
 
     def __init__(self, name: str, sites: SiteTable) -> None:
-        """Use `sdt_providers`."""
+        """Call `sdt_providers` instead, which adds the probes."""
         self.registration = Registration(name, ATTRIBUTES, family="sdt")
         self._sites = sites
 
     def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
-        """All of them: they are in the image."""
+        """Create all of them when it registers: they are in the image."""
         if wanted is not None:
             return
         name, manifest = self.registration.name, self._sites.manifest
@@ -81,15 +81,15 @@ class SdtProvider:
         self._sites.disable(self._sites.rows_of(identifiers))
 
     def destroy(self, identifiers: Identifiers) -> None:
-        """Sites stay in the manifest: there is nothing to let go of."""
+        """Do nothing: sites stay in the manifest."""
 
     def arguments(self, identifier: int) -> Sequence[provider.Argument]:
-        """As declared, or by size and sign."""
+        """args[] with the types that the image declares, or else types by size and sign."""
         manifest = self._sites.manifest
         row = self._sites.rows_of(np.array([identifier]))[0]
         static = manifest.static[int(manifest.probes["offset"][row])]
         return tuple(provider.Argument(text) for text in static.types)
 
     def argument(self, firing: Firing, index: int) -> int:
-        """As the operands of the site say."""
+        """arg0, arg1, ... read from the site's operands."""
         return firing.enabling.argument(firing, index)

@@ -1,4 +1,4 @@
-"""What kinst and FBT share: probes that are rows of a manifest and fire at patched instructions."""
+"""What kinst and fbt share: probes that are rows of a manifest and fire at patched instructions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -19,12 +19,13 @@ _NAMED: Final = {kind: name for kind, (_, name) in PROBE_FORM.items() if name}
 
 
 class SiteProvider:
-    """See `kinst.runtime.providers.provider.Provider`."""
+    """A provider whose probes are sites of a manifest; implements `kinst.runtime.providers.provider.Provider`."""
 
     def __init__(
         self, registration: Registration, sites: SiteTable, values: Mapping[ProbeKind, ArgumentAt], described: Described
     ) -> None:
-        """`values` says which kinds of probes are this provider's, and what arg0, arg1, ... are at a site of them."""
+        """`values`: the provider's kinds of probes, and for each kind a function that gives arg0, arg1, ... at a
+        site."""
         self.registration = registration
         self._sites = sites
         self._kinds = tuple(values)
@@ -33,7 +34,7 @@ class SiteProvider:
             sites.arguments[int(kind)] = value
 
     def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
-        """All of them, at once: they are in the image."""
+        """Create all of them when it registers: they are in the image."""
         if wanted is None:
             probes.add(ManifestBlock(self.registration.name, self._sites, self._kinds))
 
@@ -46,35 +47,35 @@ class SiteProvider:
         self._sites.disable(self._sites.rows_of(identifiers))
 
     def destroy(self, identifiers: Identifiers) -> None:
-        """Sites stay in the manifest: there is nothing to let go of."""
+        """Do nothing: sites stay in the manifest."""
 
     def arguments(self, identifier: int) -> Sequence[Argument] | None:
-        """Types of args[]."""
+        """The types of args[]; None if they are not known."""
         return self._described(int(self._sites.rows_of(np.array([identifier]))[0]))
 
     def argument(self, firing: Firing, index: int) -> int:
-        """arg0, arg1, ... as the site has them."""
+        """arg0, arg1, ... at the site of the firing."""
         return firing.enabling.argument(firing, index)
 
 
 class ManifestBlock:
-    """See `kinst.runtime.providers.probe_table.ProbeBlock`: the probes of some kinds in a manifest."""
+    """The probes of some kinds in a manifest; implements `kinst.runtime.providers.probe_table.ProbeBlock`."""
 
     def __init__(self, provider: str, sites: SiteTable, kinds: Sequence[ProbeKind]) -> None:
-        """The probes of those kinds in the manifest of `sites`."""
+        """The block of the probes of `kinds` in the manifest of `sites`."""
         self._provider = provider
         self._manifest = sites.manifest
         rows = np.flatnonzero(np.isin(self._manifest.probes["kind"], [int(kind) for kind in kinds]))
         self._rows = rows[np.argsort(sites.identifiers[rows], kind="stable")]
         self.identifiers: Identifiers = sites.identifiers[self._rows].astype(np.intp)
-        self._identifier_of = sites.identifiers  # by row
+        self._identifier_of = sites.identifiers  # the identifier by row
 
     def match(self, pattern: ProbeName) -> Identifiers:
-        """Those that `pattern` stands for, ascending."""
+        """The probes that `pattern` matches, ascending."""
         return self._identifier_of[matching_rows(self._manifest, self._rows, pattern)].astype(np.intp)
 
     def probe(self, identifier: int) -> Probe | None:
-        """The probe, if it is here."""
+        """The probe with this identifier; None if it is not in this block."""
         at = int(np.searchsorted(self.identifiers, identifier))
         if at >= len(self._rows) or self.identifiers[at] != identifier:
             return None
@@ -84,7 +85,7 @@ class ManifestBlock:
 
 
 def matching_rows(manifest: Manifest, rows: Rows, pattern: ProbeName) -> Rows:
-    """Those of `rows` whose module, function and name match, in their order."""
+    """The rows among `rows` whose module, function and name match, in their order."""
     if not pattern.matches_image(manifest.module):
         return rows[:0]
     if pattern.address is not None:
@@ -96,7 +97,8 @@ def matching_rows(manifest: Manifest, rows: Rows, pattern: ProbeName) -> Rows:
 
 
 def _is_at(manifest: Manifest, rows: Rows, address: int) -> NDArray[np.bool_]:
-    """The function is at the address, or the instruction is (0x... in the function field means either)."""
+    """For each row, whether its function or its instruction is at the address: 0x... in the function field means
+    either."""
     probes = manifest.probes[rows]
     start = manifest.functions["address"][probes["function"]]
     found: NDArray[np.bool_] = (start == address) | (start + probes["offset"] == address)

@@ -1,11 +1,11 @@
-"""Interface stability: what `dtrace -lv` shows of a probe and its arguments (dtrace_attribute_t, dtrace_pattr_t)."""
+"""Interface stability, as `dtrace -lv` shows it for a probe and its arguments (dtrace_attribute_t, dtrace_pattr_t)."""
 
 from dataclasses import dataclass
 from enum import IntEnum
 
 
 class Stability(IntEnum):
-    """How much a name or a meaning can be relied on, from least to most (DTRACE_STABILITY_*)."""
+    """How far a name or a meaning can be relied on, from least to most (DTRACE_STABILITY_*)."""
 
     INTERNAL = 0
     PRIVATE = 1
@@ -18,12 +18,12 @@ class Stability(IntEnum):
 
     @property
     def title(self) -> str:
-        """As it is printed."""
+        """The word that is printed for it."""
         return self.name.capitalize()
 
 
 class Dependency(IntEnum):
-    """Which systems share it, from fewest to most (DTRACE_CLASS_*)."""
+    """Which systems share a name or a meaning, from fewest to most (DTRACE_CLASS_*)."""
 
     UNKNOWN = 0
     CPU = 1
@@ -34,13 +34,13 @@ class Dependency(IntEnum):
 
     @property
     def title(self) -> str:
-        """As it is printed."""
+        """The word that is printed for it."""
         return self.name if len(self.name) == 3 else self.name.capitalize()
 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """One triple, printed as ``Evolving/Evolving/Common``."""
+    """One triple, which is printed as ``Evolving/Evolving/Common``."""
 
     name: Stability
     data: Stability
@@ -50,7 +50,7 @@ class Attributes:
         return f"{self.name.title}/{self.data.title}/{self.dependency.title}"
 
     def weakest(self, other: "Attributes") -> "Attributes":
-        """The lower of each part (dt_attr_min)."""
+        """The weaker value of each part (dt_attr_min)."""
         return Attributes(
             min(self.name, other.name), min(self.data, other.data), min(self.dependency, other.dependency)
         )
@@ -66,7 +66,7 @@ PRIVATE_ISA = Attributes(Stability.PRIVATE, Stability.PRIVATE, Dependency.ISA)
 
 @dataclass(frozen=True, slots=True)
 class ProviderAttributes:
-    """What a provider says of its own name, the other fields of its probes' names, and their arguments."""
+    """What a provider promises for its own name, the other fields of its probes' names, and their arguments."""
 
     provider: Attributes
     module: Attributes
@@ -75,7 +75,7 @@ class ProviderAttributes:
     arguments: Attributes
 
     def description(self, module: str, function: str) -> Attributes:
-        """Of a whole probe description: the weakest of the fields that it has (dt_probe_info)."""
+        """The attributes of a whole description: the weakest of the fields that it has (dt_probe_info)."""
         found = self.provider.weakest(self.name)
         if module:
             found = found.weakest(self.module)

@@ -1,6 +1,7 @@
-"""arm64: an image that gave up, in a loop of wfe or wfi with interrupts masked -> the end of the run, and why.
+"""arm64: an image that gave up, in a loop of wfe or wfi with interrupts masked -> the end of the run, with the reason.
 
-Timers go on and nothing wakes the CPU: nobody else would notice. Hypervisors end so at once where there is no EL2.
+Timers continue and nothing wakes the CPU, so this would not be noticed otherwise. Hypervisors end this way at once if
+there is no EL2.
 """
 
 from typing import Final
@@ -21,7 +22,7 @@ _SET_EL2_VECTORS: Final = 0xD51C_C000
 
 
 class EventLoopWatch:
-    """`Timed`: looks now and then at a machine of which one CPU is on."""
+    """A `Timed` device that now and then looks at a machine while only one of its CPUs is on."""
 
     def __init__(self, machine: Machine, image: Loaded, *, has_el2: bool) -> None:
         self._machine = machine
@@ -30,11 +31,11 @@ class EventLoopWatch:
         self._next = _INTERVAL
 
     def deadline(self) -> int | None:
-        """When to look again."""
+        """When to look again, in ns."""
         return self._next
 
     def advance(self) -> None:
-        """Raises MachineError: the CPU will never leave its loop."""
+        """Raise MachineError if the CPU is in such a loop, which it will never leave."""
         self._next = self._machine.clock.now() + _INTERVAL
         cpu = self._machine.current
         others = sum(cpu.is_on for cpu in self._machine.cpus) - 1
@@ -43,7 +44,7 @@ class EventLoopWatch:
             raise MachineError(f"the guest gave up: it loops over wfe with interrupts masked{hint}")
 
     def _needs_el2(self, cpu: Cpu) -> bool:
-        """It could set up a hypervisor's exceptions, and did not even set up EL1's."""
+        """Whether the guest seems to be a hypervisor: its code sets up EL2's exceptions, and EL1's are not set up."""
         if self._has_el2 or cpu.registers.get("vbar_el1"):
             return False
         data = self._image.image.data
@@ -52,7 +53,7 @@ class EventLoopWatch:
 
 
 def _is_in_loop(cpu: Cpu) -> bool:
-    """Whether the PC is at a wait that a branch back follows, or at that branch."""
+    """Whether the PC is at a wait before a branch back to it, or at that branch."""
     pc = cpu.registers.get("pc")
     try:
         before, here, behind = (_word(cpu, pc + distance) for distance in (-4, 0, 4))

@@ -18,7 +18,7 @@ _LOADED_HIGH, _KASLR = 1, 2
 
 
 def boot_parameters(command_line: str, memory: tuple[MemoryRange, ...], at: int) -> Information:
-    """The zero page of a kernel at a random offset; its command line is behind it."""
+    """The zero page at address `at` for a kernel at a random offset, followed by the command line."""
     page, text = bytearray(_SIZE), at + _SIZE
     page[0x1E8] = len(memory)
     struct.pack_into("<H", page, 0x1FE, 0xAA55)

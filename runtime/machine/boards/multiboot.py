@@ -1,4 +1,4 @@
-"""What a boot loader tells a kernel by Multiboot 1 or PVH: the command line and the machine's memory -> structures.
+"""What a boot loader tells a kernel by Multiboot 1 or PVH: command line and memory of the machine -> structures.
 
 Multiboot specification 0.6.96, sections 3.1 to 3.3; PVH as in Xen's public/arch-x86/hvm/start_info.h.
 """
@@ -32,7 +32,7 @@ _PAGE: Final = 4096
 
 
 class MemoryKind(IntEnum):
-    """As BIOS call E820 numbers them; multiboot and PVH do too."""
+    """Kinds of memory, as numbered by BIOS call E820, Multiboot and PVH."""
 
     AVAILABLE = 1
     RESERVED = 2
@@ -77,10 +77,10 @@ def pvh_entry(image: Image) -> int | None:
 def multiboot_information(
     image: Image, command_line: str, memory: tuple[MemoryRange, ...], at: int, free: int
 ) -> Information:
-    """The structure at `at` (below 1 MiB), its tables behind it, and the image's symbol tables from `free` on.
+    """The structure at `at` (below 1 MiB), followed by its tables, and the image's symbol tables from `free` on.
 
     A kernel's debugger reads symbols through the section headers, as after GRUB. Only symbol and string tables are
-    loaded, not debug information. A patched image is told what the original would be.
+    loaded, not debug information. A patched image gets what the original would get.
 
         0 flags   4 mem_lower  8 mem_upper  12 boot_device  16 cmdline  20 mods_count  24 mods_addr  28 ELF: num, size,
         addr, shndx   44 mmap_length  48 mmap_addr  52 drives (2)  60 config_table  64 boot_loader_name ...
@@ -113,7 +113,7 @@ def upper_memory(memory: tuple[MemoryRange, ...]) -> int:
 
 
 def loaded_sections(image: Image, free: int) -> tuple[NDArray[np.void], int, tuple[Piece, ...]]:
-    """The section headers with addresses for the tables that are loaded, the row of their names, and these tables."""
+    """The section headers, with addresses for the tables that are loaded; the row of their names; and these tables."""
     manifest = find_manifest(image)
     header = read_elf_header(np.frombuffer(_original(image, manifest, 0, ELF_HEADER.size), np.uint8))
     size = header.shnum * SECTION_HEADER.itemsize
@@ -130,7 +130,7 @@ def loaded_sections(image: Image, free: int) -> tuple[NDArray[np.void], int, tup
 
 
 def _original(image: Image, manifest: Manifest | None, offset: int, size: int) -> bytes:
-    """Bytes of the file as it was before it was patched; outside code, only headers may differ."""
+    """Bytes of the file before it was patched. Outside of code, only headers may differ."""
     content = bytearray(image.data[offset : offset + size])
     for start, data in () if manifest is None else manifest.restore:
         first, last = max(start, offset), min(start + len(data), offset + size)
@@ -140,7 +140,7 @@ def _original(image: Image, manifest: Manifest | None, offset: int, size: int) -
 
 
 def pvh_information(command_line: str, memory: tuple[MemoryRange, ...], at: int) -> Information:
-    """struct hvm_start_info, version 1, with the memory map and the command line behind it.
+    """struct hvm_start_info, version 1, followed by the memory map and the command line.
 
     0 magic  4 version  8 flags  12 nr_modules  16 modlist  24 cmdline  32 rsdp  40 memmap  48 entries  52 reserved
     """

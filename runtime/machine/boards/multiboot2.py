@@ -1,6 +1,6 @@
 """What a boot loader tells a kernel by Multiboot 2: the command line and the machine's memory -> tags in memory.
 
-Multiboot2 Specification 2.0, 3.6; the section headers' numbers are 32 bits wide, as GRUB has them.
+Multiboot2 Specification 2.0, 3.6. The numbers about section headers are 32 bits wide, as in GRUB.
 """
 
 import struct

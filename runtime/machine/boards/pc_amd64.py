@@ -23,18 +23,18 @@ from kinst.runtime.paging.amd64 import LARGE, PRESENT, WRITABLE
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.machine import Space
 
-_INFORMATION: Final = 0x1_0000  # where the loader's information is: low memory that no kernel starts in
+_INFORMATION: Final = 0x1_0000  # the address of the loader's information: low memory in which no kernel starts
 _TABLES: Final = 0x7_0000  # page tables of images that start in 64-bit mode
 _STACK: Final = 0x9_F000
 _BIOS_DATA, _VIDEO, _BIOS, _HIGH = 0x9_FC00, 0xA_0000, 0xF_0000, 0x10_0000
 _BIOS_AREA: Final = 0x400
-_LEAST, _MOST = 2 << 20, 3 << 30  # above are the windows of devices
-# Kernels print on the serial line only if told so: GNU Mach comes by multiboot; Linux, by PVH, also shall not look for
-# what this machine lacks.
+_LEAST, _MOST = 2 << 20, 3 << 30  # devices have their windows above that
+# Kernels use the serial line only if they are told to. GNU Mach is started by Multiboot. Linux is started by PVH, and
+# is also told not to look for what this machine lacks.
 _MULTIBOOT_DEFAULT: Final = "console=com0"
 _PVH_DEFAULT: Final = "earlyprintk=ttyS0 console=ttyS0 noapic nolapic acpi=off pci=off"
 
-# GRUB's segments, which the multiboot specification leaves open.
+# GRUB's segments; the Multiboot specification does not say which to use.
 _CODE32, _DATA32 = 0x10, 0x18
 _LINE_INTR, _LINE_NMI, _LINE_APIC = 0, 1, 2
 
@@ -42,7 +42,7 @@ _CMOS_EQUIPMENT, _CMOS_EXTENDED, _CMOS_ABOVE_16M, _CMOS_CPUS = 0x14, 0x30, 0x34,
 
 
 class _Interrupts:
-    """`InterruptSource`: each CPU's local APIC first, then the PIC on the boot CPU."""
+    """An `InterruptSource`: first each CPU's local APIC, then on the boot CPU the PIC."""
 
     pic: Pic8259
     apics: LocalApics
@@ -58,7 +58,7 @@ class _Interrupts:
 
 
 class PcAmd64:
-    """See `Board`."""
+    """The board pc-amd64; implements `Board`. CPUs other than the first wait for a start-up IPI."""
 
     def __init__(self) -> None:
         self._interrupts = _Interrupts()
@@ -66,10 +66,10 @@ class PcAmd64:
         self.exceptions = Amd64Exceptions(self._interrupts)
 
     def start(self, machine: Machine, image: Loaded) -> None:
-        """Devices, then the boot CPU as the image's header asks for it; the others wait for a start-up IPI."""
+        """Attach the devices, then set up the boot CPU as the image's header requires."""
         _check_memory(machine)
         self.exceptions.processors = len(machine.cpus)
-        self.exceptions.time_stamp = machine.clock.now  # `MachineFacts.timebase`: one count a nanosecond
+        self.exceptions.time_stamp = machine.clock.now  # `MachineFacts.timebase`: one count per nanosecond
         self._attach_interrupts(machine)
         self._attach_devices(machine)
         self._waiting = {cpu.number for cpu in machine.cpus[1:]}
@@ -128,7 +128,8 @@ class PcAmd64:
             _attach(machine, name, device)
 
     def _stop(self, cpu: Cpu) -> None:
-        """INIT: the CPU waits for a start-up IPI. The boot CPU's would start the BIOS again, which we do not have."""
+        """INIT: the CPU waits for a start-up IPI. On the boot CPU it would restart the BIOS, which this machine
+        lacks."""
         if cpu.number == 0:
             return
         cpu.power_off()
@@ -137,7 +138,7 @@ class PcAmd64:
             self.exceptions.stopped(cpu.number)
 
     def _start_up(self, cpu: Cpu, vector: int) -> None:
-        """A start-up IPI; one that comes twice, as kernels send it, is ignored by a CPU that runs."""
+        """A start-up IPI. Kernels send it twice; a CPU that runs ignores it."""
         if cpu.number not in self._waiting:
             return
         self._waiting.discard(cpu.number)
@@ -147,7 +148,7 @@ class PcAmd64:
 
 
 class _HaltWatch:
-    """`Timed`: ends the run when all CPUs are in hlt with interrupts off. Timers go on, so nobody else would notice."""
+    """A `Timed` device that ends the run when all CPUs are in hlt with interrupts off, which timers would hide."""
 
     def __init__(self, exceptions: Amd64Exceptions) -> None:
         self._exceptions = exceptions
@@ -188,7 +189,7 @@ def _cmos(machine: Machine) -> dict[int, int]:
 
 def _bios_data() -> bytes:
     """What a BIOS leaves at 0x400 (Phoenix, System BIOS for IBM PCs, chapter 3): a serial port, 639 KiB of memory, an
-    empty keyboard buffer, a text screen of 80 columns that nobody sees, and the extended area behind low memory."""
+    empty keyboard buffer, a text screen of 80 columns that is not shown, and the extended area after low memory."""
     area = bytearray(256)
     fields = {0x00: 0x3F8, 0x0E: _BIOS_DATA >> 4, 0x10: 0x0226, 0x13: _BIOS_DATA >> 10, 0x1A: 0x1E, 0x1C: 0x1E,
               0x49: 3, 0x4A: 80, 0x4C: 0x1000, 0x63: 0x3D4, 0x80: 0x1E, 0x82: 0x3E, 0x84: 24}  # fmt: skip
@@ -198,7 +199,7 @@ def _bios_data() -> bytes:
 
 
 def memory_map(ram_size: int) -> tuple[MemoryRange, ...]:
-    """RAM with the hole that the first PC made."""
+    """The RAM, with the hole below 1 MiB that goes back to the first PC."""
     available, reserved = MemoryKind.AVAILABLE, MemoryKind.RESERVED
     return (
         MemoryRange(0, _BIOS_DATA, available),
@@ -210,7 +211,7 @@ def memory_map(ram_size: int) -> tuple[MemoryRange, ...]:
 
 
 def _start_image(machine: Machine, image: Loaded) -> None:
-    """As Multiboot says where there is its header, else as PVH, else at the entry point in 64-bit mode."""
+    """Start an image as its Multiboot header says; without one by PVH, or else at its entry point in 64-bit mode."""
     given, memory = machine.command_line, memory_map(machine.ram_size)
     registers = machine.cpus[0].registers
     header, note = boot_header(image.image), pvh_entry(image.image)
@@ -239,7 +240,8 @@ def _start_image(machine: Machine, image: Loaded) -> None:
 def _multiboot_information(
     header: BootHeader, image: Loaded, given: str | None, memory: tuple[MemoryRange, ...]
 ) -> Information:
-    """The command line begins with the image's name, as loaders but GRUB 2 have it: kernels skip it."""
+    """The information for a Multiboot kernel. As with all loaders but GRUB 2, the command line begins with the image's
+    name, which kernels skip."""
     arguments = _MULTIBOOT_DEFAULT if given is None else given
     make = multiboot.multiboot_information if header.version is Version.ONE else multiboot2.multiboot2_information
     return make(image.image, f"{image.image.path.name} {arguments}".rstrip(), memory, _INFORMATION, image.end)
@@ -251,7 +253,7 @@ def _write(machine: Machine, information: Information) -> None:
 
 
 def _start_in_long_mode(machine: Machine, image: Loaded) -> None:
-    """64-bit mode with the first 4 GiB seen at 0 and at the top half of the last 2 GiB, where kernels are linked."""
+    """Start in 64-bit mode, with the first 4 GiB mapped at 0 and in the last 2 GiB, where kernels are linked."""
     table = PRESENT | WRITABLE
     root, low, high, gigabytes = (_TABLES + 0x1000 * number for number in range(4))
     entries = {root: low | table, root + 8 * 511: high | table}

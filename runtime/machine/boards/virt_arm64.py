@@ -26,14 +26,14 @@ from kinst.targets.errors import MachineError
 
 _PRIVATE: Final = 32
 _INTERRUPTS: Final = _PRIVATE + 256
-_MESSAGES: Final = 64  # of the shared ones: for PCI devices
+_MESSAGES: Final = 64  # how many shared interrupts are for PCI devices
 _POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
 
-# Registers of levels that Unicorn's CPU has and the board's has not. Unless they say that EL1 is non-secure AArch64,
-# turning the MMU on ends in endless prefetch aborts.
+# Registers of exception levels that Unicorn's CPU has and the board's CPU does not. Unless they say that EL1 is
+# non-secure AArch64, turning the MMU on leads to endless prefetch aborts.
 _SCR_EL3: Final = 0x5B1  # NS, HCE, SMD, RW
 _HCR_EL2: Final = 0x8000_0000  # RW
-_VPIDR_EL2, _VMPIDR_EL2 = "s3_4_c0_c0_0", "s3_4_c0_c0_5"  # what MIDR_EL1 and MPIDR_EL1 read as at EL1
+_VPIDR_EL2, _VMPIDR_EL2 = "s3_4_c0_c0_0", "s3_4_c0_c0_5"  # the values of MIDR_EL1 and MPIDR_EL1 at EL1
 _CORTEX_A57: Final = 0x411F_D070
 _SCTLR_RESET: Final = 0x00C5_0838
 _EL1H_MASKED: Final = 0x3C5
@@ -45,14 +45,15 @@ _FDT_SIZE: Final = 1 << 20
 
 
 class VirtArm64:
-    """See `kinst.runtime.machine.board.Board`."""
+    """The board virt-arm64; implements `kinst.runtime.machine.board.Board`. PSCI starts the CPUs other than the
+    first."""
 
     def __init__(self, *, has_el2: bool = False) -> None:
         """Nothing is attached yet."""
         self.exceptions = Arm64Exceptions(has_el2=has_el2)
 
     def start(self, machine: Machine, image: Loaded) -> None:
-        """Attach the devices, write the FDT and start CPU 0; the others are started by PSCI."""
+        """Attach the devices, write the FDT and start CPU 0."""
         gic = _make_gic(machine)
         timer = GenericTimer(
             machine.clock,
@@ -73,7 +74,7 @@ class VirtArm64:
         self.exceptions.reset_before_running(cpu, lambda loaded: self._reset(loaded, entry, argument))
 
     def _reset(self, cpu: Cpu, entry: int, argument: int) -> None:
-        """A CPU as it comes out of reset, about to run at a physical address with x0 = `argument`."""
+        """Put a CPU into the state after reset, about to run at the physical address `entry` with x0 = `argument`."""
         has_el2 = self.exceptions.has_el2
         registers = cpu.registers
         registers.set("pc", entry)
@@ -123,8 +124,9 @@ def _attach_virtual(machine: Machine) -> None:
 
 
 def _fdt_address(machine: Machine, image: Loaded, size: int) -> int:
-    """Where QEMU puts it. Firmware looks at the start of RAM; behind the image if that is there itself. A kernel with
-    Linux's boot header is told the address, and has room to unpack itself below it."""
+    """Where QEMU puts the device tree. Firmware looks for it at the start of RAM; if the image itself is there, it
+    comes after the image. A kernel with Linux's boot header is told the address, and has room to unpack itself below
+    it."""
     base = machine.facts.ram_base
     behind = -(-image.end // _ALIGNMENT) * _ALIGNMENT
     if _has_boot_header(machine, image):

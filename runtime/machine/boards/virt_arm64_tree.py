@@ -1,4 +1,4 @@
-"""The device tree of QEMU's virt board for arm64, without what this one has not: its performance counters."""
+"""The device tree of QEMU's virt board for arm64, without the performance counters, which this board lacks."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _RISING, _HIGH = 1, 4
 _POWER_PIN, _KEY_POWER = 3, 116
 _BUSES: Final = 256
 _GIC_WINDOW: Final = 0x1_0000  # more than the registers take
-_SLOTS, _PINS = 4, 4  # the interrupts of PCI devices repeat after so many
+_SLOTS, _PINS = 4, 4  # the interrupts of PCI devices repeat after this many
 
 
 def interrupt_of(device: DeviceFacts) -> int:
@@ -24,7 +24,7 @@ def interrupt_of(device: DeviceFacts) -> int:
 
 
 def device_tree(machine: Machine) -> Node:
-    """Of a machine with its CPUs, memory and command line."""
+    """The tree of a machine, with its CPUs, memory and command line."""
     facts = machine.facts
     root = Node(
         "",
@@ -177,7 +177,8 @@ def _add_buses(root: Node, machine: Machine) -> None:
 
 
 def _add_pci(root: Node, pci: DeviceFacts) -> None:
-    """I/O ports at 0x3eff0000, 32-bit memory at 0x10000000 and 64-bit at 512 GiB, as QEMU has it; nothing is there."""
+    """The PCI bridge with QEMU's windows: I/O ports at 0x3eff0000, 32-bit memory at 0x10000000, 64-bit memory at 512
+    GiB. They are empty."""
     ranges = (
         0x0100_0000,
         *cells64(0, 0x3EFF_0000, 0x1_0000),

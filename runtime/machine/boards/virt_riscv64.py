@@ -1,7 +1,7 @@
 """QEMU's virt board for RISC-V: devices and device tree made, harts started at the image's entry.
 
-Every hart starts in M mode, unless the image lies where firmware puts the next stage: then nothing runs below it, the
-machine answers its SBI calls itself, and hart 0 starts in S mode.
+Every hart starts in M mode, unless the image is where firmware puts the next stage. In that case there is no firmware:
+hart 0 starts in S mode, and the machine itself answers SBI calls.
 """
 
 from typing import Final
@@ -38,11 +38,11 @@ from kinst.targets.machines.machine import DeviceFacts
 from kinst.targets.machines.virt_riscv64 import PLIC_SOURCES
 
 _FDT_ALIGNMENT: Final = 0x20_0000
-_FDT_ROOM = 0x20_0000  # firmware's FDT lies this far below the end of RAM; a kernel's as near as QEMU puts it
-_HIGHEST_FDT = 0xC000_0000  # QEMU keeps it where 32-bit code reaches it (virt.c: 3 GiB)
+_FDT_ROOM = 0x20_0000  # how far firmware's FDT is below the end of RAM; a kernel's is where QEMU puts it
+_HIGHEST_FDT = 0xC000_0000  # QEMU keeps it below this, in reach of 32-bit code (virt.c: 3 GiB)
 _NEXT_STAGE: Final = 0x20_0000  # OpenSBI's FW_JUMP_OFFSET: how far from the start of RAM the next stage is
 _POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
-# What firmware leaves to S mode: all exceptions but its own calls, and its three interrupts.
+# What firmware delegates to S mode: all exceptions but calls of firmware, and S mode's three interrupts.
 _DELEGATED_EXCEPTIONS: Final = 0xFFFF & ~(1 << 9 | 1 << 10 | 1 << 11)
 _DELEGATED_INTERRUPTS: Final = 1 << SSIP | 1 << STIP | 1 << SEIP
 _COUNTERS: Final = 7  # cycle, time, instret
@@ -50,7 +50,7 @@ _FLOATING_POINT: Final = 1 << 13  # mstatus.FS: initial
 
 
 class VirtRiscv64:
-    """See `kinst.runtime.machine.board.Board`."""
+    """The board virt-riscv64; implements `kinst.runtime.machine.board.Board`."""
 
     def __init__(self) -> None:
         """Nothing is attached yet."""
@@ -81,7 +81,7 @@ class VirtRiscv64:
             cpu.power_on()
 
     def _attach(self, machine: Machine, software: int, timer: int) -> Plic:
-        """What CPUs and the console need; `software` and `timer` are the bits of mip that the CLINT drives."""
+        """Attach what CPUs and the console need. `software` and `timer` are the bits of mip that the CLINT drives."""
         devices = machine.facts.devices
         contexts: list[Line] = [cpu.line(bit) for cpu in machine.cpus for bit in (MEIP, SEIP)]
         self._clint = Clint(
@@ -112,7 +112,7 @@ class VirtRiscv64:
 
 
 def _is_next_stage(machine: Machine, image: Loaded) -> bool:
-    """What lies where firmware puts it, and a Linux kernel wherever it lies (--kaslr-seed)."""
+    """Whether firmware would start the image: it is where firmware puts it, or is Linux anywhere (--kaslr-seed)."""
     lowest, size = min(((physical, size) for _, physical, size in image.segments), default=(0, 0))
     if size >= HEADER_SIZE and has_boot_header(machine.memory.read(lowest, HEADER_SIZE), machine.arch):
         return True
@@ -120,7 +120,7 @@ def _is_next_stage(machine: Machine, image: Loaded) -> bool:
 
 
 def _reset(cpu: Cpu, entry: int, argument: int) -> None:
-    """A hart as firmware hands it over (SBI 9.1): S mode, translation and interrupts off."""
+    """Put a hart into the state in which firmware hands it over (SBI 9.1): S mode, translation and interrupts off."""
     registers = cpu.registers
     with machine_mode(registers):
         registers.set("medeleg", _DELEGATED_EXCEPTIONS)
@@ -136,7 +136,7 @@ def _reset(cpu: Cpu, entry: int, argument: int) -> None:
 
 
 def _attach_all(machine: Machine, plic: Plic) -> None:
-    """What the CPUs and the console do not need."""
+    """Attach the remaining devices, which CPUs and the console do not need."""
     devices = machine.facts.devices
     clock = GoldfishRtc(machine.clock, plic.line(_number(devices["rtc"])), _POWER_ON)
     machine.attach(clock, devices["rtc"].address)
@@ -154,7 +154,7 @@ def _number(device: DeviceFacts) -> int:
 
 
 def _fdt_address(machine: Machine, image: Loaded, size: int) -> int:
-    """As high as QEMU puts it, but not over the image."""
+    """The address of the device tree: as high as QEMU puts it, but not over the image."""
     end = min(machine.facts.ram_base + machine.ram_size, _HIGHEST_FDT)
     address = end - size & -_FDT_ALIGNMENT
     if address < image.end:

@@ -10,10 +10,10 @@ from kinst.targets.machines.virt_riscv64 import PLIC_SOURCES
 _ISA = (
     "rv64imafdc_zicsr_zifencei"  # no Zba, Zbb, Sstc, H: Unicorn does not have them, and guests use what is advertised
 )
-FIRMWARE_SIZE: Final = 0x8_0000  # RAM that OpenSBI keeps to itself: guests find the memory that they have under QEMU
+FIRMWARE_SIZE: Final = 0x8_0000  # RAM that OpenSBI reserves, so that guests find the same memory as under QEMU
 VIRTIO_SLOT: Final = 0x1000
 _PHANDLE_CPU, _PHANDLE_PLIC, _PHANDLE_TEST = 1, 0x100, 0x101
-# Fixed, so that runs can be compared. QEMU's differs from run to run; without one, Linux waits for noise.
+# A fixed random seed, so that runs can be compared. QEMU's differs in each run; without one, Linux waits for noise.
 _SEED: Final = bytes(range(32))
 _PCI_SLOTS, _PCI_PINS = 4, 4
 
@@ -21,8 +21,8 @@ Device = tuple[str, dict[str, Value]]  # a node's name and its properties
 
 
 def device_tree(machine: Machine, *, has_firmware: bool) -> Node:
-    """All devices of QEMU's board, in its order, which Linux numbers interrupts by. With firmware below, which the
-    machine plays then, the memory that it keeps."""
+    """All devices of QEMU's board, in its order, by which Linux numbers interrupts. If the machine acts as firmware,
+    the tree also has the memory that firmware reserves."""
     root = _root(machine)
     soc = _add_board(root, machine)
     for name, properties in (_fw_cfg(machine), _flash(machine), _PLATFORM_BUS):
@@ -62,7 +62,7 @@ def _root(machine: Machine) -> Node:
 
 
 def _add_board(root: Node, machine: Machine) -> Node:
-    """CPUs, the power switch and the bus that devices are on; returns the bus."""
+    """Add the CPUs, the power switch and the bus of the devices; returns the bus."""
     _add_cpus(root, machine)
     root.add("poweroff", {"value": 0x5555, "offset": 0, "regmap": _PHANDLE_TEST, "compatible": "syscon-poweroff"})
     root.add("reboot", {"value": 0x7777, "offset": 0, "regmap": _PHANDLE_TEST, "compatible": "syscon-reboot"})
@@ -193,7 +193,7 @@ _PLATFORM_BUS: Final[Device] = (
 def _pci(machine: Machine) -> Device:
     pci = machine.facts.devices["pci"]
     assert pci.interrupt is not None
-    # slot and pin -> source of the PLIC; the pins of neighbouring slots are turned, as usual (PCI bridge 1.2, 9.1)
+    # slot and pin -> source of the PLIC; pins are rotated from slot to slot, as usual (PCI bridge 1.2, 9.1)
     routes = (
         (slot << 11, 0, 0, pin + 1, _PHANDLE_PLIC, pci.interrupt + (slot + pin) % _PCI_PINS)
         for slot in range(_PCI_SLOTS)

@@ -1,7 +1,7 @@
 """arm64 generic timer: CNT* system registers of each CPU -> the machine's time, and timer interrupts.
 
 DDI 0487 chapter D11 and the register descriptions in D19.12. Every CPU has a physical, a virtual and (EL2) a hypervisor
-timer over one counter. Nothing ticks: a timer's condition is computed from the clock when somebody looks.
+timer over one counter. Nothing ticks: a timer's condition is computed from the clock when it is needed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,13 @@ from kinst.runtime.machine.exception_model import SystemRegister
 if TYPE_CHECKING:
     from kinst.runtime.machine.machine import Cpu
 
-FREQUENCY: Final = 62_500_000  # Hz, as QEMU's and Unicorn's CNTFRQ_EL0 says: a tick is 16 ns
+FREQUENCY: Final = 62_500_000  # Hz, as in CNTFRQ_EL0 of QEMU and Unicorn: a tick is 16 ns
 _TICK: Final = 16
 _WORD: Final = (1 << 64) - 1
 
 
 class Timer(IntEnum):
-    """The timers of a CPU; QEMU's virt board wires them to these private interrupts."""
+    """The timers of a CPU. The values are the private interrupts that QEMU's virt board wires them to."""
 
     PHYSICAL = 0
     VIRTUAL = 1
@@ -38,7 +38,7 @@ VIRTUAL_OFFSET = SystemRegister(3, 4, 14, 0, 3)  # CNTVOFF_EL2
 
 
 class _Field(IntEnum):
-    """The three registers of a timer, by op2: TVAL and CVAL are two views of one compare value."""
+    """The three registers of a timer, by their op2. TVAL and CVAL are two views of one compare value."""
 
     TVAL = 0
     CTL = 1
@@ -52,14 +52,14 @@ _FIELDS: Final[Mapping[SystemRegister, tuple[Timer, _Field]]] = {
 }
 TIMER_REGISTERS: Final = frozenset({COUNTER, VIRTUAL_COUNTER, VIRTUAL_OFFSET, *_FIELDS})
 
-# CNTKCTL_EL1: what EL0 may use of the counters and of the timers.
+# CNTKCTL_EL1: which counters and timers EL0 may use.
 _EL0_COUNTER: Final[Mapping[SystemRegister, int]] = {COUNTER: 1 << 0, VIRTUAL_COUNTER: 1 << 1}
 _EL0_TIMER: Final[Mapping[Timer, int]] = {Timer.VIRTUAL: 1 << 8, Timer.PHYSICAL: 1 << 9, Timer.HYPERVISOR: 0}
 
 
 @dataclass(slots=True)
 class _State:
-    """One timer of one CPU: its interrupt is asserted while it is enabled, not masked and `compare` is reached."""
+    """One timer of one CPU. Its interrupt is asserted while it is enabled, not masked, and past `compare`."""
 
     line: Line
     control: int = 0
@@ -72,11 +72,11 @@ class GenericTimer:
 
     def __init__(self, clock: Clock, lines: Sequence[Mapping[Timer, Line]]) -> None:
         self._clock = clock
-        self._offsets = [0] * len(lines)  # CNTVOFF_EL2
+        self._offsets = [0] * len(lines)  # CNTVOFF_EL2 of each CPU
         self._timers = [{timer: _State(line) for timer, line in inputs.items()} for inputs in lines]
 
     def read(self, cpu: "Cpu", register: SystemRegister) -> int | None:
-        """MRS; None where EL0 may not read it, so that Unicorn raises the exception."""
+        """MRS. None if EL0 may not read the register: then Unicorn raises the exception."""
         if not self._is_allowed(cpu, register):
             return None
         offset = self._offsets[cpu.number]
@@ -97,7 +97,7 @@ class GenericTimer:
                 return state.control | (ISTATUS if self._is_reached(cpu.number, timer) else 0)
 
     def write(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
-        """MSR; False where EL0 may not write it, or nobody may."""
+        """MSR. False if EL0 may not write the register, or if nobody may."""
         if register in _EL0_COUNTER or not self._is_allowed(cpu, register):
             return False
         if register == VIRTUAL_OFFSET:
@@ -117,7 +117,7 @@ class GenericTimer:
         return True
 
     def deadline(self) -> int | None:
-        """When the next timer that could interrupt reaches its compare value."""
+        """When the next timer that could interrupt reaches its compare value, in ns; None if there is none."""
         due = [
             (state.compare + (self._offsets[number] if timer is Timer.VIRTUAL else 0)) * _TICK
             for number, timers in enumerate(self._timers)
@@ -139,7 +139,7 @@ class GenericTimer:
                 state.line(level)
 
     def _is_reached(self, number: int, timer: Timer) -> bool:
-        """ISTATUS: set while an enabled timer's condition holds, masked or not."""
+        """ISTATUS: whether an enabled timer's condition holds, masked or not."""
         state = self._timers[number][timer]
         return bool(state.control & ENABLE) and self._counter_of(number, timer) >= state.compare
 
@@ -151,7 +151,8 @@ class GenericTimer:
         return count - self._offsets[number] & _WORD if timer is Timer.VIRTUAL else count
 
     def _is_allowed(self, cpu: "Cpu", register: SystemRegister) -> bool:
-        """EL0 needs CNTKCTL_EL1's leave; EL1 cannot reach EL2's registers."""
+        """Whether the CPU may access the register: EL0 needs CNTKCTL_EL1's permission, and EL1 cannot reach EL2's
+        registers."""
         level = cpu.registers.get("pstate") >> 2 & 3
         if level == 0:
             allowed = _EL0_COUNTER.get(register)

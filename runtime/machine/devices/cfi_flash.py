@@ -1,7 +1,8 @@
 """A bank of parallel NOR flash (Intel command set): commands and data by ordinary loads and stores.
 
-Two 16-bit chips side by side on a 32-bit bus, as on QEMU's virt boards; commands and answers are JESD68 (common flash
-interface) and Intel's data sheet 290667 (28F640J3). Operations are done at once, so the status is always "ready".
+Two 16-bit chips side by side on a 32-bit bus, as on QEMU's virt boards. Commands and answers are those of JESD68
+(common flash interface) and Intel's data sheet 290667 (28F640J3). Operations take no time, so the status is always
+"ready".
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Final
 
 _READY: Final = 0x80
 _MANUFACTURER, _DEVICE = 0x89, 0x18  # Intel, 28F128J3 (16-bit: 0x0018)
-_CHIP_BLOCK: Final = 0x20000  # bytes that one chip erases at a time; the bank erases twice as many
+_CHIP_BLOCK: Final = 0x20000  # bytes that one chip erases at a time; the bank erases twice that
 _BUFFER_LOG2: Final = 11
 
 
@@ -27,7 +28,7 @@ class _Mode(Enum):
     BUFFER = "writes fill the buffer, then one confirms"
 
 
-# The first command byte; everything else is ignored. 0xf0 is what drivers of the other command set reset with.
+# The first byte of a command; all others are ignored. Drivers of the other command set use 0xf0 to reset.
 _COMMANDS: Final = {
     0xFF: _Mode.ARRAY,
     0xF0: _Mode.ARRAY,
@@ -43,22 +44,22 @@ _COMMANDS: Final = {
 
 
 def _query_table(bank_size: int) -> bytes:
-    """What a chip says of itself (JESD68 table 3), from index 0x10 on."""
+    """What a chip says about itself (JESD68 table 3), from index 0x10 on."""
     chip_size = bank_size // 2
     blocks = chip_size // _CHIP_BLOCK - 1
     identification = b"QRY\x01\x00\x31\x00\x00\x00\x00\x00"  # Intel extended command set; its table at 0x31
-    timing = bytes((0x45, 0x55, 0, 0, 7, 7, 10, 0, 4, 4, 4, 0))  # volts; log2 of typical times, then of their maxima
-    geometry = bytes((chip_size.bit_length() - 1, 2, 0, _BUFFER_LOG2, 0, 1))  # 2: 16-bit; one kind of block
+    timing = bytes((0x45, 0x55, 0, 0, 7, 7, 10, 0, 4, 4, 4, 0))  # voltages; log2 of typical times, then of their maxima
+    geometry = bytes((chip_size.bit_length() - 1, 2, 0, _BUFFER_LOG2, 0, 1))  # 2: 16-bit bus; one kind of block
     block = (blocks & 0xFFFF).to_bytes(2, "little") + (_CHIP_BLOCK >> 8).to_bytes(2, "little")
     return bytes(0x10) + identification + timing + geometry + block + b"PRI10" + bytes(11)
 
 
 @dataclass(slots=True)
 class CfiFlash:
-    """One bank of `size` bytes, a multiple of the 256 KiB that it erases at a time."""
+    """One bank of `size` bytes, which is a multiple of the 256 KiB that it erases at a time."""
 
     size: int
-    content: mmap = field(init=False)  # pages cost nothing until they are used
+    content: mmap = field(init=False)  # a page takes no memory until it is used
     _mode: _Mode = field(default=_Mode.ARRAY, init=False)
     _table: bytes = field(init=False)
     _left: int = field(default=0, init=False)  # words of the write buffer still to come
@@ -68,7 +69,7 @@ class CfiFlash:
         self._table = _query_table(self.size)
 
     def read(self, offset: int, size: int) -> int:
-        """Memory, or what the last command asked for: then both chips answer, each on its half of the bus."""
+        """Memory, or the answer to the last command, which both chips give, each on its half of the bus."""
         if self._mode is _Mode.ARRAY:
             return int.from_bytes(self.content[offset : offset + size], "little")
         chip = self._answer(offset >> 2) & 0xFFFF
@@ -79,12 +80,12 @@ class CfiFlash:
         if self._mode is _Mode.QUERY:
             return self._table[index] if index < len(self._table) else 0
         if self._mode is _Mode.IDENTIFICATION:
-            # 0 and 1: who made it; 2 of each block: whether it is locked
+            # 0 and 1: manufacturer and device; 2 of each block: whether it is locked
             return (_MANUFACTURER, _DEVICE, 0, 0)[index & 3] if index & 0xFF < 4 else 0
         return _READY
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """A command, or what the command before is waiting for."""
+        """A command, or the data that the last command waits for."""
         command = value & 0xFF
         match self._mode:
             case _Mode.PROGRAM:
@@ -107,7 +108,7 @@ class CfiFlash:
                 self._mode = _COMMANDS.get(command, _Mode.STATUS if command == 0xD0 else self._mode)
 
     def _program(self, offset: int, size: int, value: int) -> None:
-        """Programming clears bits; only erasing sets them."""
+        """Program data: this can only clear bits. Only erasing sets them."""
         for index in range(size):
             self.content[offset + index] &= value >> 8 * index & 0xFF
 

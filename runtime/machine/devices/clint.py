@@ -17,12 +17,12 @@ _NEVER: Final = (1 << 64) - 1
 
 
 class Clint:
-    """See `kinst.runtime.machine.device.Device` and `Timed`. Accesses of 32 bits and of 64."""
+    """The CLINT: a device with registers of 64 bits that may be accessed by halves, and a `Timed` one."""
 
     size = 0x10000
 
     def __init__(self, clock: Clock, timebase: int, software: Sequence[Line], timer: Sequence[Line]) -> None:
-        """One software and one timer line for every hart."""
+        """`software` and `timer` have a line for each hart; `timebase` is in Hz."""
         self._clock = clock
         self._timebase = timebase
         self._software_lines = software
@@ -30,33 +30,33 @@ class Clint:
         self._software = [0] * len(software)
         self._compare = [_NEVER] * len(timer)
         self._is_raised = [False] * len(timer)
-        self._offset = 0  # what the guest wrote to mtime
+        self._offset = 0  # what the guest's writes to mtime added
 
     def time(self) -> int:
-        """mtime, also the value of the time CSR."""
+        """mtime, which is also the value of the time CSR."""
         return self._clock.now() * self._timebase // _SECOND + self._offset & _NEVER
 
     def set_timer(self, hart: int, value: int) -> None:
-        """Write a hart's mtimecmp."""
+        """Set a hart's mtimecmp, in ticks of mtime."""
         self._compare[hart] = value
         self.advance()
 
     def deadline(self) -> int | None:
-        """When the next timer that has not been raised reaches its mtimecmp."""
+        """When mtime reaches the next mtimecmp whose line is not raised yet, in ns; None if there is none."""
         waiting = [c for c, is_raised in zip(self._compare, self._is_raised, strict=True) if not is_raised]
         if not waiting or min(waiting) == _NEVER:
             return None
         return -(-(min(waiting) - self._offset) * _SECOND // self._timebase)
 
     def advance(self) -> None:
-        """Raise the timers that are due, lower those that were set anew."""
+        """Raise the lines of timers that are due, and lower those that were set again."""
         now = self.time()
         for hart, compare in enumerate(self._compare):
             self._is_raised[hart] = now >= compare
             self._timer_lines[hart](now >= compare)
 
     def read(self, offset: int, size: int) -> int:
-        """A register or half of one; 0 where there is none."""
+        """A register or half of one; 0 if there is none."""
         if offset >= _MTIME:
             return _part(self.time(), offset - _MTIME, size)
         if offset >= _MTIMECMP:
@@ -66,7 +66,7 @@ class Clint:
         return self._software[hart] if hart < len(self._software) else 0
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """A register or half of one."""
+        """Write a register or half of one."""
         if offset >= _MTIME:
             self._offset += _merged(self.time(), offset - _MTIME, size, value) - self.time()
             self.advance()

@@ -15,7 +15,8 @@ _VERSION, _COMPATIBLE_VERSION = 17, 16
 
 @dataclass(slots=True)
 class Node:
-    """One node. A property's value: an integer or several are 32-bit cells, text is NUL-terminated, None is empty."""
+    """One node. The value of a property is an integer or several (32-bit cells), text (NUL-terminated) or None
+    (empty)."""
 
     name: str
     properties: dict[str, Value] = field(default_factory=dict)
@@ -29,12 +30,12 @@ class Node:
 
 
 def cells64(*values: int) -> tuple[int, ...]:
-    """64-bit numbers as pairs of 32-bit cells."""
+    """64-bit numbers as pairs of 32-bit cells, the high one first."""
     return tuple(cell for value in values for cell in (value >> 32, value & 0xFFFF_FFFF))
 
 
 def flatten(root: Node, boot_cpu: int = 0, size: int = 0) -> bytes:
-    """The blob of the tree under `root`, whose name is empty; at least `size` bytes: guests add to it."""
+    """The blob of the tree under `root`, whose name is empty. It has at least `size` bytes, since guests add to it."""
     strings = _Strings()
     structure = _flatten_node(root, strings) + struct.pack(">I", _END)
     reservations = bytes(16)
@@ -59,7 +60,7 @@ def flatten(root: Node, boot_cpu: int = 0, size: int = 0) -> bytes:
 
 
 class _Strings:
-    """The block of property names, each once."""
+    """The block of property names, in which each occurs once."""
 
     def __init__(self) -> None:
         self.content = bytearray()

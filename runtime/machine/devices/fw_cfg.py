@@ -1,7 +1,7 @@
 """QEMU's firmware configuration device (its docs/specs/fw_cfg): a selector and a data register, without DMA.
 
-It says that there is no kernel to load, and holds the SMBIOS tables of a machine that has nothing to say: firmware
-that looks here finds what it expects and goes on.
+It says that there is no kernel to load, and has SMBIOS tables without content: firmware that looks here finds what it
+expects and continues.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _TRADITIONAL: Final = 1  # feature bit 0; bit 1 would be DMA
 
 
 def configuration(cpus: int) -> Mapping[int, bytes]:
-    """Item number -> content of a machine that was started without a kernel; what is not there is empty."""
+    """Item number -> content, for a machine that was started without a kernel. Other items are empty."""
     files = {"etc/smbios/smbios-anchor": _smbios_anchor(), "etc/smbios/smbios-tables": _SMBIOS_TABLES}
     directory = len(files).to_bytes(4, "big")
     items = {
@@ -34,14 +34,14 @@ _SMBIOS_TABLES: Final = bytes((127, 4, 0, 0x7F, 0, 0))  # end-of-table structure
 
 
 def _smbios_anchor() -> bytes:
-    """The 64-bit entry point (SMBIOS 3.0, 5.2.2); firmware fills in where it put the tables."""
+    """The 64-bit entry point (SMBIOS 3.0, 5.2.2). Firmware fills in where it put the tables."""
     anchor = b"_SM3_\0" + bytes((24, 3, 0, 0, 1, 0)) + len(_SMBIOS_TABLES).to_bytes(4, "little") + bytes(8)
     return anchor[:5] + bytes((-sum(anchor) & 0xFF,)) + anchor[6:]
 
 
 @dataclass(slots=True)
 class FirmwareConfiguration:
-    """The memory-mapped form: data register at 0, 16-bit big-endian selector at 8."""
+    """The memory-mapped form: the data register is at 0, the 16-bit big-endian selector at 8."""
 
     items: Mapping[int, bytes]
     size: int = 0x18
@@ -49,7 +49,7 @@ class FirmwareConfiguration:
     _at: int = field(default=0, init=False)
 
     def read(self, offset: int, size: int) -> int:
-        """The next bytes of the item, in memory order whatever the width; zeros behind its end."""
+        """The next bytes of the item, in memory order for every width; zeros after its end."""
         if offset >= _SELECTOR:
             return 0
         piece = self._item[self._at : self._at + size].ljust(size, b"\0")

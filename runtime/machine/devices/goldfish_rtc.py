@@ -17,7 +17,7 @@ _SECOND: Final = 1_000_000_000
 
 @dataclass(slots=True)
 class GoldfishRtc:
-    """See `kinst.runtime.machine.device.Device` and `Timed`. `epoch`: seconds since 1970 at power-on."""
+    """The clock: a device, and a `Timed` one. `epoch`: the time at power-on, in seconds since 1970."""
 
     clock: Clock
     line: Line
@@ -25,7 +25,7 @@ class GoldfishRtc:
     size: int = 0x1000
 
     _offset: int = field(init=False)  # nanoseconds since 1970 at power-on
-    _kept: int = field(default=0, init=False)  # the high half of the time that was read last
+    _kept: int = field(default=0, init=False)  # the high half of the time at the last read of the low half
     _time_high: int = field(default=0, init=False)
     _alarm_high: int = field(default=0, init=False)
     _alarm: int | None = field(default=None, init=False)
@@ -36,7 +36,7 @@ class GoldfishRtc:
         self._offset = self.epoch * _SECOND
 
     def read(self, offset: int, size: int) -> int:
-        """A register; 0 where there is none."""
+        """A register; 0 if there is none."""
         match offset:
             case 0x00:
                 now = self._now()
@@ -55,7 +55,7 @@ class GoldfishRtc:
         return 0
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """A register."""
+        """Write a register. The low half of a time or alarm takes effect with the high half."""
         match offset:
             case 0x00:
                 self._offset += (self._time_high << 32 | value) - self._now()
@@ -74,11 +74,11 @@ class GoldfishRtc:
         self.advance()
 
     def deadline(self) -> int | None:
-        """When the alarm rings."""
+        """When the alarm rings, in the machine's time (ns); None without an alarm."""
         return None if self._alarm is None else self._alarm - self._offset
 
     def advance(self) -> None:
-        """Ring, once."""
+        """Ring the alarm if it is due: it is cleared, and the interrupt becomes pending."""
         if self._alarm is not None and self._now() >= self._alarm:
             self._alarm, self._is_raised = None, True
         self.line(self._is_raised and self._is_enabled)

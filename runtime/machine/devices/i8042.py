@@ -1,6 +1,6 @@
 """The PC's keyboard controller (Intel 8042): ports 0x60 and 0x64 -> self tests, a keyboard and a mouse, CPU reset.
 
-Commands and answers are those of IBM's PS/2 technical reference; nobody ever presses a key or moves the mouse.
+Commands and answers are those of IBM's PS/2 technical reference. No key is ever pressed, and the mouse never moves.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,9 @@ _OUTPUT_FULL, _SYSTEM, _COMMAND, _NOT_INHIBITED, _AUX_DATA = 0x01, 0x04, 0x08, 0
 # The command byte:  0 translate aux-disable keyboard-disable 0 system aux-interrupt keyboard-interrupt
 _KEYBOARD_INTERRUPT, _AUX_INTERRUPT, _KEYBOARD_DISABLED, _AUX_DISABLED, _TRANSLATES = 0x01, 0x02, 0x10, 0x20, 0x40
 
-# Controller commands that answer at once.
+# Commands of the controller that are answered at once.
 _ANSWERS: Final = {0xAA: 0x55, 0xAB: 0x00, 0xA9: 0x00, 0xC0: 0x80, 0xD0: 0xCF}
-# Those that change bits of the command byte: which, and to what.
+# Commands that change bits of the command byte: the bits and their new values.
 _SWITCHES: Final = {
     0xA7: (_AUX_DISABLED, _AUX_DISABLED),
     0xA8: (_AUX_DISABLED, 0),
@@ -31,24 +31,24 @@ _RESET, _IDENTIFY = 0xFF, 0xF2
 
 @dataclass(slots=True)
 class _Port:
-    """One of the two ports."""
+    """One of the two ports, as a device."""
 
     reads: Callable[[], int]
     writes: Callable[[int], None]
     size: int = field(default=1, init=False)
 
     def read(self, offset: int, size: int) -> int:
-        """A byte."""
+        """A byte; the offset and the width do not matter."""
         return self.reads()
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """A byte."""
+        """Write a byte; the offset and the width do not matter."""
         self.writes(value & 0xFF)
 
 
 @dataclass(slots=True)
 class _Peripheral:
-    """What is plugged in: every byte sent to it is acknowledged, and some commands answer more."""
+    """A keyboard or mouse. It acknowledges every byte that it is sent, and answers more to some commands."""
 
     answers: dict[int, list[int]]
     with_argument: frozenset[int]
@@ -63,7 +63,7 @@ class _Peripheral:
 
 
 class I8042:
-    """The controller with a keyboard and a mouse; `reset` is what its reset line does.
+    """The controller with a keyboard and a mouse. `reset` is called for its reset line.
 
     Port 0x60 is `data`, port 0x64 `command`.
     """
@@ -71,7 +71,7 @@ class I8042:
     def __init__(self, keyboard: Line, mouse: Line, reset: Callable[[], None]) -> None:
         self._keyboard_line, self._mouse_line = keyboard, mouse
         self._reset = reset
-        self._output: list[tuple[int, bool]] = []  # bytes, and whether the mouse's
+        self._output: list[tuple[int, bool]] = []  # bytes, and whether they are the mouse's
         self._command_byte = _TRANSLATES | _AUX_DISABLED | _KEYBOARD_INTERRUPT  # as a BIOS leaves it
         self._expects: int | None = None
         self._last_was_command = False
@@ -84,7 +84,8 @@ class I8042:
         self.command = _Port(self._status, self._controller)
 
     def _read_data(self) -> int:
-        """The next byte of the output buffer. The line drops in between, since the PIC looks for its edge."""
+        """The next byte of the output buffer. The interrupt line drops between two bytes, since the PIC waits for an
+        edge."""
         value, _ = self._output.pop(0) if self._output else (0, False)
         self._lower_lines()
         self._update_lines()
@@ -98,7 +99,7 @@ class I8042:
         return status | _OUTPUT_FULL | (_AUX_DATA if self._output[0][1] else 0)
 
     def _write_data(self, value: int) -> None:
-        """An argument of the controller's last command, or a command to the keyboard."""
+        """An argument of the controller's last command, or a byte for the keyboard."""
         self._last_was_command = False
         if self._expects is not None:
             self._argument_of(self._expects, value)
@@ -112,7 +113,7 @@ class I8042:
         self._output += [(value, is_aux) for value in values]
 
     def _translated(self, values: list[int]) -> list[int]:
-        """The one answer that scan code set 1 writes differently: what the keyboard is."""
+        """Answers of the keyboard after translation to scan code set 1, which changes only its identification."""
         if not self._command_byte & _TRANSLATES:
             return values
         return [0x41 if value == 0x83 else value for value in values]
@@ -151,5 +152,5 @@ class I8042:
             case 0xD4:
                 self._command_byte &= ~_AUX_DISABLED
                 self._put(self._mouse.answer(value), is_aux=True)
-            case _:  # 0xD2 and 0xD3: as if the keyboard, or the mouse, had sent it
+            case _:  # 0xD2 and 0xD3: as if the keyboard or the mouse had sent it
                 self._put([value], is_aux=command == 0xD3)

@@ -1,4 +1,4 @@
-"""The local APIC of each CPU: registers at 0xfee00000 -> vectors by priority, interrupts between CPUs, a timer.
+"""The local APIC of each CPU: registers at 0xfee00000 -> vectors by priority, interrupts between CPUs, and a timer.
 
 Intel SDM volume 3, chapter 11. One device serves all CPUs: the window is banked by the CPU that accesses it.
 """
@@ -11,12 +11,12 @@ from typing import Final
 from kinst.runtime.machine.device import Clock, Line
 
 BASE: Final = 0xFEE0_0000
-BUS_FREQUENCY: Final = 1_000_000_000  # Hz of the timer before its divider, as QEMU has it: one tick a nanosecond
+BUS_FREQUENCY: Final = 1_000_000_000  # Hz of the timer before its divider, as in QEMU: one tick per nanosecond
 _RAISED: Final = True
 
 
 class Register(IntEnum):
-    """Offsets (SDM table 11-1)."""
+    """Offsets of the registers (SDM table 11-1)."""
 
     ID = 0x20
     VERSION = 0x30
@@ -48,7 +48,7 @@ _FIXED, _LOWEST, _NMI, _INIT, _STARTUP = 0, 1, 4, 5, 6
 _SELF, _ALL, _OTHERS = 1, 2, 3
 _MASKED: Final = 1 << 16
 _PERIODIC: Final = 1 << 17
-_ENABLED: Final = 1 << 8  # of SVR
+_ENABLED: Final = 1 << 8  # a bit of SVR
 _EXTERNAL: Final = 7  # delivery mode of a LINT pin: the vector comes from the PIC
 _VERSION: Final = 0x14 | 5 << 16  # an integrated APIC with six LVT entries
 _LVT: Final = frozenset({0x320, 0x330, 0x340, 0x350, 0x360, 0x370})
@@ -56,8 +56,8 @@ _LVT: Final = frozenset({0x320, 0x330, 0x340, 0x350, 0x360, 0x370})
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What an APIC does to its CPU: its own interrupts, those of the PIC that it lets through, NMI, the reset by INIT,
-    and the vector of a start-up IPI."""
+    """What an APIC can do to its CPU: its own interrupts, those of the PIC that it passes on, NMI, the reset by INIT,
+    and the start by the vector of a start-up IPI."""
 
     interrupt: Line
     external: Line
@@ -68,7 +68,7 @@ class Wiring:
 
 @dataclass(slots=True)
 class _Apic:
-    """One CPU's. `requested` and `in_service` have one bit a vector."""
+    """The APIC of one CPU. `requested` and `in_service` have one bit per vector."""
 
     number: int
     wiring: Wiring
@@ -82,7 +82,7 @@ class _Apic:
         self.reset()
 
     def reset(self) -> None:
-        """SDM 11.4.7.1; the logical destination and all vectors are gone."""
+        """Reset the registers (SDM 11.4.7.1); the logical destination and all vectors are lost."""
         self.requested = self.in_service = 0
         self.registers = dict.fromkeys(_LVT, _MASKED) | {Register.SVR: 0xFF, Register.DFR: 0xFFFF_FFFF}
         if self.number == 0:
@@ -97,7 +97,7 @@ class _Apic:
         return self.registers.get(register, 0)
 
     def priority(self) -> int:
-        """PPR (SDM 11.8.3.1)."""
+        """PPR, the processor priority (SDM 11.8.3.1)."""
         task, service = self.get(Register.TPR), max(self.in_service.bit_length() - 1, 0)
         return task if task >> 4 >= service >> 4 else service & 0xF0
 
@@ -107,7 +107,8 @@ class _Apic:
 
     @property
     def takes_external(self) -> bool:
-        """Whether the PIC reaches the CPU: directly while the APIC is off, else through LINT0 (SDM 11.5.1)."""
+        """Whether the PIC's interrupts reach the CPU: directly while the APIC is off, else through LINT0 (SDM
+        11.5.1)."""
         entry = self.get(Register.LVT_LINT0)
         return not self.enabled or (not entry & _MASKED and entry >> 8 & 7 == _EXTERNAL)
 
@@ -135,7 +136,8 @@ class _Apic:
         self.update()
 
     def is_destination(self, destination: int, *, logical: bool) -> bool:
-        """SDM 11.6.2: by number, or by a bit of the logical address (flat or cluster model)."""
+        """Whether a message is for this APIC, by its number or by a bit of its logical address, flat or cluster (SDM
+        11.6.2)."""
         if not logical:
             return destination in (0xFF, self.number)
         address = self.get(Register.LDR) >> 24
@@ -144,12 +146,12 @@ class _Apic:
         return bool(destination & address)
 
     def divider(self) -> int:
-        """From bits 0, 1 and 3 of the divide configuration (SDM figure 11-10); 0b111 is by one."""
+        """The timer's divider, from bits 0, 1 and 3 of the divide configuration (SDM figure 11-10); 0b111 means 1."""
         code = self.get(Register.DIVIDE)
         return 1 << ((code & 3 | code >> 1 & 4) + 1 & 7)
 
     def tick(self) -> int:
-        """Nanoseconds of one count."""
+        """The nanoseconds of one count."""
         return self.divider() * 1_000_000_000 // BUS_FREQUENCY
 
     def deadline(self) -> int | None:
@@ -178,7 +180,8 @@ class _Apic:
 
 
 class LocalApics:
-    """All of them: a device (banked by `current`), a timed device, and the CPUs' interrupt acknowledge."""
+    """The APICs of all CPUs: a device that is banked by `current`, a `Timed` one, and the interrupt acknowledge of
+    CPUs."""
 
     size = 0x1000
 
@@ -188,7 +191,7 @@ class LocalApics:
         self._current = current
 
     def external(self, number: int) -> Line:
-        """Pin LINT0 of a CPU's APIC, for the PIC to drive."""
+        """Pin LINT0 of a CPU's APIC, which the PIC drives."""
         apic = self._apics[number]
 
         def drive(level: bool) -> None:  # noqa: FBT001 - the form of every line
@@ -198,24 +201,24 @@ class LocalApics:
         return drive
 
     def takes_external(self, number: int) -> bool:
-        """Whether the PIC asks and its interrupt reaches this CPU."""
+        """Whether the PIC requests an interrupt that reaches this CPU."""
         apic = self._apics[number]
         return apic.lint0 and apic.takes_external
 
     def pending(self, number: int) -> int | None:
-        """The vector that CPU `number` would take now."""
+        """The vector that CPU `number` would take now; None if there is none."""
         return self._apics[number].pending()
 
     def acknowledge(self, number: int) -> int:
-        """The CPU takes it: from now on it is in service."""
+        """Let the CPU take its pending vector, which is in service from now on."""
         return self._apics[number].acknowledge()
 
     def read(self, offset: int, size: int) -> int:
-        """One of the registers, 16 bytes apart; narrower and unaligned reads see its bytes."""
+        """A register; they are 16 bytes apart. Narrow and unaligned reads give some of its bytes."""
         return self._read(self._apics[self._current()], offset & ~15) >> (offset & 3) * 8
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Change a register; only 32-bit writes are defined (SDM 11.4.1)."""
+        """Write a register; only 32-bit writes are defined (SDM 11.4.1)."""
         apic = self._apics[self._current()]
         register = offset & ~15
         if register == Register.EOI:
@@ -235,11 +238,11 @@ class LocalApics:
             apic.update()
 
     def deadline(self) -> int | None:
-        """When the first timer ends."""
+        """When the first timer expires, in ns; None if none runs."""
         return min((due for apic in self._apics if (due := apic.deadline()) is not None), default=None)
 
     def advance(self) -> None:
-        """Let the timers that are due ask for their vectors."""
+        """Request the vectors of the timers that are due."""
         now = self._clock.now()
         for apic in self._apics:
             apic.advance(now)
@@ -259,7 +262,7 @@ class LocalApics:
         return apic.get(register)
 
     def _set_divider(self, apic: _Apic, value: int) -> None:
-        """A running timer keeps its count."""
+        """Write the divide configuration. A running timer keeps its count."""
         now = self._clock.now()
         count = apic.current_count(now)
         apic.registers[Register.DIVIDE] = value & 0xB
@@ -289,7 +292,7 @@ class LocalApics:
         elif mode == _NMI:
             apic.wiring.nmi(_RAISED)  # an edge: the CPU lowers it when it takes the NMI
         elif mode == _INIT:
-            # The de-assert that old start-up sequences send (level triggered, not asserted) does nothing any more.
+            # The de-assert that old start-up sequences send (level triggered, not asserted) has no effect today.
             if command >> 14 & 1 or not command >> 15 & 1:
                 apic.reset()
                 apic.wiring.init()

@@ -16,7 +16,7 @@ _HEADER: Final = {0x00: 0x0008_1B36, 0x08: 0x0600_0000, 0x2C: 0x1100_1AF4}
 
 @dataclass(frozen=True, slots=True)
 class PciEcam:
-    """Bus 0 of a host bridge; a function that is not there reads as all ones."""
+    """Bus 0 of a host bridge. A function that does not exist reads as all ones."""
 
     size: int
 
@@ -27,4 +27,4 @@ class PciEcam:
         return _HEADER.get(offset & ~3, 0) >> (offset & 3) * 8 & (1 << size * 8) - 1
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Ignored: nothing is writable."""
+        """Do nothing: no register is writable."""

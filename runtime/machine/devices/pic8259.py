@@ -1,7 +1,7 @@
 """The PC's two interrupt controllers (Intel 8259A): interrupt lines and ports 0x20, 0xa0, 0x4d0 -> INTR and a vector.
 
-Commands, priorities and the spurious interrupt are those of Intel's data sheet 231468; the slave's output is input 2 of
-the master. The trigger mode of each line is chosen by the chip set's registers at 0x4d0, as on every PC with PCI.
+Commands, priorities and the spurious interrupt are those of Intel's data sheet 231468. The slave's output is input 2 of
+the master. As on every PC with PCI, the chip set's registers at 0x4d0 select the trigger mode of each line.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,8 @@ _SPURIOUS: Final = 7
 
 @dataclass(slots=True)
 class _Chip:
-    """One 8259A. `irr`, `isr`, `imr`, `levels` have one bit a line; `first` is the line of highest priority."""
+    """One 8259A. `irr`, `isr`, `imr` and `levels` have one bit per line. `first` is the line with the highest
+    priority."""
 
     is_master: bool
     base: int = 0
@@ -35,7 +36,7 @@ class _Chip:
     polled: bool = False
 
     def set_line(self, line: int, *, level: bool) -> None:
-        """An edge is remembered while the line stays high; a level only lasts as long as the line."""
+        """Set an input. An edge is remembered while the line stays high; a level lasts as long as the line is high."""
         bit = 1 << line
         rising = level and not self.levels & bit
         self.levels = self.levels | bit if level else self.levels & ~bit
@@ -48,12 +49,12 @@ class _Chip:
         return (self.irr | self.levels & ~self.edge_triggered) & ~self.imr
 
     def priority(self, lines: int) -> int:
-        """How many steps the best of `lines` is behind the first; 8: none."""
+        """How many steps the best of `lines` is below `first` in priority; 8 if there is none."""
         rotated = (lines >> self.first | lines << (8 - self.first)) & 0xFF
         return (rotated & -rotated).bit_length() - 1 if rotated else 8
 
     def pending(self) -> int | None:
-        """The line to be served, if it has a higher priority than those in service."""
+        """The line to be served, if its priority is higher than that of the lines in service; else None."""
         best = self.priority(self.requests())
         in_service = self.isr & ~self.imr if self.special_mask else self.isr
         if self.special_nested and self.is_master:
@@ -63,7 +64,7 @@ class _Chip:
         return (self.first + best) & 7
 
     def acknowledge(self) -> int:
-        """INTA: the line that is now in service, or 7 if none asks any more."""
+        """INTA: the line that is now in service, or 7 if no line requests service any more."""
         line = self.pending()
         if line is None:
             return _SPURIOUS
@@ -89,7 +90,7 @@ class _Chip:
         elif self.init_step == 2:
             self.base = value & 0xF8
             self.init_step = 3
-        elif self.init_step == 3:  # ICW3 says what the board's wiring says already
+        elif self.init_step == 3:  # ICW3 repeats how the board is wired
             self.init_step = 4 if self.needs_icw4 else 0
         else:
             self.auto_eoi = bool(value & 2)
@@ -97,7 +98,7 @@ class _Chip:
             self.init_step = 0
 
     def read_command(self) -> int:
-        """IRR or ISR, or after a poll command what an INTA would have said."""
+        """IRR or ISR; after a poll command what an INTA would have given."""
         if self.polled:
             self.polled = False
             line = self.pending()
@@ -172,16 +173,16 @@ class _TriggerPorts:
     size: int = field(default=2, init=False)
 
     def read(self, offset: int, size: int) -> int:
-        """Lines that are level triggered."""
+        """The level-triggered lines, as bits."""
         return ~self.chips[offset].edge_triggered & 0xFF
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Choose."""
+        """Select the level-triggered lines, as bits."""
         self.chips[offset].edge_triggered = ~(value & (0xDE if offset else 0xF8)) & 0xFF
 
 
 class Pic8259:
-    """The pair. `intr` is the CPU's interrupt input; `acknowledge` is its answer."""
+    """The two controllers. `intr` is the CPU's interrupt input, which the CPU answers with `acknowledge`."""
 
     def __init__(self, intr: Line) -> None:
         self._intr = intr
@@ -191,7 +192,7 @@ class Pic8259:
         self.trigger_ports = _TriggerPorts((self._master, self._slave))
 
     def line(self, number: int) -> Line:
-        """IRQ 0 to 15."""
+        """The input of IRQ 0 to 15."""
         chip = self._slave if number & 8 else self._master
 
         def set_level(level: bool) -> None:  # noqa: FBT001 - the form of every line
@@ -201,16 +202,16 @@ class Pic8259:
         return set_level
 
     def acknowledge(self) -> int:
-        """The CPU takes the interrupt: its vector."""
+        """Let the CPU take the interrupt. Returns its vector."""
         line = self._master.acknowledge()
         vector = self._master.base + line
         if line == _CASCADE:
             vector = self._slave.base + self._slave.acknowledge()
-            self._master.set_line(_CASCADE, level=False)  # so that a further request of the slave is a new edge
+            self._master.set_line(_CASCADE, level=False)  # so that the slave's next request is a new edge
         self.update()
         return vector
 
     def update(self) -> None:
-        """Carry the slave's output to the master and the master's to the CPU."""
+        """Pass the slave's output on to the master, and the master's to the CPU."""
         self._master.set_line(_CASCADE, level=self._slave.pending() is not None)
         self._intr(self._master.pending() is not None)

@@ -1,7 +1,7 @@
 """The PC's interval timer (Intel 8254): ports 0x40-0x43 and the gate in port 0x61 -> counts and timer interrupts.
 
-Register layout and the modes' waveforms are those of Intel's data sheet 231244. Counts are computed from the clock when
-somebody looks; nothing happens between two edges of an output.
+The registers and the waveforms of the modes are those of Intel's data sheet 231244. Counts are computed from the clock
+when they are read; nothing happens between two edges of an output.
 """
 
 from dataclasses import dataclass
@@ -23,25 +23,25 @@ _LATCH, _LOW, _HIGH, _BOTH = range(4)
 
 @dataclass(slots=True)
 class _Channel:
-    """One counter. `start` is the clock's time when the count in force was loaded."""
+    """One counter. `start` is the clock's time (ns) when the current count was loaded."""
 
     mode: int = 3
     access: int = _BOTH
     bcd: bool = False
     reload: int = 0x10000
-    start: int | None = 0  # None: a mode was set but no count yet, or the gate holds it
+    start: int | None = 0  # None: a mode was set but no count, or the gate stops it
     gate: bool = True
-    held: int = 0  # count when the gate went low
-    pending_low: int | None = None  # first byte of a two-byte write
+    held: int = 0  # the count when the gate went low
+    pending_low: int | None = None  # the first byte of a two-byte write
     latched: list[int] | None = None
     read_high: bool = False
 
     def ticks(self, now: int) -> int:
-        """Input clocks since the count was loaded."""
+        """The input clocks since the count was loaded."""
         return 0 if self.start is None else (now - self.start) * FREQUENCY // _SECOND
 
     def count(self, now: int) -> int:
-        """What reading the counter gives: 16 bits."""
+        """The 16 bits that reading the counter gives."""
         if self.start is None:
             return self.held & 0xFFFF
         ticks = self.ticks(now)
@@ -55,7 +55,7 @@ class _Channel:
         return _to_bcd(value) if self.bcd else value & 0xFFFF
 
     def output(self, now: int) -> bool:
-        """Level of OUT (data sheet figures 15 to 20)."""
+        """The level of OUT (data sheet figures 15 to 20)."""
         ticks = self.ticks(now)
         if self.mode == 2:
             return self.start is None or ticks % self.reload != self.reload - 1
@@ -64,7 +64,7 @@ class _Channel:
         return self.start is not None and ticks >= self.reload
 
     def next_rise(self, after: int) -> int | None:
-        """The first time later than `after` at which OUT goes high by itself."""
+        """The first time (ns) after `after` at which OUT goes high by itself; None if it never does."""
         if self.start is None:
             return None
         if self.mode not in (2, 3):
@@ -75,12 +75,12 @@ class _Channel:
 
 
 def _nanoseconds(ticks: int) -> int:
-    """Time of that many input clocks, rounded up so that `ticks` of it gives them back."""
+    """The time of that many input clocks, rounded up, so that `ticks` gives the same number for it."""
     return -(-ticks * _SECOND // FREQUENCY)
 
 
 def _from_bcd(word: int) -> int:
-    """Four digits; what is written need not be decimal."""
+    """The value of four BCD digits. Guests may also write digits above 9."""
     return sum((word >> 4 * digit & 15) * 10**digit for digit in range(4))
 
 
@@ -89,7 +89,7 @@ def _to_bcd(value: int) -> int:
 
 
 class Pit8254:
-    """Three channels; channel 0 drives `line` (IRQ 0), channel 2 is read and gated through `SpeakerPort`."""
+    """The three channels. Channel 0 drives `line` (IRQ 0); channel 2 is read and gated through `SpeakerPort`."""
 
     size = 4
 
@@ -97,11 +97,11 @@ class Pit8254:
         self._clock = clock
         self._line = line
         self._channels = (_Channel(), _Channel(), _Channel(gate=False, start=None))
-        self._seen = 0  # edges of channel 0 up to here were delivered
+        self._seen = 0  # ns: edges of channel 0 up to this time were delivered
         self._line(self._channels[0].output(clock.now()))
 
     def read(self, offset: int, size: int) -> int:
-        """A byte of a latched status or count, else of the running count. Port 0x43 cannot be read."""
+        """A byte of a latched status or count, or else of the running count. Port 0x43 cannot be read."""
         if offset == 3:
             return 0xFF
         channel = self._channels[offset]
@@ -114,7 +114,7 @@ class Pit8254:
         return count >> 8 if channel.access == _HIGH else count & 0xFF
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """A control word, or a byte of a count; the count takes effect with its last byte."""
+        """A control word, or a byte of a count. A count takes effect with its last byte."""
         if offset == 3:
             self._control(value)
             return
@@ -132,11 +132,11 @@ class Pit8254:
         self._restart(channel)
 
     def deadline(self) -> int | None:
-        """The next rising edge of channel 0."""
+        """The time (ns) of the next rising edge of channel 0; None if there is none."""
         return self._channels[0].next_rise(self._seen)
 
     def advance(self) -> None:
-        """Raise IRQ 0 for the edges since the last time; as on the bus, edges that nobody took are one."""
+        """Raise IRQ 0 for the edges since the last time. As on real hardware, edges that were not taken become one."""
         now = self._clock.now()
         due = self._channels[0].next_rise(self._seen)
         self._seen = now
@@ -145,11 +145,11 @@ class Pit8254:
             self._line(_RAISED)
 
     def output(self, channel: int) -> bool:
-        """Level of a channel's OUT."""
+        """The level of a channel's OUT."""
         return self._channels[channel].output(self._clock.now())
 
     def set_gate(self, channel: int, *, level: bool) -> None:
-        """GATE of a channel: low stops the count, a rising edge starts it anew in modes 1, 2, 3 and 5."""
+        """Set a channel's GATE. Low stops the count; a rising edge restarts it in modes 1, 2, 3 and 5."""
         counter = self._channels[channel]
         now = self._clock.now()
         if level and not counter.gate:
@@ -173,16 +173,16 @@ class Pit8254:
         channel.access = word >> 4 & 3
         channel.mode = word >> 1 & 7
         if channel.mode > 5:
-            channel.mode -= 4  # bit 2 does not matter for modes 2 and 3
+            channel.mode -= 4  # modes 2 and 3 ignore bit 2
         channel.bcd = bool(word & 1)
         channel.start = channel.pending_low = channel.latched = None
         channel.held = 0
         channel.read_high = False
         if channel is self._channels[0]:
-            self._line(channel.mode != 0)  # OUT: low in mode 0 until the count is reached, high in the others
+            self._line(channel.mode != 0)  # OUT is low in mode 0 until the count is reached, else high
 
     def _latch(self, channel: _Channel, *, count: bool, status: bool) -> None:
-        """Keep the first values latched until they are read."""
+        """Latch the count or status. A latched value stays until it is read."""
         if channel.latched:
             return
         now = self._clock.now()

@@ -1,6 +1,6 @@
 """PL011 UART: the registers of Arm's PrimeCell UART (DDI 0183) -> console bytes and an interrupt.
 
-Sending takes no time. Baud rates, modem lines, DMA and loopback change nothing.
+Sending takes no time. Baud rates, modem lines, DMA and loopback have no effect.
 """
 
 from collections import deque
@@ -28,7 +28,7 @@ POLL_INTERVAL: Final = 10_000_000  # ns between two looks at the keyboard while 
 
 @dataclass(slots=True)
 class Pl011:
-    """One UART. `output` takes what the guest sends, `keyboard` gives what was typed since it was asked last."""
+    """One UART. `output` gets what the guest sends; `keyboard` gives what was typed since its last call."""
 
     clock: Clock
     output: Callable[[bytes], None]
@@ -37,7 +37,7 @@ class Pl011:
     size: int = 0x1000
 
     _received: deque[int] = field(default_factory=deque, init=False)
-    _waiting: deque[int] = field(default_factory=deque, init=False)  # typed, but no room in the FIFO yet
+    _waiting: deque[int] = field(default_factory=deque, init=False)  # typed bytes for which the FIFO has no room yet
     _kept: dict[int, int] = field(default_factory=lambda: {IFLS: 0x12}, init=False)
     _line_control: int = field(default=0, init=False)
     _control: int = field(default=0x300, init=False)
@@ -46,12 +46,12 @@ class Pl011:
     _next_poll: int = field(default=0, init=False)
 
     def read(self, offset: int, size: int) -> int:
-        """A register; an access to a part of one gives that part."""
+        """A register, or the part of it that is accessed."""
         register = offset & ~3
         return self._register(register) >> (offset - register) * 8 & (1 << size * 8) - 1
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """A register; drivers write DR by the byte."""
+        """Write a register. Drivers write DR by the byte."""
         match offset:
             case 0x00:
                 self.output(bytes((value & 0xFF,)))
@@ -71,7 +71,7 @@ class Pl011:
         self._update()
 
     def deadline(self) -> int | None:
-        """The next look at the keyboard, if a received byte would interrupt."""
+        """When to look at the keyboard next, in ns; None unless a received byte would interrupt."""
         return self._next_poll if self._mask & (INTERRUPT_RX | INTERRUPT_RT) else None
 
     def advance(self) -> None:
@@ -98,7 +98,7 @@ class Pl011:
         return registers.get(register, self._kept.get(register, 0))
 
     def _flags(self) -> int:
-        """The transmitter is always empty and never busy."""
+        """The flag register. The transmitter is always empty and never busy."""
         depth = _FIFO_SIZE if self._line_control & LCR_FEN else 1
         full = FR_RXFF if len(self._received) >= depth else 0
         return FR_TXFE | full | (0 if self._received else FR_RXFE)
@@ -113,7 +113,7 @@ class Pl011:
         return value
 
     def _receive(self) -> None:
-        """Fill the FIFO from the keyboard. The timeout that reports a FIFO below its trigger level is over at once."""
+        """Fill the FIFO from the keyboard. The timeout that reports a FIFO below its trigger level expires at once."""
         self._waiting.extend(self.keyboard())
         depth = _FIFO_SIZE if self._line_control & LCR_FEN else 1
         while self._waiting and len(self._received) < depth:

@@ -1,4 +1,4 @@
-"""PL031 real-time clock (DDI 0224): seconds since 1970 -> a register, a match register and an interrupt."""
+"""PL031 real-time clock (DDI 0224): seconds since 1970 -> a data register, a match register and an interrupt."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,7 +13,7 @@ _WORD: Final = 0xFFFFFFFF
 
 @dataclass(slots=True)
 class Pl031:
-    """`epoch`: the time at power-on, in seconds since 1970."""
+    """The clock. `epoch`: the time at power-on, in seconds since 1970."""
 
     clock: Clock
     line: Line
@@ -24,10 +24,10 @@ class Pl031:
     _loaded: int = field(default=0, init=False)
     _mask: int = field(default=0, init=False)
     _raw: int = field(default=0, init=False)
-    _due: int | None = field(default=None, init=False)  # clock time at which DR becomes MR
+    _due: int | None = field(default=None, init=False)  # the machine's time (ns) at which DR reaches MR
 
     def read(self, offset: int, size: int) -> int:
-        """A register."""
+        """A register; 0 if there is none."""
         registers = {
             DR: self._now(), MR: self._match, LR: self._loaded, CR: 1, IMSC: self._mask, RIS: self._raw,
             MIS: self._raw & self._mask,
@@ -35,7 +35,7 @@ class Pl031:
         return identification(0x031, 1, offset) if offset >= 0xFE0 else registers.get(offset, 0)
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """A register."""
+        """Write a register; one that is read-only is ignored."""
         value &= _WORD
         if offset == MR:
             self._match = value
@@ -51,11 +51,11 @@ class Pl031:
         self.line(bool(self._raw & self._mask))
 
     def deadline(self) -> int | None:
-        """When the clock reaches the match register."""
+        """When the clock reaches the match register, in ns; None if it does not."""
         return self._due
 
     def advance(self) -> None:
-        """Raise the interrupt at the match."""
+        """Raise the interrupt if the match is due."""
         if self._due is not None and self.clock.now() >= self._due:
             self._due = None
             self._raw = 1

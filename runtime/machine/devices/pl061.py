@@ -1,4 +1,4 @@
-"""PL061 general-purpose I/O (DDI 0190) with nothing connected to its eight pins, which are pulled down to 0."""
+"""PL061 general-purpose I/O (DDI 0190). Nothing is connected to its eight pins, which are pulled down to 0."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,7 +12,7 @@ _PLAIN: Final = (DIR, IS, IBE, IEV, IE, AFSEL)
 
 @dataclass(slots=True)
 class Pl061:
-    """`line`: its interrupt. A pin that is an output reads as what was written to it."""
+    """The pins. `line` is the interrupt. An output pin reads as what was written to it."""
 
     line: Line
     size: int = 0x1000
@@ -21,7 +21,7 @@ class Pl061:
     _registers: dict[int, int] = field(default_factory=lambda: dict.fromkeys(_PLAIN, 0), init=False)
 
     def read(self, offset: int, size: int) -> int:
-        """A register. Below 0x400 bits 9:2 of the offset say which pins are asked for."""
+        """A register. Below 0x400, bits 9:2 of the offset select the pins that are read."""
         if offset < DIR:
             return self._pins() & offset >> 2
         if offset >= 0xFE0:
@@ -31,7 +31,7 @@ class Pl061:
         return self._registers.get(offset, 0)
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """A register; IC only ends edges, and there are none."""
+        """Write a register. IC only clears edges, and there are none."""
         if offset < DIR:
             chosen = offset >> 2 & self._registers[DIR]
             self._data = self._data & ~chosen | value & chosen
@@ -43,6 +43,7 @@ class Pl061:
         return self._data & self._registers[DIR]
 
     def _raised(self) -> int:
-        """Pins that interrupt by their level (IS) have the one that IEV asks for. Inputs never change: no edges."""
+        """The pins that interrupt: those with level interrupts (IS) and the level in IEV. Inputs never change, so there
+        are no edges."""
         registers = self._registers
         return registers[IS] & ~(self._pins() ^ registers[IEV]) & 0xFF

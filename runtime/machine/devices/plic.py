@@ -1,8 +1,8 @@
 """RISC-V PLIC (specification 1.0.0): interrupt sources -> an external interrupt line for every hart and mode.
 
 0x000000 + 4 * source            priority, 0: never
-0x001000                         pending, a bit a source
-0x002000 + 0x80 * context        enable, a bit a source
+0x001000                         pending, one bit per source
+0x002000 + 0x80 * context        enable, one bit per source
 0x200000 + 0x1000 * context      threshold, and at + 4 claim (read) and complete (write)
 """
 
@@ -18,17 +18,18 @@ _PRIORITIES: Final = 7  # highest priority and threshold, as in QEMU's virt
 
 
 class Plic:
-    """See `kinst.runtime.machine.device.Device`. Sources are levels: one that is still high after completion is pending
-    again. All registers are 32 bits wide."""
+    """The PLIC, a device with registers of 32 bits. Sources are levels: one that is still high after completion is
+    pending again."""
 
     size = 0x600000
 
     def __init__(self, sources: int, contexts: Sequence[Line]) -> None:
-        """`sources` counts source 0, which does not exist."""
+        """`sources` is the number of sources with source 0, which does not exist. `contexts` are the lines to the
+        harts."""
         self._contexts = contexts
         self._priority = [0] * sources
         self._threshold = [0] * len(contexts)
-        self._enabled = [0] * len(contexts)  # a bit a source
+        self._enabled = [0] * len(contexts)  # one bit per source, for each context
         self._claimed = [0] * len(contexts)
         self._level = 0
         self._pending = 0
@@ -48,7 +49,7 @@ class Plic:
         return drive
 
     def read(self, offset: int, size: int) -> int:
-        """A register, 0 where there is none; reading a claim register claims."""
+        """A register; 0 if there is none. Reading a claim register claims the interrupt."""
         if offset >= _CONTEXT:
             return self._read_context(*divmod(offset - _CONTEXT, 0x1000))
         if offset >= _ENABLE:
@@ -59,7 +60,7 @@ class Plic:
         return self._priority[offset // 4] if offset // 4 < len(self._priority) else 0
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """A register; writing a claim register completes."""
+        """Write a register. Writing a claim register completes the interrupt."""
         if offset >= _CONTEXT:
             self._write_context(*divmod(offset - _CONTEXT, 0x1000), value)
         elif offset >= _ENABLE:
@@ -96,7 +97,8 @@ class Plic:
         return source
 
     def _best(self, context: int, threshold: int) -> int:
-        """The pending and enabled source of the highest priority above `threshold`, of equals the first; or 0."""
+        """The pending and enabled source with the highest priority above `threshold`, the first among equals; 0 if
+        none."""
         candidates = self._pending & self._enabled[context]
         best, highest = 0, threshold
         while candidates:

@@ -1,4 +1,4 @@
-"""Single I/O ports of a PC that end the run or swallow a byte: writes -> the machine's power switch."""
+"""Single I/O ports of a PC that end the run or just take a byte: writes -> the machine's power switch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,18 +12,18 @@ PowerOff = Callable[[int], None]  # called with the exit code of the run
 class DebugExit:
     """QEMU's isa-debug-exit, usually at 0xf4: a write ends the run.
 
-    The exit code is the value written. QEMU's is `value << 1 | 1`, never 0; ours must be able to say "done".
+    The exit code is the value written. QEMU's is `value << 1 | 1`, which is never 0; here 0 must be possible.
     """
 
     power_off: PowerOff
     size: int = field(default=4, init=False)
 
     def read(self, offset: int, size: int) -> int:
-        """Nothing to read."""
+        """0: there is nothing to read."""
         return 0
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """End."""
+        """End the run with the value as its exit code."""
         self.power_off(value & 0xFF)
 
 
@@ -36,11 +36,11 @@ class AcpiPowerControl:
     _value: int = field(default=1, init=False)
 
     def read(self, offset: int, size: int) -> int:
-        """A byte of what was written last, with SCI_EN."""
+        """A byte of the last value written, with SCI_EN set."""
         return self._value >> offset * 8 & 0xFF
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Change a byte; switch off if SLP_EN, in the high one, says so."""
+        """Change a byte; SLP_EN, in the high byte, switches the machine off."""
         at = 8 * offset
         self._value = (self._value & ~(0xFF << at) | (value & 0xFF) << at) & ~_SLP_EN | 1
         if value << at & _SLP_EN:
@@ -49,18 +49,18 @@ class AcpiPowerControl:
 
 @dataclass(slots=True)
 class ResetControl:
-    """The chip set's reset register at 0xcf9: bit 2 resets; a reset ends the run."""
+    """The chip set's reset register at 0xcf9. Bit 2 resets the machine, which ends the run."""
 
     power_off: PowerOff
     size: int = field(default=1, init=False)
     _value: int = field(default=0, init=False)
 
     def read(self, offset: int, size: int) -> int:
-        """What was written last."""
+        """The last value written."""
         return self._value
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Reset on bit 2."""
+        """Write the register; bit 2 ends the run."""
         self._value = value & 0x02
         if value & 0x04:
             self.power_off(0)
@@ -68,15 +68,15 @@ class ResetControl:
 
 @dataclass(slots=True)
 class PostCode:
-    """Port 0x80: a byte for the engineer's eyes; kernels write it to wait a microsecond."""
+    """Port 0x80: a byte that an engineer may watch. Kernels write it to wait a microsecond."""
 
     size: int = field(default=1, init=False)
     value: int = field(default=0, init=False)
 
     def read(self, offset: int, size: int) -> int:
-        """The last code."""
+        """The last code written."""
         return self.value
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Keep it."""
+        """Keep the code."""
         self.value = value & 0xFF

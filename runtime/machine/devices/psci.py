@@ -29,7 +29,7 @@ class Function(IntEnum):
 
 
 class Result(IntEnum):
-    """Answers (DEN 0022 5.2.2)."""
+    """Return codes (DEN 0022 5.2.2)."""
 
     SUCCESS = 0
     NOT_SUPPORTED = -1
@@ -38,7 +38,7 @@ class Result(IntEnum):
 
 
 class Psci:
-    """Answers calls of one machine's CPUs. MPIDR's lowest affinity field is a CPU's number, the others are 0."""
+    """Answers the calls of a machine's CPUs. MPIDR's lowest affinity field is the CPU's number, the others are 0."""
 
     def __init__(self, machine: Machine, start: StartCpu) -> None:
         self._machine = machine
@@ -46,7 +46,7 @@ class Psci:
         self._on = {0}
 
     def call(self, cpu: Cpu) -> Outcome:
-        """Carry out the call in x0 to x3 and leave the answer in x0."""
+        """Carry out the call in x0 to x3, and put the answer into x0."""
         registers = cpu.registers
         number, *arguments = (registers.get(f"x{index}") for index in range(4))
         number &= 0xFFFF_FFFF
@@ -69,7 +69,7 @@ class Psci:
             case Function.AFFINITY_INFO:
                 return self._affinity_info(arguments[0], arguments[1])
             case Function.MIGRATE_INFO_TYPE:
-                return 2  # there is no trusted OS that would have to migrate
+                return 2  # there is no trusted OS that would need to migrate
             case Function.FEATURES:
                 known = arguments[0] & ~_CALL_64 in set(Function)
                 return Result.SUCCESS if known else Result.NOT_SUPPORTED
@@ -93,7 +93,7 @@ class Psci:
         return Result.SUCCESS
 
     def _affinity_info(self, target: int, level: int) -> int:
-        """0: on, 1: off."""
+        """AFFINITY_INFO of a CPU: 0 if it is on, 1 if it is off."""
         if level or target >= len(self._machine.cpus):
             return Result.INVALID_PARAMETERS
         return int(target not in self._on)

@@ -1,6 +1,6 @@
 """The PC's clock and CMOS memory (Motorola MC146818): ports 0x70, 0x71 -> date, alarms and 128 bytes of settings.
 
-The date starts at a fixed day unless the board says otherwise, so that two runs of one image read the same.
+The date starts at a fixed day unless the board says otherwise, so that two runs of an image see the same date.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ _A, _B, _C, _D, _CENTURY = 0x0A, 0x0B, 0x0C, 0x0D, 0x32
 _UPDATING: Final = 0x80
 _SET, _BINARY, _HOURS_24 = 0x80, 0x04, 0x02
 _IRQ, _PERIODIC, _ALARM, _UPDATED = 0x80, 0x40, 0x20, 0x10
-_ANY: Final = 0xC0  # an alarm byte from here on matches every value
-_UPDATE_TIME: Final = 244_000  # UIP is set this long, in ns, before the date changes
+_ANY: Final = 0xC0  # an alarm byte of this value or more matches everything
+_UPDATE_TIME: Final = 244_000  # ns before a change of the date in which UIP is set
 
 
 class Rtc:
-    """The chip. `line` is IRQ 8; `settings` are the CMOS bytes a BIOS would have left, by index."""
+    """The chip. `line` is IRQ 8; `settings` are the CMOS bytes that a BIOS would have left, by index."""
 
     size = 2
 
@@ -37,10 +37,10 @@ class Rtc:
             self._memory[index] = value
         self._base = start  # the date at `_base_time`
         self._base_time = clock.now()
-        self._checked = self._base_time  # interrupts up to here were raised
+        self._checked = self._base_time  # interrupts up to this time (ns) were raised
 
     def read(self, offset: int, size: int) -> int:
-        """The register selected through port 0x70, which itself reads as ones."""
+        """The register that is selected through port 0x70. Port 0x70 itself reads as ones."""
         if offset == 0:
             return 0xFF
         if self._index in _FIELDS or self._index == _CENTURY:
@@ -57,7 +57,7 @@ class Rtc:
         return value
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Choose a register (bit 7 masks the NMI, which nothing here raises), or change it."""
+        """Select a register (bit 7 masks the NMI, which nothing here raises), or write the selected one."""
         if offset == 0:
             self._index = value & 0x7F
         elif self._index in _FIELDS or self._index == _CENTURY:
@@ -69,7 +69,7 @@ class Rtc:
             self._checked = self._clock.now()
 
     def deadline(self) -> int | None:
-        """The next event whose interrupt is enabled."""
+        """The time (ns) of the next event whose interrupt is enabled; None if there is none."""
         enabled = self._memory[_B] & (_PERIODIC | _ALARM | _UPDATED)
         times = [self._checked + self._period()] if enabled & _PERIODIC and self._period() else []
         if enabled & (_ALARM | _UPDATED):
@@ -77,13 +77,13 @@ class Rtc:
         return min(times, default=None)
 
     def advance(self) -> None:
-        """Set the flags of what happened and raise IRQ 8 for those that are enabled."""
+        """Set the flags of the events since the last time, and raise IRQ 8 for those that are enabled."""
         due = self.deadline()
         if due is not None and due <= self._clock.now():
             self._raise_due()
 
     def _period(self) -> int:
-        """Of the periodic interrupt in ns, from RS3-RS0 (data sheet table 5); 0: off."""
+        """The period of the periodic interrupt in ns, from RS3-RS0 (data sheet table 5); 0 if it is off."""
         rate = self._memory[_A] & 15
         if rate == 0:
             return 0
@@ -113,7 +113,7 @@ class Rtc:
         return self._base + timedelta(microseconds=(self._clock.now() - self._base_time) // 1000)
 
     def _hold(self, *, held: bool) -> None:
-        """SET stops the date so that it can be written; the second starts anew when it is cleared."""
+        """SET was written: it stops the date, so that it can be written. When it is cleared, a new second begins."""
         if held:
             self._base = self._date()
         self._base_time = self._clock.now()
@@ -148,7 +148,7 @@ class Rtc:
                 UTC,
             )
         except ValueError:
-            return  # as on the chip, a date that does not exist is the writer's problem
+            return  # as on the chip, a date that does not exist has no defined effect
         self._base_time = self._clock.now()
 
     def _encode(self, value: int) -> int:

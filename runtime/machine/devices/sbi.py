@@ -1,7 +1,7 @@
-"""SBI 2.0: the firmware that a kernel in S mode calls for timers, other harts, its console and the end.
+"""SBI 2.0: the firmware that a kernel in S mode calls for timers, other harts, its console and power-off.
 
 A call: extension in a7, function in a6, arguments in a0 to a5 -> error in a0, value in a1. The extensions of SBI 0.1
-(0 to 8) have no function and answer in a0 only. Hart masks come as bits and the hart that bit 0 is for.
+(0 to 8) have no function and answer in a0 only. A mask of harts is given as bits, and the hart that bit 0 means.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ from kinst.runtime.paging.walker import PageFault
 from kinst.targets.errors import MachineError
 
 VERSION: Final = 2 << 24
-_IMPLEMENTATION: Final = 0x6B73  # none of the registered ones (chapter 4.3)
+_IMPLEMENTATION: Final = 0x6B73  # an implementation number that is not registered (chapter 4.3)
 _WORD: Final = (1 << 64) - 1
-_PIECE: Final = 1 << 20  # bytes that one call writes to the console; the caller asks again for the rest
+_PIECE: Final = 1 << 20  # bytes that one call writes to the console; the caller calls again for the rest
 _LOW, _HIGH = False, True  # levels of a line
 _IDENTITY: Final = 6  # functions 0 to 6 of BASE; 4 to 6 are the CPU's vendor, architecture and implementation
 
-StartHart = Callable[[Cpu, int, int], None]  # prepare a hart's registers: entry address, what it finds in a1
+StartHart = Callable[[Cpu, int, int], None]  # prepare a hart's registers: entry address, value of a1
 
 
 class Extension(IntEnum):
@@ -47,7 +47,7 @@ class Extension(IntEnum):
 
 
 class Error(IntEnum):
-    """Answers in a0 (chapter 3)."""
+    """Error codes in a0 (chapter 3)."""
 
     SUCCESS = 0
     NOT_SUPPORTED = -2
@@ -57,10 +57,10 @@ class Error(IntEnum):
 
 
 class Sbi:
-    """Answers calls of one machine's harts; `exceptions.riscv64.Firmware`."""
+    """Answers the calls of a machine's harts; implements `exceptions.riscv64.Firmware`."""
 
     def __init__(self, machine: Machine, clint: Clint, interrupts: Sequence[Line], start: StartHart) -> None:
-        """`interrupts` are the harts' supervisor software interrupts; `start` prepares a hart that is started."""
+        """`interrupts` are the harts' supervisor software interrupts. `start` prepares a hart that is started."""
         self._machine = machine
         self._clint = clint
         self._interrupts = interrupts
@@ -69,7 +69,7 @@ class Sbi:
         self._typed = bytearray()
 
     def call(self, cpu: Cpu) -> Outcome:
-        """Carry out a call; the hart goes on behind it."""
+        """Carry out a call. The hart continues after the ecall."""
         registers = cpu.registers
         registers.set("pc", registers.get("pc") + 4)
         extension, function = registers.get("a7"), registers.get("a6")
@@ -108,7 +108,7 @@ class Sbi:
         return Error.SUCCESS, 0
 
     def _base(self, function: int, extension: int) -> int:
-        """Chapter 4. The CPU's own identity is 0: not implemented."""
+        """The base extension (chapter 4). The CPU's own identity is 0, which means not implemented."""
         is_there = extension in set(Extension)
         return (VERSION, _IMPLEMENTATION, 1, int(is_there), 0, 0, 0)[function]
 
@@ -119,7 +119,7 @@ class Sbi:
     # -- other harts --------------------------------------------------------------------------------------------------
 
     def _targets(self, mask: int, base: int) -> list[int] | None:
-        """Hart numbers; None if there is one that does not exist."""
+        """The numbers of the harts in a mask; None if one of them does not exist."""
         count = len(self._machine.cpus)
         if base == _WORD:
             return list(range(count))
@@ -136,14 +136,15 @@ class Sbi:
         return Error.SUCCESS
 
     def _fence(self, mask: int, base: int) -> int:
-        """All harts share one TLB, which is empty whenever another gets its turn; code is never stale."""
+        """Remote fences. All harts share one TLB, which is emptied whenever another hart runs; code is never stale."""
         if self._targets(mask, base) is None:
             return Error.INVALID_PARAM
         self._machine.flush_tlb()
         return Error.SUCCESS
 
     def _harts(self, function: int, arguments: Sequence[int]) -> tuple[int, int]:
-        """Chapter 9, without stop. Of suspensions there is the retentive default, which is a wait for interrupts."""
+        """Hart states (chapter 9), without stop. The only suspension is the default retentive one: a wait for
+        interrupts."""
         target = arguments[0]
         if function == 3:
             return (Error.SUCCESS if target == 0 else Error.NOT_SUPPORTED), 0
@@ -164,7 +165,7 @@ class Sbi:
     # -- console and the end ------------------------------------------------------------------------------------------
 
     def _console(self, function: int, arguments: Sequence[int]) -> tuple[int, int]:
-        """Chapter 12: write and read memory, write one byte."""
+        """The debug console (chapter 12): write from memory, read into memory, write one byte."""
         if function == 2:
             self._machine.console_output(bytes((arguments[0] & 0xFF,)))
             return Error.SUCCESS, 0
@@ -177,7 +178,7 @@ class Sbi:
                 return Error.SUCCESS, size
             typed = self._take(size)
             self._machine.memory.write(address, typed)
-        except MachineError:  # there is no RAM
+        except MachineError:  # there is no RAM at that address
             return Error.INVALID_PARAM, 0
         return Error.SUCCESS, len(typed)
 
@@ -188,7 +189,7 @@ class Sbi:
         return taken
 
     def _reset(self, kind: int, reason: int) -> int:
-        """Chapter 10: shutdown, cold and warm reboot; a reason of 1 is a failure of the system."""
+        """System reset (chapter 10): shutdown, cold and warm reboot. The reason 1 means a system failure."""
         if kind > 2 or reason > 1:
             return Error.INVALID_PARAM
         self._machine.power_off(reason)
@@ -215,7 +216,7 @@ class Sbi:
         return Error.SUCCESS
 
     def _legacy_to_harts(self, cpu: Cpu, extension: int, address: int) -> int:
-        """The mask is a word of the caller's memory, or address 0 for all harts."""
+        """A call of SBI 0.1 for other harts. The mask is a word in the caller's memory; address 0 means all harts."""
         try:
             mask, base = (cpu.load(address, 8), 0) if address else (0, _WORD)
         except PageFault:

@@ -1,4 +1,4 @@
-"""SiFive's test finisher, QEMU virt's power switch: a write -> the end of the run."""
+"""SiFive's test finisher, the power switch of QEMU's virt: a write -> the end of the run."""
 
 from collections.abc import Callable
 from typing import Final
@@ -8,7 +8,7 @@ _SIZE: Final = 0x1000
 
 
 class SifiveTest:
-    """See `kinst.runtime.machine.device.Device`. A reset ends the run too: nothing starts the image again."""
+    """The finisher, a device. A reset also ends the run, since nothing starts the image again."""
 
     size = _SIZE
 
@@ -17,11 +17,11 @@ class SifiveTest:
         self._power_off = power_off
 
     def read(self, offset: int, size: int) -> int:
-        """Nothing to read."""
+        """0: there is nothing to read."""
         return 0
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Low half: what happened; high half: the exit code of a failure."""
+        """End the run. The low half says how; the high half is the exit code of a failure."""
         if offset == 0 and value & 0xFFFF in (_PASS, _RESET):
             self._power_off(0)
         elif offset == 0 and value & 0xFFFF == _FAIL:

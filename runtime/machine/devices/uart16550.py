@@ -1,7 +1,7 @@
 """16550 UART: the guest's register accesses -> console bytes and an interrupt line.
 
-National Semiconductor PC16550D. Transmission takes no time: the transmitter is always empty. What is typed arrives in a
-FIFO of any length. Registers are one byte wide and adjacent, as on a PC and on QEMU's virt.
+National Semiconductor PC16550D. Transmission takes no time, so the transmitter is always empty. Input arrives in a FIFO
+without a limit. Registers are one byte wide and adjacent, as on a PC and on QEMU's virt.
 """
 
 from collections import deque
@@ -12,7 +12,7 @@ from kinst.runtime.machine.device import Line
 if TYPE_CHECKING:
     from kinst.runtime.machine.machine import Machine
 
-# Offsets; those of the divisor while LCR.DLAB is set.
+# Offsets of registers. The divisor's are used while LCR.DLAB is set.
 _DATA, _IER, _IIR_FCR, _LCR, _MCR, _LSR, _MSR, _SCRATCH = range(8)
 _DLAB: Final = 0x80
 _IER_RECEIVED, _IER_EMPTY = 0x01, 0x02
@@ -21,11 +21,11 @@ _FCR_ENABLE, _FCR_CLEAR_RECEIVER = 0x01, 0x02
 _LSR_DATA_READY, _LSR_THR_EMPTY, _LSR_IDLE = 0x01, 0x20, 0x40
 _MCR_LOOPBACK: Final = 0x10
 _MSR_CARRIER_READY: Final = 0xB0  # DCD, DSR, CTS
-_POLL: Final = 20_000_000  # ns between two looks at what was typed
+_POLL: Final = 20_000_000  # ns between two looks at the keyboard
 
 
 class Uart16550:
-    """See `kinst.runtime.machine.device.Device` and `Timed`."""
+    """The UART: a device with registers of one byte, and a `Timed` one."""
 
     size = 8
 
@@ -40,7 +40,8 @@ class Uart16550:
         self._next_poll = 0
 
     def deadline(self) -> int | None:
-        """When to look for input again; None while nobody waits for it: reads of LSR look by themselves."""
+        """When to look for input again, in ns; None while no interrupt waits for it, since reads of LSR look by
+        themselves."""
         return self._next_poll if self._registers[_IER] & _IER_RECEIVED else None
 
     def advance(self) -> None:
@@ -49,7 +50,7 @@ class Uart16550:
         self._receive()
 
     def read(self, offset: int, size: int) -> int:
-        """One register."""
+        """One register, of one byte."""
         if self._registers[_LCR] & _DLAB and offset in (_DATA, _IER):
             return self._divisor[offset]
         match offset:
@@ -68,7 +69,7 @@ class Uart16550:
                 return self._registers[offset]
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """One register."""
+        """Write one register, of one byte."""
         value &= 0xFF
         if self._registers[_LCR] & _DLAB and offset in (_DATA, _IER):
             self._divisor[offset] = value
@@ -120,7 +121,7 @@ class Uart16550:
         return _IIR_NONE
 
     def _modem_status(self) -> int:
-        """In loopback the modem inputs show the outputs: RTS, DTR, OUT1, OUT2 as CTS, DSR, RI, DCD."""
+        """MSR. In loopback the modem inputs CTS, DSR, RI and DCD show the outputs RTS, DTR, OUT1 and OUT2."""
         control = self._registers[_MCR]
         if not control & _MCR_LOOPBACK:
             return _MSR_CARRIER_READY

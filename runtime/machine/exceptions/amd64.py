@@ -35,7 +35,7 @@ _NAMES: Final = {
 }  # fmt: skip
 _WITH_ERROR_CODE: Final = frozenset({8, 10, 11, 12, 13, 14, 17, 21, 29, 30})
 _CONTRIBUTORY: Final = frozenset({0, 10, 11, 12, 13})  # SDM table 6-4
-EXTERNAL: Final = 256  # `pending`: the PIC has an interrupt; its vector is known when it is acknowledged
+EXTERNAL: Final = 256  # result of `pending` for the PIC, whose vector is known only when it is acknowledged
 
 # RFLAGS (SDM figure 3-8 of volume 1).
 TF, IF, NT, RF, VM = 1 << 8, 1 << 9, 1 << 14, 1 << 16, 1 << 17
@@ -68,7 +68,7 @@ class InterruptSource(Protocol):
         ...
 
     def acknowledge(self, cpu: int, pending: int) -> int:
-        """The CPU takes what `pending` said: its vector."""
+        """The CPU takes what `pending` gave. Returns its vector."""
         ...
 
 
@@ -86,7 +86,7 @@ class _Gate:
 
 @dataclass(frozen=True, slots=True)
 class _Interrupted:
-    """What an interrupt saves, and what comes back when it cannot be delivered."""
+    """What an interrupt saves, and what is restored if it cannot be delivered."""
 
     rip: int
     rsp: int
@@ -97,7 +97,7 @@ class _Interrupted:
 
 
 class _DeliveryError(Exception):
-    """An exception while one is delivered."""
+    """An exception during the delivery of another."""
 
     def __init__(self, vector: int, code: int) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class _DeliveryError(Exception):
 
 
 class Amd64Exceptions:
-    """See `ExceptionModel`."""
+    """The exceptions of x86 CPUs in long mode; implements `ExceptionModel`."""
 
     armed: Final[Mapping[int, bytes]] = dict.fromkeys(range(1, _LONGEST + 1), b"\xcc")
     breakpoint_number: Final = BREAKPOINT
@@ -117,27 +117,27 @@ class Amd64Exceptions:
 
     def __init__(self, source: InterruptSource) -> None:
         self._source = source
-        self.time_stamp: Callable[[], int] = lambda: 0  # the time-stamp counter; the board's clock knows
-        self.processors = 1  # how many CPUID speaks of
+        self.time_stamp: Callable[[], int] = lambda: 0  # the time-stamp counter; the board sets it
+        self.processors = 1  # how many CPUID reports
         self.started = 1  # how many run
         self._halted: set[int] = set()  # CPUs in hlt with interrupts off: only another CPU can wake them
 
     def stopped(self, number: int) -> None:
-        """A CPU got an INIT: it does not run any more, whatever it did."""
+        """Note that a CPU got an INIT: it does not run any more."""
         self.started -= 1
         self._halted.discard(number)
 
     @property
     def is_halted_for_good(self) -> bool:
-        """Whether no CPU will ever execute anything again: how many kernels end."""
+        """Whether no CPU will ever execute anything again. Many kernels end this way."""
         return len(self._halted) == self.started
 
     def foreign_mode(self, cpu: Cpu) -> str:
-        """CS.L in long mode: 64-bit code; compatibility mode counts as foreign."""
+        """Empty for 64-bit code (CS.L in long mode). Compatibility mode counts as foreign."""
         return "" if cpu.registers.get("hflags") & MODE_CS64 else "16- or 32-bit"
 
     def event(self, cpu: Cpu, event: Event) -> Outcome:
-        """A vector, an undefined instruction, or hlt."""
+        """Deliver a vector or an undefined instruction, or wait after hlt."""
         registers = cpu.registers
         if event.source is Source.HALT:
             if not registers.get("rflags") & IF:
@@ -158,15 +158,16 @@ class Amd64Exceptions:
         return f"exception {vector} ({_NAMES[vector]})" if vector in _NAMES else f"vector {vector:#x}"
 
     def is_undefined(self, event: Event) -> bool:
-        """See `ExceptionModel`."""
+        """Whether it is #UD, as a vector or as an instruction that Unicorn found invalid."""
         return event.source is Source.INVALID or event == _INVALID_OPCODE_RAISED
 
     def is_native(self, cpu: Cpu) -> bool:
-        """Whether CS is a 64-bit segment's."""
+        """Whether CS is a 64-bit segment."""
         return bool(cpu.registers.get("hflags") & MODE_CS64)
 
     def lacks(self, cpu: Cpu, code: bytes, text: str) -> str | None:
-        """What decodes is an instruction, unless it is meant to be undefined, or SSE that the guest has not enabled."""
+        """What the disassembler can read is lacking, unless it is meant to be undefined or is SSE that the guest has
+        not enabled."""
         mnemonic = text.partition(" ")[0]
         is_sse = "%xmm" in text and not mnemonic.startswith("v")
         if not text or mnemonic in _NEVER_DEFINED or (is_sse and not cpu.registers.get("cr4") & CR4_OSFXSR):
@@ -183,7 +184,7 @@ class Amd64Exceptions:
         return self._raise(cpu, PAGE_FAULT, fault.code)
 
     def nothing_there(self, cpu: Cpu, address: int, access: Access) -> PageFault | None:
-        """On a PC the bus floats: all ones."""
+        """None: the bus of a PC floats, and reads give all ones."""
         return None
 
     def pending(self, cpu: Cpu) -> int | None:
@@ -208,7 +209,7 @@ class Amd64Exceptions:
         self._must_raise(cpu, vector)
 
     def wakes(self, cpu: Cpu) -> bool:
-        """Whether hlt ends: an NMI, or an interrupt that would be taken."""
+        """Whether hlt ends: by an NMI, or by an interrupt that would be taken."""
         return self.pending(cpu) is not None
 
     def lines_changed(self, cpu: Cpu) -> None:
@@ -223,16 +224,16 @@ class Amd64Exceptions:
         return None
 
     def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
-        """None exist."""
+        """Never called: there are no `system_registers`."""
         return None
 
     def write_register(self, cpu: Cpu, register: SystemRegister, value: int) -> bool:
-        """None exist."""
+        """Never called: there are no `system_registers`."""
         return False
 
     def instruction(self, cpu: Cpu, name: str) -> bool:
-        """SYSCALL, which Unicorn leaves out, CPUID where it depends on the CPU's number, and RDTSC by the machine's
-        clock: Unicorn's counter is the host's, so delays were 100 times too long under the instruction clock."""
+        """SYSCALL, which Unicorn lacks; CPUID where it depends on the CPU's number; and RDTSC by the machine's clock.
+        Unicorn's counter is the host's, which made delays 100 times too long under the instruction clock."""
         match name:
             case "syscall":
                 self._system_call(cpu)
@@ -247,13 +248,13 @@ class Amd64Exceptions:
         return True
 
     def _must_raise(self, cpu: Cpu, vector: int) -> None:
-        """Deliver what nobody waits to hear the outcome of."""
+        """Deliver an exception or interrupt that must succeed. Raises MachineError if it cannot be delivered."""
         if self._raise(cpu, vector, 0) is Outcome.WEDGED:
             place, what = cpu.registers.get("rip"), self.name(Event(Source.INTERRUPT, vector))
             raise MachineError(f"CPU {cpu.number} at {place:#x}: {what}, which cannot be delivered")
 
     def _raise(self, cpu: Cpu, vector: int, code: int, *, is_software: bool = False) -> Outcome:
-        """Deliver, turning a fault on the way into what table 6-5 says; WEDGED after a third."""
+        """Deliver an exception. A fault on the way becomes what table 6-5 says; WEDGED after the third."""
         if not cpu.registers.get("efer") & EFER_LMA:
             return Outcome.WEDGED
         while True:
@@ -268,7 +269,7 @@ class Amd64Exceptions:
             except _DeliveryError as error:
                 second, second_code = error.vector, error.code
             _restore(cpu.registers, before)
-            if is_software:  # the fault is the instruction's: int3 of one byte, int n of two
+            if is_software:  # the fault belongs to the instruction: int3 has one byte, int n two
                 cpu.registers.set("rip", before.rip - (1 if vector == BREAKPOINT else 2))
             if vector == DOUBLE_FAULT:
                 return Outcome.WEDGED
@@ -281,7 +282,7 @@ class Amd64Exceptions:
     def _system_call(self, cpu: Cpu) -> None:
         """SYSCALL (SDM volume 2): to LSTAR at privilege 0, RIP in RCX, RFLAGS in R11.
 
-        Unicorn adds the instruction's two bytes to RIP after the hook, whatever it is then.
+        After the hook Unicorn adds the instruction's two bytes to RIP, whatever its value.
         """
         registers = cpu.registers
         if not registers.get("efer") & EFER_SCE:
@@ -312,12 +313,12 @@ class Amd64Exceptions:
         return True
 
 
-# What Unicorn 2.1's own CPU (QEMU's Haswell without what it cannot do) answers.
+# The answers of Unicorn 2.1's own CPU (QEMU's Haswell without what Unicorn cannot do).
 _CPUID_1: Final = {"rax": 0x306C4, "rcx": 0xC6D8_2203, "rdx": 0x078B_FBFD}
 
 
 def _makes_double_fault(first: int, second: int, *, is_software: bool) -> bool:
-    """SDM table 6-5."""
+    """Whether a second exception while the first is delivered becomes a double fault (SDM table 6-5)."""
     if is_software:
         return False
     if first == PAGE_FAULT:
@@ -335,10 +336,10 @@ def _restore(registers: Registers, before: _Interrupted) -> None:
 
 
 def _deliver(cpu: Cpu, before: _Interrupted, vector: int, code: int | None, *, is_software: bool) -> None:
-    """SDM volume 3, 6.14. Memory is read and written at the handler's privilege, so CS changes first."""
+    """Enter a handler (SDM volume 3, 6.14). Memory is accessed with the handler's privilege, so CS changes first."""
     registers = cpu.registers
     current = before.hflags & 3
-    # The tables are read as the supervisor, whoever was interrupted (SDM 4.6.1, implicit supervisor-mode accesses).
+    # The tables are always read as the supervisor (SDM 4.6.1, implicit supervisor-mode accesses).
     registers.set("cs", before.cs & ~3)
     registers.set("hflags", before.hflags & ~MODE_CPL)
     external = 0 if is_software else int(vector > 31 or vector == NMI)
@@ -384,7 +385,7 @@ def _gate(cpu: Cpu, vector: int, caller: int, external: int) -> _Gate:
 
 
 def _handler_segment(cpu: Cpu, gate: _Gate, current: int, external: int) -> Segment:
-    """The gate's code segment: 64-bit, present, and not less privileged than what is interrupted."""
+    """The gate's code segment, which must be 64-bit, present, and not less privileged than the interrupted code."""
     registers = cpu.registers
     index = gate.selector & ~7
     code = gate.selector & ~3 | external
@@ -398,7 +399,7 @@ def _handler_segment(cpu: Cpu, gate: _Gate, current: int, external: int) -> Segm
 
 
 def _stack(cpu: Cpu, gate: _Gate, rsp: int, *, changes: bool, privilege: int) -> int:
-    """The handler's stack: of the gate's IST, of the new privilege, or the interrupted one (SDM 6.14.5)."""
+    """The handler's stack: the gate's IST stack, that of the new privilege, or the interrupted one (SDM 6.14.5)."""
     if gate.stack:
         place = _TSS_INTERRUPT_STACKS + 8 * (gate.stack - 1)
     elif changes:

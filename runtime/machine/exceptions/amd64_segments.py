@@ -1,7 +1,7 @@
 """Segments and modes of an x86 CPU: descriptors in guest tables, and the state that follows from them.
 
-Unicorn's interface writes a selector and nothing else, so what hardware loads with it (base, limit, attributes, and the
-mode that they imply) goes to the words of the CPU's state that QEMU keeps them in (`EngineFacts.words`).
+Unicorn's interface writes only a selector. What hardware loads with it (base, limit, attributes, and the mode that they
+imply) is written to the words of the CPU's state in which QEMU keeps it (`EngineFacts.words`).
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from kinst.runtime.paging.walker import Registers
 #
 #   63     56 55 54 53 52 51      48 47 46  45 44 43  40 39     32 31          16 15           0
 #   base31:24 G  D  L  A  limit19:16 P  DPL    S  type   base23:16  base 15:0      limit 15:0
-PRESENT: Final = 1 << 15  # these are of the high word, which is what QEMU keeps as flags
+PRESENT: Final = 1 << 15  # these are in the high word, which QEMU keeps as flags
 NOT_SYSTEM: Final = 1 << 12
 CODE: Final = 1 << 11
 CONFORMING: Final = 1 << 10
@@ -24,7 +24,7 @@ GRANULAR: Final = 1 << 23
 _DPL_SHIFT: Final = 13
 _FLAGS: Final = 0x00F0_FF00
 _ACCESSED: Final = 1 << 8
-_WRITABLE: Final = 1 << 9  # of data; of code: readable
+_WRITABLE: Final = 1 << 9  # for data; for code it means readable
 _CODE_SEGMENT: Final = PRESENT | NOT_SYSTEM | CODE | _WRITABLE | _ACCESSED
 _DATA_SEGMENT: Final = PRESENT | NOT_SYSTEM | _WRITABLE | _ACCESSED
 
@@ -57,7 +57,7 @@ class Segment:
 
     @property
     def privilege(self) -> int:
-        """DPL."""
+        """The segment's privilege level, DPL: 0 to 3."""
         return self.flags >> _DPL_SHIFT & 3
 
     @property
@@ -78,9 +78,9 @@ def descriptor(word: int, selector: int) -> Segment:
 
 
 def load_segment(registers: Registers, name: str, segment: Segment) -> None:
-    """Put a segment into register `name`; the mode is the caller's.
+    """Put a segment into register `name`; the caller sets the mode.
 
-    Not by the register itself: Unicorn would look FS and GS up in the guest's tables.
+    The register itself is not written, because Unicorn would look FS and GS up in the guest's tables.
     """
     registers.set(f"{name}.selector", segment.selector)
     registers.set(f"{name}.base", segment.base)
@@ -89,29 +89,29 @@ def load_segment(registers: Registers, name: str, segment: Segment) -> None:
 
 
 def load_code(registers: Registers, segment: Segment, privilege: int) -> None:
-    """CS of a 64-bit handler, and the privilege level that comes with it."""
+    """Load CS of a 64-bit handler, with its privilege level."""
     load_segment(registers, "cs", segment)
     mode = registers.get("hflags") & ~(MODE_CPL | MODE_BASES | MODE_INTERRUPT_SHADOW)
     registers.set("hflags", mode | MODE_CS64 | MODE_CS32 | MODE_SS32 | privilege)
 
 
 def load_flat_code(registers: Registers, selector: int) -> None:
-    """CS as SYSCALL loads it: 64-bit, privilege 0, without a look at the tables (SDM volume 2, SYSCALL)."""
+    """Load CS as SYSCALL does: 64-bit, privilege 0, without reading the tables (SDM volume 2, SYSCALL)."""
     load_code(registers, Segment(selector, 0, 0xFFFF_FFFF, _CODE_SEGMENT | LONG | GRANULAR), 0)
 
 
 def load_flat_stack(registers: Registers, selector: int) -> None:
-    """SS as SYSCALL loads it."""
+    """Load SS as SYSCALL does."""
     load_segment(registers, "ss", Segment(selector, 0, 0xFFFF_FFFF, _DATA_SEGMENT | GRANULAR | BIG))
 
 
 def load_null_stack(registers: Registers, privilege: int) -> None:
-    """SS after an interrupt from a lower privilege: the null selector (SDM volume 3, 6.14.4)."""
+    """Load SS as an interrupt from a lower privilege does: the null selector (SDM volume 3, 6.14.4)."""
     load_segment(registers, "ss", Segment(privilege, 0, 0, 0))
 
 
 def enter_protected_mode(registers: Registers, code: int, data: int) -> None:
-    """32-bit protected mode without paging and with flat segments, as boot loaders hand over; selectors as given."""
+    """Enter 32-bit protected mode without paging, with flat segments of the given selectors, as boot loaders do."""
     _set_control(registers, _Control(cr0=CR0_ET | CR0_PE))
     load_segment(registers, "cs", Segment(code, 0, 0xFFFF_FFFF, _CODE_SEGMENT | BIG | GRANULAR))
     _load_flat_data(registers, data)
@@ -119,7 +119,7 @@ def enter_protected_mode(registers: Registers, code: int, data: int) -> None:
 
 
 def enter_real_mode(registers: Registers, page: int) -> None:
-    """Real mode at the start of a 4 KiB page below 1 MiB, as a start-up IPI leaves a CPU (SDM volume 3, 8.4.4.1)."""
+    """Enter real mode at the start of a 4 KiB page below 1 MiB, as after a start-up IPI (SDM volume 3, 8.4.4.1)."""
     _set_control(registers, _Control(cr0=CR0_CACHES_OFF | CR0_ET))
     load_segment(registers, "cs", Segment(page << 8, page << 12, 0xFFFF, _CODE_SEGMENT))
     for name in _DATA_SEGMENTS:
@@ -129,7 +129,7 @@ def enter_real_mode(registers: Registers, page: int) -> None:
 
 
 def enter_long_mode(registers: Registers, tables: int) -> None:
-    """64-bit mode at privilege 0 with the page tables at physical address `tables`."""
+    """Enter 64-bit mode at privilege 0, with the page tables at physical address `tables`."""
     cr0 = CR0_PG | CR0_WP | CR0_ET | CR0_PE
     _set_control(registers, _Control(cr0=cr0, cr3=tables, cr4=CR4_PAE, efer=EFER_LME | EFER_LMA))
     registers.set("hflags", MODE_PROTECTED | MODE_LONG)
@@ -146,7 +146,7 @@ class _Control:
 
 
 def _set_control(registers: Registers, control: _Control) -> None:
-    """The CPU need not be the running one, and nothing is in its TLB yet; the caller sets the mode."""
+    """Set control registers; the caller sets the mode. The CPU need not be running, and its TLB must still be empty."""
     registers.set("state.cr0", control.cr0)
     registers.set("state.cr3", control.cr3)
     registers.set("state.cr4", control.cr4)

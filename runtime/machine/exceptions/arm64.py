@@ -1,7 +1,7 @@
 """arm64: an event that Unicorn reports -> exception entry as the architecture does it (DDI 0487 D1.3).
 
 Entry saves PSTATE and the return address, sets ESR and FAR, switches to the target level's stack with DAIF masked and
-jumps to VBAR + offset. `eret` needs nothing from us: Unicorn executes it.
+jumps to VBAR + offset. Unicorn executes `eret` itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 class Number(IntEnum):
     """QEMU's exception numbers as UC_HOOK_INTR of Unicorn 2.1.4 gives them."""
 
-    UNDEFINED = 1  # PC at the instruction; also smc, hlt, system registers out of reach, an unaligned PC
-    SVC = 2  # PC behind it
+    UNDEFINED = 1  # PC at the instruction; also smc, hlt, inaccessible system registers, an unaligned PC
+    SVC = 2  # PC after it
     FETCH_ABORT = 3
-    DATA_ABORT = 4  # with the virtual TLB only for misaligned exclusives
+    DATA_ABORT = 4  # with the virtual TLB, only for misaligned exclusives
     BREAKPOINT = 7  # PC at it
-    HVC = 11  # PC behind it
-    SMC = 13  # PC behind it; only if SCR_EL3.SMD is clear
+    HVC = 11  # PC after it
+    SMC = 13  # PC after it; only if SCR_EL3.SMD is clear
 
 
 class Vector(IntEnum):
-    """Offset in a group of vectors (D1.3.1)."""
+    """Offsets in a group of vectors (D1.3.1)."""
 
     SYNCHRONOUS = 0x000
     IRQ = 0x080
@@ -53,8 +53,8 @@ LINE_IRQ, LINE_FIQ = 0, 1  # interrupt inputs of a CPU
 
 SMC_INSTRUCTION = 0xD4000003  # with imm16 masked off
 
-# What sites are armed with, svc #0x40d. Unicorn traps it as it does brk, but leaves the PC behind it: where the
-# displaced instruction was computed and does not jump, the PC need not be written, which would cost half a microsecond.
+# What sites are armed with: svc #0x40d. Unicorn traps it like brk, but leaves the PC after it. If the displaced
+# instruction was emulated and does not jump, the PC need not be written, which would take half a microsecond.
 #
 #   11010100 000   imm16 20:5   000 01
 ARMED = (0xD4000001 | 0x40D << 5).to_bytes(4, "little")
@@ -73,11 +73,11 @@ _NAMES: Mapping[int, str] = {
 }
 _NEVER_DEFINED = frozenset({"udf", ".byte", "hvc", "smc", "svc", "brk", "hlt", "eret", "dcps1", "dcps2", "dcps3"})
 
-MPIDR = 0x8000_0000  # MPIDR_EL1 of CPU 0; the others have their number in the lowest bits
+MPIDR = 0x8000_0000  # MPIDR_EL1 of CPU 0; other CPUs have their number in the lowest bits
 MPIDR_EL1 = SystemRegister(3, 0, 0, 0, 5)
 ISR_EL1 = SystemRegister(3, 0, 12, 1, 0)
 
-# Unicorn's A57 says that it has EL2, EL3 and performance counters. The board has EL0 and EL1, and EL2 when asked for.
+# Unicorn's A57 reports EL2, EL3 and performance counters. The board has EL0 and EL1, and EL2 if it is asked for.
 IDENTITY: Mapping[SystemRegister, tuple[int, int]] = {  # register -> its value without EL2, with EL2
     SystemRegister(3, 0, 0, 1, 1): (0x0001_0001, 0x0001_1001),  # ID_PFR1_EL1
     SystemRegister(3, 0, 0, 1, 2): (0x0001_0006, 0x0001_0006),  # ID_DFR0_EL1
@@ -90,19 +90,19 @@ class Firmware(Protocol):
     """What answers hvc or smc below the guest (PSCI)."""
 
     def call(self, cpu: "Cpu") -> Outcome:
-        """Carry out the call in x0 to x7 and leave the answer in x0."""
+        """Carry out the call in x0 to x7, and put the answer into x0."""
         ...
 
 
 class RegisterBank(Protocol):
-    """System registers that a device keeps instead of Unicorn (the generic timer)."""
+    """System registers that belong to a device and not to Unicorn (the generic timer)."""
 
     def read(self, cpu: "Cpu", register: SystemRegister) -> int | None:
-        """The value, or None where the CPU's level may not read it."""
+        """The value; None if the CPU's level may not read it."""
         ...
 
     def write(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
-        """Take the value; False where the CPU's level may not write it."""
+        """Write the value; False if the CPU's level may not write it."""
         ...
 
 
@@ -124,25 +124,25 @@ class Arm64Exceptions:
     interrupt_mask: tuple[str, int, int] | None = ("pstate", MASK_IRQ | MASK_FIQ, 0)
     instructions: frozenset[str] = frozenset()
 
-    # The timer's, and those that Unicorn answers otherwise than the board's CPU.
+    # The timer's, and those that have another value in Unicorn than on the board's CPU.
     system_registers: frozenset[SystemRegister] = TIMER_REGISTERS | {*IDENTITY, MPIDR_EL1, ISR_EL1}
 
     def connect(self, firmware: Firmware, timer: RegisterBank) -> None:
-        """What the board has made for its CPUs."""
+        """Set what the board has made for its CPUs."""
         self.firmware = firmware
         self.timer = timer
 
     def reset_before_running(self, cpu: "Cpu", reset: Callable[["Cpu"], None]) -> None:
-        """Have `reset` set the registers of a CPU that is switched on, once it is loaded: Unicorn crashes when a system
-        register is written in a saved state."""
+        """Let `reset` set the registers of a CPU that is switched on, once the engine has loaded it: Unicorn crashes
+        when a system register is written in a saved state."""
         self._resets[cpu.number] = reset
 
     def foreign_mode(self, _cpu: "Cpu") -> str:
-        """A32 is not emulated."""
+        """Empty: A32 is not emulated."""
         return ""
 
     def event(self, cpu: "Cpu", event: Event) -> Outcome:
-        """Deliver the guest's own breakpoint, call or exception; a call for firmware is answered here."""
+        """Deliver the guest's own breakpoint, call or exception. Calls of firmware are answered here."""
         if event.source is Source.HALT:
             return Outcome.WAIT
         registers = cpu.registers
@@ -170,16 +170,16 @@ class Arm64Exceptions:
         return _NAMES.get(number, f"QEMU's exception {number}")
 
     def is_undefined(self, event: Event) -> bool:
-        """See `ExceptionModel`."""
+        """Whether it is an undefined instruction and not another cause with the same number."""
         return event.source is Source.INVALID or (event.source is Source.INTERRUPT and event.number == Number.UNDEFINED)
 
     def is_native(self, cpu: "Cpu") -> bool:
-        """A64 is all that there is."""
+        """True: there is only A64."""
         return True
 
     def lacks(self, cpu: "Cpu", code: bytes, text: str) -> str | None:
-        """What decodes is an instruction. System registers may be missing or another level's: EL2's are a sign of a
-        hypervisor that was started on the wrong board."""
+        """What the disassembler can read is lacking. System registers may be missing, or belong to another level: EL2's
+        are a sign of a hypervisor that was started on the wrong board."""
         word = int.from_bytes(code[:4], "little")
         if word >> 22 == _SYSTEM:
             is_hypervisor_s = word >> 20 & 1 and word >> 16 & 7 == _OP1_EL2 and not self.has_el2
@@ -203,11 +203,11 @@ class Arm64Exceptions:
         return Outcome.RESUME
 
     def nothing_there(self, cpu: "Cpu", address: int, access: Access) -> PageFault | None:
-        """A synchronous external abort."""
+        """The fault is a synchronous external abort."""
         return PageFault(address, access, EXTERNAL_ABORT)
 
     def pending(self, cpu: "Cpu") -> int | None:
-        """FIQ before IRQ. A mask counts only for an interrupt to the current level (D1.3.6.3)."""
+        """FIQ before IRQ. A mask applies only to interrupts that go to the current level (D1.3.6.3)."""
         lines = cpu.lines
         if not lines:
             return None
@@ -231,7 +231,8 @@ class Arm64Exceptions:
         return bool(cpu.lines)
 
     def lines_changed(self, cpu: "Cpu") -> None:
-        """Called whenever a CPU is loaded, too. Nothing to mirror: ISR_EL1 is answered when it is read."""
+        """Do nothing for the lines, since ISR_EL1 is computed when it is read. This is also called whenever a CPU is
+        loaded."""
         reset = self._resets.pop(cpu.number, None)
         if reset is not None:
             reset(cpu)
@@ -245,7 +246,7 @@ class Arm64Exceptions:
         return None
 
     def read_register(self, cpu: "Cpu", register: SystemRegister) -> int | None:
-        """MRS of a timer register, or of one that Unicorn answers wrongly."""
+        """MRS of a timer register, or of one whose value in Unicorn is wrong."""
         if register in TIMER_REGISTERS:
             return self.timer.read(cpu, register)
         level = cpu.registers.get("pstate") >> 2 & 3
@@ -262,7 +263,7 @@ class Arm64Exceptions:
         return register in TIMER_REGISTERS and self.timer.write(cpu, register, value)
 
     def instruction(self, cpu: "Cpu", name: str) -> bool:
-        """Nothing is hooked by instruction name here."""
+        """Never called: `instructions` is empty."""
         return False
 
     def _undefined(self, cpu: "Cpu", pc: int) -> Outcome:
@@ -298,7 +299,8 @@ class Arm64Exceptions:
         _enter(cpu, Vector.SYNCHRONOUS, target, return_address)
 
     def _interrupt_level(self, cpu: "Cpu", level: int, line: int) -> int:
-        """Where an interrupt goes: EL2 if HCR_EL2 routes it there, else EL1, from EL2 that is nowhere (D1.3.6.1)."""
+        """The level that an interrupt goes to: EL2 if HCR_EL2 routes it there, else EL1. At EL2, those for EL1 are not
+        taken (D1.3.6.1)."""
         if not self.has_el2:
             return 1
         routed = HCR_TGE | (HCR_FMO if line == LINE_FIQ else HCR_IMO)
@@ -306,12 +308,12 @@ class Arm64Exceptions:
 
 
 def _enter(cpu: "Cpu", vector: Vector, target: int, return_address: int) -> None:
-    """AArch64.TakeException (D1.3.5)."""
+    """Enter an exception at level `target`: AArch64.TakeException (D1.3.5)."""
     registers = cpu.registers
     pstate = registers.get("pstate")
     level, has_own_stack = pstate >> 2 & 3, pstate & 1
     group = 0x400 if level < target else 0x200 if has_own_stack else 0x000
-    # Unicorn keeps the live stack pointer apart from the banks and swaps them only in its own entry and in eret.
+    # Unicorn keeps the live stack pointer apart from the banked ones, and swaps them only in its own entry and in eret.
     registers.set(f"sp_el{level if has_own_stack else 0}", registers.get("sp"))
     registers.set("sp", registers.get(f"sp_el{target}"))
     registers.set(f"elr_el{target}", return_address)
@@ -321,7 +323,7 @@ def _enter(cpu: "Cpu", vector: Vector, target: int, return_address: int) -> None
 
 
 def _word(cpu: "Cpu", pc: int) -> int:
-    """The instruction at `pc` as the guest wrote it; 0 (udf) where it cannot be read."""
+    """The guest's own instruction at `pc`; 0 (udf) if it cannot be read."""
     try:
         return int.from_bytes(cpu.fetch(pc, 4), "little")
     except PageFault:

@@ -1,6 +1,6 @@
-"""What an exception says of itself: the instruction that caused it -> ESR_ELx.
+"""What an exception reports about itself: the instruction that caused it -> ESR_ELx.
 
-Unicorn computes a syndrome but does not show it; it follows from the instruction (DDI 0487: ESR_ELx in D19.2.37).
+Unicorn computes a syndrome but gives no access to it. It follows from the instruction (DDI 0487: ESR_ELx in D19.2.37).
 """
 
 from enum import IntEnum
@@ -9,7 +9,7 @@ from kinst.runtime.paging.walker import Access
 
 
 class Class(IntEnum):
-    """ESR_ELx.EC."""
+    """Exception classes: ESR_ELx.EC, bits 31:26."""
 
     UNKNOWN = 0x00
     WAIT = 0x01
@@ -63,7 +63,7 @@ def undefined(word: int, level: int) -> int:
 
 
 def _is_trapped_system_access(word: int) -> bool:
-    """An access that EL0 could be allowed and EL1 has not: reported as a trap, and not as an undefined instruction.
+    """Whether it is an access that EL1 could allow EL0: it is reported as a trap, not as an undefined instruction.
 
      31                 22 21 20 19 18 16 15   12 11    8 7   5 4    0
     +---------------------+--+-----+-----+-------+-------+-----+------+

@@ -1,7 +1,7 @@
-"""RISC-V traps: an event -> the guest's own mtvec or stvec, as the Privileged Architecture 1.12 has it.
+"""RISC-V traps: an event -> the guest's own mtvec or stvec, as the Privileged Architecture 1.12 says.
 
-Interrupts need no help: Unicorn takes them by itself once they are in mip, exactly where the guest enables them. What
-the devices drive are bits of mip that software cannot write; the engine writes them into the CPU's state.
+Unicorn takes interrupts itself once they are in mip, exactly where the guest enables them. Devices drive bits of mip
+that software cannot write; the engine writes them into the CPU's state.
 
     cause        63   62                     0         mstatus ... 12 11  8 7 6 5 4 3 2 1
                  I    exception or bit of mip                      MPP SPP MPIE SPIE MIE SIE
@@ -28,7 +28,7 @@ _NAMES: Final = {
 }
 # Bits of mip: software, timer and external interrupt of S and of M mode.
 SSIP, MSIP, STIP, MTIP, SEIP, MEIP = 1, 3, 5, 7, 9, 11
-_DRIVEN: Final = 1 << MSIP | 1 << MTIP | 1 << SEIP | 1 << MEIP  # by devices; the others are M mode's to write
+_DRIVEN: Final = 1 << MSIP | 1 << MTIP | 1 << SEIP | 1 << MEIP  # driven by devices; M mode writes the others
 _SIE, _MIE, _SPIE, _MPIE, _SPP = 1 << 1, 1 << 3, 1 << 5, 1 << 7, 1 << 8
 _MPP_SHIFT: Final = 11
 _LOW, _HIGH = False, True  # levels of a line
@@ -36,19 +36,20 @@ _TIME: Final = 0xC01
 
 
 class Firmware(Protocol):
-    """What answers ecall from S mode where the guest starts in it (SBI)."""
+    """What answers ecall from S mode if the guest starts in that mode (SBI)."""
 
     def call(self, cpu: Cpu) -> Outcome:
-        """Carry out the call in a0 to a7, leave the answer in a0 and a1, and go on behind it."""
+        """Carry out the call in a0 to a7, put the answer into a0 and a1, and continue after it."""
         ...
 
 
 class Riscv64Exceptions:
-    """See `kinst.runtime.machine.exception_model.ExceptionModel`."""
+    """The exceptions of RISC-V harts; implements `kinst.runtime.machine.exception_model.ExceptionModel`."""
 
-    # A real ebreak ends Unicorn's run, 8.8 us a hit; illegal instructions come to UC_HOOK_INTR. All ones are illegal by
-    # definition (Unprivileged ISA 1.5), and c.ldsp with rd = x0 is reserved (16.3). All zeros would be illegal too, but
-    # at the start of a page they make Unicorn fetch from the page before. The guest's own are at other addresses.
+    # A real ebreak ends Unicorn's run and takes 8.8 us a hit; illegal instructions come to UC_HOOK_INTR. All ones are
+    # illegal by definition (Unprivileged ISA 1.5), and c.ldsp with rd = x0 is reserved (16.3). All zeros are illegal as
+    # well, but at the start of a page they make Unicorn fetch from the page before. The guest's own illegal
+    # instructions are at other addresses.
     armed: Mapping[int, bytes] = {2: b"\x02\x60", 4: b"\xff\xff\xff\xff"}
     breakpoint_number = _ILLEGAL
     breakpoint_bias = 4  # what Unicorn adds, even for instructions of two bytes
@@ -57,26 +58,26 @@ class Riscv64Exceptions:
     instructions: frozenset[str] = frozenset()
 
     def __init__(self, read_time: Callable[[], int]) -> None:
-        """`read_time` is the value of the time CSR."""
+        """`read_time` gives the value of the time CSR."""
         self._read_time = read_time
         self._firmware: Firmware | None = None
         self._driven = _DRIVEN
         self._resets: dict[int, Callable[[Cpu], None]] = {}
 
     def connect(self, firmware: Firmware) -> None:
-        """The guest runs in S mode, and this is all that there is below it: the timer's interrupt is S mode's."""
+        """Let the guest run in S mode with only `firmware` below it: the timer's interrupt then belongs to S mode."""
         self._firmware = firmware
         self._driven = _DRIVEN | 1 << STIP
 
     def reset_before_running(self, cpu: Cpu, reset: Callable[[Cpu], None]) -> None:
-        """Have `reset` set the registers of a hart that is started, once it is loaded: CSRs of a saved state cannot be
-        written."""
+        """Let `reset` set the registers of a hart that is started, once the engine has loaded it: CSRs of a saved state
+        cannot be written."""
         self._resets[cpu.number] = reset
 
     # -- events -------------------------------------------------------------------------------------------------------
 
     def foreign_mode(self, _cpu: "Cpu") -> str:
-        """XLEN is fixed."""
+        """Empty: XLEN is fixed."""
         return ""
 
     def event(self, cpu: Cpu, event: Event) -> Outcome:
@@ -84,11 +85,11 @@ class Riscv64Exceptions:
         pc = cpu.registers.get("pc")
         if event.source is Source.HALT:
             return self._wait(cpu)
-        if event.source is Source.INVALID:  # Unicorn says of ebreak only that it is invalid
+        if event.source is Source.INVALID:  # Unicorn reports ebreak only as invalid
             return self._trap(cpu, _BREAKPOINT, pc, pc)
         if event.number == _ILLEGAL:
             return self._illegal(cpu, pc)
-        if event.number == _ECALL_FROM_USER:  # Unicorn says so for every mode
+        if event.number == _ECALL_FROM_USER:  # Unicorn reports this for every mode
             privilege = cpu.registers.get("priv")
             if self._firmware is not None and privilege == SUPERVISOR:
                 return self._firmware.call(cpu)
@@ -101,15 +102,15 @@ class Riscv64Exceptions:
         return _NAMES.get(number, f"cause {number}")
 
     def is_undefined(self, event: Event) -> bool:
-        """See `ExceptionModel`."""
+        """Whether it is an illegal instruction."""
         return event.source is Source.INTERRUPT and event.number == _ILLEGAL
 
     def is_native(self, cpu: Cpu) -> bool:
-        """There is one mode of decoding."""
+        """True: there is only one mode of decoding."""
         return True
 
     def lacks(self, cpu: Cpu, code: bytes, text: str) -> str | None:
-        """Instructions of extensions. CSRs that do not exist are what firmware probes for."""
+        """Instructions of extensions are lacking. CSRs that do not exist are not: firmware probes for them."""
         name = extension_instruction(int.from_bytes(code[:4], "little"))
         return name and f"the emulator lacks {name}"
 
@@ -135,7 +136,7 @@ class Riscv64Exceptions:
         return True
 
     def _may_read_time(self, registers: Registers) -> bool:
-        """mcounteren.TM and scounteren.TM (3.1.11, 4.1.5)."""
+        """Whether mcounteren.TM and scounteren.TM let the mode read the time (3.1.11, 4.1.5)."""
         privilege = registers.get("priv")
         with machine_mode(registers):
             allowed = privilege == MACHINE or bool(registers.get("mcounteren") & 2)
@@ -146,11 +147,11 @@ class Riscv64Exceptions:
         return self._trap(cpu, fault.code, fault.address, cpu.registers.get("pc"))
 
     def nothing_there(self, cpu: Cpu, address: int, access: Access) -> PageFault | None:
-        """A bus error is an access fault."""
+        """The fault is an access fault."""
         return PageFault(address, access, ACCESS_FAULT[access])
 
     def _trap(self, cpu: Cpu, cause: int, value: int, pc: int) -> Outcome:
-        """3.1.6.1 and 3.1.8: save, disable, change mode, jump."""
+        """Enter a trap: save, disable interrupts, change mode, jump (3.1.6.1, 3.1.8)."""
         registers = cpu.registers
         privilege = registers.get("priv")
         registers.set("priv", MACHINE)  # M-mode CSRs read as garbage from other modes
@@ -176,7 +177,7 @@ class Riscv64Exceptions:
     # -- interrupts ---------------------------------------------------------------------------------------------------
 
     def lines_changed(self, cpu: Cpu) -> None:
-        """Show the devices' interrupts in mip. Writing its software-writable bits makes Unicorn look at all of them.
+        """Put the devices' interrupts into mip. Writing its software-writable bits makes Unicorn look at all of them.
 
         A software interrupt that firmware sends to S mode is only set here: S mode clears it in sip itself.
         """
@@ -190,30 +191,31 @@ class Riscv64Exceptions:
         cpu.line(SSIP)(_LOW)
 
     def _wait(self, cpu: Cpu) -> Outcome:
-        """wfi. A software interrupt may be pending already: its line is shown again, for `wakes` to be asked."""
+        """wfi. A software interrupt may already be pending, so its line is raised again, which makes the caller use
+        `wakes`."""
         if self._firmware is not None and cpu.registers.get("sip") & 1 << SSIP:
             cpu.line(SSIP)(_HIGH)
         return Outcome.WAIT
 
     def pending(self, cpu: Cpu) -> int | None:
-        """Unicorn takes them itself."""
+        """None: Unicorn takes interrupts itself."""
         return None
 
     def interrupt(self, cpu: Cpu, number: int) -> None:
         """Never called: there is nothing in `pending`."""
 
     def wakes(self, cpu: Cpu) -> bool:
-        """3.3.3: any enabled pending interrupt, whatever the global enable says."""
+        """Whether any enabled interrupt is pending, whatever the global enable says (3.3.3)."""
         with machine_mode(cpu.registers):
             return bool(cpu.registers.get("mip") & cpu.registers.get("mie"))
 
     def vectors(self, cpu: Cpu) -> Sequence[int]:
-        """3.1.7: mtvec and stvec hold a base and, in the low bits, whether each interrupt has an entry of its own."""
+        """The handlers in mtvec and stvec, which hold a base and whether each interrupt has its own entry (3.1.7)."""
         with machine_mode(cpu.registers):
             return [place for name in ("mtvec", "stvec") for place in _entries(cpu.registers.get(name))]
 
     def interrupted(self, cpu: Cpu) -> int | None:
-        """By the cause and the mode before, of the mode that handles it."""
+        """Decided by the cause and the previous mode in the CSRs of the mode that handles the trap."""
         registers = cpu.registers
         is_machine = registers.get("priv") == MACHINE
         level = "m" if is_machine else "s"
@@ -226,21 +228,21 @@ class Riscv64Exceptions:
     # -- not on this machine ------------------------------------------------------------------------------------------
 
     def read_register(self, cpu: Cpu, register: SystemRegister) -> int | None:
-        """arm64 only."""
+        """Never called: only arm64 has `system_registers`."""
         return None
 
     def write_register(self, cpu: Cpu, register: SystemRegister, value: int) -> bool:
-        """arm64 only."""
+        """Never called: only arm64 has `system_registers`."""
         return False
 
     def instruction(self, cpu: Cpu, name: str) -> bool:
-        """amd64 only."""
+        """Never called: only amd64 has `instructions`."""
         return False
 
 
 @contextmanager
 def machine_mode(registers: Registers) -> Iterator[None]:
-    """M mode for a while: its CSRs read as garbage from other modes."""
+    """M mode inside this context, since its CSRs read as garbage from other modes."""
     privilege = registers.get("priv")
     registers.set("priv", MACHINE)
     try:
@@ -262,7 +264,7 @@ def _entries(vector: int) -> Sequence[int]:
 
 
 def _fetch(cpu: Cpu, pc: int) -> int:
-    """The instruction at `pc`, 0 if it cannot be read (any more)."""
+    """The instruction at `pc`; 0 if it cannot be read."""
     try:
         first = int.from_bytes(cpu.fetch(pc, 2), "little")
         return first if first & 3 != 3 else first | int.from_bytes(cpu.fetch(pc + 2, 2), "little") << 16

@@ -1,4 +1,4 @@
-"""A RISC-V instruction that the emulator does not have -> its name and extension; the disassembler lacks them too.
+"""A RISC-V instruction that the emulator lacks -> its name and extension, since the disassembler lacks it as well.
 
 Encodings: RISC-V Unprivileged ISA, chapters 28 (Zb), 31 (V), 30 (Zc), and those of Zicond, Zfh, Zacas, Zicbo.
 """
@@ -32,7 +32,7 @@ _BY_FUNCTION: Final = {
     (_IMMEDIATE, 1, 0x14): "bseti (Zbs)", (_IMMEDIATE, 1, 0x15): "bseti (Zbs)",
     (_OP, 5, 0x07): "czero.eqz (Zicond)", (_OP, 7, 0x07): "czero.nez (Zicond)",
 }  # fmt: skip
-# Of one register: (opcode, funct3, bits 31:20).
+# Operations on one register: (opcode, funct3, bits 31:20).
 _BY_IMMEDIATE: Final = {
     (_IMMEDIATE, 1, 0x600): "clz (Zbb)", (_IMMEDIATE, 1, 0x601): "ctz (Zbb)", (_IMMEDIATE, 1, 0x602): "cpop (Zbb)",
     (_IMMEDIATE, 1, 0x604): "sext.b (Zbb)", (_IMMEDIATE, 1, 0x605): "sext.h (Zbb)",
@@ -43,16 +43,16 @@ _BY_IMMEDIATE: Final = {
     (0x0F, 2, 4): "cbo.zero (Zicboz)",
 }  # fmt: skip
 _LOAD_FP, _STORE_FP, _AMO, _OP_FP, _OP_V = 0x07, 0x27, 0x2F, 0x53, 0x57
-_VECTOR_WIDTHS: Final = frozenset({0, 5, 6, 7})  # of loads and stores; 1 to 4 are scalars of 16 to 128 bits
+_VECTOR_WIDTHS: Final = frozenset({0, 5, 6, 7})  # in loads and stores; 1 to 4 are scalars of 16 to 128 bits
 _HALF: Final = 2  # fmt, bits 26:25
-# Compressed, of Zcb: bits 15:10 and the quadrant.
+# Compressed operations of Zcb: bits 15:10 and the quadrant.
 _ZCB: Final = {
     (0x20, 0): "c.lbu (Zcb)", (0x21, 0): "c.lhu (Zcb)", (0x22, 0): "c.sb (Zcb)", (0x23, 0): "c.sh (Zcb)",
 }  # fmt: skip
 
 
 def extension_instruction(word: int) -> str | None:
-    """The name of an instruction of a ratified extension beyond rv64imafdc; None: it is not one that we know."""
+    """The name of an instruction of a ratified extension beyond rv64imafdc; None if it is not known here."""
     if word & 3 != 3:
         return _compressed(word & 0xFFFF)
     opcode, function, high = word & 0x7F, word >> 12 & 7, word >> 20
@@ -71,7 +71,7 @@ def extension_instruction(word: int) -> str | None:
 
 
 def _compressed(word: int) -> str | None:
-    """Zcb: loads and stores of bytes and halfwords, and 100 1 11 rd' 1 x of quadrant 1."""
+    """The name of a Zcb instruction: loads and stores of bytes and halfwords, and 100 1 11 rd' 1 x of quadrant 1."""
     if word & 3 == 1 and word >> 10 == 0x27 and word >> 6 & 1:
         is_unary = word >> 5 & 1
         return "a one-register instruction (Zcb)" if is_unary else "c.mul (Zcb)"
