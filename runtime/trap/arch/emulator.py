@@ -20,14 +20,14 @@ class Emulation:
     run: Callable[[TrapFrame], None]
     writes: tuple[int, ...]
 
-    def foreseen(self, frame: TrapFrame, pc: int) -> tuple[int, ...]:
+    def foreseen(self, frame: TrapFrame, pc: int) -> list[int]:
         """The values that the registers in `writes`, then the PC (its index is `pc`), are about to have: the effect is
         computed, looked at and undone, since a probe sees the state before it. Not for what stores to memory."""
         regs, changed = frame.regs, (*self.writes, pc)
         before = [regs[index] for index in changed]
         try:
             self.run(frame)
-            return tuple(regs[index] for index in changed)
+            return [regs[index] for index in changed]
         finally:
             for index, value in zip(changed, before, strict=True):
                 regs[index] = value

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
 from typing import get_args, get_type_hints
 
 import pytest
@@ -79,6 +80,12 @@ def test_every_behaviour_of_a_machine_is_found(facts: ArchFacts) -> None:
     assert lacking(stack_effects(facts), StackEffects) == []
     assert lacking(new_walker(facts), Walker) == []
     assert lacking(new_board(default_machine(facts.name)).exceptions, ExceptionModel) == []
+
+
+@EVERY
+def test_a_machine_has_vectors(facts: ArchFacts) -> None:
+    """What its instructions are and do, as tables: the tests of dissector and emulator read them."""
+    assert import_module(f"tests.vectors.{facts.name}")
 
 
 @EVERY
