@@ -13,6 +13,7 @@ one thread.
 import gc
 import signal
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -33,12 +34,13 @@ from kinst.runtime.tracing.limits import Limits, limits
 from kinst.runtime.tracing.program_text import Origin, ProgramText, read_script
 from kinst.runtime.tracing.records import Kept, Reader, Record
 from kinst.runtime.tracing.request import Request
+from kinst.runtime.tracing.running import Running
 from kinst.runtime.tracing.signals import interruptible
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.method import Method
 
-Action = Callable[[Hit], None]
+Action = Callable[[Hit], object]
 
 
 def open_image(
@@ -194,21 +196,28 @@ class ImageFile:
             return trace.result
 
 
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    """What is given back when a trace is closed."""
+
+    guest: Guest
+    running: Running
+    kept: Kept
+
+
 class Trace(Reader):
     """An image in a machine with probes enabled. It can be let go, stop, and be let go on; what its probes record can
     be read whenever it does not run, and by actions."""
 
     def __init__(self, tracing: Tracing, messages: list[str]) -> None:
         """Made by `ImageFile.trace`."""
+        assert tracing.guest is not None, "there is an image"
         kept = Kept(tracing.tracer, messages)
         super().__init__(tracing.tracer, kept)
-        self._running = tracing.start(kept)
-        self._guest: Guest | None = tracing.guest
-        self._host = tracing.traced.surroundings.host
+        self._machine: _Machine | None = _Machine(tracing.guest, tracing.start(kept), kept)
         self._is_asked_to_stop = False
         self._last: End | None = None
         self.refusals = tracing.refusals  # what programs and actions describe and cannot have: a line each
-        self.memory = GuestView(tracing.tracer.memory)  # the guest's
 
     def __enter__(self) -> Self:
         return self
@@ -217,18 +226,28 @@ class Trace(Reader):
         self.close()
 
     def close(self) -> None:
-        """Give the guest's memory back. What was recorded can still be read."""
-        if self._guest is not None:
+        """Give the guest's memory back, and forget what was recorded."""
+        if self._machine is not None:
             self.finish()
-            self._guest = None
+            self._machine = None
+            super().close()
             gc.collect()  # engine and machine know each other
+
+    @property
+    def _let(self) -> "_Machine":
+        if self._machine is None:
+            raise UsageError("the trace was closed: there is no guest any more")
+        return self._machine
 
     @property
     def guest(self) -> Guest:
         """The machine and the image in it, for who wants to look deeper. Raises UsageError: it was closed."""
-        if self._guest is None:
-            raise UsageError("the trace was closed: there is no guest any more")
-        return self._guest
+        return self._let.guest
+
+    @property
+    def memory(self) -> GuestView:
+        """The guest's memory, as the CPU sees it that ran last."""
+        return GuestView(self.guest.surroundings.memory)
 
     @property
     def result(self) -> int | None:
@@ -238,7 +257,7 @@ class Trace(Reader):
     @property
     def ending(self) -> Ending | None:
         """How the run ended, and where each CPU was; None: it can go on."""
-        return self._running.ending
+        return self._let.running.ending
 
     def run(self, *, seconds: float | None = None, wall_seconds: float | None = None, until: str | None = None) -> End:
         """Let the guest run, or go on, until it ends or one of these: so many seconds of the machine's time, or of the
@@ -260,25 +279,26 @@ class Trace(Reader):
     ) -> Iterator[Record]:
         """The same as `run`, and what clauses record, as it comes: at D's `switchrate` (once a second of the machine's
         time), earlier where there is much. The guest waits while a record is looked at."""
-        start, bounds = self._tracer.now(), limits(seconds, wall_seconds, until)
-        self._kept.on_records = lambda: self._host.finish(End.STOPPED)
+        host, kept = self.guest.surroundings.host, self._let.kept
+        start, bounds = host.now(), limits(seconds, wall_seconds, until)
+        kept.on_records = lambda: host.finish(End.STOPPED)
         try:
             while True:
                 end = self._go(bounds)
                 yield from self.take()
                 if end is not End.STOPPED or self._is_asked_to_stop:
                     return
-                bounds = bounds.later(self._tracer.now() - start)
-                start = self._tracer.now()
+                bounds, start = bounds.later(host.now() - start), host.now()
         finally:
-            self._kept.on_records = None
+            kept.on_records = None
 
     def _go(self, bounds: Limits) -> End:
-        if self._running.ending is not None:
-            raise UsageError(f"the run is over: {self._running.ending.reason}")
+        running = self._let.running
+        if running.ending is not None:
+            raise UsageError(f"the run is over: {running.ending.reason}")
         self._is_asked_to_stop = False
-        with interruptible(self._host.finish, signal.SIGINT):
-            end = self._last = self._running.go(bounds)
+        with interruptible(self.guest.surroundings.host.finish, signal.SIGINT):
+            end = self._last = running.go(bounds)
         if end is End.INTERRUPTED:
             raise KeyboardInterrupt
         return end
@@ -290,11 +310,11 @@ class Trace(Reader):
     def stop(self) -> None:
         """From an action: the guest stops after the instruction at hand, and can go on."""
         self._is_asked_to_stop = True
-        self._host.finish(End.STOPPED)
+        self.guest.surroundings.host.finish(End.STOPPED)
 
     def finish(self) -> Ending:
         """The run is over, if it was not yet: D's END fires, and how the run ended is told."""
-        return self._running.finish(self._last or End.STOPPED)
+        return self._let.running.finish(self._last or End.STOPPED)
 
 
 def _path(path: Path | str | None) -> Path | None:

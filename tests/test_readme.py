@@ -1,4 +1,4 @@
-"""What the README shows is what happens: its console examples are run, its tables are compared with the code."""
+"""What the README shows is what happens: its examples are run, its tables are compared with the code."""
 
 import os
 import re
@@ -29,6 +29,11 @@ def consoles() -> list[list[tuple[str, str]]]:
     blocks = re.findall(r"^```console\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     steps = re.compile(r"^\$ (.*\n(?:> .*\n)*)((?:(?!\$ ).*\n)*)", re.MULTILINE)
     return [[(command.replace("\n> ", "\n"), shown) for command, shown in steps.findall(block)] for block in blocks]
+
+
+def programs() -> list[tuple[str, str]]:
+    """The ```python blocks, and the ```text that follows each: what it prints."""
+    return re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
 def matches(shown: str, output: str) -> bool:
@@ -74,6 +79,16 @@ def test_console_examples_print_what_is_shown(workplace: Path, steps: list[tuple
             check=False,
         )
         assert matches(shown, result.stdout), f"$ {command}\n{result.stdout[:4000]}"
+
+
+@pytest.mark.parametrize(("program", "shown"), programs(), ids=lambda text: text.splitlines()[-1][:40])
+def test_python_examples_print_what_is_shown(workplace: Path, program: str, shown: str) -> None:
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / '.typing'}:{ROOT}"}
+    words = [sys.executable, "-c", program]
+    result = subprocess.run(
+        words, cwd=workplace, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (result.stdout, result.stderr) == (shown, "")
 
 
 def test_image_table_lists_what_the_system_tests_boot() -> None:

@@ -103,7 +103,7 @@ class Hit:
         addresses = self._environment.stacks.stack(self._now(), frames)
         return tuple(Place(address, self.symbol(address)) for address in addresses)
 
-    def enclosing(self, call: Callable[["Hit"], None], is_tracing: Callable[[], bool]) -> Action:
+    def enclosing(self, call: Callable[["Hit"], object], is_tracing: Callable[[], bool]) -> Action:
         """What a provider calls when a probe fires: `call`, with this hit, unless tracing is over."""
 
         def action(firing: Firing) -> None:
@@ -122,4 +122,4 @@ class PythonAction:
     """A description of probes, and what is called when one of them fires. What it raises ends the run."""
 
     description: str
-    call: Callable[[Hit], None]
+    call: Callable[[Hit], object]

@@ -11,7 +11,7 @@ from kinst.runtime.clauses.environment import Record as Recorded
 from kinst.runtime.consumer.json_values import JsonValues, Style
 from kinst.runtime.consumer.messages import Drop, drop_message, error_message
 from kinst.runtime.consumer.performed_actions import PerformedActions
-from kinst.runtime.dlang.program import Aggregate, Aggregation
+from kinst.runtime.dlang.program import Aggregate
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.tracing.hits import Place
 from kinst.runtime.tracing.tracer import Tracer
@@ -104,14 +104,24 @@ class Reader:
 
     def __init__(self, tracer: Tracer, kept: Kept) -> None:
         """`tracer` has its programs and actions enabled; `kept` is its output."""
-        self._tracer = tracer
-        self._kept = kept
-        self._values = JsonValues(tracer.symbols, _PYTHON)
+        self._open: tuple[Tracer, Kept] | None = (tracer, kept)
+
+    def _read(self) -> tuple[Tracer, Kept]:
+        """Both, when all there is has been read. Raises UsageError: it was closed."""
+        if self._open is None:
+            raise UsageError("the trace was closed: read what you need before")
+        tracer, kept = self._open
+        tracer.read(kept)
+        return tracer, kept
+
+    def close(self) -> None:
+        """Forget all that was recorded."""
+        self._open = None
 
     def take(self) -> list[Record]:
         """The records of clauses since the last time, in the order in which probes fired."""
-        self._tracer.read(self._kept)
-        return self._kept.take()
+        _, kept = self._read()
+        return kept.take()
 
     def aggregation(self, name: str) -> dict[Any, Any]:
         """An aggregation as it is now, by its name without the @: key -> value, in dtrace's order.
@@ -123,44 +133,35 @@ class Reader:
         Raises:
             UsageError: no program has an aggregation of that name.
         """
-        self._tracer.read(self._kept)
-        known = self._known
-        if name not in known:
-            raise UsageError(f"@{name}: no such aggregation; there are {', '.join(known) or 'none'}")
-        return self._content(known[name])
+        found = self.aggregations
+        if name not in found:
+            raise UsageError(f"@{name}: no such aggregation; there are {', '.join(found) or 'none'}")
+        return found[name]
 
     @property
     def aggregations(self) -> dict[str, dict[Any, Any]]:
         """All of them by name, each as `aggregation` has it."""
-        self._tracer.read(self._kept)
-        return {name: self._content(aggregation) for name, aggregation in self._known.items()}
-
-    @property
-    def _known(self) -> dict[str, Aggregation]:
-        actions = (action for clause in self._tracer.clauses for action in clause.actions)
-        return {one.aggregation.name: one.aggregation for one in actions if isinstance(one, Aggregate)}
-
-    def _content(self, aggregation: Aggregation) -> dict[Any, Any]:
-        rows = self._values.aggregation(aggregation, self._tracer.totals.rows(aggregation))["aggregation-data"]
-        return {_key(row["keys"]): _value(row) for row in rows}
+        tracer, _ = self._read()
+        values = JsonValues(tracer.symbols, _PYTHON)
+        actions = (action for clause in tracer.clauses for action in clause.actions)
+        known = {one.aggregation.name: one.aggregation for one in actions if isinstance(one, Aggregate)}
+        told = (values.aggregation(one, tracer.totals.rows(one))["aggregation-data"] for one in known.values())
+        return {name: {_key(row["keys"]): _value(row) for row in rows} for name, rows in zip(known, told, strict=True)}
 
     @property
     def console(self) -> bytes:
         """What the guest printed so far."""
-        self._tracer.read(self._kept)
-        return bytes(self._kept.console)
+        return bytes(self._read()[1].console)
 
     @property
     def messages(self) -> tuple[str, ...]:
         """What dtrace prints on stderr: clauses that were aborted, records that were lost, what panic() did."""
-        self._tracer.read(self._kept)
-        return tuple(self._kept.messages)
+        return tuple(self._read()[1].messages)
 
     @property
     def exit_status(self) -> int | None:
         """What a clause said with exit(); None: none did yet."""
-        self._tracer.read(self._kept)
-        return self._kept.status
+        return self._read()[1].status
 
 
 def _key(keys: Sequence[Any]) -> Any:

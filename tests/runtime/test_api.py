@@ -1,0 +1,191 @@
+"""The Python API on the sample kernels: what it lists, writes, records, calls, stops at and gives back."""
+
+import gc
+import math
+import weakref
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kinst.runtime import End, Hit, ImageFile, KinstError, Place, open_image
+from kinst.targets.errors import MachineError, UsageError
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+COUNTED = "fbt::vfs_*:entry { @calls[probefunc] = count(); @ = sum(1); }"
+
+
+def sample(arch: str = "riscv64") -> ImageFile:
+    return open_image(SAMPLES / f"kernel-{arch}.elf")
+
+
+def test_probes_are_listed_with_the_identifiers_of_the_commands() -> None:
+    with sample() as image:
+        (probe,) = image.probes("fbt::rpc_call:entry")
+        everything = image.probes()
+    assert (str(probe), probe.identifier) == ("fbt:kernel-riscv64:rpc_call:entry", 1120)
+    assert probe in everything
+    assert len(everything) > 150
+    with pytest.raises(UsageError, match="was closed"):
+        image.probes()
+    with sample() as image, pytest.raises(KinstError, match="no_such"):
+        image.probes("fbt::no_such:")
+
+
+def test_a_file_is_rewritten_and_fires_by_itself(tmp_path: Path) -> None:
+    patched = tmp_path / "patched.elf"
+    with sample() as image:
+        assert image.rewrite(patched, "fbt::rpc_call:entry") == ()
+    with open_image(patched) as image, image.trace(clock="icount") as trace:
+        assert [str(probe) for probe in image.probes()] == ["fbt:kernel-riscv64:rpc_call:entry"]
+        trace.run(seconds=5)
+        assert {str(record.probe) for record in trace.take()} == {"fbt:kernel-riscv64:rpc_call:entry"}
+
+
+def test_aggregations_are_dicts() -> None:
+    actions = "@largest[cpu, probefunc] = max(arg0); @q = quantize(arg0); @l = lquantize(arg0, 2, 4);"
+    with sample() as image, image.trace(COUNTED, f"fbt::fibonacci:entry {{ {actions} }}", clock="icount") as trace:
+        assert trace.aggregations == {name: {} for name in ("calls", "_", "largest", "q", "l")}
+        assert trace.run(seconds=5) is End.POWER_OFF
+        calls = trace.aggregation("calls")
+        assert calls["vfs_get"] == 176
+        assert list(calls.values()) == sorted(calls.values())  # dtrace's order
+        assert trace.aggregation("_") == {(): sum(calls.values())}
+        assert set(trace.aggregation("largest")) == {(0, "fibonacci")}
+        buckets, linear = (trace.aggregation(name)[()] for name in ("q", "l"))
+        with pytest.raises(UsageError, match="@none: no such aggregation; there are"):
+            trace.aggregation("none")
+    assert set(buckets) <= {0, 1, 2, 4, 8, 16, 32}
+    assert set(linear) == {-math.inf, 2, 3, 4}
+    assert sum(buckets.values()) == sum(linear.values()) > 100
+    with pytest.raises(UsageError, match="was closed"):
+        trace.aggregation("calls")
+
+
+def test_records_come_while_the_guest_runs() -> None:
+    """The guest waits for who looks at them, and goes on."""
+    program = 'fbt::vfs_get:entry { printf("%x of %s", arg0, probefunc); trace(stackdepth); stack(1); }'
+    with sample() as image, image.trace(program, clock="icount", options={"switchrate": "1ms"}) as trace:
+        clock, times, texts = trace.guest.system.clock, [], set()
+        for record in trace.records(seconds=5):
+            times.append((record.time, clock.now()))
+            first, function, depth, stack = record.values
+            assert (record.text, function) == (f"{first:x} of vfs_get", "vfs_get")
+            assert depth > 0
+            assert isinstance(stack[0], Place)
+            assert str(stack[0]).startswith("kernel-riscv64`vfs_get")
+            texts.add(record.text)
+        assert trace.ending is not None and trace.ending.end is End.POWER_OFF
+    seen, now = zip(*times, strict=True)
+    assert list(seen) == sorted(seen)
+    assert len(set(now)) >= 3  # it was stopped that often
+    assert len(times) == 176 and len(texts) > 3
+
+
+def test_an_action_sees_the_cpu_and_its_memory() -> None:
+    names: Counter[str] = Counter()
+    hits: list[Hit] = []
+
+    def entered(hit: Hit) -> None:
+        text, size = hit.argument(1), hit.argument(2)
+        if not size:
+            return
+        names[hit.memory.text(text, size)] += 1
+        assert hit.register("a1") == text
+        assert hit.memory.read(text, 4) == hit.memory.word(text, 4).to_bytes(4, "little")
+        assert hit.probe.function in hit.symbol(hit.address)
+        assert hit.stack(2)[0].address == hit.address
+        assert hit.stack(2)[1].address == hit.caller
+        with pytest.raises(UsageError, match="no such register"):
+            hit.register("rdi")
+        with pytest.raises(MachineError, match="0x10"):
+            hit.memory.word(0x10)
+        hits.append(hit)
+
+    with sample() as image, image.trace(actions={"fbt::hash_bytes:entry": entered}, clock="icount") as trace:
+        trace.run(seconds=5)
+    assert names.total() > 20
+    assert any(name.isprintable() and len(name) > 4 for name in names)
+    with pytest.raises(UsageError, match="a hit is over"):
+        _ = hits[0].cpu
+
+
+def test_an_action_stops_the_guest_which_goes_on() -> None:
+    stops = []
+    with sample() as image:
+
+        def entered(hit: Hit) -> None:
+            stops.append(hit.time)
+            trace.stop()
+
+        trace = image.trace(COUNTED, actions={"fbt::vfs_create:entry": entered}, clock="icount")
+        plain = image.trace(COUNTED, clock="icount")
+    with trace, plain:
+        ends = [trace.run() for _ in range(24)]
+        assert ends == [End.STOPPED] * 23 + [End.POWER_OFF]
+        assert plain.run() is End.POWER_OFF
+        assert trace.aggregations == plain.aggregations
+        assert trace.console == plain.console != b""
+        assert trace.guest.system.clock.now() == plain.guest.system.clock.now()
+        with pytest.raises(UsageError, match="the run is over: power-off"):
+            trace.run()
+    assert len(stops) == 23
+
+
+def test_it_runs_until_and_for_as_long_as_is_said_by_either_clock() -> None:
+    for clock in ("icount", "host"):
+        with sample() as image, image.trace("END { trace(1); }", clock=clock) as trace:
+            assert trace.run(until="^kernel: boo") is End.UNTIL
+            assert trace.console == b"kernel: booting\r\n"
+            assert trace.run(seconds=0.0001) is End.TIMEOUT
+            assert not trace.take()
+            assert trace.run(until="no such line") is End.POWER_OFF
+            assert [record.values for record in trace.take()] == [(1,)]
+
+
+def test_what_an_action_raises_ends_the_run() -> None:
+    with sample() as image, image.trace(actions={"fbt::vfs_get:entry": lambda _hit: 1 // 0}) as trace:
+        with pytest.raises(ZeroDivisionError):
+            trace.run(seconds=5)
+        assert trace.ending is not None
+
+
+def test_one_function_is_called() -> None:
+    with sample("arm64") as image:
+        assert image.call("fibonacci", 10) == 55
+        assert image.call("hash_bytes", 7, "h\n\0", 3) == image.call("hash_bytes", 7, b"h\n\0", 3)
+        with pytest.raises(KinstError, match="nearest are fibonacci"):
+            image.call("fibonaci", 1)
+
+
+def test_what_is_wrong_is_an_error_and_what_dtrace_says_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
+    with sample() as image:
+        with pytest.raises(KinstError, match="no_such"):
+            image.trace("fbt::no_such:entry { trace(1); }")
+        with pytest.raises(KinstError, match="does not match any probes"):
+            image.trace(actions={"fbt::no_such:entry": lambda _hit: None})
+        with pytest.raises(KinstError, match="nosuchoption"):
+            image.trace("BEGIN", options={"nosuchoption": None})
+        with image.trace("BEGIN { trace(*(int *)16); } BEGIN { exit(7); }") as trace:
+            assert trace.run() is End.EXIT
+            assert trace.exit_status == 7
+            (message,) = trace.messages
+    assert "invalid address (0x10)" in message
+    assert capfd.readouterr() == ("", "")
+
+
+def test_guests_run_side_by_side_and_give_their_memory_back() -> None:
+    with sample("amd64") as one, sample("arm64") as other:
+        first, second = (image.trace(COUNTED, clock="icount") for image in (one, other))
+    for milliseconds in range(20):
+        for trace in (first, second):
+            if trace.ending is None:
+                trace.run(seconds=milliseconds / 100)
+    assert first.aggregation("calls") == second.aggregation("calls")
+    machines = [weakref.ref(trace.guest.system) for trace in (first, second)]
+    first.close()
+    second.close()
+    gc.collect()
+    assert [machine() for machine in machines] == [None, None]
+    with pytest.raises(UsageError, match="was closed"):
+        _ = first.guest
