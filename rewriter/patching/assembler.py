@@ -14,7 +14,7 @@ from typing import Final, Self
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import UsageError
 
-_PATIENCE: Final = 20.0  # seconds for an instruction, and for Python to start: both take a tenth
+_PATIENCE: Final = 10.0  # seconds for an instruction, and for Python to start: together a tenth of one
 _MODULE: Final = "kinst.rewriter.assemble"
 _CODE: Final = re.compile(r" \(KS_ERR_\w+\)$")
 _IN_WORDS: Final = {

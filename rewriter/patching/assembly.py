@@ -2,7 +2,7 @@
 
 keystone cuts immediates and distances that are too large (``mov al, 0x1234`` becomes ``mov al, 0x34``), may take ``10``
 for 16, and resolves symbols to other places. So it gets numbers only, in hex, and each number of the text must be in
-what capstone makes of the bytes.
+what capstone makes of the bytes. More: docs/facts/keystone.md.
 """
 
 import re
@@ -28,7 +28,8 @@ _TOKEN: Final = re.compile(r"%?[A-Za-z_.][\w.$@]*|[0-9][\w.]*|\s+|.")
 _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|0[bB][01]+|0|[1-9][0-9]*")
 _SHOWN: Final = re.compile(r"(?<![\w%.])-?(?:0x[0-9a-f]+|[0-9]+)")
 _NAME: Final = re.compile(r"[A-Za-z_.]")
-_REFUSED: Final = re.compile(r"""["'=\\]|//|/\*|:lo12:|^\.|^[\w.$]+:""")
+# keystone comes to no end on some text that begins with no word. A colon is a segment's: gs:[0x10], %gs:0x10.
+_REFUSED: Final = re.compile(r"""["'=\\]|//|/\*|^[^A-Za-z]|^[\w.$]+:|(?<!\b[c-gsC-GS][sS]):|[^\x20-\x7e]""")
 _WORDS: Final = frozenset(("byte", "word", "dword", "qword", "xmmword", "ptr", "offset", "short", "rip"))
 _FEW: Final = 4  # candidates that a message lists
 _SHIFT: Final = 1 << 16  # how far an image is moved to see whether an instruction minds
@@ -101,6 +102,8 @@ class _Instruction:
     def __init__(self, names: _Names, text: str, address: int, encoder: _Encoder) -> None:
         if _REFUSED.search(text):
             raise UsageError(f"{text!r}: instructions only, without labels, directives, comments and literals")
+        if any(text.count(first) != text.count(last) for first, last in ("()", "[]", "{}")):
+            raise UsageError(f"{text!r}: a bracket without its other half")  # of which keystone makes an operand
         self._symbols, self._text, self._address, self._encoder = names, text, address, encoder
         self._tokens = _TOKEN.findall(text)
 

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.patching.covering import Code
 from kinst.rewriter.patching.request import PatchRequest
 from kinst.rewriter.program import Program, instructions_of, with_patches
 from kinst.rewriter.resolve import place_of, why_not_there, with_functions_at
@@ -15,10 +16,9 @@ from kinst.rewriter.sites import decoded
 from kinst.rewriter.wording import counted
 from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import KinstError, PatchError
-from kinst.targets.instruction import Instructions, Reason
-from kinst.targets.patch import LONGEST, Patch
+from kinst.targets.instruction import Reason
+from kinst.targets.patch import Patch
 
-_NO_CODE: Final = (Reason.UNDECODABLE, Reason.DATA, Reason.OTHER_MODE)
 _FEW: Final = 8  # candidates that a message lists
 _KEPT: Final = 4096  # characters of what the user wrote that the manifest keeps
 
@@ -44,10 +44,10 @@ def add_patches(
     """
     if program.image.kind is FileKind.REL:
         raise PatchError(f"{program.image.path}: a module that is not linked has no addresses: it cannot be patched")
-    patches = list(program.patches)
+    code, patches = Code(program), list(program.patches)
     for request in requests:
         try:
-            patches.append(_patch(program, request, sites, encode, patches, force=force))
+            patches.append(_patch(code, request, sites, encode, patches, force=force))
         except KinstError as error:
             error.args = (f"--patch {request.text}: {error}",)
             raise
@@ -71,7 +71,7 @@ class _Place:
 
 
 def _patch(
-    program: Program,
+    code: Code,
     request: PatchRequest,
     sites: NDArray[np.void],
     encode: Encoder,
@@ -79,20 +79,20 @@ def _patch(
     *,
     force: bool,
 ) -> Patch:
-    place = _found(program, request)
-    code = request.code or encode(program, request, place.address)
-    covered = _covered(place.program, place.address, len(code))
-    size = int(covered.size.sum())
+    program, place = code.program, _found(code.program, request)
+    new = request.code or encode(program, request, place.address)
+    end = code.end_of(place.address, len(new))
+    size = end - place.address
     if size > place.room and not force:
         raise PatchError(
-            f"{counted(len(code), 'byte')} do not fit: {place.name} has {place.room:,} to the end of its function "
+            f"{counted(len(new), 'byte')} do not fit: {place.name} has {place.room:,} to the end of its function "
             "(--force writes on)"
         )
-    _check_free(place, place.address + size, sites, patches)
-    _check_whole(place, code)
+    _check_free(code, place, end, sites, patches)
+    _check_whole(place, new)
     original = program.original.read(place.address, size)
     text = request.text if len(request.text) <= _KEPT else f"{request.text[:_KEPT]}..."
-    return Patch(place.address, original, code + _nops(program, size - len(code)), text)
+    return Patch(place.address, original, new + _nops(program, size - len(new)), text)
 
 
 def _found(program: Program, request: PatchRequest) -> _Place:
@@ -127,33 +127,7 @@ def _named(program: Program, request: PatchRequest) -> int:
     raise PatchError(f"{len(rows)} functions are called {base!r}: name one by its address, {', '.join(places)}{more}")
 
 
-def _covered(program: Program, address: int, size: int) -> Instructions:
-    """The instructions from an address that hold its first `size` bytes, the last one as a whole."""
-    if size > LONGEST:
-        raise PatchError(f"{size:,} bytes are too many for a patch, which has {LONGEST:,} at most")
-    starts, at = [], address
-    while at < address + size:
-        program = with_functions_at(program, [at])  # what is between functions is in none
-        row = program.functions.row_at(at)
-        if row is None:
-            raise PatchError(f"it would pass the end of the code at {at:#x}")
-        starts.append(int(program.functions.address[row]))
-        at = starts[-1] + int(program.functions.size[row])
-    found = instructions_of(program, np.searchsorted(program.functions.address, np.array(starts, np.uint64)))
-    first = int(np.searchsorted(found.address, np.uint64(address)))
-    ends = found.address + found.size
-    last = int(np.searchsorted(ends, np.uint64(address + size)))
-    covered = found.take(np.arange(first, min(last + 1, len(found))))
-    ends = covered.address + covered.size
-    if not len(covered) or int(covered.address[0]) != address or (ends[:-1] != covered.address[1:]).any():
-        raise PatchError(f"no whole instructions lie between {address:#x} and {address + size:#x}")
-    for reason, start in zip(covered.reason.tolist(), covered.address.tolist(), strict=True):
-        if reason in _NO_CODE:
-            raise PatchError(f"{start:#x} is refused: {Reason(reason).text}")
-    return covered
-
-
-def _check_free(place: _Place, end: int, sites: NDArray[np.void], patches: Sequence[Patch]) -> None:
+def _check_free(code: Code, place: _Place, end: int, sites: NDArray[np.void], patches: Sequence[Patch]) -> None:
     """Nothing but the image's own code is there, and nobody else writes to it."""
     for patch in patches:
         if place.address < patch.end and patch.address < end:
@@ -163,23 +137,10 @@ def _check_free(place: _Place, end: int, sites: NDArray[np.void], patches: Seque
     if len(probed):
         name = place_name(place.program, int(probed[0]))
         raise PatchError(f"{name} is probed already: patch the image first, then put probes into it")
-    written = _written(place.program, place.address, end)
+    written = code.written(place.address, end)
     if written is not None:
         reason, behind = written
         raise PatchError(f"{place.name} is refused: {reason.text}{_behind(place, behind)}")
-
-
-def _written(program: Program, address: int, end: int) -> tuple[Reason, int] | None:
-    """Why somebody else writes between two addresses, and the end of what is written."""
-    boot = program.patched_at_boot
-    relocated = np.insert(program.relocated, 2, np.uint64(Reason.RELOCATED), axis=1)
-    ranges = np.concatenate([boot[boot[:, 2] != Reason.BREAKPOINT], relocated])  # those are looked up, not written
-    start, size = ranges[:, 0], ranges[:, 1]
-    rows = np.flatnonzero((start < np.uint64(end)) & (start + size > np.uint64(address)))
-    if not len(rows):
-        return None
-    behind = int((start[rows] + size[rows]).max())
-    return Reason(int(ranges[rows[0], 2])), behind
 
 
 def _behind(place: _Place, address: int) -> str:
@@ -216,19 +177,18 @@ def place_name(program: Program, address: int) -> str:
 
 def wrong_patches(program: Program) -> Iterator[str]:
     """A sentence for each patch that is not what `add_patches` could have made of the original."""
-    plain = with_patches(program, ())
+    code = Code(with_patches(program, ()))
     for patch in program.patches:
         name = place_name(program, patch.address)
         if program.original.read(patch.address, len(patch.original)) != patch.original:
             yield f"other bytes at {name}, which is patched"
-        elif not _is_possible(plain, patch):
+        elif not _is_possible(code, patch):
             yield f"no whole instructions at {name}, which is patched"
 
 
-def _is_possible(program: Program, patch: Patch) -> bool:
+def _is_possible(code: Code, patch: Patch) -> bool:
     try:
-        covered = _covered(program, patch.address, len(patch.code))
+        end = code.end_of(patch.address, len(patch.code))
     except PatchError:
         return False
-    size = int(covered.size.sum())
-    return size == len(patch.code) and _written(program, patch.address, patch.end) is None
+    return end == patch.end and code.written(patch.address, end) is None

@@ -43,7 +43,7 @@ def parse_patch(text: str) -> PatchRequest:
     found = _PLACE.fullmatch(where)
     what = "; ".join(" ".join(line.split()) for line in what.splitlines() if line.strip())
     if found is None or not what or not what.isprintable() or not where.isprintable():
-        raise UsageError(f"--patch {text}: {_FORM}")
+        raise UsageError(f"--patch {' '.join(text.split())}: {_FORM}")
     code = _code(text, what) if what.startswith(_HEX) else b""
     offset = int(found["offset"] or "0", 16 if (found["offset"] or "")[:2] in ("0x", "0X") else 10)
     request = PatchRequest(f"{where} = {what}", found["base"], offset, code, "" if code else what)
@@ -57,7 +57,9 @@ def _code(text: str, what: str) -> bytes:
     except ValueError:
         code = b""
     if not code:
-        raise UsageError(f"--patch {text}: {_HEX} takes bytes, two hex digits each, in the order of memory")
+        raise UsageError(
+            f"--patch {' '.join(text.split())}: {_HEX} takes bytes, two hex digits each, in the order of memory"
+        )
     return code
 
 

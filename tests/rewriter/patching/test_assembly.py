@@ -51,6 +51,8 @@ def text_of(program: Program, text: str) -> str:
         ("amd64", "call vfs_walk; jmp vfs_report; jne vfs_walk", "callq vfs_walk; jmp vfs_report; jne vfs_walk"),
         ("amd64", "jmp .; jmp . + 4", "jmp vfs_report; jmp {vfs_report+6:#x}"),
         ("amd64", "mov rax, cr3; mov gs, ax; xor eax, eax", "movq %cr3, %rax; movw %ax, %gs; xorl %eax, %eax"),
+        ("amd64", "mov rax, gs:[0x10]", "movabsq %gs:0x10, %rax"),
+        ("amd64", "mov %gs:0x10, %rax", "movabsq %gs:0x10, %rax"),
         ("amd64", "mov rax, ncpu", "movq ${ncpu}, %rax"),
         ("arm64", "mov w0, #0; ret", "mov w0, #0; ret"),
         ("arm64", "b vfs_walk; bl vfs_walk+8; cbz x0, vfs_walk", "b #vfs_walk; bl #{vfs_walk+8:#x}; cbz x0, #vfs_walk"),
@@ -111,6 +113,9 @@ def test_calls_of_riscv64_reach_their_function(programs: dict[str, Program]) -> 
         ("amd64", "endbr64", "keystone does not know this instruction: write its bytes, hex:..."),
         ("amd64", "mov eax,", "'mov eax,'"),
         ("amd64", "again: jmp again", "without labels, directives"),
+        ("amd64", "call [ (", "a bracket without its other half"),  # callq *0
+        ("amd64", "[rip+ncpu]", "instructions only"),  # keystone comes to no end
+        ("amd64", "mov eax, é", "instructions only"),
         ("amd64", ".byte 0x90", "without labels, directives"),
         ("amd64", ";", "no instruction in it"),
         ("arm64", "cbz x0, 0x48083610", "without 0x48083610"),

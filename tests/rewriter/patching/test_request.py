@@ -33,6 +33,7 @@ def test_an_address_has_its_offset() -> None:
         ("= ret", "is not WHERE"),
         ("f+x = ret", "is not WHERE"),
         ("f g = ret", "is not WHERE"),
+        ("f =\n\n", "is not WHERE"),
         ("f = \x1b[31m", "is not WHERE"),
         ("f = hex:", "takes bytes, two hex digits each"),
         ("f = hex:123", "takes bytes"),
