@@ -12,7 +12,7 @@ one thread.
 
 import gc
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -23,15 +23,13 @@ from kinst.rewriter.probe_choice import check_outcomes, default_specs, probe_nam
 from kinst.rewriter.resolve import resolve
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source, plan_probes
 from kinst.rewriter.write import write_image
-from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.providers.probe_table import Probe
 from kinst.runtime.tracing.ending import Ending
+from kinst.runtime.tracing.given import Action, actions_of, modules_of, options_of, path_of, program_of
 from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.guest_view import GuestView
-from kinst.runtime.tracing.hits import Hit, PythonAction
 from kinst.runtime.tracing.limits import Limits, limits
-from kinst.runtime.tracing.program_text import Origin, ProgramText, read_script
 from kinst.runtime.tracing.records import Kept, Reader, Record
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.running import Running
@@ -39,8 +37,6 @@ from kinst.runtime.tracing.signals import interruptible
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.method import Method
-
-Action = Callable[[Hit], object]
 
 
 def open_image(
@@ -63,17 +59,17 @@ def open_image(
     Raises:
         KinstError: it cannot be used.
     """
-    source = Source(Path(path), name, _path(symbols), _path(debug_file))
-    return ImageFile(source, {module: Path(file) for module, file in (modules or {}).items()})
+    source = Source(Path(path), name, path_of(symbols), path_of(debug_file))
+    return ImageFile(source, modules_of(modules))
 
 
 class ImageFile:
     """An image that was opened. What is read of it is read once, for all that follows."""
 
-    def __init__(self, source: Source, modules: Mapping[str, Path]) -> None:
+    def __init__(self, source: Source, modules: tuple[tuple[str, Path], ...]) -> None:
         """Made by `open_image`."""
         self._source = source
-        self._modules = tuple(modules.items())
+        self._modules = modules
         self._opened: Opened | None = open_source(source)
 
     def __enter__(self) -> Self:
@@ -161,10 +157,10 @@ class ImageFile:
         """
         request = Request(
             image=self._source.path,
-            programs=tuple(map(_program, programs)),
-            actions=tuple(PythonAction(description, call) for description, call in (actions or {}).items()),
+            programs=tuple(map(program_of, programs)),
+            actions=actions_of(actions),
             arguments=arguments,
-            options=_options(options or {}),
+            options=options_of(options),
             configuration=Configuration(cpus, memory, ClockKind(clock), command_line, kaslr_seed),
             machine=machine,
             call=call,
@@ -315,24 +311,6 @@ class Trace(Reader):
     def finish(self) -> Ending:
         """The run is over, if it was not yet: D's END fires, and how the run ended is told."""
         return self._let.running.finish(self._last or End.STOPPED)
-
-
-def _path(path: Path | str | None) -> Path | None:
-    return None if path is None else Path(path)
-
-
-def _program(program: str | Path) -> ProgramText:
-    return read_script(str(program)) if isinstance(program, Path) else ProgramText(Origin.NAME, program, program)
-
-
-def _options(given: Mapping[str, str | None]) -> Options:
-    options = Options()
-    for name, value in given.items():
-        try:
-            options.set(name, value)
-        except OptionError as error:
-            raise UsageError(f"option {name}: {error.why}") from error
-    return options
 
 
 def _literal(argument: int | str | bytes) -> str:

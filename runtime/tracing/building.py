@@ -17,27 +17,17 @@ from kinst.runtime.machine.loader import load_image
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.sites import Patched, trampoline_code
 from kinst.runtime.providers.dtrace import DtraceProvider
-from kinst.runtime.providers.fbt import fbt_provider
-from kinst.runtime.providers.kinst import kinst_provider
-from kinst.runtime.providers.profile import ProfileProvider
-from kinst.runtime.providers.provider import Providers
-from kinst.runtime.providers.sdt import sdt_providers
 from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.guest_host import GuestHost
 from kinst.runtime.tracing.host import blank_firing
-from kinst.runtime.tracing.inline_arguments import InlineArguments
-from kinst.runtime.tracing.inline_clauses import InlineClauses
+from kinst.runtime.tracing.image_probes import inline_clauses, providers_of
 from kinst.runtime.tracing.patched_code import PatchedCode
 from kinst.runtime.tracing.plug_ins import PlugIns
 from kinst.runtime.tracing.preparing import Prepared
 from kinst.runtime.tracing.surroundings import SCRATCH, Surroundings
 from kinst.runtime.trap.trap import Firing
-from kinst.runtime.unwinding.call_instructions import CallInstructions
-from kinst.runtime.unwinding.caller_frames import CallerFrames
 from kinst.runtime.unwinding.contexts import Contexts
-from kinst.runtime.unwinding.entry_values import EntryValues
 from kinst.runtime.unwinding.frame_rules import FrameRules
-from kinst.runtime.unwinding.locations import Machine
 from kinst.runtime.unwinding.stack_regions import StackRegions, stack_size
 from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.targets.c_types import ImageTypes
@@ -63,11 +53,12 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     moved = MovedImage(loaded.image, lambda: (loaded.bias,)) if code is None else code.moved
     is_user = user_mode(system.arch, system.engine.live.get)
     host, dtrace = GuestHost(system, is_user), DtraceProvider()
-    providers = _providers(dtrace, host, code, loaded, types)
+    sites = None if code is None else code.sites
+    providers = providers_of(dtrace, host, sites, loaded, types)
     scratch = Scratch(SCRATCH)
     observe = with_unmapped_image(system.space.observe, loaded.segments, system.space.stage)
     memory = GuestMemory(scratch, observe, system.space.observe_write, system.memory)
-    plug_ins.register(providers, None if code is None else code.sites, memory, loaded.bias)
+    plug_ins.register(providers, sites, memory, loaded.bias)
     if code is None:
         rules = FrameRules(system.arch, prepared.program, lambda address: moved.original(address) - loaded.bias)
     else:
@@ -89,10 +80,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         contexts=contexts,
         arm=(lambda: None) if code is None else code.arm,
     )
-    located = _locations(prepared, stacks, CallerFrames(system.arch, rules, memory), memory, loaded.bias)
-    arguments = InlineArguments(located, lambda unit: prepared.opened.inlines().call_sites.terms(unit))
-    planned = prepared.planned
-    inlines = InlineClauses(planned.expansions, planned.own_code, None if code is None else code.sites, arguments)
+    inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
     return Guest(prepared, system, loaded, code, surroundings, inlines)
 
 
@@ -118,28 +106,6 @@ def _patched_code(
     return PatchedCode(Patched(manifest, loaded, trampolines), system, prepared.program, warn)
 
 
-def _providers(
-    dtrace: DtraceProvider, host: GuestHost, code: PatchedCode | None, loaded: Loaded, types: ImageTypes
-) -> Providers:
-    """In the order of their identifiers."""
-    providers = Providers([dtrace])
-    if code is not None:
-        sites, arch = code.sites, host.arch
-        symbols = loaded.image.symbols
-
-        def find(symbol: str) -> int | None:
-            address = symbols.address_of(symbol)
-            return None if address is None else address + loaded.bias
-
-        providers.register(kinst_provider(sites))
-        providers.register(fbt_provider(sites, arch, types.function))
-        for provider in sdt_providers(sites, arch, find):
-            providers.register(provider)
-        providers.skip_to(sites.manifest.next_identifier)
-    providers.register(ProfileProvider(host))
-    return providers
-
-
 def _contexts(system: System, stacks: MachineStacks, image: Image) -> Contexts:
     """What stands for the guest's threads."""
     observe, sp = system.space.observe, system.arch.stack_pointer
@@ -156,15 +122,4 @@ def _contexts(system: System, stacks: MachineStacks, image: Image) -> Contexts:
         stacks.reach,
         where,
         lambda begun, ended: Interrupts(system, begun, ended).drop,
-    )
-
-
-def _locations(
-    prepared: Prepared, stacks: MachineStacks, frames: CallerFrames, memory: GuestMemory, bias: int
-) -> Machine:
-    """How the arguments of inlined copies are found."""
-    instructions = CallInstructions(prepared.program)
-    entries = EntryValues(frames, memory, instructions, lambda: prepared.opened.inlines().call_sites, bias=bias)
-    return Machine(
-        prepared.original.facts.unwind.dwarf_registers, stacks.frame_address, memory.read, bias, entries.of_firing
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.machine.call import FunctionCall, find_function
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.loaded import Loaded
@@ -44,6 +45,11 @@ class Guest:
         self._places = Whereabouts(system, loaded, surroundings.symbols)
         self._call: FunctionCall | None = None
         self._is_started = False
+
+    @property
+    def ql(self) -> BareQiling:
+        """The machine as a Qiling object: `mem`, `arch.regs`, hooks, `stop`, `save`, `restore`."""
+        return self.system.engine.ql
 
     @property
     def exit_code(self) -> int:

@@ -9,7 +9,9 @@ from kinst.rewriter.rewriting import Opened, open_source
 from kinst.rewriter.static_sites import provider_names
 from kinst.runtime.providers.plugged import asks_for
 from kinst.runtime.tracing.building import build
+from kinst.runtime.tracing.built import Build, Built
 from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.inline_clauses import InlineClauses
 from kinst.runtime.tracing.plug_ins import PlugIns
 from kinst.runtime.tracing.preparing import prepare, source_of
 from kinst.runtime.tracing.program_text import Origin, ProgramText
@@ -30,24 +32,26 @@ _LONGEST_IDENTIFIER: Final = 19  # digits
 class ImageSubject:
     """See `kinst.runtime.tracing.subject.Subject`."""
 
-    def __init__(self, request: Request, opened: Opened | None) -> None:
+    def __init__(self, request: Request, opened: Opened | None, build: Build = build) -> None:
         """Take the image apart, where programs or actions may need its names. To run it alone nothing of that is
-        needed, unless it was patched where functions are inlined: debug information tells what that meant."""
+        needed, unless it was patched where functions are inlined: debug information tells what that meant. `build`
+        makes a guest of it."""
         self._request = request
+        self._build = build
         self.programs = _programs(request)
         self._opened: Opened | None = None
         self.types: ImageTypes = NoImageTypes()
         self.arch: ArchFacts = NO_IMAGE_ARCH
         self.providers: tuple[str, ...] = ()
         self._identified: dict[str, ProbeName] = {}
-        self.guest: Guest | None = None
+        self._built: Built | None = None
         if request.programs or request.actions or any(map(_is_inlined, self.programs)):
             opened = self._opened = opened or open_source(source_of(request))
             image = opened.program.image
             self.types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))
             self.arch, self.providers = image.facts, provider_names(image)
 
-    def load(self, descriptions: Sequence[str], warn: Callable[[str], None]) -> Guest:
+    def load(self, descriptions: Sequence[str], warn: Callable[[str], None]) -> Built:
         """See `Subject`."""
         opened = self._opened
         image = None if opened is None else opened.program.image
@@ -55,18 +59,28 @@ class ImageSubject:
         plug_ins = PlugIns(image, asks_for(descriptions, self._identified))
         names = self._names([str(self._identified.get(text, text)) for text in descriptions])
         prepared = prepare(self._request, opened, (*names, *plug_ins.names), self.types)
-        self.guest = build(prepared, self.types, plug_ins, warn)
-        return self.guest
+        self._built = self._build(prepared, self.types, plug_ins, warn)
+        return self._built
+
+    @property
+    def guest(self) -> Guest | None:
+        """See `Subject`."""
+        return self._built if isinstance(self._built, Guest) else None
+
+    @property
+    def inlines(self) -> InlineClauses | None:
+        """See `Subject`."""
+        return None if self._built is None else self._built.inlines
 
     @property
     def refusals(self) -> Sequence[str]:
         """See `Subject`."""
-        return () if self.guest is None else self.guest.prepared.planned.refusals
+        return () if self._built is None else self._built.prepared.planned.refusals
 
     def reason(self, description: str) -> str:
         """See `Subject`."""
-        assert self.guest is not None, "load() comes first"
-        text, reasons = str(self._identified.get(description, description)), self.guest.prepared.planned.reasons
+        assert self._built is not None, "load() comes first"
+        text, reasons = str(self._identified.get(description, description)), self._built.prepared.planned.reasons
         provider, *where, _ = text.split(":") if ":" in text else ("", "")
         names = self._names([text]) if provider or any(where) else []
         return next((reasons[name] for name in names if name in reasons), "")

@@ -23,6 +23,7 @@ class NoImage:
     """See `kinst.runtime.tracing.subject.Subject`."""
 
     guest = None
+    inlines = None
     providers = ()
     refusals = ()
 

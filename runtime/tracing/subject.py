@@ -13,6 +13,7 @@ from kinst.targets.c_types import ImageTypes
 if TYPE_CHECKING:
     from kinst.rewriter.rewriting import Opened
     from kinst.runtime.tracing.guest import Guest
+    from kinst.runtime.tracing.inline_clauses import InlineClauses
 
 
 class Subject(Protocol):
@@ -40,7 +41,12 @@ class Subject(Protocol):
 
     @property
     def guest(self) -> "Guest | None":
-        """The image in its machine, once it is loaded."""
+        """The image in its machine, once it is loaded; None: in none of ours."""
+        ...
+
+    @property
+    def inlines(self) -> "InlineClauses | None":
+        """What descriptions of inlined copies mean; None: there is no image, or it is not loaded yet."""
         ...
 
     @property

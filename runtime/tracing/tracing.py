@@ -20,7 +20,7 @@ from kinst.runtime.tracing.program_text import Origin, ProgramText
 from kinst.runtime.tracing.programs import ParsedProgram, ProgramReader
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.running import Running
-from kinst.runtime.tracing.subject import subject_of
+from kinst.runtime.tracing.subject import Subject, subject_of
 from kinst.runtime.tracing.tracer import Output, Tracer
 from kinst.runtime.tracing.type_texts import TypeTexts
 from kinst.targets.errors import KinstError
@@ -35,13 +35,20 @@ _EVERYTHING: Final = ("dtrace:::", "profile:::", "fbt:::", "sdt:::")  # what -l 
 class Tracing:
     """Programs and actions read against an image, or none, and what is traced with them."""
 
-    def __init__(self, request: Request, warn: Callable[[str], None], opened: "Opened | None" = None) -> None:
+    def __init__(
+        self,
+        request: Request,
+        warn: Callable[[str], None],
+        opened: "Opened | None" = None,
+        subject: Subject | None = None,
+    ) -> None:
         """Read the programs, load the image, patched with what they need.
 
         Args:
             request: what the user asks for.
             warn: told at once of what cannot wait for output.
             opened: the request's image, if it was taken apart already.
+            subject: what programs are read against, if not what the request says.
 
         Raises:
             KinstError: the image cannot be used, or a program does not parse.
@@ -49,7 +56,7 @@ class Tracing:
         self.request = request
         self.options = request.options
         self._warn = warn
-        self._subject = subject_of(request, opened)
+        self._subject = subject or subject_of(request, opened)
         scope = TypeScope(self._subject.types)
         self._reader = ProgramReader(request.options, request.arguments, scope.is_type, self._declare)
         self._libraries = self._read_libraries()
@@ -61,7 +68,7 @@ class Tracing:
             self.options,
             subject.reason,
             TypeTexts(scope).resolve,
-            None if subject.guest is None else subject.guest.inlines,
+            subject.inlines,
             subject.providers,
         )
         self._checker = Checker(CheckContext(surroundings.host.arch, subject.types, self.matching, self.options))
@@ -163,7 +170,7 @@ class Tracing:
 
     @property
     def guest(self) -> "Guest | None":
-        """None without an image."""
+        """None without an image, and in a machine that is not ours."""
         return self._subject.guest
 
     def start(self, output: Output) -> Running:
