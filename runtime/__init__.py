@@ -6,6 +6,8 @@
         trace.run(seconds=5)
         print(trace.aggregation("calls"))
 
+`attach` does the same to a Qiling object that its owner made and runs: see `kinst.runtime.attached.attach`.
+
 What is exported here is imported when it is used: the libraries that read and run images take a second to load.
 """
 
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from kinst.runtime.api import ImageFile, Trace, open_image
+    from kinst.runtime.attached.attach import Attached, attach
     from kinst.runtime.machine.configuration import ClockKind, End
     from kinst.runtime.providers.probe_table import Probe
     from kinst.runtime.tracing.ending import Ending
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from kinst.targets.method import Method
 
 __all__ = [
+    "Attached",
     "ClockKind",
     "End",
     "Ending",
@@ -34,10 +38,12 @@ __all__ = [
     "Probe",
     "Record",
     "Trace",
+    "attach",
     "open_image",
 ]
 
 _HOMES: Final = {
+    "Attached": "kinst.runtime.attached.attach",
     "ClockKind": "kinst.runtime.machine.configuration",
     "End": "kinst.runtime.machine.configuration",
     "Ending": "kinst.runtime.tracing.ending",
@@ -49,6 +55,7 @@ _HOMES: Final = {
     "Probe": "kinst.runtime.providers.probe_table",
     "Record": "kinst.runtime.tracing.records",
     "Trace": "kinst.runtime.api",
+    "attach": "kinst.runtime.attached.attach",
     "open_image": "kinst.runtime.api",
 }
 

@@ -372,6 +372,16 @@ class BlockMarks:
     def looks_at_next(self, wanted: bool) -> None:
         self._state[_LOOKS_AT_NEXT] = wanted
 
+    def look_soon(self) -> None:
+        """Have the next block looked at whether it is marked or not; from any thread."""
+        self.looks_at_next = True
+        self._word[_MARKED] = 1
+
+    def rest(self) -> None:
+        """That was it: only marked blocks are looked at again."""
+        self.looks_at_next = False
+        self._word[_MARKED] = int(self._count > 0)
+
     def concern(self, address: int, size: int) -> bool:
         """Whether a block is looked at, as the machine code has it."""
         if not self._word[_MARKED]:

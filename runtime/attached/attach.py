@@ -1,0 +1,177 @@
+"""D programs and Python functions on any Qiling object: its owner makes it, loads it and runs it.
+
+    ql = Qiling(["rootfs/bin/program"], "rootfs")
+    with kinst.runtime.attach(ql, "fbt:::entry { @calls[probefunc] = count(); }") as tracing:
+        ql.run()
+        print(tracing.aggregations)
+
+The image on disk stays as it is: probes are in the guest's memory only, and gone after `detach`.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self, TextIO
+
+from kinst.runtime.attached.building import AttachedBuilding
+from kinst.runtime.clauses.environment import ErrorRecord
+from kinst.runtime.clauses.environment import Record as Recorded
+from kinst.runtime.consumer.messages import Drop
+from kinst.runtime.consumer.output import TextOutput
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.tracing.given import Action, actions_of, modules_of, options_of, path_of, program_of
+from kinst.runtime.tracing.guest_view import GuestView
+from kinst.runtime.tracing.image_subject import ImageSubject
+from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.records import Kept, Reader
+from kinst.runtime.tracing.request import Request
+from kinst.runtime.tracing.tracer import Tracer
+from kinst.runtime.tracing.tracing import Tracing
+from kinst.targets.errors import UsageError
+
+
+def attach(
+    ql: Any,
+    program: str | Path | Sequence[str | Path] = (),
+    *,
+    actions: Mapping[str, Action] | None = None,
+    arguments: tuple[str, ...] = (),
+    options: Mapping[str, str | None] | None = None,
+    image: Path | str | None = None,
+    bias: int | None = None,
+    name: str | None = None,
+    symbols: Path | str | None = None,
+    debug_file: Path | str | None = None,
+    modules: Mapping[str, Path | str] | None = None,
+    output: TextIO | BinaryIO | None = None,
+) -> "Attached":
+    """Trace the guest of a Qiling object, between two runs of it. BEGIN fires now.
+
+    Args:
+        ql: made with stock Qiling, for amd64, arm64 or riscv64: a program under its OS layer, or a bare image.
+        program: in D, one or several; a Path names a file. Without programs and actions a patched image fires the
+            probes that it was patched with.
+        actions: Python functions by the description of the probes that call them.
+        arguments: $1, $2, ... of the programs.
+        options: of D by name, as `-x` has them.
+        image: the ELF file that is in the guest's memory; default: the one that Qiling loaded.
+        bias: what was added to its link addresses; default: found out by looking for its code.
+        name: the module in its probes' names; default: the name of the file.
+        symbols: names for its code: System.map, the output of nm, or an ELF file.
+        debug_file: debug information and symbols, if they are not in the image.
+        modules: kernel modules by name whose types programs may use.
+        output: where to print as dtrace does, while the guest runs; else records are kept for `take`.
+
+    Raises:
+        KinstError: no machine for it, its image is not in memory, a program is wrong, a description matches nothing.
+    """
+    building = AttachedBuilding(ql, bias)
+    path = building.guest.path if image is None else Path(image)
+    if path is None:
+        raise UsageError("Qiling was given bytes and no file: name the ELF file that they are of: attach(..., image=)")
+    programs = (program,) if isinstance(program, str | Path) else program
+    request = Request(
+        image=path,
+        programs=tuple(map(program_of, programs)),
+        actions=actions_of(actions),
+        arguments=arguments,
+        options=options_of(options),
+        name=name,
+        symbols=path_of(symbols),
+        debug_file=path_of(debug_file),
+        modules=modules_of(modules),
+        records_time=True,
+    )
+    messages: list[str] = []
+    try:
+        subject = ImageSubject(request, None, building)
+        tracing = Tracing(request, messages.append, subject=subject)
+        for _ in tracing.enable():
+            pass
+        return Attached(tracing, building, messages, output)
+    except BaseException:
+        building.undo()
+        raise
+
+
+class Attached(Reader):
+    """A Qiling object with probes enabled. What they record can be read at any time, after `detach`, too."""
+
+    def __init__(
+        self,
+        tracing: Tracing,
+        building: AttachedBuilding,
+        messages: list[str],
+        output: TextIO | BinaryIO | None,
+    ) -> None:
+        """Made by `attach`."""
+        tracer = tracing.tracer
+        kept = Kept(tracer, messages) if output is None else _Printed(tracer, messages, output)
+        super().__init__(tracer, kept)
+        self._building = building
+        self._running = tracing.start(kept)
+        self.is_attached = True
+        self.bias = building.bias  # what was added to the image's link addresses
+        self.refusals = tracing.refusals  # what programs and actions describe and cannot have: a line each
+        self.memory = GuestView(tracer.memory)  # the guest's
+        self._running.go(Limits())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.detach()
+
+    def detach(self) -> None:
+        """Tracing is over: END fires, what is left is printed, and the guest's memory, hooks and traps are its own
+        again. It can run on. To be called between two runs."""
+        if self.is_attached:
+            self.is_attached = False
+            try:
+                self._running.finish(End.STOPPED)
+            finally:
+                self._building.undo()
+
+
+class _Printed(Kept):
+    """Prints what it is told; nothing is kept but what is asked for by name."""
+
+    def __init__(self, tracer: Tracer, messages: list[str], output: TextIO | BinaryIO) -> None:
+        super().__init__(tracer, messages)
+        stream: Any = getattr(output, "buffer", output)
+        self._text = TextOutput(
+            stream,
+            sys.stderr,
+            tracer.clauses,
+            tracer.totals,
+            tracer.symbols,
+            tracer.probe,
+            tracer.options,
+            epid=tracer.epid,
+        )
+
+    @property
+    def status(self) -> int | None:
+        """What the last exit() said that was consumed."""
+        return self._text.status
+
+    def consume(self, taken: Sequence[Recorded | ErrorRecord | bytes]) -> None:
+        """Print and perform, in this order."""
+        self._text.consume(taken)
+
+    def drops(self, drops: Iterable[Drop]) -> None:
+        """Say what was lost."""
+        self._text.drops(drops)
+
+    def notices(self, notices: Iterable[str]) -> None:
+        """Say what destructive actions did."""
+        self._text.notices(notices)
+
+    def flush(self) -> None:
+        """Let the readers see it."""
+        self._text.flush()
+
+    def finish(self, end: Mapping[str, Any] | None) -> None:
+        """Aggregations that no printa() printed."""
+        self._text.finish(end)

@@ -1,0 +1,128 @@
+"""All that was prepared, and a Qiling object -> the guest of that object with our trap path in it.
+
+Like `kinst.runtime.tracing.building`, for a machine that somebody else made, loaded and runs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from kinst.runtime.attached.guest import AttachedGuest
+from kinst.runtime.attached.host import AttachedHost
+from kinst.runtime.attached.loaded import loaded_image
+from kinst.runtime.attached.machine import AttachedMachine
+from kinst.runtime.attached.memory import AttachedMemory
+from kinst.runtime.attached.profile import AttachedProfile
+from kinst.runtime.attached.stacks import AttachedStacks
+from kinst.runtime.clauses.guest_memory import GuestMemory
+from kinst.runtime.clauses.scratch import Scratch
+from kinst.runtime.clauses.symbols import ImageSymbols
+from kinst.runtime.engine.attached_engine import AttachedEngine
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.patched.sites import Patched, trampoline_code
+from kinst.runtime.providers.dtrace import DtraceProvider
+from kinst.runtime.tracing.ending import Ending, Outcome, bare_ending
+from kinst.runtime.tracing.image_probes import inline_clauses, providers_of
+from kinst.runtime.tracing.inline_clauses import InlineClauses
+from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.plug_ins import PlugIns
+from kinst.runtime.tracing.preparing import Prepared
+from kinst.runtime.tracing.surroundings import SCRATCH, Surroundings
+from kinst.runtime.unwinding.frame_rules import FrameRules
+from kinst.targets.c_types import ImageTypes
+from kinst.targets.errors import MachineError
+from kinst.targets.image import open_image
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """See `kinst.runtime.tracing.built.Built`."""
+
+    prepared: Prepared
+    machine: AttachedMachine
+    surroundings: Surroundings
+    inlines: InlineClauses
+    has_guest: ClassVar = True
+    answer: ClassVar = ""
+
+    @property
+    def exit_code(self) -> int:
+        """What Qiling's system knows of it."""
+        return self.machine.guest.exit_code
+
+    def on_turn(self, callback: Callable[[], None]) -> None:
+        """There are no turns: what is due comes by a timer, between two blocks of the guest's code."""
+
+    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
+        """Its owner lets it run."""
+        self.machine.start()
+        return End.STOPPED
+
+    def ending(self, outcome: Outcome) -> Ending:
+        """Of the guest there is nothing to tell: it may go on."""
+        return bare_ending(outcome)
+
+
+class AttachedBuilding:
+    """Makes an `Attachment` of what was prepared: a `kinst.runtime.tracing.built.Build`."""
+
+    def __init__(self, ql: Any, bias: int | None) -> None:
+        """`bias` is what was added to link addresses; None: find out. Raises KinstError: `ql` cannot be traced."""
+        self.guest = AttachedGuest(ql)
+        self._engine = AttachedEngine(ql, self.guest.arch)
+        self._bias = bias
+        self._machine: AttachedMachine | None = None
+
+    @property
+    def bias(self) -> int:
+        """What was added to the image's link addresses."""
+        assert self._bias is not None, "the image was found"
+        return self._bias
+
+    def undo(self) -> None:
+        """The guest is as it was."""
+        if self._machine is not None:
+            self._machine.release()
+
+    def __call__(
+        self, prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]
+    ) -> Attachment:
+        """Find the image in memory, and put the trap path in.
+
+        Raises:
+            KinstError: it is not there, or there is no room for trampolines.
+        """
+        arch = self.guest.arch
+        if prepared.image.facts is not arch:
+            raise MachineError(f"{prepared.path}: is for {prepared.image.facts.name}, and Qiling emulates {arch.name}")
+        memory = AttachedMemory(self._engine, self.guest)
+        loaded = loaded_image(open_image(prepared.path), self.guest, memory, self._bias)
+        self._bias = loaded.bias
+        machine = self._machine = AttachedMachine(self.guest, self._engine, memory)
+        sites, rules = None, FrameRules(arch, prepared.program, lambda address: address - loaded.bias)
+        if prepared.manifest is not None:
+            plan = prepared.planned.plan
+            code = trampoline_code(loaded, prepared.manifest) if plan is None else plan.trampolines.tobytes()
+            sites = machine.patch(Patched(prepared.manifest, loaded, code), rules)
+        host = AttachedHost(self.guest, machine.frame, machine.read, machine.timers, machine.end)
+        dtrace, scratch = DtraceProvider(), Scratch(SCRATCH)
+        providers = providers_of(dtrace, host, sites, loaded, types)
+        seen = GuestMemory(scratch, memory.translate, memory.translate, memory)
+        plug_ins.register(providers, sites, seen, loaded.bias)
+        stacks = AttachedStacks(arch, seen, rules)
+        functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
+        surroundings = Surroundings(
+            host=host,
+            providers=providers,
+            dtrace=dtrace,
+            scratch=scratch,
+            memory=seen,
+            stacks=stacks,
+            symbols=ImageSymbols(prepared.original, functions, bias=loaded.bias),
+            locate=lambda link, _site: link + loaded.bias,
+            profile=AttachedProfile(self.guest, prepared.path.name),
+            contexts=None,
+            arm=machine.arm,
+        )
+        inlines = inline_clauses(prepared, sites, stacks, rules, seen, loaded.bias)
+        return Attachment(prepared, machine, surroundings, inlines)

@@ -1,0 +1,212 @@
+"""A Qiling object and a plan -> sites armed in its memory, traps claimed, trampolines mapped; and all of it undone.
+
+What is no probe's goes on to Qiling as if we were not there. While an instruction of the guest's runs in its trampoline
+Qiling may switch threads, so each thread has its own stack of such instructions.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from kinst.runtime.attached.guest import AttachedGuest
+from kinst.runtime.attached.loaded import room_for_trampolines
+from kinst.runtime.attached.memory import AttachedMemory
+from kinst.runtime.attached.timers import Timers
+from kinst.runtime.engine.attached_engine import AttachedEngine
+from kinst.runtime.engine.native_hooks import BlockMarks
+from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.patched.sites import Patched, SiteTable
+from kinst.runtime.trap.arch.registry import emulator, moved_trampoline
+from kinst.runtime.trap.trap import Hit, Port, TrapPath
+from kinst.runtime.trap.trap_frame import TrapFrame
+from kinst.runtime.unwinding.arch.registry import stack_effects
+from kinst.runtime.unwinding.frame_rules import FrameRules
+from kinst.runtime.unwinding.pending_returns import PendingReturns
+from kinst.runtime.unwinding.return_addresses import ReturnAddresses, named
+from kinst.targets.machines.registry import default_machine
+
+
+class AttachedMachine:
+    """The machine that the user runs, with our trap path in it."""
+
+    def __init__(self, guest: AttachedGuest, engine: AttachedEngine, memory: AttachedMemory) -> None:
+        """Nothing of the guest is changed yet."""
+        self.guest, self.engine, self.memory = guest, engine, memory
+        self.arch = guest.arch
+        self.exceptions = exceptions = new_board(default_machine(self.arch.name)).exceptions
+        self.frame = TrapFrame(engine.frame.regs, memory.load_word, memory.store_word, engine.set_vector)
+        # Fills the trap frame; asking for the thread would cost half a microsecond a hit.
+        self.read: Callable[[], int] = self._read_of_thread if guest.is_threaded else engine.frame.read
+        self._fired: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)  # by thread
+        self.trap = TrapPath(self.arch, self._port(), exceptions.breakpoint_number, exceptions.breakpoint_bias)
+        self._hooks = [engine.hook_blocks(), engine.hook_blocks()]
+        self.timers = Timers(self._hooks[0].marks)
+        self._sites: AttachedSites | None = None
+        self._is_over = False
+        self._undo_snapshots = _nothing
+
+    def _port(self) -> Port:
+        return Port(
+            frame=self.frame,
+            read=self.read,
+            writer=self.engine.frame.writer,
+            fail=self.engine.fail,
+            unclaimed=self._unclaimed,
+            take_back=None,
+            fault=self._step_aside,
+        )
+
+    def patch(self, patched: Patched, rules: FrameRules) -> SiteTable:
+        """Claim the traps and map the trampolines of an image; sites are armed by `arm`. `rules` tell how functions of
+        the image leave."""
+        sites = self._sites = AttachedSites(patched, self)
+        self.trap.dtrace_invop_add(sites.claim)
+        for hook in self._hooks:
+            hook.set_trampolines(self.trap.trampolines.start, len(self.trap.trampolines))
+        sites.await_returns(self._hooks[1].marks, rules)
+        self.engine.claim_traps(self.trap.handler())
+        self._undo_snapshots = self.guest.around_snapshots(self.memory.restore, self.arm)
+        return sites.table
+
+    def start(self) -> None:
+        """Hooks hold for code that is translated from now on: all of it."""
+        self.engine.forget_all_code()
+
+    def arm(self) -> None:
+        """Write the breakpoints of enabled probes into memory; the others' bytes are the original ones."""
+        if self._sites is not None and not self._is_over:
+            self._sites.table.arm(self.memory, self.trap)
+
+    def end(self, end: End) -> None:
+        """A clause ends the run: exit() that of the tracer only, and the guest goes on in its own code."""
+        if end is End.EXIT:
+            self._is_over = True
+            self.timers.soon(self.memory.restore)
+        else:
+            self.guest.stop()
+
+    def release(self) -> None:
+        """Undo everything. The guest goes on in its own code."""
+        self.timers.close()
+        self._undo_snapshots()
+        if self._sites is not None:
+            self.read()
+            pc = self.frame.regs[self.arch.pc]
+            original = self.trap.original(pc)
+            if original != pc:
+                self.engine.set_pc(original)
+            self.memory.restore()
+            self._sites.unmap()
+        self.engine.release()
+
+    # -- the guest's own ----------------------------------------------------------------------------------------------
+
+    def _read_of_thread(self) -> int:
+        """Fill the trap frame; the trap path's state is that of the thread that runs."""
+        trap = self.trap
+        thread = trap.firing.thread = self.guest.thread()
+        trap.fired = self._fired[thread]
+        return self.engine.frame.read()
+
+    def _unclaimed(self, number: int) -> None:
+        """Qiling sees the address in the untouched code, as Unicorn reports it."""
+        self.read()
+        bias = self.arch.engine.interrupt_bias
+        pc = self.frame.regs[self.arch.pc]
+        original = self.trap.original(pc - bias) + bias
+        if original != pc:
+            self.engine.set_pc(original)
+        self.engine.pass_on(number)
+
+    def _step_aside(self, _fault: PageFault) -> None:
+        """An emulated access faults: the instruction itself executes once, so that Qiling's hooks and the user's see
+        the fault. It is a block of its own, so the site is armed again when the second block from now begins."""
+        assert self._sites is not None, "a site was hit"
+        site = self.trap.firing.site
+        armed = self._sites.armed_bytes(site)
+        self.memory.write(site, self._sites.pristine(site, armed))
+        self.timers.soon(lambda: self.timers.soon(lambda: self.memory.write(site, armed)))
+
+
+class AttachedSites:
+    """The sites of one image."""
+
+    def __init__(self, patched: Patched, machine: AttachedMachine) -> None:
+        """Map its trampolines."""
+        self._machine = machine
+        self._patched, self._loaded, self._bias = patched, patched.loaded, patched.loaded.bias
+        self.table = SiteTable(patched, machine.arch, emulator(machine.arch), machine.exceptions)
+        self._distance = self._map()  # of trampolines from where their link addresses and the bias say
+        # amd64's jump back to link addresses: those of an image that was moved are made when they are needed.
+        is_moved = self._bias != 0 or self._distance != 0
+        self._make = moved_trampoline(machine.arch) if is_moved else None
+
+    def _map(self) -> int:
+        address, size = self._patched.manifest.trampolines
+        if not size:
+            return 0
+        planned, guest = address + self._bias, self._machine.guest
+        start = planned if guest.is_free(planned, size) else room_for_trampolines(self._loaded, guest, size)
+        slots = np.frombuffer(self._patched.trampolines, np.uint8).reshape(-1, self._machine.arch.slot_size)
+        guest.map(start, self.table.slot_bytes(slots).tobytes())
+        self._machine.trap.trampolines = range(start, start + size)
+        return start - planned
+
+    def unmap(self) -> None:
+        """There are no trampolines any more."""
+        place = self._machine.trap.trampolines
+        if place:
+            self._machine.guest.unmap(place.start, len(place))
+
+    def claim(self, pc: int) -> Hit | None:
+        """What to do at a breakpoint at `pc`; None: it is the guest's own."""
+        row = self.table.row_at(pc - self._bias)
+        if row is None or not self.table.is_armed[row]:
+            return None
+        site = self.table.site(row)
+        if self._distance:
+            site = replace(site, trampoline=site.trampoline + self._distance)
+        if self._make is not None and site.emulation is None:
+            record = self.table.manifest.sites[row]
+            code = self._make(int(record["kind"]), record["original"].tobytes()[: site.size], pc, site.trampoline)
+            assert code is not None, "the operands reach as far as they did where both were linked"
+            self._machine.memory.write(site.trampoline, code)
+        self._machine.trap.add(site, pc)
+        return self._machine.trap.hits[pc]
+
+    def armed_bytes(self, address: int) -> bytes:
+        """What the site at an address is armed with: no longer than its instruction."""
+        row = self.table.row_at(address - self._bias)
+        assert row is not None, "a site was hit"
+        return self.table.armed_bytes[int(self.table.manifest.sites["size"][row])]
+
+    def pristine(self, address: int, content: bytes) -> bytes:
+        """Bytes read at an address, with the original ones where sites are armed."""
+        return self.table.pristine(address - self._bias, content)
+
+    def await_returns(self, marks: BlockMarks, rules: FrameRules) -> None:
+        """Let return probes of tail calls wait for the return; `marks` are those of a hook that nobody else uses."""
+        machine, arch = self._machine, self._machine.arch
+        is_named = named(self._loaded.image, rules.link_address)
+        armed = machine.exceptions.armed
+        returns = ReturnAddresses(arch, stack_effects(arch), armed, self._bytes, is_named, rules.here)
+        pending = PendingReturns(arch, machine.trap.firing, machine.read, returns)
+        pending.marks = marks
+        marks.looks.append(pending.look)
+        self.table.returning = pending.waiting
+
+    def _bytes(self, address: int, size: int) -> bytes:
+        """Memory within a page, without breakpoints; empty where there is none."""
+        memory = self._machine.memory
+        physical = memory.translate(address)
+        if physical is None or not memory.has(physical, size):
+            return b""
+        return self.pristine(address, memory.read(physical, size))
+
+
+def _nothing() -> None:
+    """There is nothing to undo."""
