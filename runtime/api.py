@@ -225,6 +225,7 @@ class Trace(Reader):
         """Give the guest's memory back, and forget what was recorded."""
         if self._machine is not None:
             self.finish()
+            self._machine.guest.surroundings.providers.close()
             self._machine = None
             super().close()
             gc.collect()  # engine and machine know each other

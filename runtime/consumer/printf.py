@@ -39,17 +39,6 @@ def renderer(template: Format, types: Sequence[DType], symbols: Symbols, shown: 
     return _static_renderer(template, types, symbols, shown)
 
 
-def render_printa(
-    template: Format,
-    types: Sequence[DType],
-    keys: Sequence[Value],
-    values: Sequence[AggregateValue],
-    symbols: Symbols,
-) -> bytes:
-    """One row of printa(format, ...). For several rows, keep `printa_renderer(...)`."""
-    return printa_renderer(template, types, symbols)(keys, values)
-
-
 def printa_renderer(template: Format, types: Sequence[DType], symbols: Symbols, shown: Shown = None) -> PrintaRenderer:
     """A function from the keys and aggregated values of a row to the output. Plain conversions take the keys (of
     `types`) in order; those with `@` take the values, and the last value serves all further ones."""

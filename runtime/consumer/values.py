@@ -34,12 +34,6 @@ def _size(kind: DType) -> int:
     return 0 if isinstance(plain, String | Dynamic) else size_of(plain) or 0
 
 
-def as_shown(value: int, size: int) -> int:
-    """The number that is printed for a value whose type has this size in bytes."""
-    value &= (1 << 8 * size) - 1
-    return value - (1 << 8 * size) if size >= 4 and value >> 8 * size - 1 else value
-
-
 class ValueText:
     """Renders values without a format, under the options as they were when it was made."""
 

@@ -1,7 +1,6 @@
 """One virtual CPU: its saved state, interrupt inputs and trap state. All CPUs share one engine."""
 
 import ctypes
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -93,6 +92,3 @@ class VirtualCpu:
     def _check_loaded(self) -> None:
         if self.system.current is not self:
             raise MachineError(f"CPU {self.number}: its memory can be used only while it runs")
-
-
-Pristine = Callable[[int, bytes], bytes]

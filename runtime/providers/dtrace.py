@@ -45,10 +45,6 @@ class DtraceProvider:
     def destroy(self, identifiers: Identifiers) -> None:
         """Do nothing: there is nothing to release."""
 
-    def is_enabled(self, identifier: int) -> bool:
-        """Whether anything happens when the probe fires."""
-        return identifier in self._actions
-
     def fire(self, identifier: int, firing: Firing, arguments: Callable[[int], int] = _no_arguments) -> None:
         """Fire BEGIN before the machine runs, END after it, or ERROR when a clause was aborted.
 

@@ -74,10 +74,3 @@ def _returned(function: Function | None) -> Sequence[provider.Argument]:
     if function is None or isinstance(strip(function.result), Void):
         return (offset,)
     return offset, provider.Argument(function.result)
-
-
-def caller(firing: Firing, arch: ArchFacts) -> int:
-    """The return address at a function's entry: the link register, or the top of the stack (amd64)."""
-    if arch.link_register is not None:
-        return firing.regs[arch.link_register]
-    return firing.frame.load(firing.regs[arch.stack_pointer], 8)

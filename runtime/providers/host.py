@@ -7,14 +7,12 @@ the guest's code until a point is armed. `samples/providers` is such a package.
 """
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.providers.site_provider import matching_rows
-from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import ProbeError
@@ -23,8 +21,6 @@ from kinst.targets.manifest import PROBE_FORM, Manifest
 from kinst.targets.probe import ProbeName, parse_probe_names
 
 Called = Callable[[Firing], None]
-Load = Callable[[int, int], int]
-_WORD: Final = 8
 
 
 class GuestMemory(Protocol):
@@ -193,40 +189,3 @@ def _rows_of(manifest: Manifest, names: tuple[ProbeName, ...]) -> list[int]:
         rows = np.flatnonzero(np.isin(manifest.probes["kind"], kinds))
         found += matching_rows(manifest, rows, name).tolist()
     return sorted(set(found))
-
-
-class CpuMemory:
-    """The memory of the running CPU, read word by word; implements `GuestMemory`."""
-
-    def __init__(self, load: Load) -> None:
-        """`load` reads a word of `size` bytes at an address and raises `PageFault`."""
-        self._load = load
-
-    def load(self, address: int, size: int) -> int:
-        """See `GuestMemory`."""
-        try:
-            return self._load(address, size)
-        except PageFault:
-            raise Fault(FaultKind.BADADDR, address) from None
-
-    def read(self, address: int, size: int) -> bytes:
-        """See `GuestMemory`."""
-        head = min(size, -address % _WORD)
-        words, tail = divmod(size - head, _WORD)
-        parts = [self.load(address + at, 1).to_bytes(1, "little") for at in range(head)]
-        start = address + head
-        parts += [self.load(start + at * _WORD, _WORD).to_bytes(_WORD, "little") for at in range(words)]
-        start += words * _WORD
-        parts += [self.load(start + at, 1).to_bytes(1, "little") for at in range(tail)]
-        return b"".join(parts)
-
-    def string(self, address: int, limit: int) -> bytes:
-        """See `GuestMemory`."""
-        text = bytearray()
-        while len(text) < limit:
-            size = min(limit - len(text), _WORD - (address + len(text)) % _WORD)
-            piece, end, _ = self.read(address + len(text), size).partition(b"\0")
-            text += piece
-            if end:
-                break
-        return bytes(text)

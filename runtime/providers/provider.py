@@ -261,15 +261,11 @@ class Providers:
         provider.destroy(one.probes.match(ProbeName(name, "", "", "")))
         self._registered.remove(one)
 
-    def condense(self, provider: Provider) -> int:
-        """dtrace_condense: destroy those probes of a provider that were created one by one and are not enabled; returns
-        how many there were."""
-        one = self._entry(provider)
-        created = one.probes.created
-        unused = created[~_is_in(created, one.enabled)]
-        provider.destroy(unused)
-        one.probes.discard(unused)
-        return len(unused)
+    def close(self) -> None:
+        """The run is over: nothing is enabled any more, and every provider lets go of what it has."""
+        self.disable(self.enabled)
+        for provider in list(self):
+            self.unregister(provider)
 
     def _entry(self, provider: Provider) -> _Registered:
         for one in self._registered:

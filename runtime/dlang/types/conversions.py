@@ -270,14 +270,6 @@ def is_argument_compatible(parameter: DType, argument: DType, *, is_zero: bool =
     return are_compatible_pointers(parameter, argument)
 
 
-def is_assignable(to: DType, source: DType, *, is_zero: bool = False) -> bool:
-    """Whether `source` may be assigned to a variable of type `to`. The rules are those of arguments, except that arrays
-    and functions cannot be assigned to (D_OP_ARRFUN) and void is no value."""
-    if is_void(source) or isinstance(bare(to), Array | Function):
-        return False
-    return is_argument_compatible(to, source, is_zero=is_zero)
-
-
 def is_castable(to: DType, source: DType) -> bool:
     """Whether the cast `(to)source` is allowed: between compatible types, scalar to scalar, anything to void, arrays to
     pointers, scalars and pointers to string."""

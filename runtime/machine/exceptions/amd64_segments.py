@@ -17,7 +17,6 @@ from kinst.runtime.paging.walker import Registers
 PRESENT: Final = 1 << 15  # these are in the high word, which QEMU keeps as flags
 NOT_SYSTEM: Final = 1 << 12
 CODE: Final = 1 << 11
-CONFORMING: Final = 1 << 10
 LONG: Final = 1 << 21
 BIG: Final = 1 << 22
 GRANULAR: Final = 1 << 23

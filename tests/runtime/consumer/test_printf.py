@@ -192,7 +192,7 @@ def row(text: bytes, keys: tuple[tuple[DType, Value], ...], *values: printf.Aggr
     kinds = [kind for kind, _ in keys]
     parsed = formats.parse(text)
     formats.check_printa(parsed, kinds, is_count=False)
-    return printf.render_printa(parsed, kinds, [value for _, value in keys], values, Names())
+    return printf.printa_renderer(parsed, kinds, Names())([value for _, value in keys], values)
 
 
 def test_printa_rows() -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.static_sites import provider_names
+from kinst.runtime.clauses.guest_memory import GuestMemory
+from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.loader import load_image
@@ -15,7 +17,7 @@ from kinst.runtime.patched.relocated import RelocatedCopies
 from kinst.runtime.patched.sites import Patched, SiteTable
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.fbt import fbt_provider
-from kinst.runtime.providers.host import CpuMemory, ImageHost, ProviderHost
+from kinst.runtime.providers.host import ImageHost, ProviderHost
 from kinst.runtime.providers.kinst import kinst_provider
 from kinst.runtime.providers.provider import Action, Provider, Providers
 from kinst.runtime.providers.sdt import sdt_providers
@@ -85,7 +87,9 @@ def traced(
     trampolines = moved_trampolines(system, loaded, plan.manifest.trampolines[0])
     copies = RelocatedCopies(sites, loaded, system.trap, trampolines, system.exceptions, system.space)
     system.trap.dtrace_invop_add(copies.claim)
-    host.attach(sites, CpuMemory(system.space.load), loaded.bias)
+    space = system.space
+    memory = GuestMemory(Scratch(1 << 16), space.observe, space.observe_write, system.memory)
+    host.attach(sites, memory, loaded.bias)
     system.board.start(system, loaded)
     return Traced(system, sites, providers, host)
 

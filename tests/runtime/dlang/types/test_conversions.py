@@ -18,7 +18,6 @@ from kinst.runtime.dlang.types.conversions import (
     is_aggregate,
     is_argument_compatible,
     is_arithmetic,
-    is_assignable,
     is_castable,
     is_dynamic,
     is_float,
@@ -213,16 +212,6 @@ def test_constant_zero_is_a_null_pointer() -> None:
     assert is_argument_compatible(KINDS["call"], types.INT, is_zero=True)
     assert is_argument_compatible(KINDS["name"], types.INT, is_zero=True)
     assert not is_argument_compatible(KINDS["s"], types.INT, is_zero=True)
-
-
-def test_assignments() -> None:
-    assert is_assignable(KINDS["name"], KINDS["text"])
-    assert is_assignable(KINDS["pointer"], types.INT, is_zero=True)
-    assert is_assignable(KINDS["s"], KINDS["s"])
-    assert not is_assignable(KINDS["pointer"], types.INT)
-    assert not is_assignable(KINDS["numbers"], KINDS["numbers"])
-    assert not is_assignable(KINDS["letters"], KINDS["name"])
-    assert not is_assignable(KINDS["i"], types.VOID)
 
 
 CASTS = {
