@@ -133,6 +133,7 @@ class ImageFile:
         memory: int | None = None,
         clock: ClockKind | str = ClockKind.HOST,
         command_line: str | None = None,
+        initrd: bytes | None = None,
         kaslr_seed: int | None = None,
         method: Method | None = None,
     ) -> "Trace":
@@ -149,6 +150,7 @@ class ImageFile:
             memory: bytes of RAM; default: what the machine has.
             clock: "host", or "icount" for runs that are equal each time.
             command_line: for kernels that are given one.
+            initrd: initial file system of a Linux kernel: a cpio archive, which may be compressed.
             kaslr_seed: lets a Linux kernel run at a random offset that follows from it.
             method: how probed instructions are carried out.
 
@@ -161,7 +163,7 @@ class ImageFile:
             actions=actions_of(actions),
             arguments=arguments,
             options=options_of(options),
-            configuration=Configuration(cpus, memory, ClockKind(clock), command_line, kaslr_seed),
+            configuration=Configuration(cpus, memory, ClockKind(clock), command_line, initrd, kaslr_seed),
             machine=machine,
             call=call,
             method=method,

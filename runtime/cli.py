@@ -26,7 +26,7 @@ _UNITS: Final = {
     "": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "m": 60.0, "min": 60.0,
     "h": 3600.0,
 }  # fmt: skip
-_OF_IMAGES: Final = ("machine", "memory", "append", "until", "call", "debug_file", "modules")  # options
+_OF_IMAGES: Final = ("machine", "memory", "append", "initrd", "until", "call", "debug_file", "modules")  # options
 _FILE: Final = FileName(path_type=Path, dir_okay=False)
 _PROGRAMS: Final = {
     Origin.SCRIPT: ("FILE", "Run the D program in FILE; - is standard input. Words behind IMAGE are its $1, $2, ..."),
@@ -134,6 +134,12 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
     default="host",
     show_default=True,
     help="Time of the machine: the host's, or 10 ns for each instruction executed, the same in every run.",
+)
+@click.option(
+    "--initrd",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Initial file system of a Linux kernel: a cpio archive, which may be compressed.",
 )
 @click.option("--append", metavar="TEXT", help="Command line for the kernel; default: the machine's own.")
 @click.option(
@@ -269,7 +275,12 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         arguments=arguments,
         options=options,
         configuration=Configuration(
-            given["cpus"], _size(given["memory"]), ClockKind(given["clock"]), given["append"], given["kaslr_seed"]
+            given["cpus"],
+            _size(given["memory"]),
+            ClockKind(given["clock"]),
+            given["append"],
+            None if given["initrd"] is None else given["initrd"].read_bytes(),
+            given["kaslr_seed"],
         ),
         machine=given["machine"],
         call=given["call"],

@@ -121,6 +121,11 @@ class Machine(Protocol):
         ...
 
     @property
+    def initrd(self) -> bytes | None:
+        """What `--initrd` says: the initial file system of a kernel that is given one."""
+        ...
+
+    @property
     def kaslr_seed(self) -> int | None:
         """The number of `--kaslr-seed`, for kernels that move to a random offset; None: they do not move."""
         ...

@@ -49,6 +49,7 @@ class System:
         self.engine = QilingMachine(self.arch)
         self.engine.ql.on_stop = lambda: self.finish(End.STOPPED)
         self.command_line = configuration.command_line
+        self.initrd = configuration.initrd
         self.kaslr_seed = configuration.kaslr_seed
         self.ram_size = facts.ram_size if configuration.memory is None else configuration.memory
         self.memory = PhysicalMemory(self.engine)

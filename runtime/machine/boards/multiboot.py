@@ -139,12 +139,17 @@ def _original(image: Image, manifest: Manifest | None, offset: int, size: int) -
     return bytes(content)
 
 
-def pvh_information(command_line: str, memory: tuple[MemoryRange, ...], at: int) -> Information:
+def pvh_information(
+    command_line: str, memory: tuple[MemoryRange, ...], at: int, module: range | None = None
+) -> Information:
     """struct hvm_start_info, version 1, followed by the memory map and the command line.
 
     0 magic  4 version  8 flags  12 nr_modules  16 modlist  24 cmdline  32 rsdp  40 memmap  48 entries  52 reserved
     """
     rows = b"".join(struct.pack("<QQII", row.start, row.size, row.kind, 0) for row in memory)
-    table, text = at + 64, at + 64 + len(rows)
-    structure = struct.pack("<IIIIQQQQII", _PVH_MAGIC, 1, 0, 0, 0, text, 0, table, len(memory), 0)
-    return Information(at, (Piece(at, structure), Piece(table, rows), Piece(text, command_line.encode() + b"\0")))
+    modules = b"" if module is None else struct.pack("<QQQQ", module.start, len(module), 0, 0)
+    table, list_, text = at + 64, at + 64 + len(rows), at + 64 + len(rows) + len(modules)
+    counted = (1, list_) if modules else (0, 0)
+    structure = struct.pack("<IIIIQQQQII", _PVH_MAGIC, 1, 0, *counted, text, 0, table, len(memory), 0)
+    pieces = ((at, structure), (table, rows), (list_, modules), (text, command_line.encode() + b"\0"))
+    return Information(at, tuple(Piece(*piece) for piece in pieces))

@@ -4,6 +4,7 @@ from typing import Final
 
 from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.boards import multiboot, multiboot2
+from kinst.runtime.machine.boards.initrd import place_below
 from kinst.runtime.machine.boards.linux_boot import boot_parameters
 from kinst.runtime.machine.boards.multiboot import Information, MemoryKind, MemoryRange, pvh_entry, pvh_information
 from kinst.runtime.machine.device import Device
@@ -216,17 +217,21 @@ def _start_image(machine: Machine, image: Loaded) -> None:
     registers = machine.cpus[0].registers
     header, note = boot_header(image.image), pvh_entry(image.image)
     if machine.kaslr_seed is not None:
-        parameters = boot_parameters(_PVH_DEFAULT if given is None else given, memory, _INFORMATION)
+        initrd = place_below(machine, machine.ram_size, image.end)
+        parameters = boot_parameters(_PVH_DEFAULT if given is None else given, memory, _INFORMATION, initrd)
         _write(machine, parameters)
         _start_in_long_mode(machine, image)
         registers.set("rsi", parameters.address)
         return
+    if machine.initrd is not None and (header is not None or note is None):
+        raise MachineError(f"{image.image.path}: --initrd: it is no Linux kernel, and is given no initial file system")
     if header is not None:
         information = _multiboot_information(header, image, given, memory)
         entry = image.physical_entry
         registers.set("rax", (multiboot if header.version is Version.ONE else multiboot2).LOADER_MAGIC)
     elif note is not None:
-        information = pvh_information(_PVH_DEFAULT if given is None else given, memory, _INFORMATION)
+        initrd = place_below(machine, machine.ram_size, image.end)
+        information = pvh_information(_PVH_DEFAULT if given is None else given, memory, _INFORMATION, initrd)
         entry = note
     else:
         _start_in_long_mode(machine, image)

@@ -4,6 +4,7 @@ from typing import Final
 
 from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.boards.event_loops import EventLoopWatch
+from kinst.runtime.machine.boards.initrd import place_below
 from kinst.runtime.machine.boards.virt_arm64_tree import device_tree, interrupt_of
 from kinst.runtime.machine.devices.arm_timer import INTERRUPTS, GenericTimer
 from kinst.runtime.machine.devices.cfi_flash import CfiFlash
@@ -65,8 +66,10 @@ class VirtArm64:
         if self.exceptions.has_el2:
             _attach_virtual(machine)
         machine.attach_timed(EventLoopWatch(machine, image, has_el2=self.exceptions.has_el2))
-        blob = flatten(device_tree(machine), size=_FDT_SIZE)
-        address = _fdt_address(machine, image, len(blob))
+        address = _fdt_address(machine, image, _FDT_SIZE)
+        behind = max(image.end, address + _FDT_SIZE)
+        initrd = place_below(machine, machine.facts.ram_base + machine.ram_size, behind)
+        blob = flatten(device_tree(machine, initrd), size=_FDT_SIZE)
         machine.memory.write(address, blob)
         self._reset(machine.cpus[0], image.physical_entry, address)
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kinst.runtime.machine.boards.initrd import tell
 from kinst.runtime.machine.devices.arm_timer import INTERRUPTS, Timer
 from kinst.runtime.machine.devices.fdt import Node, Value, cells64
 from kinst.runtime.machine.devices.virtio_mmio import SLOT_SIZE
@@ -23,7 +24,7 @@ def interrupt_of(device: DeviceFacts) -> int:
     return device.interrupt
 
 
-def device_tree(machine: Machine) -> Node:
+def device_tree(machine: Machine, initrd: range | None) -> Node:
     """The tree of a machine, with its CPUs, memory and command line."""
     facts = machine.facts
     root = Node(
@@ -39,6 +40,7 @@ def device_tree(machine: Machine) -> Node:
     chosen = root.add("chosen", {"stdout-path": f"/pl011@{facts.devices['console'].address:x}"})
     if machine.command_line is not None:
         chosen.properties["bootargs"] = machine.command_line
+    tell(chosen, initrd)
     if machine.kaslr_seed is not None:
         chosen.properties["kaslr-seed"] = machine.kaslr_seed.to_bytes(8, "big")
     root.add(f"memory@{facts.ram_base:x}", {"device_type": "memory", "reg": cells64(facts.ram_base, machine.ram_size)})

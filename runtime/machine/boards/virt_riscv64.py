@@ -6,6 +6,7 @@ hart 0 starts in S mode, and the machine itself answers SBI calls.
 
 from typing import Final
 
+from kinst.runtime.machine.boards.initrd import place_below
 from kinst.runtime.machine.boards.virt_riscv64_tree import device_tree
 from kinst.runtime.machine.device import Line
 from kinst.runtime.machine.devices.cfi_flash import CfiFlash
@@ -66,8 +67,10 @@ class VirtRiscv64:
         is_kernel = _is_next_stage(machine, image)
         plic = self._attach(machine, SSIP if is_kernel else MSIP, STIP if is_kernel else MTIP)
         _attach_all(machine, plic)
-        blob = flatten(device_tree(machine, has_firmware=is_kernel))
-        address = _fdt_address(machine, image, len(blob) + (0 if is_kernel else _FDT_ROOM))
+        size = len(flatten(device_tree(machine, range(0), has_firmware=is_kernel)))
+        address = _fdt_address(machine, image, size + (0 if is_kernel else _FDT_ROOM))
+        initrd = place_below(machine, address, image.end)
+        blob = flatten(device_tree(machine, initrd, has_firmware=is_kernel))
         machine.memory.write(address, blob)
         for cpu in machine.cpus:
             cpu.registers.set("mhartid", cpu.number)

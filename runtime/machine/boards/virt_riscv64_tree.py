@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kinst.runtime.machine.boards.initrd import tell
 from kinst.runtime.machine.devices.fdt import Node, Value, cells64
 from kinst.runtime.machine.exceptions.riscv64 import MEIP, MSIP, MTIP, SEIP
 from kinst.runtime.machine.machine import Machine
@@ -20,10 +21,10 @@ _PCI_SLOTS, _PCI_PINS = 4, 4
 Device = tuple[str, dict[str, Value]]  # a node's name and its properties
 
 
-def device_tree(machine: Machine, *, has_firmware: bool) -> Node:
+def device_tree(machine: Machine, initrd: range | None, *, has_firmware: bool) -> Node:
     """All devices of QEMU's board, in its order, by which Linux numbers interrupts. If the machine acts as firmware,
     the tree also has the memory that firmware reserves."""
-    root = _root(machine)
+    root = _root(machine, initrd)
     soc = _add_board(root, machine)
     for name, properties in (_fw_cfg(machine), _flash(machine), _PLATFORM_BUS):
         root.add(name, properties)
@@ -46,12 +47,13 @@ def device_tree(machine: Machine, *, has_firmware: bool) -> Node:
     return root
 
 
-def _root(machine: Machine) -> Node:
+def _root(machine: Machine, initrd: range | None) -> Node:
     facts = machine.facts
     root = Node("", {"#address-cells": 2, "#size-cells": 2, "compatible": "riscv-virtio", "model": "riscv-virtio,qemu"})
     chosen = root.add("chosen", {"stdout-path": f"/soc/serial@{facts.devices['console'].address:x}"})
     if machine.command_line is not None:
         chosen.properties["bootargs"] = machine.command_line
+    tell(chosen, initrd)
     if machine.kaslr_seed is not None:
         chosen.properties["kaslr-seed"] = machine.kaslr_seed.to_bytes(8, "big")
     root.add(

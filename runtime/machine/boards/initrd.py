@@ -1,0 +1,31 @@
+"""An initial file system -> RAM, at a place that the kernel leaves alone until it has read it."""
+
+from typing import Final
+
+from kinst.runtime.machine.devices.fdt import Node
+from kinst.runtime.machine.machine import Machine
+from kinst.targets.errors import MachineError
+
+_PAGE: Final = 0x1000
+
+
+def place_below(machine: Machine, end: int, lowest: int) -> range | None:
+    """Write it so that it ends at or below `end`; the physical addresses. None: there is no initial file system.
+
+    Raises:
+        MachineError: there is no room for it above `lowest`.
+    """
+    if machine.initrd is None:
+        return None
+    start = end - len(machine.initrd) & -_PAGE
+    if start < lowest:
+        raise MachineError(f"no room for an initrd of {len(machine.initrd):#x} bytes below {end:#x}: more --memory")
+    machine.memory.write(start, machine.initrd)
+    return range(start, start + len(machine.initrd))
+
+
+def tell(chosen: Node, place: range | None) -> None:
+    """Where it is, in a device tree (Documentation/devicetree/usage-model.rst)."""
+    if place is not None:
+        chosen.properties["linux,initrd-start"] = place.start.to_bytes(8, "big")
+        chosen.properties["linux,initrd-end"] = place.stop.to_bytes(8, "big")
