@@ -109,7 +109,7 @@ class Member:
 
 
 class AggregateKind(Enum):
-    """Which of the two."""
+    """Whether an aggregate is a struct or a union."""
 
     STRUCT = "struct"
     UNION = "union"
@@ -117,7 +117,8 @@ class AggregateKind(Enum):
 
 @dataclass(slots=True, eq=False)
 class Aggregate:
-    """A struct or union. `members` is None until it is complete; `module` says whose it is where that is known."""
+    """A struct or union. `members` is None until it is complete; `module` has it, where that is
+    known."""
 
     kind: AggregateKind
     tag: str  # empty: it has none
@@ -131,7 +132,7 @@ class Aggregate:
         self.members, self.size, self.alignment = members, size, alignment
 
     def names(self) -> Iterator[str]:
-        """What `find` would find."""
+        """The names that `find` knows."""
         for member in self.members or ():
             inner = strip(member.type)
             if member.name:
@@ -193,7 +194,8 @@ def alignment_of(kind: CType) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A named object or function of an image. Address is as linked; `type` where debug information tells it."""
+    """A named object or function of an image. `address` is a link address; `type` is None where debug
+    information does not tell it."""
 
     name: str
     module: str

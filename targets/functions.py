@@ -45,7 +45,7 @@ class Functions:
 
 
 def invented_name(address: int) -> str:
-    """What a function is called that nothing names."""
+    """The name of a function for which there is no name: by its address."""
     return f"sub_{address:x}"
 
 
@@ -117,8 +117,8 @@ def _spans_of_code(image: Image) -> Spans:
 
 
 def _without_data(code: Spans, functions: Spans, objects: Spans) -> Spans:
-    """Regions that symbols say to be more data than code (.data of Linux, executable for a page of it) have no code but
-    what is named."""
+    """`code` without regions that are more data than code by their symbols (.data of Linux, executable for a page of
+    it): these have no code but what is named."""
     return code[_within(code, objects) <= _within(code, functions)]
 
 

@@ -38,7 +38,7 @@ class InlinedName:
 
 
 def inlined_values(names: Sequence[InlinedName]) -> list[list[Any]]:
-    """For `json.dumps`; texts that many places share stand once in front of them."""
+    """The names as values for `json.dumps`; texts that many places share stand once, in front of them."""
     return [_value(one) for one in names]
 
 
@@ -58,7 +58,7 @@ def _value(one: InlinedName) -> list[Any]:
 
 
 def inlined_names(values: Sequence[Sequence[Any]]) -> tuple[InlinedName, ...]:
-    """Raises ValueError, TypeError or LookupError: they are damaged."""
+    """The names that a manifest's JSON has. Raises ValueError, TypeError or LookupError: they are damaged."""
     return tuple(map(_name, values))
 
 
@@ -82,5 +82,5 @@ def _place(value: Sequence[Any], texts: Sequence[str]) -> InlinedPlace:
 
 
 def joined(earlier: Sequence[InlinedName], fresh: Sequence[InlinedName]) -> tuple[InlinedName, ...]:
-    """Both; of a name in both what was found afresh."""
+    """All names of both; of a name that is in both, what was found now."""
     return tuple({(one.function, one.name): one for one in (*earlier, *fresh)}.values())

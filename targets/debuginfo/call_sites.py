@@ -50,8 +50,9 @@ class CallParameter:
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call: where it returns to or, of a tail call, where the instruction behind it is; or else where it is itself.
-    `target` computes the callee's address where the call is indirect and the compiler knows it."""
+    """A call. `returns` is the address behind its instruction, `at` that of the instruction; one of the two may be
+    unknown. `target` computes the callee's address where the call is indirect and the compiler knows it.
+    """
 
     returns: int | None
     at: int | None
@@ -67,7 +68,8 @@ class CallSite:
 
 @dataclass(frozen=True, slots=True)
 class CallingFunction:
-    """A function with code: `start` is where it is entered. `has_all_tail_calls`: its calls tell every tail call."""
+    """A function with code: `start` is where it is entered. `has_all_tail_calls`: every tail call is among its
+    calls."""
 
     start: int
     ranges: tuple[Range, ...]

@@ -1,7 +1,7 @@
 """An image -> where its debug information is: in itself, or in a file that its build-id or .gnu_debuglink leads to.
 
-A file apart is taken only if it was made from this image: same build-id, and if .gnu_debuglink led to it the CRC that
-it tells.
+A separate file is taken only if it was made from this image: it has the same build-id and, where .gnu_debuglink led to
+it, the CRC that is recorded there.
 """
 
 import zlib
@@ -120,7 +120,7 @@ def _check_same_build(image: ElfLike, file: ElfFile, *, is_linked: bool) -> None
 
 
 def _usable(sections: DebugSections) -> DebugSections:
-    """Refuses by name what has half of its DWARF elsewhere."""
+    """The same sections. Raises ImageError, with the file's name: half of the DWARF is in another file."""
     sections.check()
     return sections
 

@@ -21,8 +21,8 @@ _REFERENCES: Final = UNIT_REFERENCES | {Form.REF_ADDR, Form.REF_SIG8}
 
 
 class NamedEntry:
-    """An entry of which tag and attributes go by their names, without the prefixes DW_TAG_ and DW_AT_; in `Entry` they
-    are numbers."""
+    """An entry whose tag and attributes go by name, without the prefixes DW_TAG_ and DW_AT_; in `Entry` they are
+    numbers."""
 
     __slots__ = ("_entries", "_raw", "_signed", "offset", "tag")
 
@@ -63,12 +63,12 @@ class NamedEntry:
         return None if form in _REFERENCES else value
 
     def reference(self, attribute: str) -> "NamedEntry | None":
-        """The entry that an attribute refers to; also one that this entry completes may have the attribute."""
+        """The entry that an attribute refers to, of this entry or of one that it completes."""
         holder = self._holder(attribute)
         return None if holder is None else holder._target(attribute)
 
     def children(self) -> Iterator["NamedEntry"]:
-        """The entries in it; as far as they can be read."""
+        """The entries directly in it, up to the first that cannot be read."""
         last = self._raw.end - 1
         try:
             for child in self._entries.children(self._raw):

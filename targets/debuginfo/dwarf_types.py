@@ -64,7 +64,7 @@ class DwarfTypes:
     def __init__(
         self, info: DebugInfo, module: str, elsewhere: Callable[[str], CType | None] = lambda _name: None
     ) -> None:
-        """Nothing is read yet. `elsewhere` may have a type by its name: that one is taken, so that a type is one."""
+        """Nothing is read yet. `elsewhere` is asked for a type by its name first, so that one type is one object."""
         self._elsewhere = elsewhere
         self._info = info
         self._module = module
@@ -269,7 +269,7 @@ class DwarfTypes:
 
 
 class _Definition:
-    """A struct as some unit defines it; `entry` is None as long as it is only known to be declared."""
+    """A struct as some unit defines it; `entry` is None while only declarations are known."""
 
     __slots__ = ("_shape", "aggregate", "entry")
 

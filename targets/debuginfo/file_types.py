@@ -22,7 +22,7 @@ class FileTypes:
     def __init__(
         self, elf: ElfLike, module: str, debug: DebugSections, base: Callable[[], BtfTypes | None] = _no_base
     ) -> None:
-        """Where to look.
+        """Says where to look; nothing is read yet.
 
         Args:
             elf: the file.

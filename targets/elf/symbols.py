@@ -1,7 +1,7 @@
 """A symbol table of an image, of a System.map or of nm's output -> columns of symbols.
 
 The tables of a vmlinux hold up to 236,000 symbols: LIEF makes one Python object of each (1.3 s and 200 MB for the
-riscv64 kernel), so the tables are read as arrays from the mapped file, at the place where LIEF says they are.
+riscv64 kernel), so the tables are read as arrays from the mapped file.
 """
 
 from collections.abc import Sequence

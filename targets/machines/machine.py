@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class Space(IntEnum):
-    """Where a device answers."""
+    """The kind of addresses at which a device answers: of memory or of ports."""
 
     MEMORY = 0
     PORTS = 1  # amd64's I/O ports
