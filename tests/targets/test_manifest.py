@@ -1,5 +1,6 @@
 """The manifest: packed and read back, damaged in every byte, from a newer tool, and at the size of a kernel."""
 
+import hashlib
 import struct
 import zlib
 from dataclasses import replace
@@ -208,6 +209,20 @@ def test_a_digest_is_part_of_the_format() -> None:
     data[12:16] = struct.pack("<I", zlib.crc32(bytes(data[:12] + data[16:])))
     with pytest.raises(ManifestError, match="its SHA-256 does not match"):
         unpack_manifest(bytes(data))
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_older_formats_are_read(version: int) -> None:
+    """Format 3 had no SHA-256; what formats since have added is not there."""
+    data = bytearray(pack_manifest(manifest_of(3)))
+    data[8] = version
+    if version < 4:
+        del data[32:64]
+        struct.pack_into("<Q", data, 16, len(data))
+    else:
+        data[32:64] = hashlib.sha256(data[:12] + data[16:32] + data[64:]).digest()
+    struct.pack_into("<I", data, 12, zlib.crc32(data[:12] + data[16:]))
+    assert_equal(unpack_manifest(bytes(data)), manifest_of(3))
 
 
 def patched(**changes: Any) -> Manifest:

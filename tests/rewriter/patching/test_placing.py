@@ -8,11 +8,12 @@ import pytest
 
 from kinst.rewriter.patching.placing import add_patches, wrong_patches
 from kinst.rewriter.patching.request import PatchRequest, parse_patch
-from kinst.rewriter.program import Program, instructions_of, open_program
+from kinst.rewriter.program import Program, instructions_of, open_program, with_patches
 from kinst.targets.errors import PatchError
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Reason
 from kinst.targets.manifest import SITE
+from kinst.targets.patch import Patch
 from tests.rewriter.programs import STEP, TEXT, program, small
 from tests.writers.elf import Symbol
 
@@ -102,6 +103,22 @@ def test_patches_do_not_overlap(plain: Program) -> None:
     found = patched(plain, "vm_fault+5 = hex:9090", first)  # in any order, side by side
     assert [patch.address - TEXT for patch in found.patches] == [4, 5]
     assert "vm_fault+0x4 is patched already: vm_fault+4 = hex:90" in refusal(found, "vm_fault = hex:90 90 90 90 90")
+
+
+@pytest.mark.parametrize(
+    ("offset", "original", "size", "claim"),
+    [
+        (4, b"\x55\x48\x89\xe5", 4, None),
+        (4, b"\x55\x48\x89\xe4", 4, "other bytes at vm_fault+0x4, which is patched"),
+        (4, b"\x55\x48", 2, "no whole instructions at vm_fault+0x4, which is patched"),
+        (6, b"\x89\xe5", 2, "no whole instructions at vm_fault+0x6, which is patched"),
+    ],
+)
+def test_a_manifest_that_lies_of_a_patch_is_found(
+    plain: Program, offset: int, original: bytes, size: int, claim: str | None
+) -> None:
+    claimed = with_patches(plain, (Patch(TEXT + offset, original, b"\x90" * size, "as it says"),))
+    assert list(wrong_patches(claimed)) == ([] if claim is None else [claim])
 
 
 def test_what_is_probed_is_not_patched(plain: Program) -> None:
