@@ -1,14 +1,12 @@
 """What is known about the guest's software: its threads, processes and names.
 
-A profile reads the structures of one operating system. `profile_for` takes the first of `PROFILES` whose evidence is in
-the image, or else the bare machine's. To add a profile, write a class with the methods of `environment.GuestProfile`,
-and a function that makes it from a `Guest`, or returns None if the image is not that system's (say, because there is no
-`init_task` of the type `struct task_struct`).
+A profile reads the structures of one operating system, so it belongs to that system (`kinst.runtime.systems`, one file
+each): a class with the methods of `environment.GuestProfile`, and a function that makes it from a `Guest`, or returns None
+if the image is not that system's. The bare machine's profile is here.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from kinst.runtime.clauses.environment import GuestProfile, Memory
 from kinst.runtime.trap.trap import Firing
@@ -28,6 +26,8 @@ class Guest:
     memory: Memory
     is_user: UserMode
     threads: Callable[[Firing], int] = lambda firing: firing.thread  # keys of self-> if only stacks tell threads apart
+    symbol: Callable[[str], int | None] = lambda _name: None  # where a symbol was linked
+    register: Callable[[str], int] = lambda _name: 0  # a register of the CPU, including those outside the trap frame
     bias: int = 0  # how far, in bytes, the image was moved when it was loaded
 
 
@@ -61,11 +61,8 @@ class BareProfile:
         return self._is_user(firing)
 
 
-PROFILES: Final[tuple[ProfileFactory, ...]] = ()
-
-
-def profile_for(guest: Guest, profiles: Sequence[ProfileFactory] = PROFILES) -> GuestProfile:
-    """The profile of the image's operating system, or the bare machine's."""
+def profile_for(guest: Guest, profiles: Sequence[ProfileFactory]) -> GuestProfile:
+    """The first profile that recognises the image, or the bare machine's."""
     for make in profiles:
         profile = make(guest)
         if profile is not None:

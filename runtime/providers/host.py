@@ -78,9 +78,10 @@ class ProviderHost(Protocol):
         """The link address of a function or variable; None if there is none of this name."""
         ...
 
-    def plant(self, description: str, called: Called) -> Point:
+    def plant(self, description: str, called: Called, *, may_lack: bool = False) -> Point:
         """A point, not armed yet, at every place of a description: `fbt::f:entry`, `fbt::f:return`, `kinst::f:12`,
-        `kinst::0xADDRESS:`. `called` gets the firing, with the arguments that fbt or kinst have at that place.
+        `kinst::0xADDRESS:`. `called` gets the firing, with the arguments that fbt or kinst have at that place. With
+        `may_lack` there may be no such place, such as the return of a function that never returns: nothing is called.
 
         Raises:
             ProbeNameError: the description is not one of code.
@@ -144,9 +145,10 @@ class ImageHost:
         """See `ProviderHost`."""
         return self.image.symbols.address_of(symbol)
 
-    def plant(self, description: str, called: Called) -> Point:
+    def plant(self, description: str, called: Called, *, may_lack: bool = False) -> Point:
         """See `ProviderHost`."""
-        point = _PlantedPoint(parse_probe_names(description, providers=("fbt", "kinst")), called)
+        names = parse_probe_names(description, providers=("fbt", "kinst"))
+        point = _PlantedPoint(names, called, may_lack=may_lack)
         if self._sites is not None:
             point.place(self._sites)
         self._points.append(point)
@@ -156,8 +158,9 @@ class ImageHost:
 class _PlantedPoint:
     """A `Point`. Its rows of the manifest are known once the image is patched."""
 
-    def __init__(self, names: tuple[ProbeName, ...], called: Called) -> None:
+    def __init__(self, names: tuple[ProbeName, ...], called: Called, *, may_lack: bool) -> None:
         self.names = names
+        self._may_lack = may_lack
         self._called = called
         self._is_armed = False
         self._sites: SiteTable | None = None
@@ -165,7 +168,7 @@ class _PlantedPoint:
 
     def place(self, sites: SiteTable) -> None:
         self._rows = _rows_of(sites.manifest, self.names)
-        if not self._rows:
+        if not self._rows and not self._may_lack:
             raise ProbeError(f"{', '.join(map(str, self.names))}: a provider's point is not among the patched places")
         self._sites = sites
         if self._is_armed:

@@ -87,14 +87,14 @@ class _Host:
         self._host = host
         self._who = who
 
-    def plant(self, description: str, called: Called) -> Point:
+    def plant(self, description: str, called: Called, *, may_lack: bool = False) -> Point:
         """See `ProviderHost`; errors in `called` name the package."""
 
         def guarded(firing: Firing) -> None:
             with _named(self._who):
                 called(firing)
 
-        return self._host.plant(description, guarded)
+        return self._host.plant(description, guarded, may_lack=may_lack)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._host, name)

@@ -17,6 +17,7 @@ from kinst.runtime.machine.loader import load_image
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.sites import Patched, trampoline_code
 from kinst.runtime.providers.dtrace import DtraceProvider
+from kinst.runtime.systems.registry import SYSTEMS
 from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.guest_host import GuestHost
 from kinst.runtime.tracing.host import blank_firing
@@ -65,7 +66,17 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         rules = code.frame_rules
     stacks = MachineStacks(system.arch, memory, rules, is_user=is_user)
     contexts = _contexts(system, stacks, prepared.original)
-    known = Known(prepared.path.name, system.arch, types, memory, is_user, contexts.thread, loaded.bias)
+    known = Known(
+        prepared.path.name,
+        system.arch,
+        types,
+        memory,
+        is_user,
+        contexts.thread,
+        prepared.original.symbols.address_of,
+        system.engine.live.get,
+        loaded.bias,
+    )
     functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
     surroundings = Surroundings(
         host=host,
@@ -76,7 +87,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         stacks=stacks,
         symbols=ImageSymbols(prepared.original, functions, bias=loaded.bias, moved=moved.original),
         locate=moved.locate,
-        profile=profile_for(known),
+        profile=profile_for(known, SYSTEMS),
         contexts=contexts,
         arm=(lambda: None) if code is None else code.arm,
     )

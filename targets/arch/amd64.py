@@ -4,7 +4,15 @@ from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax, UnwindFacts
-from kinst.targets.arch.linux import COMMON_TABLES, BootTable, LinuxFacts, Pointer, RecordLayout
+from kinst.targets.arch.linux import (
+    COMMON_TABLES,
+    BootTable,
+    CurrentTask,
+    LinuxFacts,
+    Pointer,
+    RecordLayout,
+    SystemCalls,
+)
 from kinst.targets.arch.relocations import CodeField, RelocationFacts, by_type, set_to
 
 # The general registers stand in the order of their numbers in ModRM, SIB and REX: a register's number is its index.
@@ -298,6 +306,9 @@ AMD64 = ArchFacts(
         ),
         tracer_room=5,  # a call, or one nop
         runtime_constants=(8, 1),  # the immediate of movabs and of shr
+        # From 6.2 to 6.14 it is the first member of pcpu_hot (arch/x86/include/asm/current.h).
+        current=CurrentTask((), ("gs_base", "kernel_gs_base"), ("current_task", "pcpu_hot", "const_current_task")),
+        system_calls=SystemCalls("__x64_sys_", (112, 104, 96, 56, 72, 64)),  # di, si, dx, r10, r8, r9
         static_call_trampoline=5,  # jmp
     ),
     # AT&T syntax, as DTrace's users know it from kgdb and objdump.

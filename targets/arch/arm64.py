@@ -4,7 +4,15 @@ from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax, UnwindFacts
-from kinst.targets.arch.linux import COMMON_TABLES, BootTable, LinuxFacts, Pointer, RecordLayout
+from kinst.targets.arch.linux import (
+    COMMON_TABLES,
+    BootTable,
+    CurrentTask,
+    LinuxFacts,
+    Pointer,
+    RecordLayout,
+    SystemCalls,
+)
 from kinst.targets.arch.relocations import CodeField, RelocationFacts, by_type, set_to
 
 GENERAL = tuple(f"x{number}" for number in range(31))
@@ -218,6 +226,8 @@ ARM64 = ArchFacts(
         lengths=((pattern(""), 4),),
         tracer_room=NOP,
         runtime_constants=(16, 4),  # four movz and movk; one lsr
+        current=CurrentTask(("sp_el0",), ("tpidr_el1",), ("__entry_task",)),
+        system_calls=SystemCalls("__arm64_sys_", (272, 8, 16, 24, 32, 40)),  # orig_x0, x1 to x5
         static_call_trampoline=None,
     ),
     capstone=Syntax("CS_ARCH_ARM64", ("CS_MODE_ARM",), None),

@@ -42,6 +42,25 @@ class BootTable:
 
 
 @dataclass(frozen=True, slots=True)
+class CurrentTask:
+    """Where a CPU in the kernel has the address of its current task. What comes first is right but on the first
+    instructions after an entry from user mode, where registers are still the user's: then what comes later is."""
+
+    registers: tuple[str, ...]
+    per_cpu_bases: tuple[str, ...]  # registers that, added to the address of per-CPU data, give the CPU's own copy
+    per_cpu_names: tuple[str, ...]  # the variable, by the names that it has had
+
+
+@dataclass(frozen=True, slots=True)
+class SystemCalls:
+    """How the kernel's handlers of system calls are called (include/linux/syscalls.h, arch/*/include/asm): each gets a
+    pointer to struct pt_regs, where user mode's registers are."""
+
+    prefix: str  # of a handler's name, before the system call's
+    arguments: tuple[int, ...]  # offsets of the six arguments in struct pt_regs
+
+
+@dataclass(frozen=True, slots=True)
 class LinuxFacts:
     """Of one machine."""
 
@@ -52,6 +71,8 @@ class LinuxFacts:
     tracer_room: int | bytes  # what functions begin with: bytes of one call or nop, or the nop that it is full of
     # Bytes that are written for an address and for a shift count, from where a record of runtime_const leads.
     runtime_constants: tuple[int, int]
+    current: CurrentTask
+    system_calls: SystemCalls
     static_call_trampoline: int | None  # bytes of the jump that the kernel rewrites; None: there are none
 
 

@@ -4,7 +4,15 @@ from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax, UnwindFacts
-from kinst.targets.arch.linux import COMMON_TABLES, BootTable, LinuxFacts, Pointer, RecordLayout
+from kinst.targets.arch.linux import (
+    COMMON_TABLES,
+    BootTable,
+    CurrentTask,
+    LinuxFacts,
+    Pointer,
+    RecordLayout,
+    SystemCalls,
+)
 from kinst.targets.arch.relocations import LEB128, Change, CodeField, DebugRelocation, RelocationFacts, by_type, set_to
 
 # x-number order with ABI names; s0 is also the frame pointer.
@@ -201,6 +209,8 @@ RISCV64 = ArchFacts(
         lengths=(*((Pattern(3, low), 2) for low in range(3)), (pattern(""), 4)),  # the low two bits tell (ISA, 1.5)
         tracer_room=C_NOP,
         runtime_constants=(24, 4),  # lui, lui, addiw, addiw, slli, add; one srliw
+        current=CurrentTask(("x4", "sscratch"), (), ()),  # tp
+        system_calls=SystemCalls("__riscv_sys_", (280, 88, 96, 104, 112, 120)),  # orig_a0, a1 to a5
         static_call_trampoline=None,
     ),
     capstone=Syntax("CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC"), None),
