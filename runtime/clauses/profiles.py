@@ -1,8 +1,8 @@
 """What is known about the guest's software: its threads, processes and names.
 
 A profile reads the structures of one operating system, so it belongs to that system (`kinst.runtime.systems`, one file
-each): a class with the methods of `environment.GuestProfile`, and a function that makes it from a `Guest`, or returns None
-if the image is not that system's. The bare machine's profile is here.
+each): a class with the methods of `environment.GuestProfile`, and a function that makes it from a `Guest`, or returns
+None if the image is not that system's. The bare machine's profile is here.
 """
 
 from collections.abc import Callable, Sequence
