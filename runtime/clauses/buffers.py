@@ -64,10 +64,11 @@ class Buffers:
     use that room.
     """
 
-    def __init__(self, size: int | None, policy: str) -> None:
-        """`size` is bytes per CPU, None if the user set none; `policy` is switch, fill or ring."""
+    def __init__(self, size: int | None, policy: str, on_full: Callable[[], None]) -> None:
+        """`size` is bytes per CPU, None if the user set none; `policy` is switch, fill or ring; `on_full` is asked
+        for a drain by a buffer without a size."""
         self.drops: Counter[int] = Counter()
-        self.on_full: Callable[[], None] = lambda: None
+        self.on_full = on_full
         self.held_back = 0
         self.is_ending = False
         self._policy = self._make(size, policy)

@@ -74,7 +74,10 @@ def _forget(_physical: int, _value: int) -> None:
 class AddressSpace:
     """Translation for the CPU that runs."""
 
-    def __init__(self, engine: QilingMachine, memory: PhysicalMemory, walker: Walker) -> None:
+    def __init__(
+        self, engine: QilingMachine, memory: PhysicalMemory, walker: Walker, nothing_there: NothingThere
+    ) -> None:
+        """`nothing_there` tells what an access meets to which no device and no memory answers."""
         self._engine = engine
         self._memory = memory
         self._walker = walker
@@ -95,8 +98,7 @@ class AddressSpace:
         self._watched: frozenset[int] = frozenset()
         self.device_pages: set[int] = set()
         self.has_only_aliases = False  # `--call`: the guest has no MMU and nothing else
-        self.nothing_there: NothingThere = lambda _address, _access: None
-        self.current_pc: Callable[[], int] = lambda: 0
+        self._nothing_there = nothing_there
         self.fault: PageFault | None = None
         self._blocks: dict[int, set[int]] = {}  # log2 of the size -> numbers of blocks that may be in the TLB
         engine.on_tlb_fill(self._fill)
@@ -179,7 +181,7 @@ class AddressSpace:
         """Whether a read is a trampoline's own: slots of amd64 read the address that they jump to, and nothing else
         does."""
         if access is Access.READ:
-            return self.current_pc() >> 12 in self._overlay
+            return self._engine.pc() >> 12 in self._overlay
         return access is Access.FETCH
 
     def _translate(self, address: int, access: Access, registers: Registers, store: StorePhysical) -> Translation:
@@ -234,7 +236,7 @@ class AddressSpace:
     def _grant_device(self, address: int, physical: int, access: Access) -> tuple[int, int] | None:
         if physical >> 12 in self.device_pages and access is not Access.FETCH:
             return physical, _READ_WRITE
-        self.fault = self.nothing_there(address, access)
+        self.fault = self._nothing_there(address, access)
         if self.fault is not None:
             return None
         if access is Access.FETCH:

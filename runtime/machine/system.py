@@ -22,7 +22,7 @@ from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.runtime.paging.registry import new_walker
-from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.trap.trap import Port, TrapPath
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.registry import arch_by_name
@@ -56,9 +56,7 @@ class System:
         self.memory.add_ram(facts.ram_base, self.ram_size)
         for address, size in facts.other_memory:
             self.memory.add_ram(address, size)
-        self.space = AddressSpace(self.engine, self.memory, new_walker(self.arch))
-        self.space.nothing_there = lambda address, access: self.exceptions.nothing_there(self.current, address, access)
-        self.space.current_pc = self.engine.pc
+        self.space = AddressSpace(self.engine, self.memory, new_walker(self.arch), self._nothing_there)
         self.clock: MachineClock = self._make_clock(configuration.clock)
         self._bus, self._ports = Bus(self._written), PortBus(self._written)
         self.space.bus = self._bus
@@ -94,6 +92,9 @@ class System:
         self._hook_instructions()
         if self.exceptions.interrupt_mask is not None:
             self.engine.watch_interrupt_mask(*self.exceptions.interrupt_mask)
+
+    def _nothing_there(self, address: int, access: Access) -> PageFault | None:
+        return self.exceptions.nothing_there(self.current, address, access)
 
     # -- construction -------------------------------------------------------------------------------------------------
 

@@ -81,7 +81,7 @@ class Tracer:
         wait until output is due."""
         self._host = surroundings.host
         self._providers = surroundings.providers
-        self._consume_now: Callable[[], None] = lambda: None  # while there is an output
+        self._output: Output | None = None  # from when BEGIN fires
         self._arm = surroundings.arm
         self._contexts = surroundings.contexts
         self._dtrace = surroundings.dtrace
@@ -107,7 +107,7 @@ class Tracer:
         self._errors_in_error = 0  # faults of ERROR's own clauses
         self._chilled: dict[int, tuple[int, int]] = {}  # CPU -> since when, and for how long since then
         size = options.number("bufsize") & -WORD if options.is_set("bufsize") else None
-        self.buffers = Buffers(size, options.text("bufpolicy"))
+        self.buffers = Buffers(size, options.text("bufpolicy"), self._full)
         self.speculations = Speculations(options.number("nspec"), options.number("specsize"), self.buffers)
         size = options.number("aggsize") if options.is_set("aggsize") else None
         self.store = AggregationStore(size, options.number("strsize"))
@@ -153,7 +153,7 @@ class Tracer:
         if self._contexts is not None and self.state.variables.has_threads:
             self._contexts.begin(self.state.variables.forget)
         begin = self.state.begin if self.state.remembers_firings else None
-        self._enablings = Enablings([*enabled, *called], begin, lambda: self._consume_now())
+        self._enablings = Enablings([*enabled, *called], begin, self._act)
         self._fit_buffers([clause for clause, one in zip(self.clauses, enabled, strict=True) if END in one.probes])
         self._enablings.enable(self._providers)
         self._providers.on_create(self._enable_new)
@@ -261,8 +261,7 @@ class Tracer:
 
     def begin(self, output: Output) -> None:
         """Fire BEGIN. From now on there is an output, which is drained into when that is due."""
-        self.buffers.on_full = lambda: self._drain(output)
-        self._consume_now = lambda: self._act(output)
+        self._output = output
         self._next_drain = self._next_snapshot = self._next_status = self.now()
         self._dtrace.fire(BEGIN, self._host.firing(0, TRACER_THREAD))
 
@@ -307,11 +306,15 @@ class Tracer:
         self._snapshot(now)
         self._consume_due(output, now)
 
-    def _act(self, output: Output) -> None:
+    def _full(self) -> None:
+        if self._output is not None:
+            self._drain(self._output)
+
+    def _act(self) -> None:
         """A clause prints or clears aggregations: that means what they hold now, not at the next drain. When tracing is
         over, END's clauses come first."""
         if self.state.is_tracing and not self.buffers.is_ending and self.options.text("bufpolicy") == "switch":
-            self._drain(output)
+            self._full()
 
     def _drain(self, output: Output, *, is_last: bool = False) -> None:
         """What is consumed sees what aggregations hold now, whatever aggrate says."""

@@ -13,6 +13,10 @@ def record(number: int, cpu: int = 0) -> Record:
     return (cpu, number, 0, 0, ())
 
 
+def nobody() -> None:
+    """Is there to drain."""
+
+
 def put(buffers: Buffers, number: int, size: int, cpu: int = 0) -> bool:
     if not buffers.reserve(cpu, size):
         return False
@@ -26,7 +30,7 @@ def error(cpu: int = 0) -> ErrorRecord:
 
 @pytest.mark.parametrize("policy", ["switch", "fill", "ring"])
 def test_taken_in_the_order_of_events_on_all_cpus_and_the_console(policy: str) -> None:
-    buffers = Buffers(1000, policy)
+    buffers = Buffers(1000, policy, nobody)
     put(buffers, 1, 10)
     buffers.append_console(b"a\n")
     put(buffers, 2, 10, cpu=1)
@@ -39,7 +43,7 @@ def test_taken_in_the_order_of_events_on_all_cpus_and_the_console(policy: str) -
 
 
 def test_switch_drops_what_does_not_fit_on_this_cpu() -> None:
-    buffers = Buffers(32, "switch")
+    buffers = Buffers(32, "switch", nobody)
 
     assert [put(buffers, number, 16) for number in range(4)] == [True, True, False, False]
     assert put(buffers, 9, 16, cpu=1)
@@ -52,14 +56,14 @@ def test_switch_drops_what_does_not_fit_on_this_cpu() -> None:
 
 def test_reserving_alone_takes_no_room() -> None:
     """A clause reserves before its predicate, which is mostly false."""
-    buffers = Buffers(32, "switch")
+    buffers = Buffers(32, "switch", nobody)
 
     assert all(buffers.reserve(0, 32) for _ in range(100))
     assert not buffers.drops
 
 
 def test_an_error_needs_room_too() -> None:
-    buffers = Buffers(64, "switch")
+    buffers = Buffers(64, "switch", nobody)
     buffers.append_error(error())
     buffers.append_error(error())
 
@@ -68,7 +72,7 @@ def test_an_error_needs_room_too() -> None:
 
 
 def test_fill_ends_on_the_cpu_that_is_full_and_drops_nothing() -> None:
-    buffers = Buffers(32, "fill")
+    buffers = Buffers(32, "fill", nobody)
     put(buffers, 1, 30)
 
     assert not buffers.is_full
@@ -83,7 +87,7 @@ def test_fill_ends_on_the_cpu_that_is_full_and_drops_nothing() -> None:
 
 
 def test_fill_leaves_room_for_end() -> None:
-    buffers = Buffers(32, "fill")
+    buffers = Buffers(32, "fill", nobody)
     buffers.held_back = 16
     assert put(buffers, 1, 16)
     assert not put(buffers, 2, 8)
@@ -93,7 +97,7 @@ def test_fill_leaves_room_for_end() -> None:
 
 
 def test_a_buffer_grows_before_the_run() -> None:
-    buffers = Buffers(8, "switch")
+    buffers = Buffers(8, "switch", nobody)
     buffers.grow(24)
     buffers.grow(16)
     assert buffers.size == 24
@@ -102,7 +106,7 @@ def test_a_buffer_grows_before_the_run() -> None:
 
 def test_no_record_of_a_ring_is_split() -> None:
     """What is left at the end stays empty, and the records that lay there are gone."""
-    buffers = Buffers(40, "ring")
+    buffers = Buffers(40, "ring", nobody)
     for number in range(3):
         put(buffers, number, 16)  # at 0, 16, 0
     assert buffers.take() == [record(1), record(2)]
@@ -113,7 +117,7 @@ def test_no_record_of_a_ring_is_split() -> None:
 
 
 def test_ring_keeps_the_newest() -> None:
-    buffers = Buffers(48, "ring")
+    buffers = Buffers(48, "ring", nobody)
     buffers.append_console(b"boot\n")
     for number in range(10):
         put(buffers, number, 16)
@@ -127,7 +131,7 @@ def test_ring_keeps_the_newest() -> None:
 
 @pytest.mark.parametrize("policy", ["switch", "fill", "ring"])
 def test_the_console_alone(policy: str) -> None:
-    buffers = Buffers(None, policy)
+    buffers = Buffers(None, policy, nobody)
     put(buffers, 1, 16)
     buffers.append_console(b"a")
     buffers.append_console(b"b")
@@ -138,9 +142,8 @@ def test_the_console_alone(policy: str) -> None:
 
 
 def test_without_a_size_it_asks_for_a_drain_and_drops_nothing() -> None:
-    buffers = Buffers(None, "switch")
+    buffers = Buffers(None, "switch", lambda: taken.extend(buffers.take()))
     taken: list[object] = []
-    buffers.on_full = lambda: taken.extend(buffers.take())
     assert all(put(buffers, number, DEFAULT) for number in range(40))
     assert taken
     assert [*taken, *buffers.take()] == [record(number) for number in range(40)]
@@ -149,9 +152,8 @@ def test_without_a_size_it_asks_for_a_drain_and_drops_nothing() -> None:
 
 def test_without_a_size_small_records_are_accounted_as_what_they_take() -> None:
     """64 MB of 1-byte records would be gigabytes of ours."""
-    buffers = Buffers(None, "switch")
+    buffers = Buffers(None, "switch", lambda: drains.append(len(buffers.take())))
     drains: list[int] = []
-    buffers.on_full = lambda: drains.append(len(buffers.take()))
     for number in range(700_000):
         put(buffers, number, 4)
 
@@ -160,7 +162,7 @@ def test_without_a_size_small_records_are_accounted_as_what_they_take() -> None:
 
 
 def test_nobody_drains_or_a_record_larger_than_everything() -> None:
-    buffers = Buffers(None, "switch")
+    buffers = Buffers(None, "switch", nobody)
 
     assert not put(buffers, 1, DEFAULT + 1)
     assert all(put(buffers, number, DEFAULT) for number in range(LIMIT // DEFAULT - 1))
@@ -170,7 +172,7 @@ def test_nobody_drains_or_a_record_larger_than_everything() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40))), st.sampled_from(["switch", "fill", "ring"]))
 def test_no_cpu_ever_holds_more_than_its_size(events: list[tuple[int, int]], policy: str) -> None:
-    buffers = Buffers(64, policy)
+    buffers = Buffers(64, policy, nobody)
     sizes = {}
     for number, (cpu, size) in enumerate(events):
         if put(buffers, number, size, cpu):

@@ -13,7 +13,7 @@ def record(number: int, cpu: int = 0) -> Record:
 
 
 def speculations(count: int = 2, size: int = 64, buffer: int | None = None) -> tuple[Speculations, Buffers]:
-    buffers = Buffers(buffer, "switch")
+    buffers = Buffers(buffer, "switch", lambda: None)
     return Speculations(count, size, buffers), buffers
 
 

@@ -153,7 +153,7 @@ class Bench:
         records_time: bool = False,
     ) -> None:
         self.environment = Environment(options, records_time=records_time)
-        self.buffers = Buffers(None, "switch")
+        self.buffers = Buffers(None, "switch", lambda: None)
         self.speculations = Speculations(2, 1024, self.buffers)
         self.aggregations = AggregationStore(None)
         self.state = State(
