@@ -3,8 +3,9 @@
 Runs of all ways are interleaved, and medians compared: this is the only thing that holds on a noisy machine. Times are
 nanoseconds. A hit's cost is what it adds to the plain call of the same machine.
 
-After that what clauses of D add to it: see `tests.bench.clauses`. Last what a look into the debug information of a
-kernel costs: see `tests.bench.debuginfo`.
+After that what clauses of D add to it: see `tests.bench.clauses`; what a hit costs in a Qiling object that its user
+made: see `tests.bench.attached`. Last what a look into the debug information of a kernel costs: see
+`tests.bench.debuginfo`.
 
 Each row says how many probes are enabled and how many functions are called in turn. With 10,000 functions called in
 turn every call, plain or probed, misses Unicorn's cache of jump targets, and that shows in all columns.
@@ -15,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.bench import clauses, debuginfo
+from tests.bench import attached, clauses, debuginfo
 from tests.bench.baselines import QilingRun
 from tests.bench.ours import OurRun
 from tests.bench.workload import WORKLOADS, Workload
@@ -116,6 +117,7 @@ def main() -> None:
             cells += [f"{plain:.0f}", f"{times['plain Qiling']:.0f}", f"{times['plain Qiling'] / plain:.1f}x"]
             print(LAYOUT.format(*cells), flush=True)
     clauses.main()
+    attached.main()
     debuginfo.main()
 
 

@@ -1,6 +1,7 @@
 """C programs without libraries, built for a machine, and stock Qiling objects that run them."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -20,7 +21,8 @@ from kinst.targets.image import Image, open_image
 HERE: Final = Path(__file__).parent
 COMPILERS: Final = {"amd64": "gcc", "arm64": "aarch64-linux-gnu-gcc", "riscv64": "riscv64-linux-gnu-gcc"}
 KINDS: Final = {"amd64": QL_ARCH.X8664, "arm64": QL_ARCH.ARM64, "riscv64": QL_ARCH.RISCV64}
-OPTIONS: Final = ("-O1", "-g", "-fno-stack-protector", "-ffreestanding", "-nostdlib", "-Wl,--build-id=none")
+OPTIONS: Final = ("-O1", "-g", "-fno-stack-protector", "-Wl,--build-id=none")
+ALONE: Final = ("-ffreestanding", "-nostdlib")
 RAM: Final = 0x2000_0000  # where a bare machine has its memory
 RAM_SIZE: Final = 4 << 20
 QUIET: Final = {"verbose": QL_VERBOSE.DISABLED, "console": False}
@@ -28,14 +30,16 @@ ARGUMENTS: Final = ("ab", "cde")
 
 
 @cache
-def built(machine: str, source: str, *options: str) -> Path:
-    """The ELF file of a C source here, made once; in a folder of its own, which may be a rootfs."""
+def built(machine: str, source: str, *options: str, hosted: bool = False) -> Path:
+    """The ELF file of a C source here, made once; in a folder of its own, which may be a rootfs. `hosted`: with the
+    compiler's own library."""
     compiler = COMPILERS[machine]
     if shutil.which(compiler) is None:
         assert not os.environ.get("KINST_REQUIRE_TOOLS"), f"no {compiler}"
         pytest.skip(f"no {compiler}")
     image = Path(mkdtemp(prefix="attached-")) / Path(source).stem
-    subprocess.run([compiler, *OPTIONS, *options, str(HERE / source), "-o", str(image)], check=True)
+    alone = () if hosted else ALONE
+    subprocess.run([compiler, *OPTIONS, *alone, *options, str(HERE / source), "-o", str(image)], check=True)
     return image
 
 
@@ -52,6 +56,17 @@ def moved(machine: str) -> Path:
 def bare(machine: str) -> Path:
     """The program for no system."""
     return built(machine, "program.c", "-DBARE", "-static", "-no-pie", "-fno-pie", f"-Wl,-Ttext-segment={RAM:#x}")
+
+
+def dynamic() -> Path:
+    """A program with the host's C library, in a rootfs that has what it needs."""
+    path = built("amd64", "dynamic.c", "-pie", "-fPIE", hosted=True)
+    listed = subprocess.run(["ldd", path], check=True, capture_output=True, text=True).stdout
+    for library in re.findall(r"/\S+", listed):
+        copy = path.parent / library.lstrip("/")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, copy)
+    return path
 
 
 class Linux:

@@ -2,6 +2,8 @@
 right, and what was there before is there again after detach()."""
 
 import io
+import platform as host
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -27,6 +29,7 @@ from tests.runtime.attached.programs import (
     address_of,
     bare,
     built,
+    dynamic,
     moved,
     static,
 )
@@ -197,6 +200,40 @@ def test_threads_each_have_their_own(machine: str) -> None:
 
     assert sorted(tracing.aggregation("_").values()) == [2000, 2000]
     assert tracing.aggregation("all")[()] >= 4 * 2000
+
+
+@pytest.mark.skipif(host.machine() != "x86_64" or sys.platform != "linux", reason="the host's own library is traced")
+def test_a_program_with_shared_libraries() -> None:
+    """The dynamic loader runs first, the program where it put it; libraries can be traced by their own image."""
+    path = dynamic()
+    plain = Linux(path).run()
+    run = Linux(path)
+    with attached(
+        run, "fbt::weight:entry { @[copyinstr(arg0)] = count(); } fbt::main:return { trace(arg1); }"
+    ) as tracing:
+        assert run.run() == plain == (b"2 words weigh 15\n", 15)
+
+    assert tracing.aggregation("_") == {"ab": 1, "cde": 1}
+    assert [record.values for record in tracing.take()] == [(15,)]
+    run = Linux(path)
+    loader = run.ql.loader.images[1].path
+    with kinst.runtime.attach(run.ql, "fbt:::entry { @ = count(); }", image=loader) as tracing:
+        assert run.run() == plain
+    assert tracing.aggregation("_")[()] > 10
+
+
+def test_an_action_that_fails_ends_the_run(machine: str) -> None:
+    """What it raises comes out of `ql.run()`; the guest can still be detached from."""
+
+    def fail(_hit: Hit) -> None:
+        raise LookupError("in an action")
+
+    run = Bare(bare(machine), machine)
+    with pytest.raises(LookupError, match="in an action"), attached(run, actions={"fbt::total:entry": fail}):
+        run.run()
+    with attached(run, "fbt::total:entry { @ = count(); }") as tracing:
+        run.run()
+    assert tracing.aggregation("_") == {(): 2}
 
 
 def test_time_passes(machine: str) -> None:
