@@ -23,6 +23,7 @@ from kinst.rewriter.probe_choice import check_outcomes, default_specs, probe_nam
 from kinst.rewriter.resolve import resolve
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source, plan_probes
 from kinst.rewriter.write import write_image
+from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.providers.probe_table import Probe
 from kinst.runtime.tracing.ending import Ending
@@ -242,6 +243,11 @@ class Trace(Reader):
     def guest(self) -> Guest:
         """The machine and the image in it, for who wants to look deeper. Raises UsageError: it was closed."""
         return self._let.guest
+
+    @property
+    def ql(self) -> BareQiling:
+        """The machine as a Qiling object: memory by physical address, registers, hooks, snapshots."""
+        return self.guest.system.engine.ql
 
     @property
     def memory(self) -> GuestView:

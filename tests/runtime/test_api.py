@@ -2,6 +2,8 @@
 
 import gc
 import math
+import os
+import signal
 import weakref
 from collections import Counter
 from pathlib import Path
@@ -130,6 +132,27 @@ def test_an_action_stops_the_guest_which_goes_on() -> None:
         with pytest.raises(UsageError, match="the run is over: power-off"):
             trace.run()
     assert len(stops) == 23
+
+
+def test_control_c_is_an_exception_after_which_the_guest_goes_on() -> None:
+    with sample() as image:
+        interrupt = {"fbt::vfs_create:entry": lambda _hit: os.kill(os.getpid(), signal.SIGINT)}
+        trace = image.trace(COUNTED, actions=interrupt, clock="icount")
+    with trace:
+        for _ in range(23):
+            with pytest.raises(KeyboardInterrupt):
+                trace.run()
+        assert trace.run() is End.POWER_OFF
+        assert trace.aggregation("calls")["vfs_get"] == 176
+
+
+def test_the_machine_is_a_qiling_object() -> None:
+    addresses = []
+    with sample() as image, image.trace(COUNTED, clock="icount") as trace:
+        start = trace.guest.loaded.image.symbols.address_of("vfs_get")
+        trace.ql.hook_address(lambda ql: addresses.append(ql.arch.regs.arch_pc), start)
+        trace.run()
+        assert addresses == [start] * trace.aggregation("calls")["vfs_get"]
 
 
 def test_it_runs_until_and_for_as_long_as_is_said_by_either_clock() -> None:
