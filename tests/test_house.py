@@ -94,3 +94,17 @@ def test_what_a_file_cites_is_in_the_repository() -> None:
     }
 
     assert missing == set()
+
+
+def test_architecture_names_every_room_and_no_file_that_is_gone() -> None:
+    """A map is trusted: what it shows is there, and what is there it shows."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    rooms = {path.parent.name for path in (ROOT / "runtime").glob("*/__init__.py")}
+    assert {room for room in rooms if not re.search(rf"\b{room}\b", text)} == set()
+    paths = re.findall(r"`([a-z_]+/[a-z0-9_/]*(?:\.py)?)`", text)
+    homes = [ROOT, *(ROOT / tree for tree in TREES)]
+    gone = [
+        path for path in paths if not any((home / path).exists() or (home / f"{path}.py").exists() for home in homes)
+    ]
+    assert len(paths) > 20
+    assert gone == []
