@@ -1,7 +1,7 @@
-"""The Qiling object that our own machines are: no guest of Qiling's, and its layers know the machine's memory.
+"""The Qiling object behind our own machines. It has no guest of Qiling's; its layers know the machine's memory.
 
-What a user does with it is Qiling's: `mem` (by physical address), `arch.regs`, hooks, `save`, `restore`. Devices, the
-clock and the CPUs that do not run are not in a snapshot.
+Its users work with Qiling's `mem` (by physical address), `arch.regs`, hooks, `save` and `restore`. A snapshot does not
+include devices, the clock and the CPUs that do not run.
 """
 
 from collections.abc import Callable
@@ -14,25 +14,25 @@ from unicorn.unicorn_const import UC_PROT_ALL, UC_PROT_READ, UC_PROT_WRITE
 
 from kinst.targets.arch.facts import EngineFacts
 
-# Bytes of translated code. Unicorn's own choice is 1 GiB, and a guest that changes its code all the time fills it: what
-# it changed is forgotten only when there is no room left, and then with all else.
+# Bytes of translated code. Unicorn's own choice is 1 GiB. A guest that keeps changing its code fills that, since stale
+# translations are dropped only when there is no room left, and then with all others.
 _TRANSLATED: Final = 256 << 20
 Read = Callable[[int, int], int]  # offset, size
 Write = Callable[[int, int, int], None]  # offset, size, value
 
 
 class BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
-    """Qiling without a guest of its own, and with its engine prepared: what can be set only before memory is mapped."""
+    """Qiling without a guest of its own. Its engine has the settings that are only possible before memory is mapped."""
 
     _internal_exception: BaseException | None
 
     def __init__(self, facts: EngineFacts, cpu_model: int | None) -> None:
-        """`on_stop` and `on_restore` must be set before somebody uses the object."""
+        """`on_stop` and `on_restore` must be set before the object is used."""
         self._facts = facts
         self._cpu_model = cpu_model
         self.on_stop: Callable[[], None]
         self.on_restore: Callable[[], None]
-        # A bare machine wants a profile with a memory of its own; it is unmapped again when all is made.
+        # A bare machine of Qiling needs a profile with memory, which is unmapped again at the end.
         profile = {"CODE": {"ram_size": 0x1000, "entry_point": 0x1000, "heap_size": 0x1000, "load_address": 0x1000}}
         super().__init__(
             code=bytes(4),
@@ -40,14 +40,14 @@ class BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
             ostype=QL_OS.BLOB,
             profile=profile,
             verbose=QL_VERBOSE.DISABLED,
-            console=False,  # or its logger asks stderr for its terminal, and where tests run that is no file
+            console=False,  # otherwise its logger looks for stderr's terminal, and in tests stderr is no file
         )
         for begin, end, *_ in list(self.mem.map_info):
             self.mem.unmap(begin, end - begin)
 
     @cached_property
     def uc(self) -> Any:
-        """The engine. Qiling asks for it here before anything else does."""
+        """The engine. Qiling is the first to read it here."""
         engine = self.arch.uc
         if self._cpu_model is not None:
             engine.ctl_set_cpu_model(self._cpu_model)
@@ -59,33 +59,33 @@ class BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
     # -- what Qiling's memory layer is told ---------------------------------------------------------------------------
 
     def knows_memory(self, address: int, size: int) -> None:
-        """RAM was mapped."""
+        """Note that RAM was mapped."""
         self.mem.add_mapinfo(address, address + size, UC_PROT_ALL, "[ram]")
 
     def knows_window(self, address: int, size: int, read: Read, write: Write) -> None:
-        """A device answers there."""
+        """Note that a device has this window."""
         self.mem.add_mapinfo(address, address + size, UC_PROT_READ | UC_PROT_WRITE, "[device]", is_mmio=True)
         self.mem.mmio_cbs[address, address + size] = (
             lambda _ql, offset, width: read(offset, width),
             lambda _ql, offset, width, value: write(offset, width, value),
         )
 
-    # -- what its user asks for ---------------------------------------------------------------------------------------
+    # -- what its users call ---------------------------------------------------------------------------------------
 
     def emu_stop(self) -> None:
-        """From a hook: the machine stops, and can go on."""
+        """Stop the machine from a hook. It can continue later."""
         self.on_stop()
 
     def taken_error(self) -> BaseException | None:
-        """What was raised in one of the user's hooks since the last time."""
+        """The exception that one of the user's hooks raised since the last call; None if there is none."""
         error, self._internal_exception = self._internal_exception, None
         return error
 
     def run(self, *_arguments: object, **_options: object) -> None:
-        """The machine has more to do than its engine: who made it runs it."""
+        """Refuse to run: the machine is more than its engine, so the guest that it belongs to runs it."""
         raise RuntimeError("this machine is run by the guest that it belongs to, not by its Qiling object")
 
     def restore(self, saved_states: Any = {}, *, snapshot: str | None = None) -> None:  # noqa: B006  # as Qiling's
-        """As Qiling's; nothing that was translated before is executed."""
+        """Restore as Qiling does. Code that was translated before is translated again."""
         super().restore(saved_states, snapshot=snapshot)
         self.on_restore()

@@ -1,6 +1,6 @@
 """Addresses -> a call whenever the guest begins a block of code at one of them.
 
-What returns from an exception goes on at the start of a block, whatever instruction that is; so does what enters one.
+A return from an exception always starts a new block, whatever the instruction is, and so does its entry.
 """
 
 from collections import Counter
@@ -13,19 +13,20 @@ class BlockWatch:
     """Calls `notify(address)` at the start of a block at a watched address."""
 
     def __init__(self, marks: BlockMarks, notify: Callable[[int], None]) -> None:
-        """Nothing is watched yet. `notify` comes before what looks at blocks already: it tells what the CPU is at."""
+        """Nothing is watched yet. `notify` is called before those that already look at blocks, since it says where the
+        CPU is."""
         self._watched: Counter[int] = Counter()
         self._marks = marks
         self._notify = notify
         marks.looks.insert(0, self._look)
 
     def add(self, address: int) -> None:
-        """Watch an address, once more if it is watched already."""
+        """Watch an address. Watches of the same address are counted."""
         self._watched[address] += 1
         self._marks.mark(address)
 
     def remove(self, address: int) -> None:
-        """Watch an address once less."""
+        """Remove one watch of an address."""
         self._watched[address] -= 1
         if not self._watched[address]:
             del self._watched[address]

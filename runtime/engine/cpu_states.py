@@ -1,7 +1,7 @@
 """Saved states of the CPU, and registers in them and in the running CPU: one state for each virtual CPU.
 
-Some registers can be read but not written by the emulator's interface, and some words of the state it does not know.
-Both are found in a saved state when the engine starts, by experiment, and written there.
+The emulator's interface can read but not write some registers, and does not know some words of the state. Both are
+found in a saved state, by experiment when the engine starts, and are written there.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ _WANTED: Final = 0x80  # a value that every hidden register can hold: mip's mach
 
 
 class CpuStates:
-    """States of one engine's CPU."""
+    """The saved states of one engine's CPU."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class CpuStates:
             self.live = self._register_file(handle, "uc_reg_read", "uc_reg_write")
 
     def save(self) -> ctypes.c_void_p:
-        """A copy of the CPU's state, made anew."""
+        """A new copy of the CPU's state."""
         context = ctypes.c_void_p()
         self._library.uc_context_alloc(self._handle, ctypes.byref(context))
         self.save_to(context)
         return context
 
     def save_to(self, context: ctypes.c_void_p) -> None:
-        """Copy the CPU's state over one made before."""
+        """Copy the CPU's state over an older copy."""
         self._library.uc_context_save(self._handle, context)
 
     def restore(self, context: ctypes.c_void_p) -> None:
@@ -58,7 +58,7 @@ class CpuStates:
         self._library.uc_context_restore(self._handle, context)
 
     def registers_of(self, context: ctypes.c_void_p) -> RegisterFile:
-        """The registers in a copy. System registers are not safe there: their side effects would need a CPU."""
+        """The registers in a copy. System registers cannot be used safely there: their side effects need a CPU."""
         key = context.value or 0
         if key not in self._files:
             self._files[key] = self._register_file(context, "uc_context_reg_read", "uc_context_reg_write")
@@ -84,12 +84,12 @@ class CpuStates:
         self.save_to(self._scratch)
         self._set_hidden(self._scratch, name, value)
         self.restore(self._scratch)
-        # Once more as the interface can: what it may write of mip makes Unicorn look for interrupts.
+        # Also by the interface: writing the bits of mip that it can write makes Unicorn look for interrupts.
         word = ctypes.c_uint64(value)
         self._library.uc_reg_write(self._handle, ctypes.c_int(self._number(name)), ctypes.byref(word))
 
     def _find_hidden(self, name: str) -> int:
-        """The word of a saved state that shows up when the register is read."""
+        """The offset of the word in a saved state that is the register's value."""
         original = self.save()
         content = ctypes.string_at(original.value or 0, self._size)
         place = self._scratch.value or 0
@@ -118,7 +118,7 @@ class CpuStates:
         )
 
     def _find_words(self, landmarks: Mapping[str, int]) -> int:
-        """Offset in a saved state of the structure that the words are in."""
+        """The offset in a saved state of the structure with the words."""
         original = self.save()
 
         def snapshot() -> bytes:

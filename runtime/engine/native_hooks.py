@@ -1,13 +1,14 @@
 """Hooks at every instruction or block, as a few bytes of host machine code: counting, stopping on request, and looking
 at blocks that begin or end at marked addresses.
 
-A Python callback there costs half a microsecond, these 1 to 3 ns. Stopping from anywhere else is not safe: Unicorn
-2.1.4 leaves the PC of a block behind that was entered by a chained jump when `uc_emu_stop` is called by another thread
-or inside a device access, and executes instructions twice when it goes on. At the start of a block the PC is exact.
+A Python callback takes half a microsecond, these hooks take 1 to 3 ns. Stopping anywhere else is not safe: if
+`uc_emu_stop` is called by another thread or inside a device access, Unicorn 2.1.4 does not update the PC of a block
+that was entered by a chained jump, and then executes instructions twice. At the start of a block the PC is exact.
 
-A run does not end in a trampoline, but between two iterations of amd64's repeated string instructions, which can go on
-for ever. Only the displaced instruction is counted there, at the start of its slot; the trap path takes back the count
-of its breakpoint. So a displaced instruction counts once, and a repeated one once an iteration, wherever they run.
+A run does not end in a trampoline, except between two iterations of a repeated string instruction of amd64, which can
+go on forever. In a trampoline only the displaced instruction is counted, at the start of its slot; the trap path takes
+back the count of its breakpoint. So a displaced instruction counts once, and a repeated one once per iteration,
+wherever they run.
 """
 
 import ctypes
@@ -26,7 +27,7 @@ from typing import Final
 _WORD, _START, _SIZE, _STOP, _HAS_STOPPED, _IS_FIRST, _READ, _REGISTER, _VALUE, _MASK, _UNMASKING = range(11)
 _MARKS, _LOOKS_AT_NEXT, _LOOK, _LAST = range(11, 15)
 _SLOT_MASK: Final = 5
-# The word of blocks has two halves, so that one comparison is enough where there is nothing to do.
+# The blocks' word has two halves, so that a single comparison is enough if there is nothing to do.
 _STOPPING, _MARKED = range(2)
 _NOW, _WHEN_UNMASKED = 1, 2
 _X86_64_STOP: Final = bytes.fromhex(
@@ -186,14 +187,14 @@ _AARCH64_COUNT: Final = _words(
 )
 _UNLIMITED: Final = 1 << 62
 _MARKS_SIZE: Final = 1 << 20  # addresses that differ by a multiple of it share a mark
-_MOST_MARKS: Final = 255  # of what shares one; then it stays
+_MOST_MARKS: Final = 255  # how many addresses may share a mark; after that, it is never removed
 _HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 _READ_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 _STOP_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
 class HostFunction:
-    """Machine code in memory of its own, for as long as this object lives."""
+    """Machine code in memory of its own, which exists as long as this object."""
 
     def __init__(self, code: bytes) -> None:
         self._memory = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
@@ -202,7 +203,8 @@ class HostFunction:
 
 
 def host_function(code: Mapping[str, bytes]) -> HostFunction | None:
-    """What of `code`, by `platform.machine()`, this host can execute; None: it has to be done in Python."""
+    """The part of `code`, which is by `platform.machine()`, that this host executes; None if it must be done in
+    Python."""
     found = code.get(platform.machine()) if sys.platform == "linux" else None
     return None if found is None else HostFunction(found)
 
@@ -218,7 +220,7 @@ class _NativeHook:
         self._kept: object = None
 
     def set_trampolines(self, address: int, size: int) -> None:
-        """Where trampolines are."""
+        """Set where the trampolines are."""
         self._state[_START], self._state[_SIZE] = address, size
 
     @property
@@ -227,7 +229,7 @@ class _NativeHook:
         return self._state[_HAS_STOPPED] != 0
 
     def callback(self) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
-        """Function and argument to give to Unicorn."""
+        """The function and the argument for Unicorn."""
         state = ctypes.c_void_p(ctypes.addressof(self._state))
         code = host_function(self.host_code)
         if code is None:
@@ -238,7 +240,7 @@ class _NativeHook:
         return code.address, state
 
     def _in_python(self, uc: int, address: int, size: int, _data: int) -> None:
-        """What the machine code does, for hosts that we have none for."""
+        """What the machine code does, for hosts without machine code."""
         offset = address - self._state[_START]
         is_inside = 0 <= offset < self._state[_SIZE]
         if self._is_over_inside(address, offset) if is_inside else self._is_over(uc, address, size):
@@ -246,22 +248,22 @@ class _NativeHook:
             _STOP_FUNCTION(self._state[_STOP])(uc)
 
     def _is_over_inside(self, address: int, offset: int) -> bool:
-        """Whether the run ends before an instruction or block at an offset in the trampolines."""
+        """Whether the run ends before an instruction or block in the trampolines, at `offset` from their start."""
         raise NotImplementedError
 
     def _is_over(self, uc: int, address: int, size: int) -> bool:
-        """Whether it ends before one elsewhere."""
+        """Whether the run ends before an instruction or block elsewhere."""
         raise NotImplementedError
 
 
 class BlockHook(_NativeHook):
-    """For every block: look at it if it is marked, and end the run if somebody asked for it. `request` may be called
-    from any thread at any time."""
+    """For every block: look at it if it is marked, and end the run if that was requested. `request` may be called from
+    any thread at any time."""
 
     host_code = {"x86_64": _X86_64_STOP, "aarch64": _AARCH64_STOP}  # noqa: RUF012
 
     def __init__(self, stop: int, fail: Callable[[BaseException], None]) -> None:
-        """`stop` is the address of uc_emu_stop; `fail` gets what is raised by those who look."""
+        """`stop` is the address of uc_emu_stop. `fail` gets what the functions that look at blocks raise."""
         super().__init__(stop)
         self._word = (ctypes.c_uint32 * 2).from_buffer(self._state)
         self.marks = BlockMarks(self._state, self._word, fail)
@@ -271,17 +273,17 @@ class BlockHook(_NativeHook):
         self._word[_STOPPING] = _NOW
 
     def clear(self) -> None:
-        """The run ended."""
+        """Forget requests: the run has ended."""
         self._word[_STOPPING] = self._state[_HAS_STOPPED] = self._state[_LAST] = 0
 
     def watch(self, read: int, register: int, mask: int, inverted: int) -> None:
-        """Where the guest masks interrupts: address of uc_reg_read, Unicorn's register, and its bits that mask, all of
-        them together, if they are 1, or 0 for those in `inverted`."""
+        """Set how the guest masks interrupts: the address of uc_reg_read, Unicorn's register, and its bits, which mask
+        if all of them are 1, or 0 for those in `inverted`."""
         self._state[_READ], self._state[_REGISTER] = read, register
         self._state[_MASK], self._state[_UNMASKING] = mask, ~inverted & mask
 
     def request_when_unmasked(self) -> None:
-        """End the run at a block other than its first before which interrupts are not masked."""
+        """End the run at a block, but not at its first, at which interrupts are not masked."""
         self._state[_IS_FIRST] = 1
         self._word[_STOPPING] = _WHEN_UNMASKED
 
@@ -311,8 +313,8 @@ class BlockHook(_NativeHook):
 
 
 class BlockMarks:
-    """Addresses at which blocks that begin or end there are looked at, before they run; now and then one more is, that
-    shares a mark. While there are none, blocks cost what they did."""
+    """Addresses of blocks to look at: those that begin or end there, before they run. Sometimes another block that
+    shares a mark is looked at as well. Without marks, blocks are as fast as without the hook's check."""
 
     def __init__(
         self,
@@ -333,15 +335,15 @@ class BlockMarks:
         state[_LOOK] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def look(self, address: int, size: int) -> None:
-        """A block is about to run."""
+        """Called before a block runs. Calls the functions that look at blocks, if the block concerns them."""
         try:
             for look in self.looks:
                 look(address, size)
-        except BaseException as error:  # nobody above could catch it: ctypes prints it and goes on
+        except BaseException as error:  # it cannot be raised through ctypes, which would print it and continue
             self._fail(error)
 
     def mark(self, address: int) -> None:
-        """Once more."""
+        """Mark an address. Marks are counted."""
         slot = address & _MARKS_SIZE - 1
         count = self._table[slot]
         if count < _MOST_MARKS:
@@ -350,7 +352,7 @@ class BlockMarks:
         self._word[_MARKED] = 1
 
     def unmark(self, address: int) -> None:
-        """Once less."""
+        """Remove one mark of an address."""
         slot = address & _MARKS_SIZE - 1
         count = self._table[slot]
         if count < _MOST_MARKS:
@@ -360,12 +362,12 @@ class BlockMarks:
             self._word[_MARKED] = 0
 
     def has(self, address: int) -> bool:
-        """Whether an address is marked, or shares a mark."""
+        """Whether an address is marked, or shares its mark with one that is."""
         return self._table[address & _MARKS_SIZE - 1] != 0
 
     @property
     def looks_at_next(self) -> bool:
-        """Whether the next block is looked at in any case; only while there is a mark."""
+        """Whether the next block is looked at in any case. It is only true while there is a mark."""
         return self._state[_LOOKS_AT_NEXT] != 0
 
     @looks_at_next.setter
@@ -383,7 +385,7 @@ class BlockMarks:
         self._word[_MARKED] = int(self._count > 0)
 
     def concern(self, address: int, size: int) -> bool:
-        """Whether a block is looked at, as the machine code has it."""
+        """Whether a block is looked at, by the rule of the machine code."""
         if not self._word[_MARKED]:
             return False
         return self.has(address) or self.has(address + size) or self.looks_at_next
@@ -397,24 +399,24 @@ class InstructionCounter(_NativeHook):
     def __init__(self, stop: int) -> None:
         """`stop` is the address of uc_emu_stop."""
         super().__init__(stop)
-        self._executed = 0  # before the present budget
+        self._executed = 0  # executed before the current budget
         self._granted = 0
 
     def set_slot_size(self, size: int) -> None:
-        """Of the trampolines; a power of two."""
+        """Set the size of the trampolines' slots in bytes, a power of two."""
         self._state[_SLOT_MASK] = size - 1
 
     def take_back(self) -> None:
-        """The breakpoint just counted stands for an instruction that runs, and is counted, in a trampoline."""
+        """Do not count the last breakpoint: the instruction that it replaces runs, and is counted, in a trampoline."""
         self._state[_WORD] += 1
 
     @property
     def executed(self) -> int:
-        """Instructions executed since the counter was made; exact inside callbacks too."""
+        """The instructions executed since the counter was made; also exact inside callbacks."""
         return self._executed + self._granted - self._state[_WORD]
 
     def grant(self, instructions: int | None = None) -> None:
-        """Let so many more instructions run (none at all if 0); None: without limit."""
+        """Let this many more instructions run (0: none); None means without limit."""
         self._executed = self.executed
         self._granted = self._state[_WORD] = _UNLIMITED if instructions is None else instructions
         self._state[_HAS_STOPPED] = 0

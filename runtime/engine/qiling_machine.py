@@ -1,8 +1,8 @@
 """One Unicorn engine, made by Qiling: bare callbacks, registers by name, run until something happens.
 
-Qiling and Unicorn are known in this room only. The bindings' own hook and register layers cost several microseconds a
-call, so everything here goes to the library by ctypes with buffers bound once. What comes out are numbers: an
-exception number, a missed translation, a port access; what they mean is decided elsewhere.
+Only this room uses Qiling and Unicorn. The bindings' own hook and register layers take several microseconds per call,
+so everything here calls the library through ctypes, with buffers that are bound once. It reports numbers: an exception
+number, a missed translation, a port access. Their meaning is decided elsewhere.
 """
 
 import ctypes
@@ -53,7 +53,7 @@ _ACCESS: Final = {
     const.UC_MEM_WRITE: Access.WRITE,
     const.UC_MEM_FETCH: Access.FETCH,
 }
-# Where a fetch is sure to fail, so that the fault's address can be recognised in Unicorn's own state.
+# An address at which a fetch always fails, so that the fault's address can be recognised in Unicorn's own state.
 _CANARY: Final = 0x5AA5_1234_5678_9AB0
 
 
@@ -77,7 +77,7 @@ class QilingMachine:
         self.ql = BareQiling(facts, model)
         self.ql.on_stop, self.ql.on_restore = self.stop, self._forget_everything
         self._library = _library()
-        # Short calls keep Python's lock: releasing it costs more than they do.
+        # Short calls keep Python's lock, since releasing it would take longer than the calls.
         self._quick = ctypes.PyDLL(uclib._name)
         self._handle = ctypes.c_void_p(self.ql.uc._uch.value)
         self._kept: list[Any] = []  # callbacks and buffers that Unicorn points to
@@ -88,7 +88,7 @@ class QilingMachine:
         self._translated = ctypes.c_uint64()
         self._virtual = ctypes.c_uint64()
         at = ctypes.c_void_p(ctypes.addressof(self._translated))
-        self._translate = tuple(  # by Access; bound once, since the trap path needs it at every push
+        self._translate = tuple(  # indexed by Access; bound once, since the trap path needs it at every push
             partial(self._quick["uc_vmem_translate"], self._handle, self._virtual, ctypes.c_int(protection), at)
             for protection in (const.UC_PROT_READ, const.UC_PROT_WRITE, const.UC_PROT_EXEC)
         )
@@ -133,7 +133,7 @@ class QilingMachine:
         self._kept.append(callback)
 
     def on_tlb_fill(self, fill: TlbFill) -> None:
-        """Ask `fill` for every translation that is not in the TLB."""
+        """Call `fill` for every translation that is not in the TLB."""
         self._tlb_fill = fill
 
     def _on_tlb_fill(self, _uc: int, address: int, kind: int, entry: Any, _data: int) -> bool:
@@ -151,11 +151,11 @@ class QilingMachine:
 
     def on_interrupt(self, handle: Callable[[int, int, int], None]) -> None:
         """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions. It is Unicorn's
-        callback itself, since every hit comes this way; what it raises is lost: it must call `fail`."""
+        own callback, since every hit comes this way. What it raises is lost, so it must call `fail`."""
         self._hook(const.UC_HOOK_INTR, _INTERRUPT(handle))
 
     def on_ports(self, ports: Window) -> None:
-        """Send amd64's in and out there; the port is the offset."""
+        """Send amd64's in and out to `ports`; the port is the offset."""
 
         def port_in(_uc: int, port: int, size: int, _data: int) -> int:
             return self._guarded(0, ports.read, port, size)
@@ -181,7 +181,8 @@ class QilingMachine:
         read: Callable[[Encoding], int | None],
         write: Callable[[Encoding, int], bool],
     ) -> None:
-        """Call `read` at arm64's MRS, and `write` at MSR, of one of `registers`. None and False: Unicorn's own."""
+        """Call `read` at arm64's MRS and `write` at MSR of `registers`. If they return None or False, Unicorn handles
+        it."""
         zero = unicorn.arm64_const.UC_ARM64_REG_XZR
         buffer = ctypes.c_uint64()
 
@@ -202,7 +203,7 @@ class QilingMachine:
         self._hook_system_instructions(unicorn.arm64_const.UC_ARM64_INS_MSR, wanted, move_to)
 
     def on_tlb_invalidation(self, handle: Callable[[int], None]) -> None:
-        """Call `handle` before arm64's TLBI of a virtual address; on other machines the guest has no such need."""
+        """Call `handle` before arm64's TLBI of a virtual address. Other machines do not need this."""
         if not self._facts.tells_invalidations:
             return
 
@@ -218,7 +219,8 @@ class QilingMachine:
         self._hook_natively(const.UC_HOOK_INSN, *chosen.callback(), ctypes.c_int(kind))
 
     def _guarded(self, default: _Result, function: Callable[..., _Result], *arguments: object) -> _Result:
-        """ctypes swallows what a callback raises; keep it and stop, so that `run` can raise it."""
+        """A callback's result. ctypes discards what it raises, so that is kept, and the run stops so that `run` raises
+        it."""
         try:
             return function(*arguments)
         except BaseException as error:
@@ -263,29 +265,30 @@ class QilingMachine:
         self.ql.knows_window(address, size, window.read, window.write)
 
     def translator(self, access: Access) -> Callable[[int], int | None]:
-        """Virtual to physical address for an access by the running CPU, through its TLB; None: a fault."""
+        """A function from virtual to physical addresses, for accesses by the running CPU through its TLB; None: a
+        fault."""
         virtual, physical, call = self._virtual, self._translated, self._translate[access]
 
         def translate(address: int) -> int | None:
             virtual.value = address
             if not call():
                 return physical.value
-            self._fault = None  # it is the caller's: if the run ends now, that is not why
+            self._fault = None  # the caller handles it: it is not the reason if the run ends now
             return None
 
         return translate
 
     def flush_tlb(self) -> None:
-        """Forget all translations; also the running CPU's, inside callbacks too."""
+        """Drop all translations, also those of the running CPU. This is possible inside callbacks."""
         self._library.uc_ctl(self._handle, ctypes.c_int(_FLUSH_TLB))
 
     def forget_code(self, address: int, size: int) -> None:
-        """Translate the code at a virtual address anew; its bytes were changed from outside."""
+        """Translate the code at a virtual address again: its bytes were changed from outside."""
         end = ctypes.c_uint64(address + size)
         self._library.uc_ctl(self._handle, ctypes.c_int(_FORGET_CODE), ctypes.c_uint64(address), end)
 
     def forget_all_code(self) -> None:
-        """Translate everything anew."""
+        """Translate all code again."""
         self.ql.uc.ctl_flush_tb()
 
     def _forget_everything(self) -> None:
@@ -295,13 +298,13 @@ class QilingMachine:
     # -- running ------------------------------------------------------------------------------------------------------
 
     def count_instructions(self) -> InstructionCounter:
-        """Count from now on; nothing runs before the counter grants it."""
+        """Start to count. Nothing runs before the counter grants it."""
         self.counter = InstructionCounter(self._stop_function())
         self._hook_natively(const.UC_HOOK_CODE, *self.counter.callback())
         return self.counter
 
     def watch_blocks(self, notify: Callable[[int], None]) -> BlockWatch:
-        """Call `notify` at the start of blocks at the addresses that are given to what is returned."""
+        """Call `notify` at the start of blocks at the addresses that are added to the returned object."""
         return BlockWatch(self._block_hook.marks, notify)
 
     def _stop_function(self) -> int:
@@ -316,22 +319,23 @@ class QilingMachine:
         self._check(status)
 
     def watch_interrupt_mask(self, register: str, mask: int, inverted: int) -> None:
-        """Where the guest masks interrupts: bits of a register that mask when all are 1, those in `inverted` 0."""
+        """Set how the guest masks interrupts: bits of a register that mask if all are 1, or 0 for those in
+        `inverted`."""
         read = ctypes.cast(self._library.uc_reg_read, ctypes.c_void_p).value or 0
         self._block_hook.watch(read, self._register_number(register), mask, inverted)
 
     def look_at_blocks(self, look: Callable[[int, int], None]) -> BlockMarks:
-        """Call `look` with the address and size of blocks that begin or end at marked addresses, before they run; their
-        address is the PC. Guest memory and translated code are as without."""
+        """Call `look` with the address and size of blocks that begin or end at marked addresses, before they run. The
+        address is the PC. Guest memory and translated code do not change."""
         self._block_hook.marks.looks.append(look)
         return self._block_hook.marks
 
     def look_at(self, address: int) -> None:
-        """The CPU has come to an address where no code is: those who look at blocks are told."""
+        """Call those who look at blocks for an address that the CPU has reached and where no code is."""
         self._block_hook.marks.look(address, 0)
 
     def stop_when_unmasked(self) -> None:
-        """End the next run at a block before which interrupts are not masked, except its first."""
+        """End the next run at a block, but not at its first, at which interrupts are not masked."""
         self._block_hook.request_when_unmasked()
 
     def set_trampolines(self, address: int, size: int, slot_size: int) -> None:
@@ -342,10 +346,10 @@ class QilingMachine:
             self.counter.set_slot_size(slot_size)
 
     def run(self) -> Stop:
-        """Run from the CPU's PC until something happens. What a callback raised is raised here."""
+        """Run from the CPU's PC until something happens. Raises what a callback raised."""
         self._fault = None
         status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
-        # At the end, not at the start: a clock may ask to stop a short run before it has begun.
+        # This is done at the end, because a clock may stop a short run before it has begun.
         reason = self._stop_reason(status)
         self._block_hook.clear()
         error, self._raised = self._raised or self.ql.taken_error(), None
@@ -374,13 +378,13 @@ class QilingMachine:
         return self._pc_value.value
 
     def set_pc(self, address: int) -> None:
-        """Go on elsewhere."""
+        """Set the running CPU's PC."""
         self.frame.regs[self._pc] = address
         self._write_pc()
 
     @property
     def fault(self) -> tuple[int, Access]:
-        """After `Stop.FAULT`: the address that could not be translated, and for what."""
+        """After `Stop.FAULT`: the address that could not be translated, and the kind of access."""
         assert self._fault is not None
         page, access = self._fault
         if self._fault_offset is None:
@@ -389,8 +393,8 @@ class QilingMachine:
         return (exact if exact & ~0xFFF == page & ~0xFFF else page), access
 
     def _find_fault_address(self) -> None:
-        """The TLB callback is told the page only; the exact address is in uc_struct.invalid_addr. Its offset is found
-        by a fetch that fails at a known address; where it is not found, guests see page addresses."""
+        """Find uc_struct.invalid_addr by a fetch that fails at a known address. It has the exact address of a fault,
+        while the TLB callback gets only the page. If it is not found, guests see page addresses."""
         saved = self.states.save()
         self.set_pc(_CANARY)
         self.run()

@@ -1,4 +1,4 @@
-"""Register name -> the call that reads or writes it in an emulator: plain, wide, system, model-specific, descriptor."""
+"""Register name -> the call that reads or writes it: plain, wide, system, model-specific or descriptor registers."""
 
 import ctypes
 import re
@@ -11,7 +11,7 @@ from kinst.runtime.engine.state_words import StateWords
 
 _BUFFER_SIZE: Final = 64  # the widest register, zmm
 
-# Registers that `EngineFacts.system_registers` does not name go by their encoding: arm64's by the generic name
+# Registers that are not in `EngineFacts.system_registers` are named by their encoding: arm64's by the generic name
 # S<op0>_<op1>_C<n>_C<m>_<op2> (Arm ARM C5.1.2), amd64's as msr:0x<number>.
 _GENERIC: Final = re.compile(r"s([0-3])_([0-7])_c(\d+)_c(\d+)_([0-7])")
 
@@ -22,17 +22,17 @@ _WIDE: Final = re.compile(r"(?:v|q|xmm|ymm|zmm)\d+")
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """One register: Unicorn's number, what the buffer holds before the call, and where in it the value is."""
+    """One register: Unicorn's number, the content of the buffer before the call, and the place of the value in it."""
 
     number: int
     template: bytes
     offset: int
     size: int
-    is_part: bool  # the other fields are kept: read before writing
+    is_part: bool  # the other fields must be kept: read before writing
 
 
 class RegisterFile:
-    """Registers by name in lower case; see `kinst.runtime.paging.walker.Registers`."""
+    """Registers by name in lower case; implements `kinst.runtime.paging.walker.Registers`."""
 
     def __init__(
         self,
@@ -43,8 +43,9 @@ class RegisterFile:
         words: StateWords,
         system_registers: Mapping[str, tuple[int, ...]],
     ) -> None:
-        """Arguments: name to the emulator's number; reads and writes of one register; writers of hidden registers;
-        words of the CPU's state that no register is; `EngineFacts.system_registers`."""
+        """`number` gives the emulator's number of a name; `read` and `write` access one register; `hidden` has
+        functions that write hidden registers; `words` are words of the CPU's state that are no registers;
+        `system_registers` is that of `EngineFacts`."""
         self.number = number
         self._read = read
         self._write = write
@@ -80,7 +81,8 @@ class RegisterFile:
         self._write(number, self._pointer)
 
     def _add_reader(self, name: str) -> Callable[[], int]:
-        """Reading is what page walks do most: each register has a buffer of its own that keeps its other fields."""
+        """Make the function that reads a register. Page walks read very often, so each register has its own buffer,
+        which keeps the other fields."""
         if name in self._word_names:
             reader = partial(self._words.get, name)
         else:

@@ -1,4 +1,5 @@
-"""The trap frame of the running CPU, exchanged with Unicorn in single calls: a hit costs about a microsecond so."""
+"""The trap frame of the running CPU, exchanged with Unicorn in single calls, so that a hit takes about a
+microsecond."""
 
 import ctypes
 from collections.abc import Callable, MutableSequence, Sequence
@@ -6,13 +7,13 @@ from functools import partial
 
 
 class RegisterFrame:
-    """All registers in one read, some of them in one write.
+    """All registers, which are read in one call; some of them are written in one call.
 
     `regs` is in the order of `ArchFacts.registers`; `read()` fills it; `writer(indexes)()` writes some of it back.
     """
 
     def __init__(self, library: ctypes.CDLL, handle: ctypes.c_void_p, numbers: list[int]) -> None:
-        """`numbers` are Unicorn's, one a register."""
+        """`numbers` has Unicorn's number for each register."""
         count = len(numbers)
         self._library, self._handle, self._register_numbers = library, handle, numbers
         self._values = (ctypes.c_uint64 * count)()
@@ -20,7 +21,8 @@ class RegisterFrame:
         self.read = self._batch("uc_reg_read_batch", range(count))
 
     def writer(self, indexes: Sequence[int]) -> Callable[[], int]:
-        """What writes the registers at `indexes` back; the PC last, since writing it ends the translated block."""
+        """A function that writes the registers at `indexes` back, with the PC last, since that ends the translated
+        block."""
         return self._batch("uc_reg_write_batch", indexes)
 
     def _batch(self, function: str, indexes: Sequence[int]) -> Callable[[], int]:

@@ -1,4 +1,4 @@
-"""What the engine reports and asks, as numbers: why a run ended, accesses to devices, missed translations."""
+"""What the engine reports and needs, as numbers: why a run ended, accesses to devices, missed translations."""
 
 from collections.abc import Callable
 from enum import IntEnum
@@ -21,11 +21,11 @@ class Window(Protocol):
     """A device's window as the engine sees it: offset and size in, value in or out."""
 
     def read(self, offset: int, size: int) -> int:
-        """Answer a read."""
+        """Read `size` bytes at `offset` from the window's start."""
         ...
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """Carry out a write."""
+        """Write `size` bytes at `offset` from the window's start."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""A saved CPU state as bytes -> words of it by name, for what the emulator's interface has no register for."""
+"""A saved CPU state as bytes -> words in it by name, for state that the emulator's interface has no register for."""
 
 import ctypes
 from collections.abc import Callable, Mapping
@@ -52,9 +52,9 @@ class StateWords:
 
 
 def first_word(landmarks: Mapping[str, int], write: Callable[[str, int], None], snapshot: Callable[[], bytes]) -> int:
-    """Where the structure begins that `landmarks` (register -> offset) describes; LookupError if it is another one.
+    """Where the structure that `landmarks` (register -> offset) describes begins. Raises LookupError if it differs.
 
-    Every landmark is given a value of its own by `write` and looked for in the `snapshot` of the state.
+    `write` gives each landmark a value of its own, which is then looked for in the `snapshot` of the state.
     """
     for number, name in enumerate(landmarks):
         write(name, _CANARY + number)

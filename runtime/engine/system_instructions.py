@@ -1,8 +1,8 @@
-"""arm64's MRS, MSR and SYS that somebody here wants to see, out of all that the guest executes.
+"""The MRS, MSR and SYS instructions of arm64 that are handled here, out of all that the guest executes.
 
-Unicorn tells of every one, and kernels read system registers all the time: Linux's `current` is one. A Python callback
-costs a microsecond there, so a few bytes of host machine code look the instruction's encoding up in a table of bits and
-call Python for those only that are in it.
+Unicorn reports every one of them, and kernels read system registers all the time: Linux's `current` is one. A Python
+callback takes a microsecond, so a few bytes of host machine code look the instruction's encoding up in a table of bits,
+and call Python only for those in the table.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ from kinst.runtime.engine.native_hooks import host_function
 
 Encoding = tuple[int, int, int, int, int]  # op0, op1, CRn, CRm, op2
 
-# TLBI of the EL1&0 and the EL2 regime by virtual address: of any ASID or one, of any level or the last, of this CPU or
+# TLBI by virtual address in the EL1&0 and EL2 regimes: for any ASID or one, for any level or the last, for this CPU or
 # all (DDI 0487 C5.5).
 TLBI_OF_ADDRESSES: Final = frozenset((1, op1, 8, crm, op2) for op1 in (0, 4) for crm in (3, 7) for op2 in (1, 3, 5, 7))
 
@@ -64,7 +64,8 @@ _HOST_CODE: Final = {
 
 
 class SystemInstructionFilter:
-    """One hook's: calls `handle(_, register, fields, _)` for the wanted encodings; what it answers is Unicorn's."""
+    """The filter of one hook. Calls `handle(_, register, fields, _)` for the wanted encodings and returns its result to
+    Unicorn."""
 
     def __init__(self, wanted: Iterable[Encoding], handle: Any) -> None:
         self._wanted = frozenset(wanted)
@@ -80,7 +81,7 @@ class SystemInstructionFilter:
         self._code = host_function(_HOST_CODE)
 
     def callback(self) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
-        """Function and argument to give to Unicorn."""
+        """The function and the argument for Unicorn."""
         function = ctypes.cast(self._in_python, ctypes.c_void_p) if self._code is None else self._code.address
         return function, ctypes.c_void_p(ctypes.addressof(self._state))
 
@@ -92,7 +93,7 @@ class SystemInstructionFilter:
 
 
 def encoding_of(fields: Any) -> Encoding:
-    """From struct uc_arm64_cp_reg, whose 64-bit value is at offset 24."""
+    """The encoding in struct uc_arm64_cp_reg, whose 64-bit value is at offset 24."""
     crn, crm, op0, op1, op2 = fields[0:5]
     return op0, op1, crn, crm, op2
 

@@ -1,17 +1,16 @@
-"""Sites that are the guest's to write -> shadows of its code pages: probed as they stand, while memory keeps its bytes.
+"""Sites that the guest itself writes -> shadows of its code pages, in which they are probed; memory keeps its bytes.
 
-A kernel writes over its own text: static keys, alternatives, returns, rooms for a tracer. The file and memory keep
-its bytes at such a site. What is executed is a *shadow* of the page: a copy with breakpoints at the enabled sites.
-Loads and stores reach the page itself, so whatever the kernel checks in its text it finds there. A page is in one of
-two states:
+A kernel writes over its own text: static keys, alternatives, returns, room for a tracer. The file and memory keep its
+bytes at such a site. What is executed is a *shadow* of the page: a copy with breakpoints at the enabled sites. Loads
+and stores go to the page itself, so the kernel finds there what it expects. A page is in one of two states:
 
     shown    its shadow is executed; stores to it miss the TLB
     open     the guest has stored to it; fetches from it miss the TLB
 
-A fetch from an open page shows it: what is there now is decoded anew, and every site at which an instruction begins
-that can be probed gets its breakpoint. So a probe fires at the instruction that the guest wrote last, whenever it
-writes, and there is no moment to wait for. (Code that stores to its own page and stays in it by direct branches runs on
-as it was until it leaves the page; kernels synchronise before they execute what they wrote.)
+A fetch from an open page shows it: its content is decoded again, and every site that has the start of an instruction
+which can be probed gets its breakpoint. So a probe always fires at the instruction that the guest wrote last. (Code
+that stores to its own page and stays in it by direct branches runs unchanged until it leaves the page; kernels
+synchronise before they execute what they wrote.)
 """
 
 from dataclasses import dataclass, field, replace
@@ -32,23 +31,23 @@ from kinst.runtime.trap.trap import Hit
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 from kinst.targets.manifest import Method
 
-SHADOW_FRAMES: Final = 1 << 45  # physical pages that no guest names, as `address_space.TRAMPOLINE_FRAMES`
+SHADOW_FRAMES: Final = 1 << 45  # physical pages that no guest uses, like `address_space.TRAMPOLINE_FRAMES`
 _PAGE: Final = 4096
 _LONGEST: Final = 15  # bytes of an instruction
-# A page of which fewer bytes are the image's holds something else by now: memory of code that ran once is used again.
+# A page with fewer bytes of the image has other content by now: the memory of code that runs only once is used again.
 _LEAST_ALIKE: Final = 0.25
 
 
 @dataclass(slots=True)
 class _Page:
-    """One physical page that has deferred sites. `rows` are those whose instruction has a byte in it."""
+    """One physical page that has deferred sites. `rows` are those whose instruction has a byte in the page."""
 
     rows: NDArray[np.intp]
     distance: int  # physical - link address
     is_open: bool = False
     is_stale: bool = True
     was_fetched: bool = False
-    content: bytes = field(default=b"", repr=False)  # of the guest's page when the shadow was made
+    content: bytes = field(default=b"", repr=False)  # the guest's page when the shadow was made
 
 
 class DeferredSites:
@@ -64,14 +63,14 @@ class DeferredSites:
         self._space, self._memory = system.space, system.memory
         self._engine, self._trap = system.engine, system.trap
         self._rows = np.flatnonzero(sites.manifest.is_deferred)
-        self._now = sites.manifest.sites[self._rows].copy()  # as the sites stand
+        self._now = sites.manifest.sites[self._rows].copy()  # with the instructions that are there now
         self._target = np.zeros(len(self._rows), np.uint64)
         self._is_armed = np.zeros(len(self._rows), np.bool_)
         self._reason = np.zeros(len(self._rows), np.uint8)  # why a wanted site is not armed
-        self._out_of_reach: list[tuple[int, np.void]] = []  # (index, original): it can have no trampoline
+        self._out_of_reach: list[tuple[int, np.void]] = []  # (index, original) of sites that can have no trampoline
         self._number = {row: index for index, row in enumerate(self._rows.tolist())}
-        self._hits: dict[int, list[int]] = {}  # index -> the addresses at which it was hit
-        self._slots: dict[tuple[int, bytes], int] = {}  # trampolines: of an address and what stood there
+        self._hits: dict[int, list[int]] = {}  # index -> the addresses at which the site was hit
+        self._slots: dict[tuple[int, bytes], int] = {}  # trampolines, by address and instruction
         self._pages = self._find_pages(self._now["address"])
         self._order = list(self._pages)
         if self._order:
@@ -80,7 +79,7 @@ class DeferredSites:
         self._frames = {page: (SHADOW_FRAMES // _PAGE) + index for index, page in enumerate(self._order)}
 
     def _find_pages(self, addresses: NDArray[np.uint64]) -> dict[int, _Page]:
-        """By number, in the order of their sites."""
+        """The pages by number, in the order of their sites."""
         pages: dict[int, list[NDArray[np.intp]]] = {}
         distances: dict[int, int] = {}
         bias = self._loaded.bias
@@ -108,14 +107,14 @@ class DeferredSites:
         page = self._pages[number]
         if not page.is_open:
             page.is_open = True
-            self._engine.flush_tlb()  # what is fetched from now on misses
+            self._engine.flush_tlb()  # so that the next fetch misses
 
     def frame(self, number: int, address: int) -> int:
         """The number of the page to execute instead of `number`, which is about to be fetched at a virtual address."""
         page = self._pages[number]
         if page.is_open:
             page.is_open = False
-            self._engine.flush_tlb()  # what is stored from now on misses
+            self._engine.flush_tlb()  # so that the next store misses
             for near in self._near(number):
                 near.is_stale = True
         if page.is_stale:
@@ -124,16 +123,16 @@ class DeferredSites:
         return self._frames[number]
 
     def _near(self, number: int) -> list[_Page]:
-        """A page and those beside it: an instruction may lie in two."""
+        """A page and its neighbours, since an instruction may be in two pages."""
         return [self._pages[near] for near in (number - 1, number, number + 1) if near in self._pages]
 
     def real(self, physical: int) -> int:
-        """The guest's own address for one in a shadow; any other as it is."""
+        """The guest's own address for an address in a shadow; any other address as it is."""
         index = (physical - SHADOW_FRAMES) // _PAGE
         return physical if index < 0 else self._order[index] * _PAGE | physical % _PAGE
 
     def refresh(self) -> None:
-        """Other probes are enabled, or memory was armed: show every page anew."""
+        """Show every page again, after other probes were enabled or memory was armed."""
         for page in self._pages.values():
             page.is_stale, page.content = True, b""
         self._hits.clear()
@@ -141,7 +140,8 @@ class DeferredSites:
             self._engine.flush_tlb()
 
     def passed_over(self) -> tuple[Refusals, int]:
-        """Enabled sites of pages that were executed at which nothing can be probed now, of how many such sites."""
+        """The enabled sites that cannot be probed now, with reasons, and how many enabled sites there are; in executed
+        pages only."""
         fetched = [page.rows for page in self._pages.values() if page.was_fetched]
         rows = np.unique(np.concatenate(fetched)) if fetched else np.zeros(0, np.intp)
         rows = rows[self._sites.is_wanted[self._rows[rows]]]
@@ -167,13 +167,13 @@ class DeferredSites:
             self._engine.forget_code(address & -_PAGE, _PAGE)
 
     def _around(self, number: int) -> bytes:
-        """The bytes next to a page that instructions across its bounds have."""
+        """A page with the bytes next to it that belong to instructions across its bounds."""
         start, end = number * _PAGE, (number + 1) * _PAGE
         parts = (start - _LONGEST, end)
         return b"".join(self._memory.read(at, _LONGEST) for at in parts if self._memory.find(at, _LONGEST) is not None)
 
     def _is_ours(self, link: int, content: bytes) -> bool:
-        """Whether a page still holds the image's code, but for what is patched in it."""
+        """Whether a page still has the image's code, apart from what is patched in it."""
         for segment in self._loaded.image.segments:
             start, end = max(link, segment.address), min(link + _PAGE, segment.address + segment.file_size)
             if start < end:
@@ -184,7 +184,7 @@ class DeferredSites:
         return False
 
     def _decode(self, rows: NDArray[np.intp], page: _Page, *, is_ours: bool) -> None:
-        """Take down what stands at sites now."""
+        """Note the instructions that are at these sites now."""
         before = self._now["original"][rows].copy()
         self._is_armed[rows] = False
         self._reason[rows] = Reason.NO_BOUNDARY if is_ours else Reason.NONE
@@ -198,7 +198,7 @@ class DeferredSites:
     def _functions(
         self, rows: NDArray[np.intp], distance: int
     ) -> list[tuple[NDArray[np.uint8], int, NDArray[np.int64]]]:
-        """Code of the functions that hold sites, as the dissector wants it: bytes, link address, ranges."""
+        """The code of the functions that hold sites, as the dissector takes it: bytes, link address, ranges."""
         functions = self._sites.manifest.functions[np.unique(self._now["function"][rows])]
         found = []
         for some in disjoint(functions["address"], functions["size"]):
@@ -248,7 +248,7 @@ class DeferredSites:
     # -- hits ----------------------------------------------------------------------------------------------------------
 
     def claim(self, pc: int) -> Hit | None:
-        """What to do at a breakpoint at `pc`; None: it is not a deferred site's."""
+        """What to do at a breakpoint at `pc`; None if it is not a deferred site's."""
         try:
             physical = self._space.real_physical(pc)
         except PageFault:
@@ -274,7 +274,7 @@ class DeferredSites:
         return self._trap.hits[pc]
 
     def _pass_over(self, index: int, number: int) -> Hit:
-        """What stands at a site can have no trampoline: its breakpoint goes, and the guest goes on."""
+        """Handle a site whose instruction can have no trampoline: remove its breakpoint and let the guest go on."""
         self._out_of_reach.append((index, self._now["original"][index]))
 
         def again(pc: int) -> None:
@@ -288,7 +288,7 @@ class DeferredSites:
         return again
 
     def _trampoline(self, index: int, pc: int, own: int) -> int | None:
-        """A slot with the instruction that stands at a site; None if it can have none."""
+        """A trampoline with the instruction that is at a site now; None if it can have none."""
         record = self._now[index]
         instruction = record["original"].tobytes()[: int(record["size"])]
         if self._trampolines is None:
@@ -299,7 +299,7 @@ class DeferredSites:
         return slot
 
     def _fill(self, index: int, slot: int) -> int | None:
-        """Make the site's own slot hold its instruction."""
+        """Put the site's instruction into its own slot."""
         record = self._now[index : index + 1]
         columns = {name: record[name] for name in ("address", "size", "kind", "flow", "verdict")}
         row = Instructions(

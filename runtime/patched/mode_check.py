@@ -1,8 +1,8 @@
-"""A breakpoint's hit for the first time -> its site, if the CPU is in the mode that the code was read in; else none.
+"""The first hit of a breakpoint -> its site, if the CPU is in the mode in which the code was read; else none.
 
-What 16- and 32-bit code is, an image tells imperfectly; the CPU knows. Asked once for each site, when it is first hit:
-later hits find their site without coming here. A site that was read in the wrong mode may lie inside an instruction,
-so what is displaced is no instruction either: the original bytes go back, and the guest goes on as if nothing had been.
+An image does not always tell which of its code is 16- or 32-bit; the CPU knows. Only the first hit of a site comes
+here. A site that was read in the wrong mode may be inside an instruction, so what is displaced may be no instruction:
+the original bytes are put back, and the guest continues as if nothing had happened.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from kinst.runtime.trap.trap import Hit
 
 
 class ModeCheck:
-    """A handler for `TrapPath.dtrace_invop_add`, in front of what knows the sites."""
+    """A handler for `TrapPath.dtrace_invop_add`, before those that know the sites."""
 
     def __init__(
         self,
@@ -22,14 +22,14 @@ class ModeCheck:
         system: System,
         warn: Callable[[str], None],
     ) -> None:
-        """`claim` finds sites; `pristine` gives bytes at an address as they were before sites were armed."""
+        """`claim` finds sites. `pristine` puts back what armed sites replaced in bytes at an address."""
         self._claim = claim
         self._pristine = pristine
         self._system = system
         self._warn = warn
 
     def claim(self, pc: int) -> Hit | None:
-        """What to do at a breakpoint at `pc`; None: it is the guest's own."""
+        """What to do at a breakpoint at `pc`; None if it is the guest's own."""
         hit = self._claim(pc)
         if hit is None:
             return None

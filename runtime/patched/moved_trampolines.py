@@ -1,6 +1,6 @@
-"""Instructions in code that moved -> trampolines made for where they lie now, below those of the patched image.
+"""Instructions in code that moved -> trampolines for their present addresses, below those of the patched image.
 
-Only for machines whose trampolines jump back: where they end with a breakpoint, the same one serves every copy.
+This is only for machines whose trampolines jump back: one that ends with a breakpoint serves every copy.
 """
 
 from typing import Final
@@ -10,24 +10,24 @@ from kinst.runtime.machine.system import System
 from kinst.runtime.trap.arch.registry import MovedTrampoline, moved_trampoline
 
 _LEAST: Final = 1 << 16  # bytes that the room grows by
-_ROOM: Final = 64 << 20  # bytes that shall be free for it
+_ROOM: Final = 64 << 20  # bytes that must be free for it
 
 
 class MovedTrampolines:
-    """Slots in an overlay that grows downwards from the image's own, so that all trampolines are one range."""
+    """Slots in an overlay that grows downwards from the image's own slots, so that all trampolines are one range."""
 
     def __init__(self, system: System, make: MovedTrampoline, loaded: Loaded, end: int) -> None:
-        """For a machine and the image that was loaded there; `end` is where they end if there are no others."""
+        """`loaded` is the image in the machine. `end` is where the slots end if the image has none."""
         self._make = make
         self._end = end
         self._loaded = loaded
         self._trap, self._space, self._engine = system.trap, system.space, system.engine
         breakpoints = system.arch.breakpoints
         self._slot_size, self._filler = system.arch.slot_size, breakpoints[min(breakpoints)]
-        self._free = range(0)  # addresses of slots
+        self._free = range(0)  # addresses of free slots
 
     def slot(self, kind: int, instruction: bytes, address: int) -> int | None:
-        """A trampoline for an instruction at `address`; None if it can have none, or no room is left."""
+        """A trampoline for an instruction at `address`; None if it can have none or no room is left."""
         if not self._free and not self._grow():
             return None
         code = self._make(kind, instruction, address, self._free[0])
@@ -50,7 +50,7 @@ class MovedTrampolines:
         return True
 
     def _below_image(self) -> int:
-        """The image may have been moved to where its trampolines would be."""
+        """An end below the image, which may have been moved to where its trampolines would be."""
         end = self._end
         for base, _, size in sorted(self._loaded.segments, reverse=True):
             if base < end and end - _ROOM < base + size:
@@ -59,6 +59,7 @@ class MovedTrampolines:
 
 
 def moved_trampolines(system: System, loaded: Loaded, end: int) -> MovedTrampolines | None:
-    """None: the machine's trampolines serve every copy. `end` is the link address of the image's own."""
+    """The slots for a machine; None if its trampolines serve every copy. `end` is the link address of the image's
+    own."""
     make = moved_trampoline(system.arch)
     return None if make is None else MovedTrampolines(system, make, loaded, end)

@@ -1,9 +1,8 @@
 """A breakpoint where the manifest has no site -> the site it is a copy of, in an image that moved its own text.
 
-U-Boot copies itself to the top of RAM, breakpoints and all; kernels run their first code at physical addresses. The
-bytes around the breakpoint are compared with those around every site, as the image was loaded and without the words
-that relocations change. If they agree with one, the code there is a copy, and all its sites are known by their
-distance.
+U-Boot copies itself to the top of RAM, with its breakpoints; kernels run their first code at physical addresses. The
+bytes around the breakpoint are compared with those around every site of the loaded image, without the words that
+relocations change. If they match one site, the code is a copy, and its distance gives all other sites.
 """
 
 from collections.abc import Sequence
@@ -26,13 +25,13 @@ from kinst.targets.errors import MachineError
 from kinst.targets.image import Image
 from kinst.targets.manifest import Method
 
-_REACHES: Final = (32, 1 << 8, 1 << 11, 1 << 14, 1 << 17)  # bytes on either side that must agree
+_REACHES: Final = (32, 1 << 8, 1 << 11, 1 << 14, 1 << 17)  # bytes on each side that must match
 _FIRST_LOOK: Final = 24
 _PAGE: Final = 4096
 
 
 class RelocatedCopies:
-    """A handler for `TrapPath.dtrace_invop_add`: knows every site, at its own address and in copies."""
+    """A handler for `TrapPath.dtrace_invop_add` that knows every site, at its own address and in copies."""
 
     def __init__(
         self,
@@ -43,12 +42,12 @@ class RelocatedCopies:
         model: ExceptionModel,
         space: AddressSpace,
     ) -> None:
-        """`trampolines` are for machines whose own do not serve copies."""
+        """`trampolines` are for machines on which the image's own do not serve copies."""
         self._sites = sites
         self._loaded = loaded
         self._trap = trap
         self._trampolines = trampolines
-        self._space, self._fetch = space, space.fetch  # instruction bytes are read as they are, armed
+        self._space, self._fetch = space, space.fetch  # reads instruction bytes as they are in memory, with armed sites
         self._breakpoints = sorted(set(model.armed.values()), key=len)
         self._distances: list[int] = [loaded.bias]
         self._texts: list[_Text] = []
@@ -56,17 +55,18 @@ class RelocatedCopies:
 
     @property
     def distances(self) -> Sequence[int]:
-        """How far what was loaded, and each copy found since, is from its link address; what was loaded first."""
+        """The distances, in bytes, from the link address: first that of what was loaded, then those of the copies
+        found."""
         return self._distances
 
     def pristine(self, address: int, content: bytes) -> bytes:
-        """Bytes read at a virtual address, with the original ones where sites are armed, in copies too."""
+        """Bytes read at a virtual address, with the original ones at armed sites, also in copies."""
         for distance in self._distances:
             content = self._sites.pristine(address - distance, content)
         return content
 
     def claim(self, pc: int) -> Hit | None:
-        """What to do at a breakpoint at `pc`; None: it is the guest's own."""
+        """What to do at a breakpoint at `pc`; None if it is the guest's own."""
         for known in self._distances:
             hit = self._hit(pc, known)
             if hit is not None:
@@ -105,7 +105,7 @@ class RelocatedCopies:
         return site
 
     def _find(self, pc: int) -> int | None:
-        """How far the code at `pc` is from where it was linked."""
+        """How far the code at `pc` is from where it was linked, in bytes; None if it is no copy."""
         if not any(self._holds(pc, armed) for armed in self._breakpoints):
             return None  # the guest's own
         if pc in self._unknown:
@@ -124,8 +124,8 @@ class RelocatedCopies:
             return False
 
     def _aliased(self, pc: int) -> int | None:
-        """The link address, if `pc` is another name for memory that the image was loaded to: a kernel that runs by
-        physical addresses, or that maps itself elsewhere."""
+        """The link address, if `pc` is another address of the memory that the image was loaded to: a kernel that runs
+        at physical addresses, or maps itself elsewhere. Otherwise None."""
         physical = self._space.real_physical(pc)
         for virtual, loaded, size in self._loaded.segments:
             if loaded <= physical < loaded + size:
@@ -135,7 +135,8 @@ class RelocatedCopies:
         return None
 
     def _link_address(self, pc: int) -> int | None:
-        """The only site that the code around `pc` can be a copy of. Images move by whole pages, nearly always."""
+        """The link address of the only site of which the code around `pc` can be a copy; None if there is no such site.
+        Images nearly always move by whole pages."""
         addresses = self._sites.manifest.sites["address"][self._sites.is_armed]
         in_page = np.uint64(pc % _PAGE)
         for candidates in (addresses[addresses % np.uint64(_PAGE) == in_page], addresses):
@@ -145,7 +146,7 @@ class RelocatedCopies:
         return None
 
     def _narrowed(self, pc: int, candidates: NDArray[np.uint64]) -> int | None:
-        """The one candidate whose surroundings agree. Where every instruction is probed the code looks the same nearly
+        """The one candidate whose surroundings match. If every instruction is probed, code looks alike nearly
         everywhere: then more and more of it is compared."""
         for reach in _REACHES:
             before = np.frombuffer(self._bytes_before(pc, reach), np.uint8)
@@ -157,7 +158,7 @@ class RelocatedCopies:
         return None
 
     def _bytes_after(self, pc: int, reach: int) -> bytes:
-        """Bytes from `pc` on, as far as there is memory."""
+        """At most `reach` bytes from `pc` on, as far as there is memory."""
         parts, at = [], pc
         try:
             while at < pc + reach:
@@ -180,7 +181,7 @@ class RelocatedCopies:
         return b"".join(reversed(parts))
 
     def _loaded_texts(self) -> list["_Text"]:
-        """The segments that hold sites, as they were loaded and armed."""
+        """The segments with sites, as they were loaded and armed."""
         if not self._texts:
             image, addresses = self._loaded.image, self._sites.manifest.patched["address"]
             for segment in image.segments:
@@ -194,17 +195,17 @@ class RelocatedCopies:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """Bytes from a link address on; `is_written`: those that relocations change when the image moves."""
+    """Bytes from a link address on. `is_written` marks those that relocations change when the image moves."""
 
     address: int
     content: NDArray[np.uint8]
     is_written: NDArray[np.bool_]
 
     def matching(self, candidates: NDArray[np.uint64], around: NDArray[np.uint8], before: int) -> NDArray[np.uint64]:
-        """The candidates that `around` agrees with, its byte number `before` being the candidate's first."""
+        """The candidates that match `around`, whose byte number `before` is the candidate's first."""
         inside = candidates[candidates - np.uint64(self.address) < np.uint64(len(self.content))]
         starts = (inside - np.uint64(self.address)).astype(np.int64) - before
-        for at in range(before, min(before + _FIRST_LOOK, len(around))):  # in bulk, where there are millions
+        for at in range(before, min(before + _FIRST_LOOK, len(around))):  # in bulk, since there may be millions
             fits = starts + at < len(self.content)
             places = np.where(fits, starts + at, 0)
             alike = fits & ((self.content[places] == around[at]) | self.is_written[places])
@@ -213,7 +214,7 @@ class _Text:
         return inside[np.array(agrees, np.bool_)]
 
     def _agrees(self, start: int, around: NDArray[np.uint8]) -> bool:
-        cut = max(0, -start)  # what lies before the segment may be anything
+        cut = max(0, -start)  # what comes before the segment may be anything
         mine = slice(start + cut, start + len(around))
         theirs = around[cut : cut + len(self.content[mine])]
         return bool(((self.content[mine] == theirs) | self.is_written[mine]).all())

@@ -1,6 +1,6 @@
-"""A manifest and where its image was loaded -> armed breakpoints in memory, and what to do when one is hit.
+"""A manifest, and where its image was loaded -> armed breakpoints in memory, and what to do when one is hit.
 
-Sites stay columns: a kernel may have millions. A site becomes an object when it is hit for the first time.
+Sites are kept as columns, since a kernel may have millions. A site becomes an object when it is hit for the first time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,10 +27,10 @@ Action = Callable[[Firing], None]
 Argument = Callable[[Firing, int], int]
 ArgumentAt = Callable[[int, int], Argument]  # (row of the probe, link address of the site) -> arg0, arg1, ...
 
-# A return site of these kinds is one only if control leaves the function: a conditional branch or a computed jump out
-# of it is a tail call, inside it a loop or a switch.
+# A site of these kinds is a return only if control leaves the function: a conditional branch or a computed jump out of
+# the function is a tail call; inside the function it is a loop or a switch.
 _CONDITIONAL = (Flow.BRANCH, Flow.INDIRECT_JUMP)
-_LONGEST = 16  # bytes of a site
+_LONGEST = 16  # the most bytes of a site
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,42 +56,42 @@ class SiteTable:
         self._first_enabling = np.searchsorted(self.manifest.enablings["site"], np.arange(len(self._addresses) + 1))
         self._actions: list[Action] = [lambda _firing: None]
         self._action_of = np.zeros(len(self.manifest.probes), np.uint32)  # index in `_actions`; 0: disabled
-        self._planted: dict[int, tuple[Action, ...]] = {}  # row of a probe -> providers that are called there as well
+        self._planted: dict[int, tuple[Action, ...]] = {}  # row of a probe -> providers that are also called there
         self.arguments: dict[int, ArgumentAt] = {}  # by ProbeKind
-        self.returning: Callable[[Sequence[Enabling], int], Enabling]  # what to do at a tail call instead
-        self.identifiers = self.manifest.identifiers  # of the probes, by row
+        self.returning: Callable[[Sequence[Enabling], int], Enabling]  # replaces what a probe does at a tail call
+        self.identifiers = self.manifest.identifiers  # identifiers of the probes, by row
         self._order = np.argsort(self.identifiers, kind="stable")
         self._is_patched = ~self.manifest.is_deferred
-        self.is_wanted = np.ones(len(self._addresses), np.bool_)  # sites of which a probe is enabled
-        self.is_armed = self._is_patched.copy()  # sites at which memory has a breakpoint: at first as the file has them
+        self.is_wanted = np.ones(len(self._addresses), np.bool_)  # sites with an enabled probe
+        self.is_armed = self._is_patched.copy()  # sites at which memory has a breakpoint: at first those of the file
         self._marks = StaticMarks(patched.loaded)
-        self.is_stale = True  # what is enabled is not yet what memory is armed with
+        self.is_stale = True  # memory is not yet armed for what is enabled
 
     def rows_of(self, identifiers: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The rows of probes that are here."""
+        """The rows of those identifiers that are probes of this image."""
         return self._order[np.searchsorted(self.identifiers, identifiers, sorter=self._order)]
 
     # -- enabling -----------------------------------------------------------------------------------------------------
 
     def enable(self, rows: NDArray[np.intp], action: Action) -> None:
-        """Let probes (rows of the manifest) do `action`; takes effect with `arm`."""
+        """Let probes (rows of the manifest) do `action`. It takes effect with `arm`."""
         self._actions.append(action)
         self._action_of[rows] = len(self._actions) - 1
         self.is_stale = True
 
     def disable(self, rows: NDArray[np.intp]) -> None:
-        """Let probes do nothing; takes effect with `arm`."""
+        """Let probes do nothing. It takes effect with `arm`."""
         self._action_of[rows] = 0
         self.is_stale = True
 
     def plant(self, rows: Sequence[int], called: Action) -> None:
-        """Call a provider at the sites of probes, whether these are enabled or not; takes effect with `arm`."""
+        """Call a provider at the sites of probes, whether or not these are enabled. It takes effect with `arm`."""
         for row in rows:
             self._planted[row] = (*self._planted.get(row, ()), called)
         self.is_stale = True
 
     def unplant(self, rows: Sequence[int], called: Action) -> None:
-        """Call it no more; takes effect with `arm`."""
+        """Stop calling it at these sites. It takes effect with `arm`."""
         for row in rows:
             left = tuple(one for one in self._planted.pop(row, ()) if one is not called)
             if left:
@@ -99,14 +99,14 @@ class SiteTable:
         self.is_stale = True
 
     def _active(self) -> NDArray[np.bool_]:
-        """Which rows of probes anything happens at."""
+        """For each row of a probe, whether anything happens there."""
         active: NDArray[np.bool_] = self._action_of != 0
         active[list(self._planted)] = True
         return active
 
     def arm(self, memory: GuestRam, trap: TrapPath) -> None:
-        """Write breakpoints where a probe is enabled and the original bytes everywhere else: kinst_patch_tracepoint of
-        all sites at once. May be done while the guest runs, between two instructions of it."""
+        """Write breakpoints where a probe is enabled, and the original bytes at all other sites: kinst_patch_tracepoint
+        for all sites at once. This may be done while the guest runs, between two of its instructions."""
         enablings = self.manifest.enablings
         self.is_wanted = np.zeros(len(self._addresses), np.bool_)
         self.is_wanted[enablings["site"][self._active()[enablings["probe"]]]] = True
@@ -122,32 +122,32 @@ class SiteTable:
         self.is_stale = False
 
     def _enabled_static(self) -> list[tuple[int, StaticProbe]]:
-        """Identifiers and static probes that are enabled."""
+        """The enabled static probes, with their identifiers."""
         probes = self.manifest.probes
         rows = np.flatnonzero((self._action_of != 0) & (probes["kind"] == ProbeKind.SDT))
         return [(int(self.identifiers[row]), self.manifest.static[int(probes["offset"][row])]) for row in rows.tolist()]
 
     def show_armed(self, address: int, text: NDArray[np.uint8]) -> None:
-        """Put into a copy of the image's bytes from a link address what memory was armed with."""
+        """Put what memory was armed with into `text`, a copy of the image's bytes from a link address on."""
         for size, rows in self._by_size():
             _scatter(text, address, self._addresses[rows], self._content(rows, size))
 
     def _by_size(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
-        """The rows of the sites at which the file was patched, by the size of their instructions."""
+        """The rows of the sites that are patched in the file, by the size of their instructions."""
         sizes = self.manifest.sites["size"]
         for size in np.unique(sizes).tolist():
             yield size, np.flatnonzero((sizes == size) & self._is_patched)
 
     def _content(self, rows: NDArray[np.intp], size: int) -> NDArray[np.uint8]:
-        """(n, width) bytes that belong at sites of one size; amd64's are one byte wide."""
+        """(n, width) bytes that memory must have at sites of one size; on amd64 the width is one byte."""
         armed = np.frombuffer(self.armed_bytes[size], np.uint8)
         content = self.manifest.sites["original"][rows].view(np.uint8).reshape(-1, 16)[:, : len(armed)].copy()
         content[self.is_armed[rows]] = armed
         return content
 
     def map_trampolines(self, space: AddressSpace, trap: TrapPath, engine: QilingMachine) -> None:
-        """Make the trampolines reachable, their return breakpoints as Unicorn traps them cheapest. Those that jump back
-        to link addresses are of no use where the image was moved."""
+        """Make the trampolines reachable, with the return breakpoints that Unicorn traps fastest. Trampolines that jump
+        back to link addresses are useless if the image was moved."""
         address, size = self.manifest.trampolines
         if not size or (self.arch.return_breakpoint is None and self._patched.loaded.bias):
             return
@@ -158,7 +158,7 @@ class SiteTable:
         engine.set_trampolines(start, size, self.arch.slot_size)
 
     def slot_bytes(self, slots: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """(n, slot_size) bytes of trampolines as the file has them -> as they are executed."""
+        """(n, slot_size) bytes of trampolines in the file -> the bytes that are executed."""
         slots = slots.copy()
         start = self.arch.return_breakpoint
         if start is not None:
@@ -169,7 +169,7 @@ class SiteTable:
     # -- hits ---------------------------------------------------------------------------------------------------------
 
     def row_at(self, address: int) -> int | None:
-        """The row of the site at a link address."""
+        """The row of the site at a link address; None if there is none."""
         if address < 0 or address >> 64:
             return None
         row = int(np.searchsorted(self._addresses, np.uint64(address)))
@@ -187,11 +187,11 @@ class SiteTable:
         """One site with its enabled probes.
 
         Args:
-            row: of the site.
-            moved: its instruction where the guest moved it, which relocations may have changed.
-            method: another `Method` than the manifest's.
-            record: what the guest wrote there (SITE), if the site is deferred.
-            target: the link address that this jumps to.
+            row: the row of the site.
+            moved: its instruction in a copy, which relocations may have changed.
+            method: a `Method` in place of the manifest's.
+            record: what the guest wrote there (SITE), for a deferred site.
+            target: the link address that it jumps to.
         """
         if record is None:
             record = self.manifest.sites[row]
@@ -212,7 +212,7 @@ class SiteTable:
         return Site(address, size, trampoline, instead or emulation, tuple(enablings))
 
     def _stands_for(self, row: int, record: np.void, target: int) -> bool:
-        """Whether what the guest wrote at a site is what the probe stands for: a return may have become a nop."""
+        """Whether a probe still makes sense for what the guest wrote at its site: a return may have become a nop."""
         probe, flow = self.manifest.probes[row], record["flow"]
         if probe["kind"] != ProbeKind.FBT_RETURN or flow == Flow.RETURN:
             return True
@@ -232,7 +232,7 @@ class SiteTable:
         return gated(self.arch, int(record["address"]), pairs)
 
     def _enablings(self, record: np.void, row: int) -> list[Enabling]:
-        """What happens at a site for one of its probes: what the probe does, and what providers want there."""
+        """What happens at a site for one of its probes: the probe's action, and the calls that providers planted."""
         actions = [(0, called) for called in self._planted.get(row, ())]
         if self._action_of[row]:
             actions.insert(0, (int(self.identifiers[row]), self._actions[self._action_of[row]]))
@@ -250,7 +250,7 @@ class SiteTable:
         return [self.returning(found, size)] if is_tail_call else found
 
     def pristine(self, address: int, content: bytes) -> bytes:
-        """Bytes read at a link address, with the original ones where sites are armed."""
+        """Bytes read at a link address, with the original ones at armed sites."""
         if not content or address < _LONGEST or address >> 64 or not len(self._between(address, len(content))):
             return content
         text = np.frombuffer(content, np.uint8).copy()
@@ -258,8 +258,8 @@ class SiteTable:
         return text.tobytes()
 
     def show_pristine(self, address: int, text: NDArray[np.uint8]) -> None:
-        """Put the original bytes into a copy of memory from a link address on, where sites are armed and the guest has
-        not put something else there since."""
+        """Put the original bytes into `text`, a copy of memory from a link address on, at sites that are armed and that
+        the guest has not overwritten since."""
         rows = self._between(address, len(text))
         rows = rows[self.is_armed[rows]]
         sizes = self.manifest.sites["size"][rows]
@@ -274,13 +274,13 @@ class SiteTable:
             text[places[inside]] = original[inside]
 
     def _between(self, address: int, size: int) -> NDArray[np.intp]:
-        """Rows of the sites that may have a byte in a range."""
+        """The rows of the sites that may have a byte in a range."""
         bounds = np.array([max(address - _LONGEST, 0), min(address + size, 2**64 - 1)], np.uint64)
         return np.arange(*np.searchsorted(self._addresses, bounds))
 
 
 def _scatter(memory: NDArray[np.uint8], start: int, addresses: NDArray[np.uint64], content: NDArray[np.uint8]) -> None:
-    """Write rows of bytes at addresses, those that lie in `memory`, which begins at `start`."""
+    """Write rows of bytes at those addresses that are in `memory`, which begins at `start`."""
     offsets = addresses - np.uint64(start)
     inside = offsets < np.uint64(len(memory))
     places = offsets[inside].astype(np.int64)[:, None] + np.arange(content.shape[1])

@@ -1,7 +1,7 @@
 """Static probes of FreeBSD's kind at a site: many of them call one function, with the id of the probe that fires.
 
-While such a probe is enabled its id is in memory, the kernel's switch is on, control goes from its nops to where the
-arguments are made, and the function that all of them call returns at once, the right probe having fired.
+While such a probe is enabled, its id is in memory, the kernel's switch is on, and control goes from its nops to the
+code that makes the arguments. The function that all of them call fires the right probe and returns at once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,8 +19,8 @@ _WORD = (1 << 64) - 1
 
 
 def place_at(probe: StaticProbe, address: int) -> StaticPlace:
-    """The place of a probe at a site. The function that is called may be probed behind its landing pad: what is no
-    nop's address is its."""
+    """The place of a probe at a site. Every address that is not one of the nops is the called function's, which may be
+    probed after its landing pad."""
     found = (place for place in probe.places if place.address == address and place.kind is not PlaceKind.CALL)
     return next(found, StaticPlace(address, (), PlaceKind.CALL))
 
@@ -28,7 +28,7 @@ def place_at(probe: StaticProbe, address: int) -> StaticPlace:
 def gated(
     arch: ArchFacts, address: int, probes: Sequence[tuple[StaticProbe, Enabling]]
 ) -> tuple[tuple[Enabling, ...], Emulation | None]:
-    """What fires at a site for these enabled probes, and what happens there instead of the site's own instruction."""
+    """What fires at a site for these enabled probes, and what is done in place of the site's own instruction."""
     plain: list[Enabling] = []
     called: dict[int, Enabling] = {}
     instead: Emulation | None = None
@@ -84,16 +84,16 @@ def _return_at_once(arch: ArchFacts) -> Emulation:
 
 
 class StaticMarks:
-    """What the image's memory says of its static probes: semaphores count us, id words and the switch are set."""
+    """The guest's own marks of enabled static probes: semaphores that count users, id words, and the switch."""
 
     def __init__(self, loaded: Loaded) -> None:
-        """Nothing is enabled."""
+        """No probe is enabled yet."""
         self._loaded = loaded
         self._counted: set[int] = set()
-        self._words: dict[tuple[int, int], int] = {}  # (address, size) -> what is there instead of 0
+        self._words: dict[tuple[int, int], int] = {}  # (address, size) -> the value there in place of 0
 
     def set(self, memory: GuestRam, enabled: Iterable[tuple[int, StaticProbe]]) -> None:
-        """Make memory say that exactly these probes are enabled: (identifier, probe)."""
+        """Write the marks for exactly these enabled probes: (identifier, probe)."""
         counted: set[int] = set()
         words: dict[tuple[int, int], int] = {}
         for identifier, probe in enabled:

@@ -5,7 +5,7 @@ from typing import Final
 
 
 class FaultKind(IntEnum):
-    """DTRACEFLT_*."""
+    """What kind of fault it is: DTrace's DTRACEFLT_* (docs/facts/dlang.md, Variables)."""
 
     UNKNOWN = 0
     BADADDR = 1
@@ -37,7 +37,7 @@ WITH_ADDRESS: Final = frozenset({FaultKind.BADADDR, FaultKind.BADALIGN, FaultKin
 
 
 class Fault(Exception):
-    """A clause cannot go on. `value` is the address, where there is one. `text` says more than the kind, e.g. that an
+    """A clause cannot continue. `value` is the address, if there is one. `text` says more than the kind, e.g. that an
     argument was optimised out."""
 
     def __init__(self, kind: FaultKind, value: int = 0, text: str = "") -> None:

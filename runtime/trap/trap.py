@@ -1,16 +1,17 @@
 """The trap path: breakpoint -> probes fire -> the displaced instruction is emulated or runs in its trampoline.
 
-What dtrace_invop and its handlers kinst_invop and fbt_invop do in FreeBSD's kernel, on three machines. A probe fires
-before its instruction executes; `regs` show the state at the site. Then the instruction's effect is computed (an
-`Emulation`), or the CPU goes on in the trampoline. On arm64 and riscv64 a second breakpoint ends the trampoline: until
-then the CPU is FIRED and the machine delivers it no interrupt. amd64's trampolines jump back by themselves, so there is
-no state; no interrupt is delivered while the PC is in one.
+This is what dtrace_invop and its handlers kinst_invop and fbt_invop do in FreeBSD's kernel, on three machines. A probe
+fires before its instruction executes, and `regs` show the state at the site. Then the instruction's effect is computed
+(an `Emulation`), or the CPU continues in the trampoline. On arm64 and riscv64 a second breakpoint ends the trampoline.
+Until then the CPU is FIRED, and the machine delivers no interrupts to it. amd64's trampolines jump back themselves, so
+there is no state; no interrupt is delivered while the PC is in one.
 
-The FIRED state (struct kinst_cpu_state) is a stack: an exception that the displaced instruction raises pops it (the
-guest is shown the site's own address), and a probe that is hit in the guest's handler starts anew.
+The FIRED state (struct kinst_cpu_state) is a stack. An exception in the displaced instruction pops it (the guest sees
+the site's own address), and a probe that is hit in the guest's handler starts a new entry.
 
-No I/O, no emulator here: the trap frame comes as `regs` and as callables that write registers back. What happens on a
-hit is a closure made once for its site, since a hit costs about a microsecond and a lookup more would show.
+There is no I/O and no emulator here: the trap frame comes as `regs` and as functions that write registers back. What
+happens at a hit is a closure that is made once for its site: a hit takes about a microsecond, so one more lookup would
+matter.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,11 +26,11 @@ from kinst.targets.errors import MachineError
 Hit = Callable[[int], None]  # what to do at a breakpoint's address
 Invop = Callable[
     [int], Hit | None
-]  # a handler that may know a breakpoint's address: what to do there; None: not its own
+]  # a handler: for the address of a breakpoint, what to do there; None if it does not know the breakpoint
 
 
 class Firing:
-    """What a probe's action sees: the CPU at the site, before the instruction. One object, used again for every hit."""
+    """What a probe's action sees: the CPU at the site, before the instruction. One object is used for all hits."""
 
     __slots__ = ("cpu", "enabling", "frame", "returned", "site", "thread")
 
@@ -37,9 +38,9 @@ class Firing:
         self.cpu = 0
         self.enabling = enabling
         self.frame = frame
-        self.returned = 0  # where the CPU is if the function at `site` left by a tail call and has returned now; else 0
+        self.returned = 0  # where the CPU is, if the function at `site` left by a tail call and has returned; else 0
         self.site = 0  # address of the instruction
-        self.thread = 0  # below 0: a thread of the tracer's own; else the CPU, for who knows no threads of the guest
+        self.thread = 0  # below 0: a thread of the tracer itself; else the CPU, in place of the guest's thread
 
     @property
     def regs(self) -> Sequence[int]:
@@ -47,7 +48,7 @@ class Firing:
         return self.frame.regs
 
     def argument(self, index: int) -> int:
-        """arg0, arg1, ... as the probe's provider defines them; 0 where it does not."""
+        """arg0, arg1, ... as the probe's provider defines them; 0 if it defines none."""
         return self.enabling.argument(self, index)
 
 
@@ -56,7 +57,7 @@ class Enabling:
     """One enabled probe at one site."""
 
     probe: int  # its id
-    action: Callable[[Firing], None]  # what dtrace_probe() is called for
+    action: Callable[[Firing], None]  # what dtrace_probe() would do
     argument: Callable[[Firing, int], int]
     offset: int  # of the site in its function
     leaving: tuple[int, int] | None = None  # fire only if control leaves this range: conditional return sites
@@ -64,7 +65,7 @@ class Enabling:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One probed instruction. `emulation` is None where it runs in its trampoline."""
+    """One probed instruction. `emulation` is None if it runs in its trampoline."""
 
     address: int
     size: int
@@ -75,19 +76,19 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """What the trap path needs of the machine."""
+    """What the trap path needs from the machine."""
 
     frame: TrapFrame
     read: Callable[[], int]  # fill frame.regs
-    writer: Callable[[Sequence[int]], Callable[[], int]]  # registers of frame.regs -> what writes them back at once
+    writer: Callable[[Sequence[int]], Callable[[], int]]  # gives a function that writes these registers back
     fail: Callable[[BaseException], None]
-    unclaimed: Callable[[int], None]  # an event that is no probe's, by Unicorn's number
+    unclaimed: Callable[[int], None]  # called for an event that belongs to no probe, with Unicorn's number
     take_back: Callable[[], None] | None  # the breakpoint was counted as an instruction, and its displaced one will be
-    fault: Callable[[PageFault], None]  # an emulated access faulted: deliver it, PC is at the site
+    fault: Callable[[PageFault], None]  # called to deliver a fault of an emulated access; the PC is at the site
 
 
 class TrapPath:
-    """Armed sites and what happens at them."""
+    """The armed sites, and what happens at them."""
 
     def __init__(self, arch: ArchFacts, port: Port, breakpoint_number: int, breakpoint_bias: int) -> None:
         self._arch = arch
@@ -95,7 +96,7 @@ class TrapPath:
         self._number = breakpoint_number
         self._bias = breakpoint_bias
         self.hits: dict[int, Hit] = {}
-        self.fired: list[tuple[int, int, int]] = []  # of the CPU that runs: (slot, site, next instruction)
+        self.fired: list[tuple[int, int, int]] = []  # the running CPU's: (slot, site, next instruction)
         self._handlers: list[Invop] = []  # newest last
         self.trampolines = range(0)
         self._slots: dict[int, tuple[int, int]] = {}  # amd64: slot -> (site, next instruction)
@@ -104,7 +105,7 @@ class TrapPath:
     # -- arming -------------------------------------------------------------------------------------------------------
 
     def add(self, site: Site, address: int | None = None) -> None:
-        """Know a site, at another address if its code was relocated; its breakpoint is written by someone else."""
+        """Add a site, at another `address` if its code was relocated. This does not write its breakpoint."""
         at = site.address if address is None else address
         self.hits[at] = self._kinst_invop(site)
         if site.emulation is not None:
@@ -115,13 +116,13 @@ class TrapPath:
             self._slots[site.trampoline] = at, at + site.size
 
     def remove(self, addresses: Iterable[int]) -> None:
-        """Forget sites; trampolines in use can still be left."""
+        """Remove sites. A CPU in one of their trampolines can still leave it."""
         for address in addresses:
             self.hits.pop(address, None)
 
     def original(self, pc: int) -> int:
-        """The address in the untouched code that `pc` stands for, leaving the FIRED state if `pc` is in a trampoline:
-        the site while the displaced instruction has not been executed, the next instruction afterwards."""
+        """The address in the original code that `pc` stands for. If `pc` is in a trampoline, that is the site, or after
+        the displaced instruction was executed the next one; the FIRED state ends."""
         if pc not in self.trampolines:
             return pc
         slot = pc - (pc - self.trampolines.start) % self._arch.slot_size
@@ -161,13 +162,14 @@ class TrapPath:
         return callback
 
     def claim(self, pc: int) -> bool:
-        """A breakpoint that Unicorn reports by ending the run (riscv64's ebreak), `pc` being its address."""
+        """Handle a breakpoint at `pc` that Unicorn reports by ending the run (riscv64's ebreak). False if it is the
+        guest's."""
         hit = self.hits.get(pc) or self.dtrace_invop(pc)
         if hit is None:
             return False
         self._port.read()
         regs, index = self._port.frame.regs, self._arch.pc
-        regs[index] = pc + self._bias  # as Unicorn's hook leaves it
+        regs[index] = pc + self._bias  # the PC as it is in Unicorn's hook
         self._port.writer((index,))()
         try:
             hit(pc)
@@ -176,12 +178,12 @@ class TrapPath:
         return True
 
     def dtrace_invop_add(self, handler: Invop) -> None:
-        """Ask `handler` about breakpoints that are not in `hits`, before those that were added earlier."""
+        """Call `handler` for breakpoints that are not in `hits`, before the handlers that were added earlier."""
         self._handlers.append(handler)
 
     def dtrace_invop(self, pc: int) -> Hit | None:
-        """What to do at a breakpoint that is hit for the first time: the newest handler that knows it says so. None: it
-        is the guest's own."""
+        """What to do at a breakpoint that is hit for the first time: the newest handler that knows it decides. None if
+        it is the guest's own."""
         for handler in reversed(self._handlers):
             hit = handler(pc)
             if hit is not None:
@@ -191,7 +193,7 @@ class TrapPath:
     def _deliver(self, fault: PageFault) -> None:
         try:
             self._fault(fault)
-        except BaseException as error:  # nobody above could catch it: ctypes prints it and goes on
+        except BaseException as error:  # it cannot be raised through ctypes, which would print it and continue
             self._port.fail(error)
 
     def _fault(self, fault: PageFault) -> None:
@@ -201,7 +203,7 @@ class TrapPath:
         self._port.fault(fault)
 
     def _kinst_invop(self, site: Site) -> Hit:
-        """What kinst_invop and fbt_invop do at a site; probes of both may be there."""
+        """What kinst_invop and fbt_invop do at a site, which may have probes of both."""
         if site.emulation is None:
             return self._copied(site)
         if any(enabling.leaving is not None for enabling in site.enablings):
@@ -222,14 +224,14 @@ class TrapPath:
             run(frame)
             if regs[pc_index] != pc + bias:
                 write_back()
-            elif write_registers is not None:  # the CPU goes on there by itself, half a microsecond cheaper
+            elif write_registers is not None:  # the CPU gets there by itself, which saves half a microsecond
                 write_registers()
 
         return hit
 
     def _leaving(self, site: Site, emulation: Emulation) -> Hit:
-        """A conditional return site: whether it returns is known once the instruction was computed, but the probe
-        sees the state before it."""
+        """What happens at a conditional return site. Whether it returns is known only when the instruction has been
+        computed, but the probe sees the state before it."""
         firing, frame, regs, pc_index = self.firing, self._port.frame, self._port.frame.regs, self._arch.pc
         write_back = self._writer(emulation)
         changed = (*emulation.writes, pc_index)
@@ -269,7 +271,7 @@ class TrapPath:
         return hit
 
     def _done(self, slot: int) -> Hit:
-        """The second breakpoint: the displaced instruction was executed."""
+        """What happens at the second breakpoint, when the displaced instruction has been executed."""
         regs, pc_index, write_pc = self._port.frame.regs, self._arch.pc, self._port.writer((self._arch.pc,))
 
         def hit(_pc: int) -> None:

@@ -9,11 +9,11 @@ Store = Callable[[int, int, int], None]
 class TrapFrame:
     """FreeBSD's struct trapframe, and the memory of the interrupted context.
 
-    `regs` holds one unsigned 64-bit word a register in the order of `ArchFacts.registers`; what is stored must be
-    masked to 64 bits. ``load(address, size)`` and ``store(address, size, value)`` are guest virtual memory,
-    little-endian and unsigned; an access the guest may not make raises `PageFault`, so an effect touches memory before
-    it changes any register. ``set_vector(number, value)`` sets a 128-bit SIMD register (arm64 literal loads); the upper
-    part is zeroed by passing a narrow value.
+    `regs` has one unsigned 64-bit word per register, in the order of `ArchFacts.registers`; values must be masked to 64
+    bits. ``load(address, size)`` and ``store(address, size, value)`` access guest virtual memory, little-endian and
+    unsigned. An access that the guest may not make raises `PageFault`, so an effect accesses memory before it changes
+    any register. ``set_vector(number, value)`` sets a 128-bit SIMD register (arm64 literal loads); a narrow value
+    clears the upper part.
     """
 
     __slots__ = ("load", "regs", "set_vector", "store")

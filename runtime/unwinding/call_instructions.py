@@ -1,4 +1,4 @@
-"""The code of an image -> where its calls and jumps lead, by the addresses where they begin and end."""
+"""The code of an image -> where its calls and jumps lead, by the addresses at which they begin and end."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -15,27 +15,28 @@ class Leading(NamedTuple):
     """A call or a jump."""
 
     is_call: bool
-    target: int | None  # a link address; None: a register or memory tells
+    target: int | None  # a link address; None: it is in a register or memory
 
 
 class CallInstructions:
-    """Reads a function when one of its instructions is asked for. All addresses are link addresses."""
+    """Reads a function when one of its instructions is needed. All addresses are link addresses."""
 
     def __init__(self, program: Callable[[], Program]) -> None:
-        """`program` is the image as it was built, never patched."""
+        """`program` is the original image, never a patched one."""
         self._open = program
         self._starting: dict[int, Leading] = {}
         self._ending: dict[int, Leading] = {}
         self._known: set[int] = set()
 
     def at(self, address: int) -> Leading | None:
-        """The instruction that begins at an address; None: it is no call or jump."""
+        """The call or jump that begins at an address; None if there is none."""
         if address not in self._starting:
             self._read(address)
         return self._starting.get(address)
 
     def starts(self, address: int, room: int) -> range:
-        """What else of a function that begins at an address is in its first bytes; empty if none begins there."""
+        """The other addresses in the first `room` bytes of a function that begins at an address; empty if none begins
+        there."""
         functions = self._open().functions
         row = functions.row_at(address)
         if row is None or int(functions.address[row]) != address:
@@ -43,7 +44,7 @@ class CallInstructions:
         return range(address + 1, address + min(room, int(functions.size[row])))
 
     def before(self, address: int) -> Leading | None:
-        """The instruction that ends at an address, which may be behind its function."""
+        """The call or jump that ends at an address, which may be just past its function; None if there is none."""
         if address not in self._ending:
             self._read(address - 1)
         return self._ending.get(address)

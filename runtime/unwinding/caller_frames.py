@@ -1,7 +1,7 @@
 """A firing -> the registers that its function's caller will have when the function returns, and so on outwards.
 
-Of a caller only the stack pointer and the registers that a function must give back are known; where they are, call
-frame information says. Without it nothing but the stack pointer is known: a wrong value would be worse than none.
+Of a caller only the stack pointer and the registers that a function must preserve are known. Call frame information
+says where they are. Without it only the stack pointer is known: a wrong value would be worse than none.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,8 @@ _MASK: Final = (1 << 64) - 1
 
 
 class Activation(NamedTuple):
-    """A function that is being executed: a link address in it, and its registers by index in the trap frame, None where
-    they are not known. `is_inner`: the code at the address is next; else the call that returns there is being made."""
+    """A function that is being executed: a link address in it, and its registers by index in the trap frame, None if
+    not known. `is_inner`: the code at the address comes next; otherwise a call that returns there is being made."""
 
     address: int
     register: Callable[[int], int | None]
@@ -30,15 +30,15 @@ class Activation(NamedTuple):
 
     @property
     def inside(self) -> int:
-        """An address in the function: what follows a call may be another one."""
+        """An address that is surely in the function: what follows a call may belong to another one."""
         return self.address if self.is_inner else self.address - 1
 
 
 class CallerFrames:
-    """A walk outwards that restores registers; `MachineStacks` has the one that needs none."""
+    """A walk outwards that restores registers. (`MachineStacks` has the faster one that does not.)"""
 
     def __init__(self, arch: ArchFacts, rules: FrameRules, memory: Memory) -> None:
-        """Nothing is read until a frame is asked for."""
+        """Nothing is read until a frame is needed."""
         self._numbers = arch.unwind.dwarf_registers
         self._preserved = {self._numbers[number]: number for number in arch.unwind.preserved}
         self._sp = arch.stack_pointer
@@ -61,13 +61,13 @@ class CallerFrames:
         return self.index_of(number) == self._sp
 
     def frame_address(self, activation: Activation) -> int | None:
-        """The canonical frame address; None: nobody knows."""
+        """The canonical frame address; None if it is not known."""
         rule = self._rule(activation)[0]
         base = None if rule is None else activation.register(rule.base)
         return None if rule is None or base is None else base + rule.offset & _MASK
 
     def caller(self, activation: Activation) -> Activation | None:
-        """The function that called it; None: that is not known."""
+        """The function that called it; None if it is not known."""
         (rule, row), cfa = self._rule(activation), self.frame_address(activation)
         if rule is None or cfa is None:
             return None
@@ -80,7 +80,7 @@ class CallerFrames:
         return Activation(returned[1], partial(self._restored, activation, row, cfa), is_inner=False)
 
     def _restored(self, activation: Activation, row: FrameRow | None, cfa: int, index: int) -> int | None:
-        """A register that the caller of an activation will have."""
+        """The value that a register will have in the caller of an activation; None if it is not known."""
         if index == self._sp:
             return cfa
         number = self._preserved.get(index)

@@ -1,7 +1,7 @@
-"""A probe that fires -> the key of its self-> variables: the stack that the CPU is on stands for the thread.
+"""A probe that fires -> the key of its self-> variables: the CPU's stack stands for the thread.
 
-What an interrupt runs on the stack of the thread that it came to has a key of its own, until it returns; what its
-handler kept is forgotten then. A stack that is used again by a new thread has the variables that the last one left.
+An interrupt that runs on the stack of the interrupted thread has a key of its own until it returns; then the variables
+of its handler are freed. A new thread on a used stack finds the variables that the last thread left.
 """
 
 from collections.abc import Callable
@@ -11,13 +11,13 @@ from kinst.runtime.machine.interrupts import Interrupt
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.stack_regions import StackRegions
 
-_INTERRUPTS: Final = -1 << 32  # their keys begin below: others are addresses, or a few threads of the tracer's own
+_INTERRUPTS: Final = -1 << 32  # keys of interrupts are below; others are addresses, or threads of the tracer
 
 WatchInterrupts = Callable[[Callable[[Interrupt], None], Callable[[Interrupt], None]], Callable[[Interrupt], None]]
 
 
 class Contexts:
-    """The threads of a guest, as far as stacks tell."""
+    """The threads of a guest, as far as stacks tell them apart."""
 
     def __init__(
         self,
@@ -27,35 +27,36 @@ class Contexts:
         where: Callable[[Interrupt], Firing],
         watch: WatchInterrupts,
     ) -> None:
-        """Nothing is watched yet.
+        """Nothing is watched before `begin`.
 
         Args:
             regions: the guest's stacks.
-            stack_pointer: its index in the trap frame.
-            reach: how far up the frames of a firing's stack are known to reach.
-            where: the code that an interrupt came to, as if a probe fired there.
-            watch: has interrupts told, as they begin and end; the answer is what drops one that is over unnoticed.
+            stack_pointer: the index of the stack pointer in the trap frame.
+            reach: the highest address that the frames of a firing's stack are known to reach.
+            where: the interrupted code, as if a probe fired there.
+            watch: calls two functions when an interrupt begins and ends; it returns a function that drops one whose end
+            was not noticed.
         """
         self._regions, self._index = regions, stack_pointer
         self._reach, self._where, self._watch = reach, where, watch
         self._drop: Callable[[Interrupt], None] = lambda _interrupt: None
         self._forget: Callable[[int], None] = lambda _thread: None
         self._open: dict[int, list[Interrupt]] = {}  # by stack, innermost last
-        self._keys: dict[Interrupt, int] = {}  # of those whose handlers had variables
+        self._keys: dict[Interrupt, int] = {}  # the interrupts whose handlers had variables
         self._count = 0
 
     def begin(self, forget: Callable[[int], None]) -> None:
-        """A program uses self->; `forget` frees what a key holds. To be called before the first run."""
+        """Start to watch: a program uses self->. `forget` frees what belongs to a key. Call it before the first run."""
         self._forget = forget
         self._drop = self._watch(self._begun, self._ended)
 
     @property
     def description(self) -> str:
-        """What self-> is keyed by, for who asks."""
+        """What self-> is keyed by, for -v."""
         return f"the stack ({self._regions.description}); an interrupt on it has its own"
 
     def thread(self, firing: Firing) -> int:
-        """The key."""
+        """The key for the variables of a firing."""
         if firing.thread < 0:
             return firing.thread
         sp = firing.frame.regs[self._index]
@@ -63,9 +64,9 @@ class Contexts:
         return self._interrupted(stack, sp) if self._open else stack
 
     def _interrupted(self, stack: int, sp: int) -> int:
-        """The stack's own key, or that of the interrupt whose handler runs on it."""
+        """The stack's own key, or the key of the interrupt whose handler runs on it."""
         interrupts = self._open.get(stack)
-        while interrupts and sp > interrupts[-1].limit:  # it was left by other ways than it came
+        while interrupts and sp > interrupts[-1].limit:  # it did not return in the normal way
             self._drop(interrupts[-1])
             self._ended(interrupts[-1])
             interrupts = self._open.get(stack)
@@ -82,7 +83,7 @@ class Contexts:
         self._open.setdefault(stack, []).append(interrupt)
 
     def _ended(self, interrupt: Interrupt) -> None:
-        """And with it all that came to its handler."""
+        """Forget an interrupt that has ended, and all those that interrupted its handler."""
         for stack, interrupts in self._open.items():
             if interrupt in interrupts:
                 at = interrupts.index(interrupt)

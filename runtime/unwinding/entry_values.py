@@ -1,7 +1,8 @@
-"""DW_OP_entry_value -> what a register held when the function around was entered, as gdb finds it: debug information of
-the caller says how to compute it now, from what the caller will have when the function returns.
+"""DW_OP_entry_value -> what a register held when the surrounding function was entered. As in gdb, the caller's debug
+information says how to compute it now, from what the caller will have when the function returns.
 
-It is known only if the call that the return address belongs to entered this very function. `optimised_out` otherwise.
+The value is known only if the call before the return address entered this very function; otherwise it is
+`optimised_out`.
 """
 
 from collections.abc import Callable
@@ -18,12 +19,12 @@ from kinst.runtime.unwinding.tail_calls import TailCalls
 from kinst.targets.debuginfo.call_sites import CallingFunction, CallParameter, CallSite, CallSites
 from kinst.targets.errors import KinstError
 
-_DEEPEST: Final = 16  # callers whose own entry values are asked for
+_DEEPEST: Final = 16  # callers whose own entry values may be needed
 _MOST: Final = 256  # values that one answer may need; real ones need a few
 
 
 class _Call(NamedTuple):
-    """A call that an unwinder found: who makes it, and the function that it enters."""
+    """A call that the unwinder found: its caller, and the function that it enters."""
 
     caller: Activation
     function: CallingFunction
@@ -32,7 +33,7 @@ class _Call(NamedTuple):
 
 
 class EntryValues:
-    """Of one image. Nothing is read until a value is asked for."""
+    """The entry values of one image. Nothing is read until a value is needed."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class EntryValues:
         *,
         bias: int = 0,
     ) -> None:
-        """`sites` raises KinstError: there is no debug information."""
+        """`sites` raises KinstError if there is no debug information."""
         self.frames = frames
         self.memory = memory
         self.bias = bias
@@ -55,7 +56,7 @@ class EntryValues:
         self._left = 0
 
     def of_firing(self, firing: Firing, wanted: Entered) -> int:
-        """Of the function in which a probe fired. Raises Fault."""
+        """The entry value of the function in which a probe fired. Raises Fault."""
         self._left = _MOST
         try:
             return self.of(self.frames.innermost(firing), wanted, 0)
@@ -63,7 +64,8 @@ class EntryValues:
             raise optimised_out(LOST_ENTRY) from None
 
     def of(self, activation: Activation, wanted: Entered, depth: int) -> int:
-        """Of any function that is being executed; `depth` callers were asked before. Raises Fault."""
+        """The entry value of any function that is being executed. `depth`: how many callers were needed so far. Raises
+        Fault."""
         function = self.sites.function_at(activation.inside)
         call = None if function is None or depth > _DEEPEST else self._call(activation, depth)
         if function is None or call is None:
@@ -73,8 +75,8 @@ class EntryValues:
     def entered(
         self, function: CallingFunction, call: _Call, wanted: Entered, activation: Activation, depth: int
     ) -> int:
-        """What a function got that was entered by a call or by tail calls after it. `activation` is what the call made,
-        whichever function has its frame now. Raises Fault."""
+        """What a function got that was entered by a call or by tail calls after it. `activation` is what the call
+        created, whichever function has the frame now. Raises Fault."""
         self._left -= 1
         if depth > _DEEPEST or self._left < 0 or self.tails.may_reenter(function):
             raise optimised_out(LOST_ENTRY)
@@ -88,7 +90,7 @@ class EntryValues:
         return self._value(last.function, last.site, last.site.place, wanted, tail)
 
     def frame_address(self, activation: Activation) -> int:
-        """As call frame information has it. Raises Fault."""
+        """The canonical frame address, by call frame information. Raises Fault."""
         address = self.frames.frame_address(activation)
         if address is None:
             raise optimised_out(LOST_ENTRY)
@@ -103,7 +105,7 @@ class EntryValues:
 
     @property
     def tails(self) -> TailCalls:
-        """Its tail calls. Raises KinstError."""
+        """The tail calls of the image. Raises KinstError."""
         if self._tails is None:
             self._tails = TailCalls(self.sites, self._instructions)
         return self._tails
@@ -111,7 +113,7 @@ class EntryValues:
     # -- the call -----------------------------------------------------------------------------------------------------
 
     def _call(self, activation: Activation, depth: int) -> _Call | None:
-        """The call that made an activation."""
+        """The call that created an activation; None if it is not known."""
         caller = self.frames.caller(activation)
         function = None if caller is None else self.sites.function_at(caller.inside)
         if caller is None or function is None:
@@ -122,8 +124,8 @@ class EntryValues:
         return None if site is None or entered is None else _Call(caller, function, site, entered)
 
     def _target(self, caller: Activation, function: CallingFunction, site: CallSite, depth: int) -> int | None:
-        """Where a call led: the instruction says it or, if it is indirect, debug information. A direct one may lead to
-        a piece of code that jumps to where a register says (a retpoline)."""
+        """Where a call led. The instruction says so, or debug information if the call is indirect. A direct call may
+        lead to code that jumps to where a register points (a retpoline)."""
         instruction = self._instructions.before(caller.address)
         if instruction is None or not instruction.is_call:
             return None
@@ -160,7 +162,7 @@ class EntryValues:
         return location is not None and location.register == wanted.register
 
     def _expression(self, function: CallingFunction, place: int, data: bytes) -> Expression | None:
-        """An expression of a call; None: it is not one that is known."""
+        """An expression of a call; None if it has a form that is not known."""
         key = function.unit, place, data
         if key not in self._expressions:
             terms = self.sites.terms(function.unit)
@@ -181,7 +183,7 @@ class CallerFrame:
         self.bias = values.bias
 
     def register(self, number: int) -> int:
-        """One that the callee gives back."""
+        """A register that the callee preserves. Raises Fault for others."""
         index = self._values.frames.index_of(number)
         value = None if index is None else self._activation.register(index)
         if value is None:
@@ -189,41 +191,41 @@ class CallerFrame:
         return value
 
     def load(self, address: int, size: int) -> int:
-        """As clauses see it."""
+        """A word of memory, as clauses see it."""
         return int.from_bytes(self._values.memory.read(address, size), "little")
 
     def frame_address(self) -> int:
-        """As call frame information has it."""
+        """The canonical frame address, by call frame information."""
         return self._values.frame_address(self._activation)
 
     def entered(self, wanted: Entered) -> int:
-        """As its own caller has it."""
+        """An entry value, from its own caller."""
         return self._values.of(self._activation, wanted, self._depth)
 
 
 class TailFrame(CallerFrame):
-    """Of a function that left by a tail call: it gave back the registers that are to be preserved, its frame was where
-    its successor's is, and it was entered by the same call."""
+    """The `LocationFrame` of a function that left by a tail call: it restored the registers that it had to preserve,
+    its frame was where its successor's is, and it was entered by the same call."""
 
     def __init__(
         self, values: EntryValues, activation: Activation, call: _Call, function: CallingFunction, depth: int
     ) -> None:
-        """`activation` is the successor's."""
+        """`activation` is that of the successor."""
         super().__init__(values, call.caller, depth)
         self._successor = activation
         self._call = call
         self._function = function
 
     def register(self, number: int) -> int:
-        """One that it gave back; the stack pointer was somewhere about its frame."""
+        """A register that it preserved, but not the stack pointer, which was somewhere near its frame. Raises Fault."""
         if self._values.frames.is_stack_pointer(number):
             raise optimised_out(LOST_ENTRY)
         return super().register(number)
 
     def frame_address(self) -> int:
-        """The successor's."""
+        """The canonical frame address, which is the successor's."""
         return self._values.frame_address(self._successor)
 
     def entered(self, wanted: Entered) -> int:
-        """As the caller of both has it."""
+        """An entry value, from the caller of both."""
         return self._values.entered(self._function, self._call, wanted, self._successor, self._depth)

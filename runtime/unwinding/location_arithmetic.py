@@ -13,7 +13,7 @@ _SHIFTS: Final = range(0x24, 0x27)
 
 
 class Typed(NamedTuple):
-    """An integer of a base type, within its range. Words of DWARF's own type are plain numbers from 0 on."""
+    """An integer of a base type, within its range. Words of DWARF's own type are plain unsigned numbers."""
 
     value: int
     kind: BaseType
@@ -43,7 +43,7 @@ def unary(code: int, value: Value) -> Value:
 
 
 def wrapped(value: int, kind: BaseType | None) -> Value:
-    """A number as a value of a type: its low bits."""
+    """A number as a value of a type, made from its low bits."""
     if kind is None:
         return value & _MASK
     bits = 8 * kind.size
@@ -52,7 +52,7 @@ def wrapped(value: int, kind: BaseType | None) -> Value:
 
 
 def reinterpreted(value: Value, kind: BaseType | None) -> Value:
-    """The same bits as another type of that size. Raises Fault."""
+    """The same bits as another type of the same size. Raises Fault if the sizes differ."""
     if (8 if isinstance(value, int) else value.kind.size) != (8 if kind is None else kind.size):
         raise Fault(FaultKind.ILLOP, 0, "a location expression that takes a value for one of another size")
     return wrapped(plain(value), kind)
@@ -64,7 +64,7 @@ def plain(value: Value) -> int:
 
 
 def _shifted(code: int, first: Typed, count: int) -> Value:
-    """The count may be of another type. DW_OP_shr takes the number as one without a sign, DW_OP_shra as one with it."""
+    """A shift. The count may have another type. DW_OP_shr takes the number as unsigned, DW_OP_shra as signed."""
     bits = 8 * first.kind.size
     count = _count(count, bits)
     number = first.value & (1 << bits) - 1
@@ -74,7 +74,7 @@ def _shifted(code: int, first: Typed, count: int) -> Value:
 
 
 def _count(count: int, bits: int) -> int:
-    """How far to shift. GCC for arm64 shifts left by less than 0 where it means to the right; gdb makes 0 of it."""
+    """How far to shift. GCC for arm64 shifts left by a negative count when it means to the right; gdb makes 0 of it."""
     if not 0 <= count < bits:
         raise Fault(FaultKind.ILLOP, 0, f"{OPTIMISED_OUT}: its location shifts by more bits than there are")
     return count
@@ -96,7 +96,7 @@ def _quotient(first: int, second: int) -> int:
 
 
 def _remainder(first: int, second: int) -> int:
-    """DW_OP_mod takes words without sign, as gdb and gcc do; of numbers with a sign the result has the first one's."""
+    """DW_OP_mod. As in gdb and gcc, words are unsigned; with signed numbers the result has the sign of the first."""
     return first - second * _quotient(first, second)
 
 

@@ -1,7 +1,8 @@
 """The bytes of a location expression (DWARF 5, 2.5, 2.6 and 7.7.1) -> its operations.
 
-GNU's older numbers of what DWARF 5 took over become DWARF's. References to base types and to .debug_addr are looked up.
-An expression takes 2 to 8 us, with pyelftools 4 to 12, and 140 if it has an entry value, as most of inlined calls have.
+GNU's older numbers of operations that DWARF 5 adopted become DWARF's. References to base types and to .debug_addr are
+looked up. An expression takes 2 to 8 us. With pyelftools it takes 4 to 12, and 140 if it has an entry value, as most
+expressions of inlined calls do.
 """
 
 from typing import Final, NamedTuple, Protocol
@@ -14,7 +15,7 @@ OPTIMISED_OUT: Final = "optimised out"
 _LONGEST_ENTERED: Final = 16  # bytes of DW_OP_entry_value's own expression: a register, or a load from where it points
 _WIDEST: Final = 16  # bytes of a base type
 
-# DW_OP codes that are told apart; the rest of arithmetic is in `location_arithmetic`.
+# DW_OP codes that are treated separately; the rest of arithmetic is in `location_arithmetic`.
 ADDR, DEREF = 0x03, 0x06
 CONST_FIRST, CONST_LAST = 0x08, 0x11
 DUP, DROP, OVER, PICK, SWAP, ROT = 0x12, 0x13, 0x14, 0x15, 0x16, 0x17
@@ -33,7 +34,7 @@ _GNU: Final = {
 
 class Entered(NamedTuple):
     """What DW_OP_entry_value asks for: a register when the function was entered; with a `size`, that many bytes where
-    it pointed to; or (DW_OP_GNU_parameter_ref) a parameter that the function no longer has, by its offset in
+    the register pointed; or (DW_OP_GNU_parameter_ref) a parameter that the function no longer has, by its offset in
     .debug_info."""
 
     register: int
@@ -43,9 +44,9 @@ class Entered(NamedTuple):
 
 Operand = int | bytes | BaseType | Entered | None
 
-# Operands of the codes that have any: u and s with a size in bytes, U and S for LEB128, B for a block, b for one whose
-# length is a byte, A for an index into .debug_addr, T for a base type, E for the expression of DW_OP_entry_value, P for
-# a parameter.
+# Operands, of the codes that have any: u and s with a size in bytes, U and S for LEB128, B for a block, b for a block
+# whose length is a byte, A for an index into .debug_addr, T for a base type, E for the expression of
+# DW_OP_entry_value, P for a parameter.
 _OPERANDS: Final[dict[int, tuple[str, ...]]] = {
     ADDR: ("u8",), 0x08: ("u1",), 0x09: ("s1",), 0x0A: ("u2",), 0x0B: ("s2",), 0x0C: ("u4",), 0x0D: ("s4",),
     0x0E: ("u8",), 0x0F: ("s8",), 0x10: ("U",), 0x11: ("S",), PICK: ("u1",), PLUS_UCONST: ("U",), BRA: ("s2",),
@@ -61,11 +62,11 @@ _PLAIN: Final = frozenset(
 
 
 class Terms(Protocol):
-    """What the unit of an expression says: `kinst.targets.debuginfo.unit_terms`. Both raise ImageError."""
+    """What an expression needs from its unit (`kinst.targets.debuginfo.unit_terms`). The methods raise ImageError."""
 
     @property
     def unit(self) -> int:
-        """Its offset in .debug_info."""
+        """The unit's offset in .debug_info."""
         ...
 
     def base_type(self, offset: int) -> BaseType:
@@ -86,7 +87,8 @@ class Operation(NamedTuple):
 
 
 def decoded(data: bytes, terms: Terms | None) -> dict[int, Operation]:
-    """Operations by where they begin. Raises ValueError: not an expression, or one that is not known."""
+    """The operations by the offsets at which they begin. Raises ValueError for what is not an expression, or for
+    unknown operations."""
     found: dict[int, Operation] = {}
     at = 0
     try:
@@ -103,7 +105,7 @@ def decoded(data: bytes, terms: Terms | None) -> dict[int, Operation]:
 def _operation(data: bytes, at: int, terms: Terms | None) -> Operation:
     start, code = at, _GNU.get(data[at], data[at])
     if code == IMPLICIT_POINTER:
-        raise ValueError(OPTIMISED_OUT)  # a pointer to what is not in memory
+        raise ValueError(OPTIMISED_OUT)  # a pointer to something that is not in memory
     if code not in _OPERANDS and code not in _PLAIN:
         raise ValueError(f"its location has an operation {data[at]:#04x} that is not known here")
     at += 1
@@ -147,7 +149,7 @@ def _known(terms: Terms | None) -> Terms:
 
 
 def _integer_type(offset: int, terms: Terms | None) -> BaseType | None:
-    """None: DWARF's own, words without a type."""
+    """The base type at an offset; None for DWARF's own type, words without a type. Raises ValueError for others."""
     if not offset:
         return None
     found = _known(terms).base_type(offset)
@@ -158,7 +160,7 @@ def _integer_type(offset: int, terms: Terms | None) -> BaseType | None:
 
 
 def _entered(data: bytes) -> Entered | None:
-    """The register of an entry value, or what it pointed to; None: something else."""
+    """What the expression of DW_OP_entry_value asks for, if that is a register or what it pointed to; else None."""
     if not 0 < len(data) <= _LONGEST_ENTERED:
         return None
     operations = [*decoded(data, None).values()]

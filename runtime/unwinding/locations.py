@@ -1,7 +1,7 @@
-"""DWARF's location expressions (DWARF 5, 2.5 and 2.6) and the frame of a function -> the value of what is described.
+"""DWARF's location expressions (DWARF 5, 2.5 and 2.6) and the frame of a function -> the value of the described object.
 
-Values are 64-bit words without a type, or integers of a base type. Where debug information says that a value cannot be
-had, or needs what a frame does not show, the clause that asks gets a fault that says so.
+Values are 64-bit words without a type, or integers of a base type. If debug information says that a value is not
+available, or needs something that a frame does not show, the clause gets a fault that says so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -68,25 +68,26 @@ from kinst.targets.debuginfo.unit_terms import BaseType
 
 _WORD: Final = 8
 _MASK: Final = (1 << 64) - 1
-_MOST_STEPS: Final = 4096  # an expression may jump backwards
-_WIDEST: Final = 128  # bits of a piece that are of interest
+_MOST_STEPS: Final = 4096  # operations of one evaluation: an expression may jump backwards
+_WIDEST: Final = 128  # the bits of a piece that matter
 LOST_ENTRY: Final = "only a register at the caller's entry had it"
 
 
 class LocationFrame(Protocol):
-    """What an expression asks of a function that is being executed. All methods raise Fault: it is not known."""
+    """What an expression needs from a function that is being executed. All methods raise Fault for what is not
+    known."""
 
     @property
     def bias(self) -> int:
-        """Added to link addresses."""
+        """What is added to link addresses."""
         ...
 
     def register(self, number: int) -> int:
-        """A register, by DWARF's number."""
+        """The value of a register, by DWARF's number."""
         ...
 
     def load(self, address: int, size: int) -> int:
-        """Memory, little-endian."""
+        """A little-endian unsigned word of memory, of `size` bytes."""
         ...
 
     def frame_address(self) -> int:
@@ -100,11 +101,11 @@ class LocationFrame(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where a firing's frame comes from.
+    """What a firing's frame is read from.
 
     `registers` maps DWARF's numbers to indexes of the trap frame, or -1; `cfa` is the canonical frame address of the
-    code that fires, None where nobody knows; `read` gives bytes of memory, or raises Fault; `bias` is added to link
-    addresses; `entered` tells what a register held when the function around was entered.
+    code that fires, None if it is not known; `read` gives bytes of memory or raises Fault; `bias` is added to link
+    addresses; `entered` gives what a register held when the surrounding function was entered.
     """
 
     registers: Sequence[int]
@@ -125,7 +126,7 @@ class FiringFrame:
         self.bias = machine.bias
 
     def register(self, number: int) -> int:
-        """As the trap frame has it."""
+        """A register of the trap frame."""
         registers = self._machine.registers
         index = registers[number] if 0 <= number < len(registers) else -1
         if index < 0:
@@ -133,38 +134,38 @@ class FiringFrame:
         return self._firing.regs[index]
 
     def load(self, address: int, size: int) -> int:
-        """As clauses see it."""
+        """A word of memory, as clauses see it."""
         return int.from_bytes(self._machine.read(address, size), "little")
 
     def frame_address(self) -> int:
-        """As call frame information has it."""
+        """The canonical frame address, by call frame information."""
         address = self._machine.cfa(self._firing)
         if address is None:
             raise Fault(FaultKind.ILLOP, 0, "the address of the frame is not known here")
         return address
 
     def entered(self, wanted: Entered) -> int:
-        """As the caller's debug information has it."""
+        """An entry value, by the caller's debug information."""
         if self._machine.entered is None:
             raise optimised_out(LOST_ENTRY)
         return self._machine.entered(self._firing, wanted)
 
 
 def optimised_out(detail: str = "") -> Fault:
-    """What a clause gets that asks for a value which is not there."""
+    """The fault for a value that is not available."""
     return Fault(FaultKind.ILLOP, 0, f"{OPTIMISED_OUT}{': ' if detail else ''}{detail}")
 
 
 class Expression:
-    """One expression, taken apart."""
+    """One expression, decoded."""
 
     def __init__(self, data: bytes, terms: Terms | None = None, frame_base: bytes = b"") -> None:
-        """Raises ValueError: not an expression, or one of a form that is not known; the text says which.
+        """Raises ValueError for what is not an expression or has an unknown form; the text says which.
 
         Args:
             data: the expression.
-            terms: what its unit says.
-            frame_base: the expression of the function around; empty if it has none.
+            terms: what the expression may need from its unit.
+            frame_base: the frame base of the surrounding function, an expression; empty if it has none.
         """
         self._operations = decoded(data, terms)
         self._base = Expression(frame_base, terms) if frame_base else None
@@ -174,12 +175,13 @@ class Expression:
         return _Run(self._operations, self._base, frame).value(size)
 
     def address(self, frame: LocationFrame) -> int:
-        """A frame base, or what an expression computes: without the last step, the load. Raises Fault."""
+        """A frame base, or the address that an expression computes: the last step, the load, is left out. Raises
+        Fault."""
         return _Run(self._operations, self._base, frame).address()
 
     @property
     def register(self) -> int | None:
-        """The register that a location is, if it is one."""
+        """The register that the location is, by DWARF's number; None if it is not a register."""
         first = self._operations.get(0)
         if first is None or len(self._operations) > 1:
             return None
@@ -189,18 +191,18 @@ class Expression:
 
 
 class _Run:
-    """One evaluation."""
+    """One evaluation of an expression."""
 
     def __init__(self, operations: Mapping[int, Operation], base: Expression | None, frame: LocationFrame) -> None:
         self._operations = operations
         self._base = base
         self._frame = frame
         self._stack: list[Value] = []
-        self._held: Value | None = None  # the value itself, where the expression does not lead to memory
+        self._held: Value | None = None  # the value itself, if the expression does not lead to memory
         self._pieces: list[tuple[int | None, int]] = []  # (value, bits); None: optimised out
 
     def value(self, size: int) -> int:
-        """What the expression describes."""
+        """The value of what the expression describes, of `size` bytes."""
         self._evaluate()
         found = self._joined(size) if self._pieces else self._one(0, 8 * size)
         if found is None:
@@ -208,12 +210,12 @@ class _Run:
         return found
 
     def address(self) -> int:
-        """Without the last step, the load."""
+        """The address that the expression computes: the last step, the load, is left out."""
         self._evaluate()
         return plain(self._pop() if self._held is None else self._held) & _MASK
 
     def _one(self, offset: int, bits: int) -> int | None:
-        """Some bits of what was described last; None: nothing was."""
+        """Some bits of what was described last; None if nothing was."""
         mask = (1 << bits) - 1
         if self._held is not None:
             return plain(self._held) >> offset & mask
@@ -223,7 +225,7 @@ class _Run:
         return self._load(address, -(-(offset % 8 + bits) // 8)) >> offset % 8 & mask
 
     def _joined(self, size: int) -> int | None:
-        """The first bytes of what is in several places."""
+        """The first `size` bytes of an object that is in several places; None if one of them is optimised out."""
         result, shift = 0, 0
         for value, bits in self._pieces:
             if shift >= 8 * size:
@@ -244,7 +246,7 @@ class _Run:
         raise Fault(FaultKind.ILLOP, 0, "a location expression that does not end")
 
     def _do(self, operation: Operation) -> int:
-        """Carry out one operation; how far to jump afterwards."""
+        """Carry out one operation. Returns how far to jump after it, in bytes."""
         code, operands = operation.code, operation.operands
         if code in (BRA, SKIP):
             return integer(operands[0]) if code == SKIP or plain(self._pop()) else 0
@@ -260,7 +262,7 @@ class _Run:
         return 0
 
     def _describe(self, code: int, operands: tuple[Operand, ...]) -> bool:
-        """Operations that say what the result is."""
+        """Carry out an operation that says what the result is. False if it is another operation."""
         if REG0 <= code < BREG0 or code == REGX:
             self._held = self._frame.register(code - REG0 if code != REGX else integer(operands[0]))
         elif code == STACK_VALUE:
@@ -276,7 +278,7 @@ class _Run:
         return True
 
     def _pushed(self, code: int, operands: tuple[Operand, ...]) -> Value:
-        """What an operation puts on the stack."""
+        """The value that an operation pushes."""
         if code in (ADDR, ADDRX):
             return integer(operands[0]) + self._frame.bias & _MASK
         if CONST_FIRST <= code <= CONST_LAST or code == CONSTX:
@@ -309,7 +311,7 @@ class _Run:
         return self._base.address(self._frame) + integer(operands[0]) & _MASK
 
     def _typed(self, code: int, operands: tuple[Operand, ...]) -> Value:
-        """DWARF 5, 2.5.1.6, and what else puts a value with a type on the stack."""
+        """The value that an operation with a type pushes (DWARF 5, 2.5.1.6, and others)."""
         if code == CONST_TYPE:
             return wrapped(_number(operands[1]), _kind(operands[0]))
         if code == REGVAL_TYPE:
@@ -341,12 +343,12 @@ class _Run:
         return self._stack.pop()
 
     def _load(self, address: int, size: int) -> int:
-        """Of more than 16 bytes the first ones: nothing that is computed with is larger."""
+        """Memory at an address. Of more than 16 bytes only the first are read: computations use nothing larger."""
         return self._frame.load(address & _MASK, min(size, 2 * _WORD))
 
 
 def _number(operand: Operand) -> int:
-    """Of the bytes of a constant."""
+    """The number that the bytes of a constant are."""
     assert isinstance(operand, bytes), "the table of operands says so"
     return int.from_bytes(operand, "little")
 

@@ -1,16 +1,16 @@
 """Tail calls as they are made -> return probes that fire when the callee has returned to the caller.
 
-A function that ends with a jump to another one has not returned yet. Where it will is known at the jump: an address,
-and the stack pointer with which the CPU comes there. That pair is a frame of one stack, whichever CPU and thread runs
-on it: nested and recursive calls differ in it, and functions that went on one to the other share it and return
-together, the last one first.
+A function that ends with a jump to another one has not returned yet. Where it will return is known at the jump: an
+address, and the stack pointer with which the CPU gets there. That pair identifies a frame of one stack, whichever CPU
+and thread runs on it. Nested and recursive calls have different pairs. Functions that jumped one to the next share the
+pair and return together, the last one first.
 
-The guest's code stays as it is, translated code too: blocks that begin at such an address are looked at before they run
-(`kinst.runtime.engine.native_hooks`), so the probe fires before whatever else there is at that address.
+The guest's code is not changed, and neither is translated code. Blocks that begin at such an address are checked before
+they run (`kinst.runtime.engine.native_hooks`), so the probe fires before anything else at that address.
 
-A frame may be left in another way: longjmp, an exception, the end of a thread. Then nobody comes, until the same call
-is made again on the same part of the stack, which says that the frame is gone: blocks that end with the call are looked
-at as well, and where the next one begins.
+A frame may be left in another way: by longjmp, an exception, or the end of a thread. Then the return is never seen. The
+frame is known to be gone when the same call is made again on the same part of the stack, so blocks that end with the
+call are checked as well, and so is where the next one begins.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,59 +22,59 @@ from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.unwinding.return_addresses import Return, ReturnAddresses
 from kinst.targets.arch.facts import ArchFacts
 
-_VALUE: Final = 1  # arg1: what was returned
-_MOST: Final = 1 << 16  # frames, and functions that wait for one; those that have waited longest are given up
+_VALUE: Final = 1  # arg1: the returned value
+_MOST: Final = 1 << 16  # frames, and functions that wait for one; beyond that, the oldest are given up
 
 
 class Marks(Protocol):
-    """Addresses at which blocks of code are looked at: `kinst.runtime.engine.native_hooks.BlockMarks`."""
+    """Addresses at which blocks of code are checked. `kinst.runtime.engine.native_hooks.BlockMarks` implements it."""
 
     looks_at_next: bool
 
     def mark(self, address: int) -> None:
-        """Once more."""
+        """Mark an address. Marks are counted."""
         ...
 
     def unmark(self, address: int) -> None:
-        """Once less."""
+        """Remove one mark of an address."""
         ...
 
     def has(self, address: int) -> bool:
-        """Whether an address is marked, or shares a mark with one that is."""
+        """Whether an address is marked, or shares its mark with one that is."""
         ...
 
 
-_Left = tuple[int, Sequence[Enabling]]  # a function that was left by a tail call: the jump, and what is enabled there
+_Left = tuple[int, Sequence[Enabling]]  # a function that left by a tail call: the jump, and what is enabled there
 
 
 class _Waiting(NamedTuple):
-    """What waits for a return address."""
+    """What waits for a return to one address."""
 
-    ends: tuple[int, ...]  # where blocks end with the call
+    ends: tuple[int, ...]  # the ends of blocks that end with the call
     frames: dict[int, list[_Left]]  # by stack pointer, in the order of the jumps
 
 
 class PendingReturns:
-    """Those of all stacks."""
+    """The pending returns of all stacks."""
 
     def __init__(self, arch: ArchFacts, firing: Firing, read: Callable[[], int], returns: ReturnAddresses) -> None:
-        """`firing` is what probes see; `read` fills its registers between two instructions. `marks` must be set before
+        """`firing` is what probes see. `read` fills its registers between two instructions. `marks` must be set before
         the guest runs."""
         self._firing = firing
         self._read = read
         self._returns = returns
         self._stack_pointer = arch.stack_pointer
         self._waiting: dict[int, _Waiting] = {}  # by return address
-        self._count = 0  # of frames that are waited for
+        self._count = 0  # how many frames are waited for
         self.marks: Marks
 
     def sites(self) -> list[int]:
-        """Addresses of the tail calls that have not returned, one for each."""
+        """The addresses of the tail calls that have not returned, one for each call."""
         return [site for at in self._waiting.values() for left in at.frames.values() for site, _ in left]
 
     def waiting(self, enablings: Sequence[Enabling], size: int) -> Enabling:
-        """In place of what is enabled at a tail call of a function of `size` bytes: it fires when that has returned; at
-        once, without a value, where nobody knows where to."""
+        """What takes the place of `enablings` at a tail call of a function of `size` bytes: they fire when the function
+        has returned, or at once and without a value if it is not known where it returns to."""
         first, offset = enablings[0], enablings[0].offset
 
         def leave(firing: Firing) -> None:
@@ -87,7 +87,7 @@ class PendingReturns:
         return replace(first, action=leave)
 
     def look(self, address: int, size: int) -> None:
-        """A block of code is about to run."""
+        """Check a block of code that is about to run."""
         marks = self.marks
         if marks.looks_at_next:
             marks.looks_at_next = False
@@ -109,7 +109,7 @@ class PendingReturns:
             firing.returned = 0
 
     def _forget_former(self) -> None:
-        """If a call was made just now, what waits for the same frame waits for one that is gone."""
+        """If a call has just been made, whatever waits for the same frame waits for one that is gone: forget it."""
         self._read()
         called = self._returns.at_entry(self._firing)
         if called is not None:
@@ -136,7 +136,7 @@ class PendingReturns:
                 del others[: _MOST // 2]
 
     def _taken(self, frame: Return) -> Sequence[_Left]:
-        """What waited for a frame, in the order of the jumps; it waits no more."""
+        """Remove what waits for a frame, and return it in the order of the jumps."""
         address, stack_pointer = frame
         waiting = self._waiting.get(address)
         left = None if waiting is None else waiting.frames.pop(stack_pointer, None)
@@ -150,7 +150,7 @@ class PendingReturns:
         return left
 
     def _give_up(self) -> None:
-        """The oldest frame of the return address that has waited longest."""
+        """Give up the oldest frame of the return address that has waited longest."""
         address, waiting = next(iter(self._waiting.items()))
         self._taken((address, next(iter(waiting.frames))))
 
@@ -162,7 +162,7 @@ def _fire(firing: Firing, enablings: Sequence[Enabling]) -> None:
 
 
 def _without_value(enabling: Enabling, why: str) -> Callable[[Firing, int], int]:
-    """arg0, arg1, ... where the value returned is not known."""
+    """arg0, arg1, ... for a return whose value is not known: arg1 is a fault."""
 
     def argument(firing: Firing, index: int) -> int:
         if index == _VALUE:

@@ -1,11 +1,12 @@
-"""A function about to leave by a jump -> where the one it goes on to returns to, or why nobody knows.
+"""A function that is about to leave by a jump -> where the function that it jumps to will return, or why that is
+unknown.
 
-By the ABIs a tail call leaves the stack and the link register as the function got them: the return address is on top of
-the stack (amd64) or in the link register (arm64, riscv64). Code that is no C function jumps with anything there: what
-no call comes back to, and no name of the image, is not believed.
+By the ABIs, a tail call leaves the stack and the link register as the function got them: the return address is on top
+of the stack (amd64) or in the link register (arm64, riscv64). Code that is no C function may have anything there, so an
+address is believed only if a call returns to it or if the image has a name for it.
 
-A function that jumps to a common epilogue (riscv64's -msave-restore) still has its frame, and a link register that its
-own calls have set. An address in the function itself may be that, or recursion: there it is the frame that tells.
+A function that jumps to a common epilogue (riscv64's -msave-restore) still has its frame, and its own calls have set
+the link register. An address in the function itself may mean that, or recursion: the frame decides.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,17 +24,17 @@ from kinst.targets.elf.symbols import STT_FUNC, STT_NOTYPE
 from kinst.targets.image import Image
 
 _WORD: Final = 8
-_LONGEST_CALL: Final = 8  # bytes before a return address that are read
+_LONGEST_CALL: Final = 8  # how many bytes before a return address are read
 _PAGE: Final = 4096
-_KEPT: Final = 1 << 16  # return addresses
+_KEPT: Final = 1 << 16  # return addresses that are kept
 _MASK: Final = (1 << 64) - 1
 
 
-Return = tuple[int, int]  # what a function returns to: an address, and the stack pointer there
+Return = tuple[int, int]  # where a function returns: an address, and the stack pointer there
 
 
 class ReturnAddresses:
-    """Answers about calls are kept by return address."""
+    """Finds return addresses. What is known about calls is kept by return address."""
 
     def __init__(
         self,
@@ -44,15 +45,15 @@ class ReturnAddresses:
         is_named: Callable[[int], bool],
         rule: Callable[[int], Rule | None],
     ) -> None:
-        """Nothing is read until it is asked for.
+        """Nothing is read until it is needed.
 
         Args:
             arch: the machine.
-            effects: its stack and its calls.
-            armed: instruction size -> what a site of that size is armed with.
-            read: guest memory within a page, without breakpoints; empty where there is none.
-            is_named: whether the image has a name for exactly this address: threads may begin there.
-            rule: how to leave the frame of the code at an address, if that is known.
+            effects: the machine's stack and calls.
+            armed: instruction size -> the bytes that arm a site of that size.
+            read: reads guest memory within a page, without breakpoints; empty if there is none.
+            is_named: whether the image has a name for exactly this address, at which a thread may begin.
+            rule: how to leave the frame of the code at an address, if it is known.
         """
         self._arch = arch
         self._effects = effects
@@ -64,7 +65,8 @@ class ReturnAddresses:
         self._ends: dict[int, tuple[int, ...]] = {}
 
     def at_jump(self, firing: Firing, start: int, size: int) -> Return | str:
-        """What is returned to after a tail call by the function at `start`; or why that is not known."""
+        """Where a tail call of the function at `start` (`size` bytes) will return; or a text that says why that is
+        unknown."""
         found = self.at_entry(firing)
         if found is not None and self._link is not None and start <= found[0] < start + size:
             own, found = found[0], self._of_frame(firing)
@@ -75,7 +77,7 @@ class ReturnAddresses:
         return found if self.call_ends(found[0]) else f"no call returns to {found[0]:#x}"
 
     def at_entry(self, firing: Firing) -> Return | None:
-        """What a function that was called just now returns to; None: its stack cannot be read."""
+        """Where a function that was just called will return; None if its stack cannot be read."""
         regs = firing.regs
         sp = regs[self._sp]
         if self._link is not None:
@@ -98,8 +100,8 @@ class ReturnAddresses:
         return plain_address(self._arch, address), cfa
 
     def call_ends(self, address: int) -> tuple[int, ...]:
-        """Where blocks of code end with the call that returns to an address: behind it, or behind the breakpoint that
-        it is armed with; empty: it is no address to return to."""
+        """The ends of blocks of code that end with the call that returns to an address: the end of the call, or of the
+        breakpoint at it. Empty if no call returns there."""
         found = self._ends.get(address)
         if found is None:
             if len(self._ends) >= _KEPT:
@@ -115,14 +117,15 @@ class ReturnAddresses:
         return tuple(dict.fromkeys((address, *armed)))
 
     def _before(self, address: int) -> bytes:
-        """The bytes before an address, as many as a call may have; fewer where memory begins."""
+        """The bytes before an address, as many as a call may have; fewer at the start of memory."""
         start = max(address - _LONGEST_CALL, 0)
         middle = max(address - 1 & -_PAGE, start)
         return self._read(start, middle - start) + self._read(middle, address - middle)
 
 
 def reader(system: System, pristine: Callable[[int, bytes], bytes]) -> Callable[[int, int], bytes]:
-    """Bytes of the guest's memory within a page, without breakpoints; empty where it has none."""
+    """A function that reads the guest's memory within a page, without breakpoints; it gives nothing where no memory
+    is."""
 
     def read(address: int, size: int) -> bytes:
         physical = system.space.observe(address)
@@ -134,7 +137,8 @@ def reader(system: System, pristine: Callable[[int, bytes], bytes]) -> Callable[
 
 
 def named(image: Image, original: Callable[[int], int]) -> Callable[[int], bool]:
-    """Whether an address of the running guest is one that a symbol of code names; `original` gives its link address."""
+    """A function that says whether a symbol of code names an address of the running guest. `original` gives its link
+    address."""
 
     @cache
     def addresses() -> frozenset[int]:

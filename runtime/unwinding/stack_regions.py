@@ -1,8 +1,8 @@
-"""A stack pointer -> which stack it is in, by an address that stays the same as long as the stack does.
+"""A stack pointer -> the stack that it is in, named by an address that stays the same as long as the stack exists.
 
-What is told first counts: unmapped pages around a stack, as kernels leave them to notice one that overflows; the size
-that the image tells, of stacks that begin at multiples of it; else how far up the frames reach, from which the extent
-of each stack is learned. An empty stack's pointer is its end: the byte below it belongs to the stack.
+The first of these that is known decides: unmapped pages around a stack, which kernels leave to notice an overflow; the
+size of stacks in the image, if they begin at multiples of it; or how far up the frames reach, from which the extent of
+each stack is learned. The pointer of an empty stack is its end: the byte below it belongs to the stack.
 """
 
 from bisect import bisect_left
@@ -15,15 +15,16 @@ from kinst.targets.elf.symbols import SHN_UNDEF, Symbols
 
 _PAGE_SHIFT: Final = 12
 _PAGE: Final = 1 << _PAGE_SHIFT
-_LARGEST: Final = 1 << 16  # bytes of a stack between unmapped pages
+_LARGEST: Final = 1 << 16  # the most bytes of a stack between unmapped pages
 _SIZES: Final = tuple(1 << shift for shift in range(_PAGE_SHIFT, 19))
-_BESIDE: Final = 1 << 10  # bytes that may be between frames that are known and others of the same stack: trap frames
-# The first task's stack in Linux; the linker places it, and stacks of other tasks are of the same kind.
+_BESIDE: Final = 1 << 10  # bytes that may be between known frames and others of the same stack, for trap frames
+# The stack of Linux's first task, which the linker places; the stacks of other tasks are of the same kind.
 _FIRST_STACK: Final = ("init_thread_union", "init_stack")
 
 
 def stack_size(symbols: Symbols) -> int | None:
-    """Bytes of the stacks that an image's kernel makes, each at a multiple of it; None: it does not tell."""
+    """The size in bytes of the stacks that an image's kernel makes, each at a multiple of it; None if it is not
+    known."""
     for name in _FIRST_STACK:
         rows = symbols.rows_named(name)
         rows = rows[symbols.section[rows] != SHN_UNDEF]
@@ -45,21 +46,22 @@ class StackRegions:
     """The stacks of one guest."""
 
     def __init__(self, is_mapped: Callable[[int], bool], size: int | None) -> None:
-        """`is_mapped` tells whether the running CPU could read at an address; `size` is what `stack_size` says."""
+        """`is_mapped` says whether the running CPU can read at an address. `size` is the result of `stack_size`."""
         self._is_mapped = is_mapped
         self._size = size
-        self._pages: dict[int, int | None] = {}  # number of a page -> the stack that it is part of; None: frames tell
+        self._pages: dict[int, int | None] = {}  # number of a page -> the stack that it is part of; None: frames decide
         self._learned = _Intervals()
 
     @property
     def description(self) -> str:
-        """How stacks are told apart."""
+        """How stacks are told apart, for -v."""
         if self._size is None:
             return "what lies between unmapped pages, else what frames reach"
         return f"what lies between unmapped pages, else {self._size:,} bytes, as the image says"
 
     def of(self, sp: int, top: Callable[[], int]) -> int:
-        """The stack that `sp` is in. `top` is asked only where nothing else tells: how far up its frames reach."""
+        """The stack that `sp` is in. `top` gives how far up its frames reach; it is called only if nothing else
+        decides."""
         page = sp - 1 >> _PAGE_SHIFT
         found = self._pages.get(page)
         if found is None:
@@ -78,8 +80,8 @@ class StackRegions:
         return None if self._size is None else address & -self._size
 
     def _between_unmapped(self, page: int, limit: int) -> tuple[int, int]:
-        """The first address and the size of the mapped pages around one; the size is more than `limit` if there are
-        more than the search looks at."""
+        """The first address and the size of the mapped pages around a page. A size of more than `limit` means that the
+        search was ended."""
         start = end = page
         while end - start <= limit and self._is_mapped(end):
             end += _PAGE
@@ -89,7 +91,7 @@ class StackRegions:
 
 
 class _Intervals:
-    """Parts of stacks that are known to belong together, and the stack's name; they do not overlap."""
+    """Parts of stacks that are known to belong together, each with the name of its stack; they do not overlap."""
 
     def __init__(self) -> None:
         self._lows: list[int] = []
@@ -97,13 +99,13 @@ class _Intervals:
         self._names: list[int] = []
 
     def find(self, sp: int) -> int | None:
-        """The stack that `sp` is in, if it was that deep before."""
+        """The stack that `sp` is in, if it has been that deep before; else None."""
         at = bisect_left(self._highs, sp)
         return self._names[at] if at < len(self._lows) and self._lows[at] <= sp else None
 
     def add(self, low: int, high: int) -> int:
-        """[low, high] is of one stack: join it to what it overlaps; or to what is right above, from which frames were
-        not found to go on (an exception's, say); else it is a new stack."""
+        """Note that [low, high] belongs to one stack. It is joined to what it overlaps, or to what is right above it,
+        if the walk of the frames ended there (at an exception's, say). Otherwise it is a new stack."""
         first, last = bisect_left(self._highs, low), bisect_left(self._lows, high + 1)
         if first == last and first < len(self._lows) and self._lows[first] - high <= _BESIDE:
             last += 1

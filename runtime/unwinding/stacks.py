@@ -1,8 +1,8 @@
 """A probe that fires -> the addresses of the functions that are being executed, innermost first.
 
-A rule for each address (`kinst.runtime.unwinding.unwind`) leads from a frame to its caller's, and is made once: a frame
-then costs a look into a table and one or two words of memory. A walk ends where there is no caller, or something is not
-as it must be: the return address is in code, behind a call, and the stack grows.
+A rule for each address (`kinst.runtime.unwinding.unwind`) leads from a frame to its caller's. It is made once, so a
+frame then costs a look into a table and one or two words of memory. A walk ends where there is no caller, or where a
+check fails: the return address must be in code, after a call, and each frame must be above the one before.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from kinst.runtime.unwinding.frame_rules import FrameRules
 from kinst.runtime.unwinding.unwind import Rule
 from kinst.targets.arch.facts import ArchFacts
 
-_DEEPEST: Final = 512  # frames that stackdepth counts
+_DEEPEST: Final = 512  # the most frames that stackdepth counts
 _WORD: Final = 8
 _MASK: Final = (1 << 64) - 1
 _KEPT: Final = 1 << 17  # addresses whose rules are kept
@@ -24,7 +24,7 @@ Caller = tuple[int, Rule | None, bool]  # the return address, how to leave its f
 
 
 class MachineStacks:
-    """See `kinst.runtime.clauses.environment.Stacks`."""
+    """The stacks of a machine; implements `kinst.runtime.clauses.environment.Stacks`."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class MachineStacks:
         *,
         is_user: Callable[[Firing], bool] = lambda _firing: False,
     ) -> None:
-        """Nothing is read until a stack is asked for.
+        """Nothing is read until a stack is needed.
 
         Args:
             arch: the machine.
@@ -47,20 +47,20 @@ class MachineStacks:
         self._frame_record = arch.unwind.frame_record
         self._is_user = is_user
         self._sp, self._fp, self._link = arch.stack_pointer, arch.frame_pointer, arch.link_register
-        self._here: dict[int, Rule | None] = {}  # by address of a probe
+        self._here: dict[int, Rule | None] = {}  # rules by address of a probe
         self._callers: dict[int, Caller] = {}  # by return address
-        self._reached = 0  # by the last walk: the end of the outermost frame
+        self._reached = 0  # the end of the outermost frame in the last walk
 
     def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
-        """The PC, then return addresses, at most `frames` together; of user code only its PC is known here. When a tail
-        call has returned, its jump and what it returned to, as a plain return has them."""
+        """The PC, then return addresses, at most `frames` in all. Of user code only the PC is known here. When a tail
+        call has returned, these are its jump and where it returned, as at a plain return."""
         inner = (firing.site, firing.returned) if firing.returned else (firing.site,)
         if frames <= len(inner) or self._is_user(firing):
             return inner[:frames]
         return (*inner, *self._callers_of(firing, self._known_rule(inner[-1]), frames - len(inner)))
 
     def user_stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
-        """The user code's PC and callers by their frame pointers, whatever its code is; empty in the kernel."""
+        """The PC of user code, and its callers by frame pointers, whatever the code is; empty in the kernel."""
         if frames < 1 or not self._is_user(firing):
             return ()
         found, fp, sp = [firing.site], firing.regs[self._fp], firing.regs[self._sp]
@@ -80,17 +80,17 @@ class MachineStacks:
         return tuple(found)
 
     def reach(self, firing: Firing) -> int:
-        """The end of the outermost frame, or the stack pointer: what is below is of one stack."""
+        """The end of the outermost frame, or the stack pointer: everything below belongs to one stack."""
         self._reached = firing.regs[self._sp]
         self.stack(firing, _DEEPEST)
         return self._reached
 
     def depth(self, firing: Firing) -> int:
-        """How many frames there are."""
+        """The number of frames."""
         return len(self.stack(firing, _DEEPEST))
 
     def caller(self, firing: Firing) -> int:
-        """Where the function returns to. At its first instruction that is what the machine says, whatever it is."""
+        """Where the function returns to; 0 if unknown. At its first instruction this is not checked, whatever it is."""
         if firing.returned:
             return firing.returned
         if self._is_entry(firing.site):
@@ -99,7 +99,7 @@ class MachineStacks:
         return found[1] if len(found) > 1 else 0
 
     def user_caller(self, firing: Firing) -> int:
-        """Where the user's function returns to."""
+        """Where the user's function returns to; 0 if unknown."""
         found = self.user_stack(firing, 2)
         return found[1] if len(found) > 1 else 0
 
@@ -135,8 +135,8 @@ class MachineStacks:
         return self._here[pc] if pc in self._here else self._rule_here(pc)
 
     def _rule_here(self, pc: int) -> Rule | None:
-        """At a probe's own address. The function may be entered from where no call is: its first instruction's return
-        address is right whatever it follows."""
+        """The rule at a probe's own address. A function may be entered without a call, so at its first instruction the
+        return address is right, whatever comes before it."""
         rule = self._rules.here(pc)
         if rule is not None and self._is_entry(pc):
             rule = rule._replace(is_certain=True)
@@ -146,7 +146,7 @@ class MachineStacks:
         return rule
 
     def _caller_at(self, address: int) -> Caller | None:
-        """What is known of a return address; None: it is none."""
+        """What is known about a return address; None if it cannot be one."""
         returned = self._rules.returned_to(address)
         if returned is None:
             return None
@@ -157,8 +157,8 @@ class MachineStacks:
         return found
 
     def frame_address(self, firing: Firing) -> int | None:
-        """The canonical frame address of the function that a probe fired in: the stack pointer before the call (arm64,
-        riscv64: at entry). None: nobody knows."""
+        """The canonical frame address of the function in which a probe fired: the stack pointer before the call (arm64,
+        riscv64: at entry). None if it is not known."""
         rule = None if firing.returned else self._known_rule(firing.site)
         return None if rule is None else firing.regs[rule.base] + rule.offset & _MASK
 

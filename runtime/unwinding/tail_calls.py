@@ -1,8 +1,8 @@
-"""Functions and their tail calls -> which function was entered, by which call, where an unwinder sees only one caller.
+"""Functions and their tail calls -> which function was entered, and by which call, where an unwinder sees one caller.
 
-A function that ends with a jump to another one leaves no frame. So the call that an unwinder finds may have been made
-to a function that went on to this one, and this one may have been entered again from itself. What an argument was is
-only told where neither is possible, or there is one way only; gdb has the same rules.
+A function that ends with a jump to another one leaves no frame. So the call that an unwinder finds may have entered a
+function that then jumped to this one, and this one may have been entered again from itself. An argument is given only
+if neither is possible, or if there is only one way; gdb has the same rules.
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 from kinst.runtime.unwinding.call_instructions import CallInstructions, Leading
 from kinst.targets.debuginfo.call_sites import CallingFunction, CallSite, CallSites
 
-_MOST: Final = 256  # functions that are looked at for one answer
+_MOST: Final = 256  # the most functions that are searched for one answer
 _KEPT: Final = 1 << 16  # targets that are kept
-_ROOM: Final = 64  # bytes at the start of a function that the compiler may leave for patches
+_ROOM: Final = 64  # the most bytes that a compiler leaves for patches at the start of a function
 
 Target = tuple[CallSite, int]  # a tail call, and where it leads
 
@@ -26,20 +26,20 @@ class TailCall(NamedTuple):
 
 
 class TailCalls:
-    """Answers are kept. All addresses are link addresses."""
+    """The tail calls of an image. Answers are kept. All addresses are link addresses."""
 
     def __init__(self, sites: CallSites, instructions: CallInstructions) -> None:
         self._sites = sites
         self._instructions = instructions
         self._entered: dict[int, CallingFunction | None] = {}
-        self._targets: dict[int, tuple[Target, ...] | None] = {}  # by offset of the function
+        self._targets: dict[int, tuple[Target, ...] | None] = {}  # by the function's offset
         self._reenters: dict[int, bool] = {}
         self._last: dict[tuple[int, int], TailCall | None] = {}
 
     def entered(self, target: int) -> CallingFunction | None:
-        """The function that a call to an address enters; None: there is none, or not with that address.
+        """The function that a call to an address enters; None if no function has that address.
 
-        Where the compiler leaves room for patches (-fpatchable-function-entry), debug information may begin behind it.
+        If the compiler leaves room for patches (-fpatchable-function-entry), debug information may begin after it.
         """
         if target not in self._entered:
             if len(self._entered) >= _KEPT:
@@ -51,7 +51,8 @@ class TailCalls:
         return self._entered[target]
 
     def may_reenter(self, function: CallingFunction) -> bool:
-        """Whether a function may be entered again by tail calls, the first of them its own; or that is not known."""
+        """Whether tail calls, of which the first is the function's own, may enter it again; also True if that is
+        unknown."""
         found = self._reenters.get(function.start)
         if found is None:
             reached = self._reached(function)
@@ -60,8 +61,8 @@ class TailCalls:
         return found
 
     def last(self, first: CallingFunction, function: CallingFunction) -> TailCall | None:
-        """The tail call that entered `function` when `first` was called; None: there may be several, or none that is
-        known."""
+        """The tail call that entered `function` when `first` was called; None if it is not known or there may be
+        several."""
         key = first.start, function.start
         if key not in self._last:
             self._last[key] = self._only(first, function)
@@ -74,8 +75,8 @@ class TailCalls:
         return found[0] if len(found) == 1 else None
 
     def _reached(self, function: CallingFunction) -> list[tuple[CallingFunction, CallSite, CallingFunction]] | None:
-        """Every tail call that may follow when a function was entered: who makes it, and to whom; None: not all of them
-        are known."""
+        """All tail calls that may follow when a function was entered, each with its function and its target; None if
+        not all of them are known."""
         waiting, known, found = [function], {function.start}, list[tuple[CallingFunction, CallSite, CallingFunction]]()
         while waiting:
             one = waiting.pop()
@@ -100,7 +101,7 @@ class TailCalls:
         return self._targets[function.offset]
 
     def _resolved(self, function: CallingFunction) -> Iterator[Target | None]:
-        """None for a call of which it is not known where it leads."""
+        """The targets of a function's tail calls; None for a call whose target is not known."""
         for site in self._sites.calls_of(function).tails:
             leading = self._instruction(site)
             target = None if leading is None or leading.is_call else leading.target

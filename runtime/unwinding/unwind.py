@@ -1,8 +1,8 @@
-"""How to leave the frame of the code at an address: from call frame information, else from the code itself.
+"""How to leave the frame of the code at an address: by call frame information, or else by the code itself.
 
-The code is read once a function: its instructions are followed along all branches from the entry, with what they do to
-the stack pointer, the frame pointer and the return address. So prologues and epilogues are told apart without debug
-information, and functions without a frame pointer have frames.
+The code of each function is read once: its instructions are followed along all branches from the entry, with what they
+do to the stack pointer, the frame pointer and the return address. So prologues and epilogues are recognised without
+debug information, and functions without a frame pointer have frames as well.
 """
 
 from collections import Counter
@@ -20,25 +20,26 @@ from kinst.targets.functions import Functions
 from kinst.targets.instruction import Flow, Instructions
 
 LINK: Final = "link"  # the return address is in the link register
-LOST: Final = "lost"  # nobody kept it: a function that never returns
+LOST: Final = "lost"  # it was not kept: the function never returns
 _MASK: Final = (1 << 64) - 1
 _LONGEST_CALL: Final = 16  # bytes
-_LONGEST: Final = 1 << 16  # bytes of a function that is followed; longer ones are tables, or not functions
+_LONGEST: Final = 1 << 16  # bytes of a function that is followed; what is longer is a table, or no function
 
 
 @dataclass(frozen=True, slots=True)
 class FrameState:
-    """What is known before an instruction. The CFA is the stack pointer before the call (arm64, riscv64: at entry)."""
+    """What is known before an instruction. Offsets are in bytes. The CFA is the stack pointer before the call (arm64,
+    riscv64: at entry)."""
 
     sp: int | None  # CFA - stack pointer; None: the function computes it
     fp: int | None = None  # CFA - frame pointer; None: it holds something else
     returns: int | str = LINK  # where the return address is, from the CFA; LINK or LOST
     saved_fp: int | None = None  # where the caller's frame pointer is, from the CFA; None: still in the register
     constant: tuple[int, int] | None = None  # a register and its value: large frames are made with one
-    is_guess: bool = False  # no branch leads there: what is usual in the function
+    is_guess: bool = False  # no branch leads there: this is the usual state in the function
 
     def moved(self, amount: int | None) -> "FrameState":
-        """The stack pointer was changed by `amount`; None: by nobody knows what."""
+        """The stack pointer was changed by `amount`; None: by an unknown amount."""
         return replace(self, sp=None if self.sp is None or amount is None else self.sp - amount)
 
     def stored_return(self, at: int) -> "FrameState":
@@ -53,7 +54,7 @@ class FrameState:
         return replace(self, returns=LINK) if is_it else self
 
     def stored_fp(self, at: int) -> "FrameState":
-        """The frame pointer was stored at the stack pointer + `at`, for the first time: for the caller."""
+        """The frame pointer was stored at the stack pointer + `at`. The first time, this is the caller's."""
         if self.sp is None or self.saved_fp is not None or self.fp is not None:
             return self
         return replace(self, saved_fp=at - self.sp)
@@ -73,19 +74,19 @@ class FrameState:
 
 
 class StackEffects(Protocol):
-    """One machine's stack: `kinst.runtime.unwinding.arch.<machine>`."""
+    """One machine's stack. `kinst.runtime.unwinding.arch.<machine>` implements it."""
 
     def step(self, instruction: bytes, frame: FrameState) -> FrameState:
-        """What an instruction that is no call does to the frame."""
+        """The frame after an instruction that is no call."""
         ...
 
     def call_sizes(self, before: bytes) -> tuple[int, ...]:
-        """The sizes of the calls that the bytes before an address may end with; empty: they end with none."""
+        """The sizes of the calls with which the bytes before an address may end; empty if they end with none."""
         ...
 
 
 def at_entry(arch: ArchFacts) -> FrameState:
-    """At the first instruction of a function."""
+    """The frame at the first instruction of a function."""
     pushed = arch.pushed_return
     return FrameState(sp=pushed, returns=-pushed if arch.link_register is None else LINK)
 
@@ -107,19 +108,19 @@ class Rule(NamedTuple):
     returns: int | None  # where the return address is; None: in `register`
     register: int
     saved_fp: int | None  # where the caller's frame pointer is; None: still in the register
-    is_certain: bool  # from call frame information; else the return address must follow a call to be believed
+    is_certain: bool  # from call frame information; otherwise the return address is believed only after a call
 
 
 class Unwinder:
-    """The rules of one image, by link address; each is made once."""
+    """The rules of one image, by link address. Each is made once."""
 
     def __init__(self, arch: ArchFacts, effects: StackEffects, program: Callable[[], Program]) -> None:
-        """Nothing is read until a rule is asked for.
+        """Nothing is read until a rule is needed.
 
         Args:
             arch: the machine.
-            effects: its stack.
-            program: the image as it was built (breakpoints are no code) and its functions.
+            effects: the machine's stack.
+            program: the original image (breakpoints are no code) and its functions.
         """
         self._arch = arch
         self._effects = effects
@@ -127,7 +128,7 @@ class Unwinder:
         self._followed: dict[int, dict[int, FrameState]] = {}  # start of the function -> address -> frame
 
     def rule_at(self, address: int) -> Rule | None:
-        """Before the instruction at a link address; None: it has no caller that is known."""
+        """The rule before the instruction at a link address; None if no caller is known."""
         row, frame = self._call_frames.row_at(address), self._frames_of(address).get(address)
         if row is not None and self._is_told(row):
             told = self._told(row)
@@ -136,7 +137,8 @@ class Unwinder:
         return self._linked() if frame is None else self._rule(frame)
 
     def rule_in_call(self, address: int) -> Rule | None:
-        """In a call that returns to a link address, which may be behind the function's last instruction."""
+        """The rule during a call that returns to a link address, which may be just past the function; None if not
+        known."""
         row = self._call_frames.row_at(address - 1)
         if row is not None and self._is_told(row):
             return self._told(row)
@@ -147,11 +149,11 @@ class Unwinder:
         return self._rule(replace(frame, returns=LOST) if frame.returns == LINK else frame)
 
     def row_at(self, address: int) -> FrameRow | None:
-        """What call frame information says before the instruction at a link address."""
+        """What call frame information says before the instruction at a link address; None if it says nothing."""
         return self._call_frames.row_at(address)
 
     def is_code(self, address: int) -> bool:
-        """Whether a link address lies in code."""
+        """Whether a link address is in code."""
         return any(address - region.address in range(region.size) for region in self._program.image.code_regions)
 
     def is_start(self, address: int) -> bool:
@@ -181,7 +183,7 @@ class Unwinder:
     # -- call frame information ---------------------------------------------------------------------------------------
 
     def _is_told(self, row: FrameRow) -> bool:
-        """Whether a row says it without an expression."""
+        """Whether a row gives the frame without an expression."""
         if row.cfa is None or self._index(row.cfa[0]) is None:
             return False
         returns = row.registers.get(row.return_register)
@@ -198,7 +200,7 @@ class Unwinder:
         return Rule(base, row.cfa[1], *place, saved_fp, is_certain=True)
 
     def _place(self, returns: RegisterRule | None, register: int) -> tuple[int | None, int] | None:
-        """Where the return address is: an offset, or none and a register."""
+        """Where the return address is: an offset from the CFA, or None and a register."""
         match returns:
             case Saved(offset=offset):
                 return offset, 0
@@ -235,13 +237,14 @@ class Unwinder:
         return Rule(self._arch.frame_pointer, offset, returns, 0, saved_fp, is_certain=False)
 
     def _has_pushed(self, told: Rule, frame: FrameState) -> bool:
-        """Whether the code moved the stack pointer behind the compiler's back: "pushf; pop" in inline assembly."""
+        """Whether the code moved the stack pointer without the compiler's knowledge: "pushf; pop" in inline
+        assembly."""
         is_known = frame.sp is not None and not frame.is_guess
         return is_known and told.base == self._arch.stack_pointer and frame.sp != told.offset
 
     def _frames_of(self, address: int) -> dict[int, FrameState]:
-        """The frames in the function that holds an address, or in the code between functions: what is only called by
-        pointers has no name in an image without symbols."""
+        """The frames in the function that holds an address, or in the code between functions: without symbols, a
+        function that is called only by pointers has no name."""
         functions = self._program.functions
         row = functions.row_at(address)
         if row is not None and _is_part(functions.names[row]):
@@ -282,7 +285,7 @@ def _bounds(functions: Functions, row: int) -> tuple[int, int]:
 
 
 class _Walk:
-    """One function, followed from its entry."""
+    """One function while it is followed from its entry."""
 
     def __init__(self, entry: FrameState, effects: StackEffects, code: bytes, found: Instructions) -> None:
         """`entry` is the frame at the first instruction; `found` are the instructions of `code`."""
@@ -293,7 +296,7 @@ class _Walk:
         self._instructions = {address: (size, flow, target) for address, size, flow, target in rows}
         self._start = next(iter(self._instructions), 0)
         self._targets = {target for _, flow, target in self._instructions.values() if flow in (Flow.JUMP, Flow.BRANCH)}
-        # Behind a call, where a branch leads too: the call may never return, so what the branch says comes first.
+        # After a call where a branch leads as well: the call may never return, so the branch takes precedence.
         self._later: list[tuple[int, FrameState]] = []
         self._computed: FrameState | None = None  # at the first computed jump: what the cases of a switch begin with
         self.frames: dict[int, FrameState] = {}

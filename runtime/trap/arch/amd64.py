@@ -1,7 +1,7 @@
 """amd64: a displaced instruction -> its effect on the trap frame. `rewriter.arch.amd64_opcodes` says what is emulated.
 
-Each kind has a builder that takes the instruction apart once and returns a closure, since a closure call per hit is the
-cheapest that Python has. Closures touch memory before registers, so that a fault leaves the frame as it was.
+Each kind has a builder that decodes the instruction once and returns a closure, since calling a closure is the fastest
+that Python has. Closures access memory before registers, so that a fault leaves the frame unchanged.
 """
 
 from collections.abc import Callable
@@ -27,14 +27,14 @@ Builder = Callable[[Operands], Emulation]
 CF, PF, ZF, SF, OF = 1 << 0, 1 << 2, 1 << 6, 1 << 7, 1 << 11
 
 # SDM volume 1, appendix B: the flags that the even conditions test; the odd ones are their opposites. 12 (l) and 14
-# (le) also ask whether SF and OF differ.
+# (le) also test whether SF and OF differ.
 _TESTED = (OF, CF, ZF, CF | ZF, SF, PF, 0, ZF)
 _LESS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Amd64Emulator:
-    """`kinst.runtime.trap.arch.emulator.Emulator` for amd64."""
+    """Emulated instructions of amd64; implements `kinst.runtime.trap.arch.emulator.Emulator`."""
 
     facts: ArchFacts
 
@@ -81,7 +81,7 @@ def _branch(of: Operands) -> Emulation:
 
 
 def _loop(of: Operands) -> Emulation:
-    """e0 loopne, e1 loope, e2 loop: the count goes down, no flag changes."""
+    """e0 loopne, e1 loope, e2 loop: they decrement the count and change no flags."""
     size, taken = of.size, of.size + of.immediate(1)
     mask = MASK32 if of.address32 else MASK64
     wanted = {0xE0: (0,), 0xE1: (ZF,), 0xE2: (0, ZF)}[of.opcode]
@@ -120,7 +120,7 @@ def _call(of: Operands) -> Emulation:
 
 
 def _destination(of: Operands) -> Callable[[TrapFrame, Regs], int]:
-    """Where an indirect branch goes: a register's value, or 8 bytes of memory."""
+    """A function that gives the target of an indirect branch: a register's value, or 8 bytes of memory."""
     if of.is_register:
         register = of.rm
         return lambda frame, regs: regs[register]

@@ -1,8 +1,8 @@
-"""amd64's instructions that make and undo stack frames -> their effect. They are emulated on request, or where there
-can be no trampoline: `kinst.targets.arch.amd64.EMULABLE`.
+"""amd64's instructions that make and undo stack frames -> their effect. They are emulated on request, or if there can
+be no trampoline (`kinst.targets.arch.amd64.EMULABLE`).
 
-As in `amd64`, memory is touched before registers. A result of 16 bits leaves the rest of its register, one of 32 bits
-clears it (SDM volume 1, 3.4.1.1).
+As in `amd64`, memory is accessed before registers. A result of 16 bits leaves the rest of its register unchanged; one
+of 32 bits clears it (SDM volume 1, 3.4.1.1).
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def _put(regs: Regs, register: int, width: int, value: int) -> None:
 
 
 def _push(of: Operands) -> Emulation:
-    """push %rsp stores what it was before."""
+    """push; push %rsp stores the value from before."""
     size, width, register = of.size, of.stack_width, of.low
 
     def run(frame: TrapFrame) -> None:
@@ -40,7 +40,7 @@ def _push(of: Operands) -> Emulation:
 
 
 def _pop(of: Operands) -> Emulation:
-    """pop %rsp ends with what was loaded: the register is written last."""
+    """pop; after pop %rsp the register has the loaded value, so it is written last."""
     size, width, register = of.size, of.stack_width, of.low
 
     def run(frame: TrapFrame) -> None:
@@ -119,8 +119,8 @@ def _leave(of: Operands) -> Emulation:
 
 
 def _return(of: Operands) -> Emulation:
-    """The bytes to release are signed for the emulator that the rest of the guest runs in, and nobody has so many that
-    it makes a difference."""
+    """ret. The number of bytes to release is treated as signed, as in the emulator that runs the rest of the guest;
+    real numbers are too small for this to matter."""
     released = 8 + (of.immediate(2) if of.opcode == _RET_IMMEDIATE else 0)
 
     def run(frame: TrapFrame) -> None:

@@ -1,13 +1,13 @@
-"""An amd64 instruction that its image moved -> a trampoline that goes back to where it lies now.
+"""An amd64 instruction that its image moved -> a trampoline that goes back to where the instruction is now.
 
-The trampolines of a patched image hold link addresses: the one to go on at, and the displacement of a RIP-relative
-operand. Code that runs elsewhere (early boot in the identity map, a kernel at a random offset, firmware that copied
-itself) needs others, which refer to what the moved code refers to:
+The trampolines of a patched image contain link addresses: the one to continue at, and the displacement of a
+RIP-relative operand. Code that runs elsewhere (early boot in the identity map, a kernel at a random offset, firmware
+that copied itself) needs other trampolines, which refer to what the moved code refers to:
 
     instruction, its RIP-relative operand re-encoded | ff 25 00000000: jmp *0(%rip) | address of the next instruction
 
-An operand that is out of reach of the slot is named by its absolute address instead. That takes a byte more (SIB), and
-reaches the first and the last 2 GiB of the address space; with an address-size prefix the first 4 GiB.
+An operand out of reach of the slot is given by its absolute address instead. That takes one more byte (SIB), and
+reaches the first and the last 2 GiB of the address space, or with an address-size prefix the first 4 GiB.
 
     ModRM mod=00 r/m=101, disp32: RIP + disp32       ModRM mod=00 r/m=100, SIB 00 100 101, disp32: disp32 sign-extended
 
@@ -30,13 +30,13 @@ _WORD32, _WORD64 = 1 << 32, 1 << 64
 
 
 def moved_trampoline(kind: int, instruction: bytes, address: int, slot: int) -> bytes | None:
-    """The trampoline at `slot` of an instruction that runs at `address`; None: its operand cannot be reached.
+    """The trampoline at `slot` for an instruction that runs at `address`; None if its operand cannot be reached.
 
     Args:
-        kind: as the manifest has it.
-        instruction: its bytes as they are there; relocations may have changed them.
-        address: where they are.
-        slot: where the trampoline goes.
+        kind: the kind in the manifest.
+        instruction: the bytes at `address`, which relocations may have changed.
+        address: where the instruction is.
+        slot: where the trampoline will be.
     """
     displaced = _displaced(instruction, address, slot) if kind == Kind.RELATIVE else instruction
     if displaced is None:
@@ -66,8 +66,8 @@ def _displaced(instruction: bytes, address: int, slot: int) -> bytes | None:
 
 
 def _has_index_bit(head: bytes, opcode: int, prefixes: int) -> bool:
-    """Whether the bit is set that means nothing without a SIB, but makes r12 the index of one: REX.X, or its opposite
-    in the first payload byte of VEX (c4 and two bytes, opcode, ModRM) and EVEX (62 and three bytes)."""
+    """Whether a bit is set that has no meaning without a SIB byte, but with one makes r12 the index: REX.X, or its
+    inverse in the first payload byte of VEX (c4 and two bytes, opcode, ModRM) and EVEX (62 and three bytes)."""
     if opcode < VEX_0F:
         return bool(prefixes & Prefix.REX_X)
     if len(head) >= 6 and head[-6] == _EVEX:

@@ -1,8 +1,8 @@
-"""The bytes of one emulated amd64 instruction -> its operands: register numbers, displacements, an effective address.
+"""The bytes of one emulated amd64 instruction -> its operands: register numbers, displacements, the effective address.
 
     [prefixes] [REX 0100WRXB] opcode [ModRM mod:2 reg:3 r/m:3] [SIB scale:2 index:3 base:3] [disp8|disp32] [immediate]
 
-SDM volume 2, 2.1 and 2.2. What the instruction is was decided by the dissector; here only its operands are read.
+SDM volume 2, 2.1 and 2.2. The dissector has decided what the instruction is; here only its operands are read.
 """
 
 from collections.abc import Callable, MutableSequence
@@ -22,7 +22,7 @@ _NO_INDEX = 4  # SIB index 100 without REX.X; with it the index is r12
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """One instruction taken apart. `body` is what follows the opcode's last byte."""
+    """The parts of one instruction. `body` is what follows the last byte of the opcode."""
 
     size: int
     rex: int
@@ -49,17 +49,17 @@ class Operands:
 
     @property
     def width(self) -> int:
-        """Bytes of the operands of an instruction that works on 4 if nothing else is said."""
+        """The size of the operands, in bytes, of an instruction whose default is 4."""
         return 8 if self.rex & 8 else 2 if self.operand16 else 4
 
     @property
     def stack_width(self) -> int:
-        """Bytes of the operand of push and its like: no 4 in 64-bit mode."""
+        """The size of the operand of push and the like, in bytes: in 64-bit mode never 4."""
         return 2 if self.width == 2 else 8
 
     @property
     def is_register(self) -> bool:
-        """ModRM's mod is 11: the r/m operand is a register, not memory."""
+        """Whether the r/m operand is a register and not memory: ModRM's mod is 11."""
         return self.body[0] >= 0xC0
 
     def immediate(self, size: int) -> int:
@@ -68,7 +68,7 @@ class Operands:
 
 
 def operands(instruction: bytes) -> Operands:
-    """Take an instruction apart; `instruction` holds its bytes and no more."""
+    """The parts of an instruction; `instruction` has exactly its bytes."""
     rex, operand16, address32, segment_base, at = 0, False, False, None, 0
     while instruction[at] in _PREFIXES or instruction[at] & 0xF0 == 0x40:
         byte = instruction[at]

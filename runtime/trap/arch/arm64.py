@@ -1,7 +1,7 @@
 """arm64: kind and bytes of a displaced instruction -> its effect on a trap frame.
 
-Each function below turns the fields of one instruction into a closure that has nothing left to decode. The bit diagrams
-and displacement layouts are those of `kinst.rewriter.arch.arm64`.
+Each function below turns the fields of one instruction into a closure that decodes nothing. The bit diagrams and
+displacement layouts are those of `kinst.rewriter.arch.arm64`.
 """
 
 from collections.abc import Callable, MutableSequence
@@ -16,7 +16,7 @@ from kinst.targets.arch.facts import ArchFacts
 _MASK = (1 << 64) - 1
 _MASK32 = (1 << 32) - 1
 _LINK = 30
-_ZERO = 31  # as a register operand; as a base or the result of add and sub it is sp
+_ZERO = 31  # as a register operand; as a base, or as a result of add and sub, it is sp
 
 Make = Callable[[int], Emulation]
 
@@ -27,7 +27,7 @@ def _read(regs: MutableSequence[int], number: int) -> int:
 
 
 def _write(regs: MutableSequence[int], number: int, value: int) -> None:
-    """A register result, already in range: written to xzr it is lost."""
+    """Write a register result, which is in range already. xzr ignores it."""
     if number != _ZERO:
         regs[number] = value
 
@@ -72,7 +72,7 @@ def _bl(word: int) -> Emulation:
 
 
 def _b_register(word: int) -> Emulation:
-    """br and ret. PSTATE.BTYPE, which br sets too, is looked at by landing pads only, and accepted as 0 by all."""
+    """br and ret. br also sets PSTATE.BTYPE, but only landing pads test it, and all of them accept 0."""
     number = _rn(word)
 
     def run(frame: TrapFrame) -> None:
@@ -125,7 +125,7 @@ def _b_cond(word: int) -> Emulation:
 
 
 def _test_and_branch(number: int, mask: int, displacement: int, *, when_zero: bool) -> Emulation:
-    """cbz, cbnz, tbz, tbnz: all look whether the bits under `mask` are zero."""
+    """cbz, cbnz, tbz, tbnz: all test whether the bits under `mask` are zero."""
 
     def run(frame: TrapFrame) -> None:
         regs = frame.regs
@@ -176,7 +176,7 @@ def _load_literal(word: int, *, size: int, signed: bool = False) -> Emulation:
 
 
 def _load_vector_literal(word: int, *, size: int) -> Emulation:
-    """s, d or q: what is above it is zeroed. That the guest may not use SIMD now is not checked."""
+    """A load of s, d or q, which clears the bits above. Whether the guest may use SIMD is not checked."""
     number, displacement = _rd(word), IMM19.of(word)
 
     def run(frame: TrapFrame) -> None:
@@ -187,11 +187,11 @@ def _load_vector_literal(word: int, *, size: int) -> Emulation:
     return Emulation(run, ())
 
 
-# Cheap ones: one trap instead of two.
+# Simple instructions that are emulated because one trap is faster than two.
 
 
 def _nop(word: int) -> Emulation:
-    """Also prfm of a literal: a hint that may do nothing."""
+    """nop, and prfm of a literal, a hint that may do nothing."""
 
     def run(frame: TrapFrame) -> None:
         _advance(frame.regs)
@@ -305,7 +305,7 @@ class Arm64Emulator:
 
     @property
     def facts(self) -> ArchFacts:
-        """arm64."""
+        """The facts of arm64."""
         return ARM64
 
     def emulation(self, kind: int, instruction: bytes) -> Emulation:

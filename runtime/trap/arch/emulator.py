@@ -1,4 +1,4 @@
-"""What each machine's emulator answers: the kind and bytes of a displaced instruction -> its effect on a trap frame."""
+"""What a machine's emulator does: the kind and bytes of a displaced instruction -> its effect on a trap frame."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from kinst.targets.arch.facts import ArchFacts
 
 @dataclass(frozen=True, slots=True)
 class Emulation:
-    """A displaced instruction's effect, made once for a site and run at every hit.
+    """The effect of a displaced instruction, made once for a site and run at every hit.
 
     `run` changes `frame.regs` (the PC always) and memory. `writes` lists the frame indexes it may change besides the
-    PC, so that only these are written back. PC-relative results are computed from `frame.regs[pc]`, never from the link
-    address: a relocated copy of the image runs the same emulation.
+    PC, so that only these are written back. PC-relative results are computed from `frame.regs[pc]` and never from the
+    link address, so a relocated copy of the image can use the same emulation.
     """
 
     run: Callable[[TrapFrame], None]
     writes: tuple[int, ...]
 
     def foreseen(self, frame: TrapFrame, pc: int) -> list[int]:
-        """The values that the registers in `writes`, then the PC (its index is `pc`), are about to have: the effect is
-        computed, looked at and undone, since a probe sees the state before it. Not for what stores to memory."""
+        """The values that the registers in `writes`, and then the PC (at index `pc`), are about to get. The effect is
+        computed, read and undone, since a probe sees the state before it. Not for instructions that store to memory."""
         regs, changed = frame.regs, (*self.writes, pc)
         before = [regs[index] for index in changed]
         try:
@@ -34,11 +34,11 @@ class Emulation:
 
 
 class Emulator(Protocol):
-    """One machine's displaced instructions: kinst_emulate, taken apart once for each site."""
+    """One machine's displaced instructions: kinst_emulate, but decoded once for each site."""
 
     @property
     def facts(self) -> ArchFacts:
-        """The machine."""
+        """The facts of the machine."""
         ...
 
     def emulation(self, kind: int, instruction: bytes) -> Emulation:

@@ -1,4 +1,4 @@
-"""A machine's facts -> its emulator, and what makes trampolines for code that moved."""
+"""A machine's facts -> its emulator, and the function that makes trampolines for code that moved."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -10,14 +10,14 @@ MovedTrampoline = Callable[[int, bytes, int, int], bytes | None]  # (kind, instr
 
 
 def emulator(facts: ArchFacts) -> Emulator:
-    """The emulator of a machine of `kinst.targets.arch.registry`. Its module is loaded when it is first asked for."""
+    """The emulator of a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
     found: Emulator = import_module(f"kinst.runtime.trap.arch.{facts.name}").EMULATOR
     return found
 
 
 def moved_trampoline(facts: ArchFacts) -> MovedTrampoline | None:
-    """What makes a trampoline for an instruction where its image moved it; None: the machine's trampolines end with a
-    breakpoint, and serve code wherever it is."""
+    """A function that makes a trampoline for an instruction that its image moved; None if the machine's trampolines end
+    with a breakpoint, which serves code wherever it is."""
     if facts.return_breakpoint is not None:
         return None
     found: MovedTrampoline = import_module(f"kinst.runtime.trap.arch.{facts.name}_moved").moved_trampoline

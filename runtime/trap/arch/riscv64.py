@@ -1,7 +1,7 @@
 """riscv64: kind and bytes of a displaced instruction -> its effect on a trap frame.
 
-Each function below turns the fields of one instruction into a closure that has nothing left to decode. The bit diagrams
-and displacement layouts are those of `kinst.rewriter.arch.riscv64`.
+Each function below turns the fields of one instruction into a closure that decodes nothing. The bit diagrams and
+displacement layouts are those of `kinst.rewriter.arch.riscv64`.
 """
 
 import operator
@@ -21,7 +21,7 @@ Make = Callable[[int], Emulation]
 
 
 def _write(regs: MutableSequence[int], number: int, value: int) -> None:
-    """x0 takes no value. It needs no accessor for reading: its place in the frame holds 0."""
+    """Write a register; x0 ignores it. Reading x0 needs no function, since its place in the frame is always 0."""
     if number:
         regs[number] = value & _MASK
 
@@ -68,7 +68,8 @@ def _jump_register(base: int, displacement: int, link: int, size: int) -> Emulat
 def _branch(
     compare: Callable[[int, int], bool], bias: int, rs1: int, rs2: int, displacement: int, size: int
 ) -> Emulation:
-    """`bias` is the sign bit for signed comparisons: flipping it in both maps their order onto the unsigned one."""
+    """Conditional branches. `bias` is the sign bit for signed comparisons: flipping it in both operands maps their
+    order to the unsigned one."""
 
     def run(frame: TrapFrame) -> None:
         regs = frame.regs
@@ -173,7 +174,7 @@ class Riscv64Emulator:
 
     @property
     def facts(self) -> ArchFacts:
-        """riscv64."""
+        """The facts of riscv64."""
         return RISCV64
 
     def emulation(self, kind: int, instruction: bytes) -> Emulation:

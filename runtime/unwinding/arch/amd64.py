@@ -14,7 +14,7 @@ _REX, _REX_W, _REX_R, _REX_B = 0x40, 8, 4, 1
 
 
 class Amd64Stack:
-    """See `kinst.runtime.unwinding.unwind.StackEffects`."""
+    """The stack of amd64; implements `kinst.runtime.unwinding.unwind.StackEffects`."""
 
     def step(self, instruction: bytes, frame: FrameState) -> FrameState:
         """An instruction that is no call."""
@@ -28,7 +28,7 @@ class Amd64Stack:
         return _one_byte(body, rex, frame)
 
     def call_sizes(self, before: bytes) -> tuple[int, ...]:
-        """e8 with 4 bytes; ff /2 with 0 to 6 more, as its ModRM says; both with prefixes, or without them."""
+        """e8 with 4 bytes; ff /2 with 0 to 6 more, as its ModRM says; both with or without prefixes."""
         found = [5] if len(before) >= 5 and before[-5] == 0xE8 else []
         found += [size for size in range(2, min(len(before), 7) + 1) if _is_indirect(before[-size:])]
         for size in found:
@@ -175,7 +175,7 @@ def _pop_memory(_body: bytes, _rex: int, frame: FrameState) -> FrameState:
 
 
 def _written(register: int, frame: FrameState) -> FrameState:
-    """A register that was computed: nothing is known of it any more."""
+    """The frame after a register was computed: its value is no longer known."""
     if register == RSP:
         return frame.moved(None)
     return replace(frame, fp=None) if register == RBP else frame

@@ -17,7 +17,7 @@ _POST, _OFFSET, _PRE = 1, 2, 3
 
 
 class Arm64Stack:
-    """See `kinst.runtime.unwinding.unwind.StackEffects`."""
+    """The stack of arm64; implements `kinst.runtime.unwinding.unwind.StackEffects`."""
 
     def step(self, instruction: bytes, frame: FrameState) -> FrameState:
         """An instruction that is no call."""
@@ -105,7 +105,7 @@ def _add_register(word: int, frame: FrameState) -> FrameState:
 
 
 def _other(word: int, frame: FrameState) -> FrameState:
-    """movz and movk, which large frames are made with; and on sp, whatever it is."""
+    """movz and movk, by which large frames are made; and any other instruction that changes sp."""
     shift = 16 * (word >> 21 & 3)
     if word & 0xFF800000 == 0xD2800000:
         return replace(frame, constant=(word & 31, (word >> 5 & 0xFFFF) << shift))

@@ -16,7 +16,7 @@ _T0: Final = 5  # the alternate link register, of millicode
 
 
 class Riscv64Stack:
-    """See `kinst.runtime.unwinding.unwind.StackEffects`."""
+    """The stack of riscv64; implements `kinst.runtime.unwinding.unwind.StackEffects`."""
 
     def step(self, instruction: bytes, frame: FrameState) -> FrameState:
         """An instruction that is no call."""
@@ -89,7 +89,7 @@ def _add_register(register: int, sign: int, frame: FrameState) -> FrameState:
 
 
 def _overwritten(rd: int, frame: FrameState) -> FrameState:
-    """A register that was computed: nothing is known of it any more."""
+    """The frame after a register was computed: its value is no longer known."""
     if rd == SP:
         return frame.moved(None)
     if rd == FP:
@@ -100,7 +100,7 @@ def _overwritten(rd: int, frame: FrameState) -> FrameState:
 
 
 def _expand(half: int) -> int | None:
-    """The 4-byte form of those compressed instructions that may matter ("C" 27.8); None: the others.
+    """The 4-byte form of the compressed instructions that may matter ("C" 27.8); None for all others.
 
     quadrant 0: 000 c.addi4spn   1: 000 c.addi, 010 c.li, 011 c.addi16sp, c.lui   2: 011 c.ldsp, 100 c.mv, c.add,
     111 c.sdsp
