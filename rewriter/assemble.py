@@ -1,7 +1,7 @@
 """Assembly text of amd64 or arm64 -> bytes. All that uses keystone (which has no RISC-V).
 
-keystone ends its process on some input ("LLVM ERROR: invalid imm12 fixup value"), so what users write is assembled in
-one of its own: this file run as a program, which `kinst.rewriter.patching.assembler` starts. A call takes 53 us.
+keystone ends its process on some input ("LLVM ERROR: invalid imm12 fixup value"), so what users write is assembled in a
+separate process: this file, run as a program that `kinst.rewriter.patching.assembler` starts. A call takes 53 us.
 """
 
 import json

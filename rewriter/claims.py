@@ -1,8 +1,8 @@
 """An original image and the manifest of a patched one -> what the manifest says of the image and the image does not.
 
-A digest in the manifest proves nothing: whoever changes a name makes it anew. Names, identifiers, static probes and
-the places of probes are found again in the original. What came from elsewhere cannot be, and is told instead
-(`unproved`): what was asked for, and names from `--symbols`, `--debug-file` and `--name`.
+A digest in the manifest proves nothing, since anyone who changes a name can make a new one. Names, identifiers, static
+probes and the places of probes are derived again from the original. What came from elsewhere cannot be derived, and is
+reported (`unproved`): what was asked for, and names from `--symbols`, `--debug-file` and `--name`.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ def _wrong(program: Program, static: tuple[StaticProbe, ...], manifest: Manifest
 
 
 def unproved(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """What the manifest says and no original can prove, nor contradict: what it is, and the claim."""
+    """What the manifest says and the original can neither prove nor contradict: what it is about, and the claim."""
     yield "asked for", ", ".join((*(f"--patch '{one.text}'" for one in manifest.patches), *manifest.options))
     yield "says by itself", f"module {manifest.module}, method {manifest.method}, kinst-rewrite {manifest.tool_version}"
     if len(manifest.given):
@@ -80,7 +80,7 @@ def _digest(data: bytes) -> str:
 
 
 def _wrong_functions(program: Program, manifest: Manifest) -> Iterator[str]:
-    """A function may have the bounds that it had before names were given: an image can be patched in several steps."""
+    """Functions with wrong bounds. Those from before names were given are right: an image may be patched in steps."""
     wrong = _unlike(program, manifest, range(len(manifest.functions)))
     if wrong and len(manifest.given):
         wrong = _unlike(with_static(open_program(program.original))[0], manifest, wrong)
@@ -114,7 +114,7 @@ def _names(functions: Functions, row: int) -> tuple[str, ...]:
 
 
 def _wrong_inlined(program: Program, manifest: Manifest) -> Iterator[str]:
-    """Which function a place is a copy of only debug information knows."""
+    """Wrong places in inlined copies. Which function was inlined there, only debug information knows."""
     functions = program.functions
     for one in manifest.inlined:
         for address, name in one.own:

@@ -1,6 +1,6 @@
 """Command lines -> kinst-rewrite, kinst-list and kinst-diff: their options, and what is wrong with them.
 
-What the commands do is imported when the options are understood: numpy, LIEF and the rest take 0.7 s, and neither
+What the commands do is imported when the options have been read: numpy, LIEF and the rest take 0.7 s, and neither
 --help nor a mistyped option needs them.
 """
 
@@ -31,7 +31,7 @@ P = ParamSpec("P")
 
 
 def _command(run: Callable[P, int]) -> Callable[P, None]:
-    """Run a command: errors as one line each on stderr, and its exit code. SIGTERM cleans up as Ctrl-C does."""
+    """Run a command. Errors are one line each on stderr, with an exit code. SIGTERM cleans up as Ctrl-C does."""
 
     @wraps(run)
     def wrapper(*arguments: P.args, **options: P.kwargs) -> None:
@@ -194,7 +194,7 @@ def _address(text: str | None) -> int | None:
 
 
 def _source(path: Path, options: dict[str, Any]) -> "Source":
-    """The image as `_source_options` describe it, which are taken out of `options`."""
+    """The image that the options of `_source_options` describe. They are removed from `options`."""
     module: str | None = options.pop("module")
     name, equals, file = (module or "").partition("=")
     if equals and not (Path(file).exists() and path.exists() and Path(file).samefile(path)):

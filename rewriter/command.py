@@ -28,7 +28,7 @@ _WITH_TRACEBACK: Final = "KINST_TRACEBACK"
 
 
 def check_files(*paths: Path | None) -> None:
-    """ImageError for the first file that does not exist: said before anything else that is wrong."""
+    """Raise ImageError for the first file that does not exist, before any other error is reported."""
     for path in paths:
         if path is not None and not path.exists():
             raise ImageError(f"{path}: cannot be read: {os.strerror(errno.ENOENT)}")
@@ -43,7 +43,7 @@ def reported(command: str) -> Iterator[None]:
     except KinstError as error:
         _fail(command, str(error), error.exit_code)
     except BrokenPipeError:
-        # The reader (head, less) has what it wanted. Python would flush stdout once more at exit and complain.
+        # The reader (head, less) has read enough. Python would flush stdout once more at exit and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
@@ -55,7 +55,7 @@ def reported(command: str) -> Iterator[None]:
 
 
 class _Visible:
-    """A stream of text whose control characters are written as escapes: names are an image's, an error may quote it."""
+    """A stream of text whose control characters are escaped: names come from an image, and errors may quote them."""
 
     def __init__(self, stream: TextIO) -> None:
         self.unescaped = stream
@@ -76,14 +76,15 @@ class _Visible:
 
 
 def unescaped(stream: TextIO) -> TextIO:
-    """The stream itself, for what only moves the cursor."""
+    """The stream without escapes, for output that only moves the cursor."""
     found: TextIO = getattr(stream, "unescaped", stream)
     return found
 
 
 @contextmanager
 def _streams() -> Iterator[None]:
-    """A process can be started with its streams closed, for which Python has None: they are nowhere then."""
+    """Gives the process streams. One that was started with closed streams has None in Python; then output is
+    dropped."""
     with ExitStack() as before:
         for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
             stream = getattr(sys, name)
@@ -95,7 +96,7 @@ def _streams() -> Iterator[None]:
 
 
 def _fail(command: str, message: str, code: int) -> None:
-    """Each line is an error of its own, but those that begin with a blank belong to the one before."""
+    """Print an error and exit. Each line is an error of its own, unless it begins with a blank."""
     with _streams():
         _say(command, message)
     sys.exit(code)

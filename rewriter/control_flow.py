@@ -1,6 +1,6 @@
-"""A decoded function, and parts of it that the compiler put elsewhere -> how control goes through its instructions.
+"""A decoded function, and the parts of it that the compiler put elsewhere -> how control goes through its instructions.
 
-Asked once for each inlined copy in it, of which a large function has hundreds: what the answers need is made once.
+It is used for each inlined copy in a function, of which there may be hundreds, so what is needed for all is made once.
 Instructions are positions among those of the function, in address order.
 """
 
@@ -24,10 +24,10 @@ Positions = NDArray[np.int64]
 
 
 class ControlFlow:
-    """One function. A computed jump goes anywhere, so nothing is said to follow it."""
+    """The control flow of one function. A computed jump may go anywhere, so nothing is assumed to follow it."""
 
     def __init__(self, code: Decoded, rows: Positions, start: int) -> None:
-        """`rows` of the instructions, ascending; `start`: the address at which the function begins."""
+        """`rows` are those of the instructions, ascending; `start` is the address at which the function begins."""
         self.rows = rows
         found = code.instructions
         self._address = found.address[rows]
@@ -41,7 +41,7 @@ class ControlFlow:
         self._tree = _dominators(following, int(self._block[max(self.position(start), 0)]))
 
     def position(self, address: int) -> int:
-        """Of the instruction at an address; -1: none begins there."""
+        """The position of the instruction at an address; -1 if none begins there."""
         return int(self._at(np.array([address], np.uint64))[0])
 
     def _at(self, address: NDArray[np.uint64]) -> Positions:
@@ -50,7 +50,7 @@ class ControlFlow:
         return found
 
     def reached_without(self, positions: Positions, passing: int) -> NDArray[np.bool_]:
-        """Which are reached from the function's start without passing one instruction."""
+        """For each of `positions`, whether it is reached from the function's start without passing `passing`."""
         blocks, own = self._block[positions], int(self._block[passing])
         is_behind = np.where(blocks == own, positions >= passing, self._tree.is_below(blocks, own))
         reached: NDArray[np.bool_] = self._tree.is_reached(blocks) & ~is_behind
@@ -104,8 +104,8 @@ def _by_goal(goal: Positions) -> dict[int, list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """Which blocks are reached through which: those below a block are numbered [number, number + size); -1: not
-    reached."""
+    """The tree of blocks: those below a block are reached only through it, and are numbered [number, number + size); -1
+    means not reached."""
 
     number: Positions
     size: Positions
@@ -181,7 +181,7 @@ def _reverse_postorder(following: Sequence[Sequence[int]], start: int) -> list[i
 
 
 class ControlFlows:
-    """Those of functions that are asked for one after the other."""
+    """The control flows of functions, made when they are needed. A few are kept."""
 
     def __init__(self, code: Decoded) -> None:
         """Nothing is followed yet."""
@@ -189,8 +189,8 @@ class ControlFlows:
         self._kept: dict[tuple[int, ...], ControlFlow | None] = {}
 
     def of(self, functions: Sequence[int]) -> ControlFlow | None:
-        """How control goes through a function, the first of some rows, whose other parts are the others; None where it
-        is too large to be followed."""
+        """The control flow of a function. The first row is the function, the others are its other parts. None if it is
+        too large to be followed."""
         key = tuple(functions)
         if key not in self._kept:
             if len(self._kept) >= _KEPT:

@@ -1,4 +1,4 @@
-"""An unpatched image and a manifest -> the instructions at the manifest's sites, decoded anew from the original."""
+"""An unpatched image and a manifest -> the instructions at the manifest's sites, decoded again from the original."""
 
 from collections.abc import Iterator
 
@@ -14,8 +14,8 @@ _BATCH = 1 << 26  # as in `program`
 
 
 def site_instructions(image: Image, dissector: Dissector, manifest: Manifest) -> Instructions:
-    """One row a site; `function` is a row of the manifest. A site that is no instruction has size 0. What is deferred
-    is so because the manifest says it: nothing was patched there."""
+    """One row per site; `function` is a row of the manifest. A site that is no instruction has size 0. Sites are
+    deferred if the manifest says so: nothing was patched there."""
     sites = manifest.sites
     found = Instructions(
         address=sites["address"].copy(),
@@ -33,7 +33,7 @@ def site_instructions(image: Image, dissector: Dissector, manifest: Manifest) ->
 
 
 def _passes(manifest: Manifest, region: CodeRegion) -> Iterator[NDArray[np.intp]]:
-    """Functions of a region in address order, in as many sets as it takes that none overlaps another of its set.
+    """The functions of a region in address order, in as many sets as needed so that no two of a set overlap.
 
     Aliases have the same bounds; a rewriting with other symbols may have had other bounds.
     """
@@ -43,7 +43,7 @@ def _passes(manifest: Manifest, region: CodeRegion) -> Iterator[NDArray[np.intp]
 
 
 def disjoint(address: NDArray[np.uint64], size: NDArray[np.uint64]) -> Iterator[NDArray[np.intp]]:
-    """Rows of ranges in address order, in as many sets as it takes that none overlaps another of its set."""
+    """Rows of ranges in address order, in as many sets as needed so that no two of a set overlap."""
     order = np.lexsort((size, address))
     while len(order):
         starts, ends = address[order].tolist(), (address[order] + size[order]).tolist()

@@ -1,7 +1,7 @@
 """An original and a patched image -> every changed byte explained, or named as unexplained.
 
-The patched file is made again from the original and the manifest alone: every trampoline is derived anew from the
-original bytes, every header laid out again. Whatever differs from that is unexplained, wherever it is.
+The patched file is made again from the original and the manifest alone: every trampoline is derived again from the
+original bytes, and every header is laid out again. Whatever differs from the result is unexplained, wherever it is.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ _BLOCK: Final = 1 << 23
 _GAP: Final = 8  # equal bytes inside one range of unexplained ones
 _LIMIT: Final = 1000  # unexplained ranges that are described; all are counted
 
-Overlays = Sequence[tuple[int, memoryview]]  # file offset -> bytes that lie over the original there
+Overlays = Sequence[tuple[int, memoryview]]  # file offset -> bytes that replace the original's there
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Diff:
 
     @property
     def is_explained(self) -> bool:
-        """Every changed byte is."""
+        """Whether every changed byte is explained."""
         return self.unexplained_count == 0
 
 
@@ -95,7 +95,7 @@ def compare(original: Image, patched: Image, *, progress: Progress = silent) -> 
 
 
 def _damaged(original: Image, patched: Image, why: str, progress: Progress) -> Diff:
-    """A manifest that cannot be read explains nothing; what differs from the original is counted all the same."""
+    """The difference if the manifest cannot be read: nothing is explained, but what differs is counted."""
     places = Places(original, patched, None, None)
     found, count = _mismatches(original, patched, (), places, progress)
     section = patched.section(SECTION)
@@ -142,7 +142,7 @@ def _has_symbols(patched: Image, manifest: Manifest) -> bool:
 def _wrong_sites(
     program: Program, patched: Image, manifest: Manifest, instructions: Instructions
 ) -> Iterator[Unexplained]:
-    """Sites of which the manifest says something else than the bytes do of the original with its patches."""
+    """Sites for which the manifest contradicts the bytes of the original with its patches."""
     sites = manifest.sites
     wrong = np.zeros(len(sites), np.bool_)
     for name in ("size", "kind", "flow", "verdict"):
@@ -176,7 +176,7 @@ def _parts(piece: Piece) -> Iterator[tuple[int, memoryview]]:
 def _mismatches(
     original: Image, patched: Image, overlays: Overlays, places: Places, progress: Progress
 ) -> tuple[list[Unexplained], int]:
-    """Ranges where the patched file is neither the original nor what lies over it, and how many there are."""
+    """The ranges in which the patched file is neither the original nor what replaces it, and how many there are."""
     found: list[Unexplained] = []
     count = 0
     end = max([len(original.data), *(offset + len(part) for offset, part in overlays)])

@@ -1,8 +1,8 @@
 """Bytes of code -> sizes of instructions in bulk (amd64), and lines of text (every machine). All that uses capstone.
 
-Sizes come from capstone's C function cs_disasm, a few thousand instructions a call, whose array of cs_insn is read as a
-numpy structured array: 3 million instructions a second against 0.3 with a Python object each. capstone is imported
-when something is decoded: a run of a patched arm64 or riscv64 image never needs it.
+Sizes come from capstone's C function cs_disasm, which is called for a few thousand instructions at a time. Its array of
+cs_insn is read as a numpy structured array: 3 million instructions a second, against 0.3 million with a Python object
+for each. capstone is imported when something is decoded: a run of a patched arm64 or riscv64 image never needs it.
 """
 
 import ctypes
@@ -42,7 +42,7 @@ class Line:
 
 
 def disassemble(facts: ArchFacts, code: bytes, address: int) -> list[Line]:
-    """The instructions of `code`, which lies at `address`; every byte belongs to exactly one line."""
+    """The instructions of `code`, which is at `address`. Every byte belongs to exactly one line."""
     lines = _engine(facts.capstone).disasm_lite(code, address)
     return [
         Line(at, size, f"{mnemonic} {operands}".rstrip().replace("\t", " ")) for at, size, mnemonic, operands in lines
@@ -100,7 +100,7 @@ def _engine(mode: Syntax) -> "capstone.Cs":
 def _bulk_functions() -> tuple[Any, Any]:
     """cs_disasm and cs_free of capstone's library, as ctypes calls them.
 
-    Fails clearly, and not by wrong sizes, should a capstone lay out cs_insn in another way.
+    If a version of capstone lays out cs_insn differently, this fails clearly, and not with wrong sizes.
     """
     import capstone
 

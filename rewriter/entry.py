@@ -1,4 +1,4 @@
-"""A console script -> its command. Until all of it is imported, Ctrl-C ends the process as it does any other's.
+"""A console script -> its command. Until everything is imported, Ctrl-C ends the process as it ends any other.
 
 The commands import what takes up to a second, and Python's own handler would raise anywhere in that.
 """
@@ -19,7 +19,7 @@ _NEW_OBJECTS: Final = 50_000
 
 
 def start(module: str, command: str) -> None:
-    """Import and run a command, which sees to Ctrl-C itself as soon as it can."""
+    """Import and run a command, which handles Ctrl-C itself as soon as it can."""
     gc.set_threshold(_NEW_OBJECTS)
     handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:

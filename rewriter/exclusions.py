@@ -2,8 +2,8 @@
 kinst_excluded and kinst_md_excluded, fbt_excluded.
 
 FreeBSD's kinst and FBT exclude what runs between a breakpoint and the end of dtrace_probe(): a probe there would fire
-for ever. Our trap path is outside the guest, so nothing of an image is in it, and a firmware's `db_open` is probed like
-any other function. The rules hold where the guest may set breakpoints of DTrace by itself: in images that have DTrace's
+forever. Here the trap path is outside the guest, so no code of an image is in it, and a firmware's `db_open` is probed
+like any other function. The rules apply if the guest may set breakpoints of DTrace itself: in images that have DTrace's
 own `dtrace_probe`.
 """
 
@@ -43,7 +43,7 @@ def exclusion(name: str, facts: ArchFacts) -> str:
 
 
 def excluded_rows(names: Sequence[str], facts: ArchFacts) -> list[int]:
-    """Rows of the functions of an image that are excluded: none where it has no DTrace of its own."""
+    """Rows of the excluded functions of an image: none if it has no DTrace of its own."""
     if ANCHOR not in names:
         return []
     return [row for row, name in enumerate(names) if _ANY.fullmatch(name) or name in facts.excluded_functions]

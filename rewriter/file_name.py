@@ -1,4 +1,4 @@
-"""What the commands take for a file: any path that a system call could be given."""
+"""What the commands accept as a file: any path that can be passed to a system call."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ import click
 
 
 class FileName(click.Path):
-    """click's path, which leaves it to the system to find a NUL."""
+    """click's path type, but with an error for a path with a NUL."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """A path; click.BadParameter for what is none."""
+        """The path. Raises click.BadParameter for what cannot be one."""
         if not str(value) or "\0" in str(value):
             self.fail(f"{value!r} is no name of a file", param, ctx)
         return super().convert(value, param, ctx)

@@ -1,4 +1,4 @@
-"""A file that appears under its name only when it is whole, whoever else writes it at the same time."""
+"""A file that appears under its name only when it is whole, even if others write it at the same time."""
 
 import os
 import tempfile
@@ -12,8 +12,8 @@ from pathlib import Path
 def fresh_file(path: Path, mode: int = 0o600) -> Iterator[BufferedRandom]:
     """A new file in the folder of `path`, for its owner alone, which takes that name when the block ends well.
 
-    Until then it has a name that nobody can know before, so that no other run writes to it and no link leads away from
-    it. When the process is killed, that name is all that is left.
+    Until then it has a name that cannot be guessed, so that no other run writes to it and no link leads elsewhere. If
+    the process is killed, only that name is left.
     """
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", suffix=".partial", dir=path.parent)
     partial = Path(name)

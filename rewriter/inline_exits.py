@@ -1,15 +1,15 @@
 """The instructions of a function and one inlined copy in it -> where control leaves the copy.
 
-A way out is an instruction of the copy after which control may be outside all ranges of the copy: one that falls
-through at the end of a range, a jump, a return. A call is none, since it comes back.
+An exit is an instruction of the copy after which control may be outside all ranges of the copy: one that falls through
+at the end of a range, a jump, or a return. A call is no exit, since it comes back.
 
-The compiler moves instructions about, so ranges alone mislead in two ways, for which control is followed through the
+The compiler moves instructions, so ranges alone mislead in two ways. Therefore control is followed through the
 function:
 
-- An instruction of the copy that is reached without passing the copy's entry was moved to before it (a load that is
-  made early): leaving it is not leaving the copy.
-- Between two ranges may stand instructions of the caller from which every path leads back into the copy: the copy was
-  not left.
+- An instruction of the copy that is reached without passing the copy's entry was moved before it (a load that is made
+early): leaving it is not leaving the copy.
+- Between two ranges there may be instructions of the caller from which every path leads back into the copy: there the
+copy was not left.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""An image, and perhaps its debug file -> what debug information says of inlined functions, for `inline_probes`."""
+"""An image, and perhaps its debug file -> what debug information says about inlined functions, for `inline_probes`."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DebugInlines:
-    """`inline_probes.Inlines` from debug information, which is opened when a name is asked for. Answers are kept."""
+    """`inline_probes.Inlines` from debug information, which is opened when a name is looked up. Answers are kept."""
 
     def __init__(
         self,
@@ -29,13 +29,13 @@ class DebugInlines:
         types: ImageTypes | None = None,
         remembered: Sequence[InlinedName] = (),
     ) -> None:
-        """Nothing is read until a name is asked for.
+        """Nothing is read until a name is looked up.
 
         Args:
             image: the unpatched image.
             debug_file: where its debug information is, if the user says so.
-            with_parameters: whether it shall be told where arguments are, too.
-            types: those that arguments shall have; else the image's.
+            with_parameters: whether the places of arguments are needed as well.
+            types: where the types of arguments come from; default: the image.
             remembered: names that the image was patched with.
         """
         self._image = image
@@ -46,7 +46,7 @@ class DebugInlines:
         self._found: dict[str, tuple[InlineFunction, ...]] = {}
 
     def find(self, name: str) -> tuple[InlineFunction, ...]:
-        """Every definition of an inline function of that name. Raises ImageError: no debug information."""
+        """Every definition of an inline function of that name. Raises ImageError if there is no debug information."""
         if name not in self._found:
             self._found[name] = self._search.find(name, with_parameters=self._with_parameters)
         return self._found[name]
@@ -61,7 +61,7 @@ class DebugInlines:
 
     @cached_property
     def call_sites(self) -> "CallSites":
-        """Its calls. Raises ImageError: no debug information."""
+        """The calls of the image. Raises ImageError if there is no debug information."""
         from kinst.targets.debuginfo.call_sites import CallSites  # here and below: pyelftools takes 30 ms
 
         return CallSites(self._debug)

@@ -31,19 +31,20 @@ from kinst.targets.manifest import ProbeKind
 from kinst.targets.probe import ProbeName, is_glob
 
 _KINDS: Final = {"entry": ProbeKind.FBT_ENTRY, "return": ProbeKind.FBT_RETURN}
-_CLONE: Final = re.compile(r"(\.(isra|constprop)(\.\d+)*)+")  # whole functions, under another name
+_CLONE: Final = re.compile(r"(\.(isra|constprop)(\.\d+)*)+")  # clones: whole functions under another name
 _CONDITIONAL: Final = (Flow.BRANCH, Flow.INDIRECT_JUMP)
 
 
 class Inlines(Protocol):
-    """What debug information says of inlined functions: `kinst.rewriter.inline_lookup`."""
+    """What debug information says about inlined functions. `kinst.rewriter.inline_lookup` implements it."""
 
     def find(self, name: str) -> Sequence[InlineFunction]:
-        """Every definition of an inline function of that name. Raises KinstError: there is no debug information."""
+        """Every definition of an inline function of that name. Raises KinstError if there is no debug information."""
         ...
 
     def find_matching(self, pattern: str) -> Matching:
-        """Every definition of inline functions whose names match a glob. Raises KinstError, too."""
+        """Every definition of inline functions whose names match a glob. Raises KinstError if there is no debug
+        information."""
         ...
 
     def names(self, pattern: str) -> Sequence[str]:
@@ -71,7 +72,7 @@ class InlineSite:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """What a name came to: sites in copies, each address once, in the order of the debug information."""
+    """The result for a name: sites in copies, each address once, in the order of the debug information."""
 
     name: ProbeName
     sites: tuple[InlineSite, ...]
@@ -116,11 +117,11 @@ class Inlined:
 
     @property
     def copies(self) -> Iterator[tuple[InlineFunction, InlinedCopy]]:
-        """Those that have code."""
+        """The copies that have code."""
         return ((one, copy) for one in self.found for copy in one.copies if copy.ranges)
 
     def rows(self, functions: Functions) -> Rows:
-        """Functions that must be decoded."""
+        """The rows of the functions that must be decoded."""
         lows = [low for _, copy in self.copies for low in (copy.entry, *(low for low, _ in copy.ranges))]
         return np.unique(_rows_at(functions, lows))
 

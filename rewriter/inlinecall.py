@@ -1,4 +1,4 @@
-"""What is known of an inline function -> the output of inlinecall(1), as values for JSON and as text.
+"""What is known about an inline function -> the output of inlinecall(1), as values for JSON and as text.
 
 inlinecall(1) is FreeBSD's: for each definition a line with the place of its declaration, and for each range of each
 copy a line with a TAB before each of range, place of the call and caller. What is not known is left out, its TAB kept.
@@ -39,7 +39,7 @@ def _copy(copy: InlinedCopy, caller_of: CallerOf) -> dict[str, Any]:
 
 
 def inlinecall_lines(values: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The text of the same."""
+    """The output as lines of text."""
     for function in values:
         yield _place(function["file"], function["line"])
         for copy in function["copies"]:

@@ -17,7 +17,7 @@ from kinst.targets.manifest_seal import SECTION, opened
 def find_answer(
     function: str, path: Path, debug_file: Path | None, *, use_cache: bool
 ) -> tuple[Values, tuple[str, ...]]:
-    """What is known of a function, and what is wrong with units that may know more.
+    """What is known about a function, and what is wrong with units that may say more.
 
     Raises:
         ImageError, ManifestError: the image or its debug information cannot be read.
@@ -41,7 +41,8 @@ def find_answer(
 
 
 def _check_manifest(elf: ElfFile) -> None:
-    """That of a patched image is not needed, but a file that is damaged there may be so elsewhere."""
+    """Check the manifest of a patched image. It is not needed, but a file that is damaged there may be damaged
+    elsewhere."""
     for section in elf.sections:
         if section.name == SECTION:
             try:

@@ -1,7 +1,7 @@
 """What kinst-inlinecall found, kept for the next time: a JSON file for each build-id and function.
 
-Never required: what cannot be read or written is as if it were not there. An answer counts only as long as the files
-that it came from, and the code that found it, are what they were.
+The cache is never required: what cannot be read or written is ignored. An answer is valid only while the files that it
+came from, and the code that found it, are unchanged.
 """
 
 import contextlib
@@ -26,13 +26,13 @@ class KeptAnswers:
     """The answers about one image, in ``$XDG_CACHE_HOME/kinst-rewrite/inlinecall`` (else in ``~/.cache``)."""
 
     def __init__(self, image: ElfFile, debug_file: Path | None) -> None:
-        """Nothing is kept of an image without a build-id."""
+        """Nothing is kept for an image without a build-id."""
         identity = build_id(image)
         self._folder = None if identity is None else _home() / "kinst-rewrite" / "inlinecall" / identity.hex()
         self._state = [str(debug_file or ""), _state(image.path), _code_state()]
 
     def read(self, function: str) -> Values | None:
-        """What was kept about a function; None if nothing is, or it is not valid any more."""
+        """What was kept about a function; None if there is nothing, or if it is no longer valid."""
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             path = self._path(function)
             kept = None if path is None or not _is_private(path.parent) else json.loads(_content(path))
@@ -66,13 +66,13 @@ class KeptAnswers:
 
 
 def _is_private(folder: Path) -> bool:
-    """Nobody else could have put a file, or a link, there: it is one of ours, in two more."""
+    """Whether nobody else can have put a file or link there: the folder and the two above it are the user's own."""
     states = [one.lstat() for one in (folder, *folder.parents[:2])]
     return all(stat.S_ISDIR(one.st_mode) and one.st_uid == os.getuid() and not one.st_mode & 0o022 for one in states)
 
 
 def _content(path: Path) -> bytes:
-    """OSError for a link and for what is no regular file."""
+    """The content of a file. Raises OSError for a link and for anything that is no regular file."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file")

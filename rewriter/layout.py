@@ -50,13 +50,13 @@ PT_PHDR: Final = 6
 PT_GNU_STACK: Final = 0x6474E551
 _STB_GLOBAL_FUNC: Final = 1 << 4 | STT_FUNC
 
-# Entries that no loader of kernels or firmware reads, the best first. A PT_NOTE is none: QEMU and Xen boot by it.
+# Entries that no loader of kernels or firmware reads, the best first. PT_NOTE is not one: QEMU and Xen boot by it.
 SPARE: Final = (PT_NULL, PT_GNU_STACK)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes that belong together: what they are, their file offset, and the bytes in parts."""
+    """Bytes that belong together: their description, their file offset, and the bytes in parts."""
 
     what: str
     offset: int
@@ -70,7 +70,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the patched file has beside the original bytes and the patches at the sites."""
+    """What the patched file has besides the original bytes and the patches at the sites."""
 
     manifest: Manifest
     changes: tuple[Piece, ...]  # header bytes changed in place
@@ -85,7 +85,7 @@ class _Tail:
         self.pieces: list[Piece] = []
 
     def add(self, what: str, alignment: int, *parts: memoryview) -> tuple[int, int]:
-        """Append at the next multiple of `alignment`; the file offset and the size."""
+        """Append at the next multiple of `alignment`. Returns the file offset and the size."""
         piece = Piece(what, self.end + -self.end % alignment, parts)
         self.pieces.append(piece)
         self.end = piece.offset + piece.size
@@ -137,7 +137,7 @@ def _program_headers(plan: Plan, tail: _Tail, offset: int) -> tuple[tuple[int, i
 
 
 def _extended_table(plan: Plan, rows: NDArray[np.void], offset: int) -> NDArray[np.void]:
-    """The program headers with one more, as they stand behind the trampolines at file offset `offset`."""
+    """The program headers with one more, as they come after the trampolines at file offset `offset`."""
     size = (len(rows) + 1) * PROGRAM_HEADER.itemsize
     new = _segment(plan, offset, size)
     higher = np.flatnonzero((rows["kind"] == PT_LOAD) & (rows["address"] > new["address"]))
@@ -229,7 +229,7 @@ class _Names:
             self.data += b"\0"
 
     def add(self, name: str) -> int:
-        """Append a name; its offset."""
+        """Append a name. Returns its offset."""
         offset = len(self.data)
         self.data += name.encode() + b"\0"
         return offset
@@ -242,7 +242,7 @@ def _section(name: int, kind: int, offset: int, size: int, alignment: int) -> ND
 
 
 def _bytes_of(data: NDArray[np.uint8], rows: NDArray[np.void], index: int) -> bytes:
-    """The content of a section; nothing where there is none of that number."""
+    """The content of a section; empty if there is none with that number."""
     if not 0 < index < len(rows):
         return b""
     start, size = int(rows["offset"][index]), int(rows["size"][index])
@@ -291,7 +291,7 @@ def trampoline_symbols_of(plan: Plan, section: int, strings: bytes) -> tuple[NDA
 
 
 def _elf_header(data: NDArray[np.uint8], program_headers: tuple[int, int], sections: _SectionTable) -> bytes:
-    """The ELF header with new e_phoff, e_phnum and section table; the rest as it was."""
+    """The ELF header with new e_phoff, e_phnum and section table; the rest is unchanged."""
     fields = list(ELF_HEADER.unpack(data[: ELF_HEADER.size].tobytes()))
     fields[5], fields[10] = program_headers
     fields[6], fields[12], fields[13] = sections.offset, sections.count, sections.names_index

@@ -24,7 +24,7 @@ def list_image(
     include_excluded: bool,
     quiet: bool,
 ) -> None:
-    """List what probe names stand for; without names what a patched image has, else all fbt and static probes.
+    """List what probe names stand for. Without names: what a patched image has, or else all fbt and static probes.
 
     Raises:
         KinstError: the image cannot be read, or a name stands for nothing.

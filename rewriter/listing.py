@@ -28,7 +28,7 @@ class Row:
 
     @property
     def text(self) -> str:
-        """As ``dtrace -l`` prints it."""
+        """The line that ``dtrace -l`` prints."""
         return _ROW % self.fields
 
 
@@ -54,8 +54,8 @@ def probe_rows(manifest: Manifest, rows: NDArray[np.intp] | None = None) -> Iter
 def probe_lines(
     manifest: Manifest, rows: NDArray[np.intp] | None = None, copies: Mapping[int, InlineSite] | None = None
 ) -> Iterator[str]:
-    """As ``dtrace -l`` prints them; behind those in inlined copies (`inlined_copies`) what was inlined, and where the
-    call stands; behind those where the guest writes by itself that they are deferred."""
+    """The lines of ``dtrace -l``. A probe in an inlined copy (`inlined_copies`) is followed by what was inlined and the
+    place of the call; a deferred one is marked as such."""
     yield HEADER
     sites, deferred = _site_counts(manifest)
     for row, site in _with_copies(manifest, rows, copies or {}):
@@ -110,7 +110,7 @@ def _copy_text(site: InlineSite) -> str:
 
 
 def instruction_rows(image: Image, code: Decoded, function: int) -> Iterator[dict[str, Any]]:
-    """Each instruction of a function: where, what, and what a probe on it would come to."""
+    """Each instruction of a function: where it is, what it is, and how a probe on it would be carried out."""
     start = int(code.functions.address[function])
     first, last = int(code.first[function]), int(code.last[function])
     found = code.instructions
@@ -137,14 +137,14 @@ def _disassembled(image: Image, start: int, size: int) -> dict[tuple[int, int], 
 
 
 def _absolute(text: str, address: int, target: int) -> str:
-    """Capstone 5 prints RISC-V's jump operands as distances; a reader, like any other disassembler, wants addresses."""
+    """The text of an instruction with a target address. Capstone 5 prints RISC-V's jump operands as distances."""
     mnemonic, _, last = text.rpartition(" ")
     is_distance = target and last in (f"{target - address:#x}", f"{target - address}")
     return f"{mnemonic} {target:#x}" if is_distance else text
 
 
 def _single(image: Image, data: bytes, address: int) -> str:
-    """One instruction by itself, where the disassembler's sweep of the function ran out of step."""
+    """One instruction by itself, for when the disassembler's sweep of the function is out of step."""
     return "; ".join(line.text for line in disassemble(image.facts, data, address))
 
 

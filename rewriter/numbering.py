@@ -1,7 +1,7 @@
-"""What an image has -> the identifiers of all probes that it can have, whatever of them is asked for.
+"""What an image has -> the identifiers of all probes that it can have, whichever are asked for.
 
-An identifier names the same probe in every command and whatever else is enabled, so it is counted from the image alone:
-1 to 3 are dtrace's and those below FIRST_PROBE_ID timers, as `kinst.targets.manifest` says, then come
+An identifier means the same probe in every command, whatever else is enabled, so it depends on the image alone. 1 to 3
+are dtrace's, and those below FIRST_PROBE_ID are timers (see `kinst.targets.manifest`). Then come
 
     fbt      entry and return for each name of a function: their first names by address, then all others
     sdt      each static probe
@@ -54,7 +54,7 @@ class Numbering:
 
     @property
     def end(self) -> int:
-        """The first identifier that the image has no use for."""
+        """The first identifier after those of the image."""
         return self._unnamed_first + 3 * self._code_size
 
     def of_function(self, address: int, name: str) -> tuple[int, int]:
@@ -79,15 +79,15 @@ class Numbering:
         return 0
 
     def of_static(self, probe: StaticProbe) -> int:
-        """The identifier of a static probe. Raises ManifestError: the image does not have it."""
+        """The identifier of a static probe. Raises ManifestError if the image does not have it."""
         row = self.static_rows.get(probe.key)
         if row is None:
             raise ManifestError(f"manifest: damaged: the image has no static probe {':'.join(probe.key)}")
         return self._static_first + row
 
     def name(self, identifier: int) -> ProbeName | None:
-        """A name that stands for the probe with an identifier, if for others too; None: there can be none. Functions
-        are named by their addresses: several may share a name, and a name may have characters of patterns in it."""
+        """A name that matches the probe with an identifier, and perhaps others; None if there can be no such probe.
+        Functions are given by address, since several may share a name and a name may contain characters of patterns."""
         if FIRST_PROBE_ID <= identifier < self._static_first:
             place, way = divmod(identifier - FIRST_PROBE_ID, 2)
             return ProbeName("fbt", "", self._function_at(place), _WAYS[way])
@@ -121,7 +121,7 @@ class Numbering:
 
 
 def numbering(functions: Functions, regions: Sequence[CodeRegion], static: Sequence[StaticProbe]) -> Numbering:
-    """Number what an image has. `functions` are those that it has by itself, none that a user's address names."""
+    """Number what an image has. `functions` are its own, without those that only a user's address names."""
     pairs = [(row, name) for row in sorted(functions.aliases) for name in functions.aliases[row]]
     others = {pair: len(functions) + index for index, pair in enumerate(pairs)}
     rows = np.concatenate([np.arange(len(functions)), np.array([row for row, _ in pairs], np.int64)])

@@ -1,4 +1,4 @@
-"""A resolution and a plan -> what `kinst-rewrite` says of them, as text and as JSON values."""
+"""A resolution and a plan -> what `kinst-rewrite` says about them, as text and as JSON values."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,8 +39,8 @@ def lost_lines(resolution: Resolution, plan: Plan) -> Iterator[str]:
 
 
 def summary_lines(resolution: Resolution, lost: Refusals, kept: int) -> Iterator[str]:
-    """What every command says of refusals: a line for each name of which something was, with counts by reason, and one
-    for the sites that the place of the trampolines costs: `lost`, beside those that were `kept`."""
+    """What every command says about refusals: a line for each name with refused sites, with counts by reason, and one
+    for the sites that were lost because of where the trampolines are: `lost`, of which `kept` others remain."""
     yield from filter(None, (outcome.told() for outcome in resolution.outcomes if outcome.error is None))
     if len(lost):
         yield f"trampolines: {summary(lost, kept + len(lost))}"

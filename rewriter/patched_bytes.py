@@ -1,4 +1,4 @@
-"""An image and patches -> its bytes as it runs with them. What is patched is a copy: the file stays as it is."""
+"""An image and patches -> its bytes with them. A copy is patched: the file does not change."""
 
 import mmap
 import tempfile
@@ -13,7 +13,7 @@ from kinst.targets.patch import Patch
 
 
 def patched_data(image: Image, patches: Sequence[Patch]) -> NDArray[np.uint8]:
-    """The image's bytes with the patches' code in place. They are mapped, too, from a temporary file without a name."""
+    """The image's bytes with the patches' code in place, mapped from a temporary file without a name."""
     if not patches:
         return image.data
     with tempfile.TemporaryFile(prefix="kinst-") as file:

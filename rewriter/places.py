@@ -1,4 +1,4 @@
-"""A file offset of a patched image -> what lies there, in words: a function, a header, a trampoline."""
+"""A file offset of a patched image -> what is there, in words: a function, a header, a trampoline."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from kinst.targets.manifest import Manifest
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Names for the places of one pair of files. `manifest` and `layout` are missing where the patched one has none."""
+    """Names for the places of a pair of files. `manifest` and `layout` are None if the patched file has no manifest."""
 
     original: Image
     patched: Image

@@ -1,4 +1,4 @@
-"""Resolved probe names -> all that a patched image holds beside the original: a value to look at or to write."""
+"""Resolved probe names -> everything that a patched image has besides the original: a value to show or to write."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ _BATCH: Final = 1 << 18  # sites handled at a time: temporaries stay small
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to write. The manifest lacks only what the file decides: the SHA-256 and the header bytes to restore.
+    """What to write. The manifest lacks only what depends on the file: the SHA-256 and the header bytes to restore.
 
     `image` has the user's patches, and `original` has not. `trampolines` holds the bytes of the whole segment. `lost`
     are resolved sites that cannot have a trampoline there, with rows of the program's functions.
@@ -102,7 +102,7 @@ def _check_linked(image: Image) -> None:
 
 
 def tool_version() -> str:
-    """Of this package; a source tree that is not installed has none."""
+    """The version of this package; a source tree that is not installed has none."""
     try:
         return version("kinst-rewrite")
     except PackageNotFoundError:
@@ -123,7 +123,8 @@ def _lost(program: Program, sites: Instructions, reason: NDArray[np.uint8]) -> R
 
 
 def _check_reach(lost: Refusals, count: int, base: int | None) -> None:
-    """A default place that some operands cannot reach costs those sites; one that the user named is an error."""
+    """If some operands cannot reach a default place, their sites are lost; with a place that the user gave, it is an
+    error."""
     out = lost.reason == Reason.OUT_OF_REACH
     if len(lost) == count and not out.all():
         raise ProbeError(f"nothing left: {summary(lost, count)}")
@@ -191,7 +192,7 @@ def _pairs(resolution: Resolution) -> NDArray[np.uint64]:
 
 def _number(keys: NDArray[np.uint64]) -> tuple[NDArray[np.void], NDArray[np.int64]]:
     """Probe keys (see `probe_keys`) -> the PROBE records in their order, and the row of each key."""
-    if (keys[:-1] <= keys[1:]).all():  # so it is where only kinst probes were asked for: 6 million are not sorted again
+    if (keys[:-1] <= keys[1:]).all():  # as with only kinst probes: no need to sort 6 million again
         fresh = np.ones(len(keys), np.bool_)
         fresh[1:] = keys[1:] != keys[:-1]
         unique, number = keys[fresh], np.cumsum(fresh) - 1
@@ -273,7 +274,7 @@ def take_rows(sites: Instructions, rows: slice) -> Instructions:
 
 
 def filled(facts: ArchFacts, size: int) -> NDArray[np.uint8]:
-    """`size` bytes of the machine's breakpoint, of its widest form: a stray jump stops cleanly."""
+    """`size` bytes of the machine's breakpoint in its widest form, so that a stray jump stops cleanly."""
     widest = np.frombuffer(facts.breakpoints[max(facts.breakpoints)], np.uint8)
     return np.tile(widest, size // len(widest))
 

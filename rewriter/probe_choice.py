@@ -10,24 +10,24 @@ from kinst.targets.probe import ProbeName, parse_probe_names
 
 
 def probe_names(specs: Iterable[str], image: Image) -> list[ProbeName]:
-    """The names in some SPECs; the providers of the image's own probes are known, too.
+    """The probe names in some SPECs. They may use the providers of the image's own static probes.
 
     Raises:
-        ProbeNameError: one is no probe name.
+        ProbeNameError: one of them is not a probe name.
     """
     providers = provider_names(image)
     return [name for spec in specs for name in parse_probe_names(spec, providers=providers)]
 
 
 def default_specs(image: Image, *, disassemble: bool) -> tuple[str, ...]:
-    """What is listed where no name says otherwise."""
+    """What is listed if no name is given."""
     if disassemble:
         return ("kinst:::",)
     return ("fbt:::", f"{SDT}:::") if static_records(image).providers else ("fbt:::",)
 
 
 def check_outcomes(resolution: Resolution, *, strict: bool) -> None:
-    """ProbeError if a name came to nothing, or if something was refused and `strict` forbids that."""
+    """Raise ProbeError if a name came to nothing, or if something was refused and `strict` forbids that."""
     errors = [str(outcome.error) for outcome in resolution.outcomes if outcome.error is not None]
     notes = [outcome.note() for outcome in resolution.outcomes if outcome.error is None and outcome.note()]
     if errors or (strict and notes):

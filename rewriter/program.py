@@ -1,4 +1,4 @@
-"""An image with everything that planning asks of it: functions, a dissector, and the bytes nobody may patch."""
+"""An image with everything that planning needs: functions, a dissector, and the bytes that must not be patched."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -50,7 +50,7 @@ def open_program(image: Image, *, given: Symbols | None = None, patches: Sequenc
     """Name the code of an image.
 
     Args:
-        image: as it was built: never a patched one, whose breakpoints would be taken for code.
+        image: the original, never a patched image, whose breakpoints would be taken for code.
         given: names from elsewhere (System.map, a debug file); the program's image has them, too.
         patches: what the program has in place of some of the image's instructions.
     """
@@ -76,7 +76,7 @@ def with_names(image: Image, given: Symbols) -> Image:
 def instructions_of(program: Program, rows: NDArray[np.intp], progress: Progress = silent) -> Instructions:
     """Every instruction of some functions, in address order; `function` is a row of `program.functions`.
 
-    Data among the code, and what the image writes over by itself, is refused; what its kernel does is deferred.
+    Data among the code, and code that the image overwrites itself, is refused. What its kernel overwrites is deferred.
     """
     parts = []
     sizes = program.functions.size[rows]
@@ -155,7 +155,7 @@ def _overlapped(found: Instructions, ranges: NDArray[np.uint64]) -> NDArray[np.i
     full = np.flatnonzero(ranges[:, 1] > 0)
     if not len(full) or not len(found):
         return np.full(len(found), -1)
-    # Ranges may lie inside earlier ones: the one whose last byte is the furthest so far decides.
+    # Ranges may be inside earlier ones: the one whose end is the furthest so far decides.
     ends = ranges[full, 0] + (ranges[full, 1] - np.uint64(1))
     furthest = np.maximum.accumulate(ends)
     widest = np.maximum.accumulate(np.where(ends == furthest, np.arange(len(full)), 0))

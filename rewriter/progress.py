@@ -9,7 +9,7 @@ from typing import Final, TextIO
 Done = Callable[[int], None]
 Progress = Callable[[str, int], AbstractContextManager[Done]]
 
-_PATIENCE: Final = 0.7  # seconds before a bar appears: most images are done by then
+_PATIENCE: Final = 0.7  # seconds before a bar appears: most images take less
 _INTERVAL: Final = 0.1
 _WIDTH: Final = 40
 
@@ -22,7 +22,8 @@ def silent(stage: str, total: int) -> Iterator[Done]:
 
 
 def bars(stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> Progress:
-    """A bar a stage, from when the command has taken a while; nothing where `stream` is not a terminal."""
+    """A `Progress` that shows a bar for each stage once the command has run for a while; nothing if `stream` is no
+    terminal."""
     if not stream.isatty():
         return silent
     begin = clock()
@@ -47,7 +48,7 @@ class _Bar:
         self._finished, self._drawn = 0, False
 
     def done(self, amount: int) -> None:
-        """`amount` more is finished."""
+        """Note that `amount` more is finished."""
         self._finished += amount
         now = self._clock()
         if now >= self._next:

@@ -1,4 +1,4 @@
-"""Why instructions are not probed: columns of arrays, and what the user reads of them."""
+"""Why instructions are not probed: columns of arrays, and the texts that users see."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -11,7 +11,7 @@ from kinst.targets.instruction import Reason
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Columns of the same length, one row a refused site. `function` is a row of the image's functions.
+    """Columns of the same length, with one row per refused site. `function` is a row of the image's functions.
 
     `inner` is what stood in the way where `reason` is NO_PROLOGUE, and NONE elsewhere.
     """
@@ -46,7 +46,7 @@ def no_refusals() -> Refusals:
 
 
 def join_refusals(parts: Sequence[Refusals]) -> Refusals:
-    """All of them, each (address, reason) once, in address order."""
+    """All refusals of the parts, each (address, reason) once, in address order."""
     parts = [part for part in parts if len(part)]
     if not parts:
         return no_refusals()

@@ -1,7 +1,7 @@
 """What names that mean inlined copies came to -> values for the manifest, and back to the sites of those copies.
 
-Where such copies are only debug information says, which may lie in a file apart: a patched image brings along what it
-takes to probe them again, but not where their arguments are.
+Only debug information, which may be in a separate file, says where such copies are. A patched image contains what is
+needed to probe them again, but not where their arguments are.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Remembered:
     fbt: Selection
 
     def rows(self, functions: Functions) -> Rows:
-        """Functions that must be decoded."""
+        """The rows of the functions that must be decoded."""
         rows = (functions.row_at(place.address) for place in self.known.places)
         return np.array(sorted({row for row in rows if row is not None}), np.intp)
 
@@ -46,7 +46,7 @@ def _site(row: int, place: InlinedPlace) -> InlineSite:
 
 
 def remembered(names: Sequence[InlinedName], name: ProbeName, functions: Functions, known: Names) -> Remembered | None:
-    """What the image was patched with under a name; None: it was not."""
+    """What the image was patched with under a name; None if it was not."""
     for one in names:
         if (one.function, one.name) == (name.function, name.name):
             chosen = [known.select_exact(text) for _, text in one.own]

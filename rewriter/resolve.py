@@ -1,4 +1,5 @@
-"""Probe names and an image -> which instruction serves which probe, what was refused and why, one outcome a name."""
+"""Probe names and an image -> which instruction serves which probe, what was refused and why; an outcome for each
+name."""
 
 import difflib
 from bisect import bisect_right
@@ -56,7 +57,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one probe name came to. With an `error` nothing is chosen."""
+    """The result for one probe name. With an `error` nothing is chosen."""
 
     name: ProbeName
     functions: NDArray[np.intp]  # rows of the functions that the name chose, refused or not
@@ -78,7 +79,7 @@ class Outcome:
         return f"{self.name}: {text}"
 
     def told(self) -> str:
-        """The same; of inlined copies also where nothing was refused."""
+        """The same, but for inlined copies even if nothing was refused."""
         return self.note() if self.expansion is None else f"{self.name}: {self.expansion.note()}"
 
 
@@ -95,13 +96,14 @@ class Resolution:
 
     @property
     def refusals(self) -> Refusals:
-        """Of all names, each site once a reason."""
+        """The refusals of all names, each site once for each reason."""
         return join_refusals([outcome.refusals for outcome in self.outcomes])
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A probe name taken apart. `offset` is a fixed one; `static` are rows of the image's static probes."""
+    """The parts of a probe name. `offset` is set if it is a fixed one; `static` are rows of the image's static
+    probes."""
 
     name: ProbeName
     kinds: tuple[ProbeKind, ...]
@@ -191,7 +193,7 @@ def _inlined(program: Program, known: Names, name: ProbeName, inlines: Inlines) 
 
 
 def _looked_up(program: Program, known: Names, name: ProbeName, inlines: Inlines) -> Inlined | Remembered:
-    """As debug information has it; without that as an earlier rewriting found it."""
+    """A name of inlined copies, looked up in debug information, or without that in what an earlier rewriting found."""
     try:
         return inlined(program, known, name, inlines)
     except ProbeError:

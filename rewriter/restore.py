@@ -18,16 +18,16 @@ def restore(image: Image, manifest: Manifest, out: Path, *, progress: Progress =
     """Write the original image.
 
     Raises:
-        ManifestError: what comes out is not the original: the patched file was changed after it was written.
+        ManifestError: the result is not the original, since the patched file was changed after it was written.
     """
     with new_file(out, mode_of(image.path)) as file:
         write_original(image, manifest, file, progress)
 
 
 def open_original(path: Path, module: str | None = None, progress: Progress = silent) -> tuple[Image, Manifest | None]:
-    """The image as it was built, and the manifest if the file is a patched one.
+    """The original image, and the manifest if the file is a patched one.
 
-    The original of a patched file lives in a temporary file that has no name any more; its `path` is that of the file.
+    The original of a patched file is in a temporary file without a name; its `path` is that of the patched file.
     """
     image = open_image(path, module=module)
     manifest = find_manifest(image)

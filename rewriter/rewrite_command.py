@@ -40,7 +40,7 @@ def rewrite_image(
     include_excluded: bool,
     quiet: bool,
 ) -> None:
-    """Patch an image and say what was done; with `dry_run` only say it.
+    """Patch an image and report what was done; with `dry_run` only report it.
 
     Raises:
         KinstError: the image cannot be read, a name stands for nothing, or there is no room for the trampolines.
@@ -81,10 +81,10 @@ def rewrite_image(
 
 
 def restore_image(path: Path, output: Path | None, progress: Progress) -> None:
-    """Write the original of a patched image to `output`; without, to where its name has no .kinst in it.
+    """Write the original of a patched image to `output`, or by default to the image's name without .kinst.
 
     Raises:
-        KinstError: the image is not patched or was changed since, or the file without .kinst is there already.
+        KinstError: the image is not patched or was changed since, or the file without .kinst already exists.
         OSError: it cannot be written.
     """
     image = open_image(path)

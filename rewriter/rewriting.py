@@ -28,7 +28,7 @@ from kinst.targets.probe import ProbeName
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An image file and where names for its code come from, beside its own symbols."""
+    """An image file, and where names for its code come from besides its own symbols."""
 
     path: Path
     module: str | None = None
@@ -73,7 +73,7 @@ def with_requests(opened: Opened, requests: Sequence[PatchRequest], *, force: bo
 
 
 def _given(image: Image, source: Source, manifest: Manifest | None) -> Symbols:
-    """Names that a patched image brings along, then those of the debug file and of the symbol file."""
+    """The names in a patched image, then those of the debug file and of the symbol file."""
     found = no_symbols() if manifest is None else manifest.given
     if source.debug_file is not None:
         found = found.joined(open_debug_symbols(source.debug_file, image).beside(image.symbols.joined(found)))
@@ -83,7 +83,7 @@ def _given(image: Image, source: Source, manifest: Manifest | None) -> Symbols:
 
 
 def _symbol_file(path: Path, image: Image) -> Symbols:
-    """Of a System.map, the output of nm, or an ELF file that has symbols."""
+    """The symbols of a System.map, the output of nm, or an ELF file."""
     return open_debug_symbols(path, image) if is_elf(path) else read_symbol_file(path, regions=image.code_regions)
 
 

@@ -1,8 +1,8 @@
 """A file that was just written, before it gets its name -> an error if it is not the one that was planned.
 
-It is read from the disk as any image is, by us and by LIEF, which knows nothing of how it was made. Entry, segments,
-sections and notes must be those of the original, and what was added must be where the plan has it: a byte in the wrong
-place is found here, and not when a kernel does not boot.
+It is read from disk like any image, by our own code and by LIEF, which knows nothing about how it was made. Entry,
+segments, sections and notes must be those of the original, and additions must be where the plan has them: a byte in the
+wrong place is found here, and not when a kernel does not boot.
 """
 
 from io import BufferedRandom
@@ -22,7 +22,7 @@ from kinst.targets.manifest import SECTION, TEXT_SECTION
 
 
 class DefectError(KinstError):
-    """What was written is not what was planned, and is not kept: our mistake, whatever the image is."""
+    """What was written is not what was planned, and is not kept. This is always a defect of the tool."""
 
 
 def check_written(plan: Plan, layout: Layout, file: BufferedRandom) -> None:
@@ -57,8 +57,8 @@ def _check_header(before: Tables, after: Tables) -> None:
 
 
 def _check_segments(before: NDArray[np.void], after: NDArray[np.void], plan: Plan, pieces: dict[str, Piece]) -> None:
-    """The original's in their order, one more, and one spare entry less if the table did not move. Patches alone need
-    no segment."""
+    """Check the segments: the original's in their order and one more, with one spare entry less if the table did not
+    move. Patches alone need no segment."""
     if not plan.placement.size:
         if before.tolist() != after.tolist():
             raise ImageError("its segments are not those of the original")
@@ -82,7 +82,7 @@ def _check_segments(before: NDArray[np.void], after: NDArray[np.void], plan: Pla
 
 
 def _check_old_sections(before: NDArray[np.void], after: NDArray[np.void], pieces: dict[str, Piece]) -> None:
-    """As they were, but for the tables of symbols and their names if those were extended."""
+    """Check that old sections are unchanged, except the tables of symbols and of their names if they were extended."""
     planned = before.copy()
     symbols = np.flatnonzero(before["kind"] == SHT_SYMTAB)
     if "symbols" in pieces and len(symbols):

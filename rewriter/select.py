@@ -1,4 +1,4 @@
-"""The function field of a probe name -> functions of an image, each under the name that matched."""
+"""The function field of a probe name -> functions of an image, each with the name that matched."""
 
 import difflib
 import re
@@ -36,7 +36,7 @@ class Names:
         self._rows: dict[str, list[int]] = {}
 
     def select_exact(self, name: str) -> Selection:
-        """The functions called `name`: several where statics of different files share it."""
+        """The functions called `name`; there are several if statics of different files share it."""
         rows = self._by_name().get(name, ())
         names = [row if self._functions.names[row] == name else self._alias(row, name) for row in rows]
         return Selection(np.array(rows, np.intp), np.array(names, np.int64))
@@ -67,7 +67,7 @@ class Names:
         return np.concatenate([np.arange(len(self._functions)), np.array(aliases, np.int64)])
 
     def text_of(self, number: int) -> str:
-        """The name of a number: a function's own, or an alias behind all of those."""
+        """The name with a number: a function's own, or after all of those an alias."""
         if number < len(self._functions):
             return self._functions.names[number]
         return list(self._aliases)[number - len(self._functions)][1]
@@ -94,6 +94,6 @@ class Names:
 
 
 def base_name(name: str) -> str:
-    """The same for the parts of one function: control goes to and fro between `f` and `f.cold`. `f.part.0` is one that
-    `f` calls, or jumps to as its last act."""
+    """A name that is the same for all parts of a function: control goes back and forth between `f` and `f.cold`. But
+    `f.part.0` is a function that `f` calls, or jumps to at its end."""
     return _COLD.sub("", name) if ".cold" in name else name

@@ -15,7 +15,7 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Instructions of some functions, and where those of each function lie among them (first, last + 1; by its row)."""
+    """Instructions of some functions, and the range that each function has among them (first, last + 1; by its row)."""
 
     functions: Functions
     instructions: Instructions
@@ -36,8 +36,8 @@ class Decoded:
         return starts
 
     def around(self, address: int) -> str:
-        """``; kinst::f:4 before and kinst::f:9 behind it can be probed``: the nearest to a refused instruction. Empty
-        if there are none in its function."""
+        """``; kinst::f:4 before and kinst::f:9 behind it can be probed``: the nearest neighbours of a refused
+        instruction. Empty if its function has none."""
         function = self.functions.row_at(address)
         if function is None:
             return ""
@@ -86,9 +86,9 @@ def kinst_sites_at(code: Decoded, rows: Rows, offset: int) -> Sites:
 def entry_sites(code: Decoded, rows: Rows) -> Sites:
     """The first instruction of each function that can be probed.
 
-    Only landing pads and the room for calls of the kernel's function tracer are stepped over: control always passes
-    through them, so the probe still fires once a call. Where nothing behind the room can be probed, or the function
-    comes back to it in a loop, the room is.
+    Only landing pads and the room for calls of the kernel's function tracer are skipped: control always passes through
+    them, so the probe still fires once per call. If nothing after that room can be probed, or if the function returns
+    to it in a loop, the room itself is probed.
     """
     first, last = code.first[rows], code.last[rows]
     position = np.flatnonzero(first < last)

@@ -1,4 +1,4 @@
-"""Where the probed code lies and how many sites it has -> where the trampolines go, and which slot each site gets.
+"""Where the probed code is, and how many sites it has -> where the trampolines go, and which slot each site gets.
 
 kinst's chunk allocator (trampoline.c: struct trampchunk, kinst_trampoline_alloc), for a file: a chunk is a page of
 slots of one size, filled with breakpoints, and the lowest free slot is taken first. Every site has one of its own.
@@ -38,7 +38,7 @@ NOWHERE: Final = Placement(0, 0, 0)  # of an image that has patches and no probe
 
 
 def bytes_needed(count: int, slot_size: int) -> int:
-    """Of the whole chunks that `count` slots take."""
+    """The bytes of the whole chunks that `count` slots take."""
     return -(-count // (CHUNK // slot_size)) * CHUNK
 
 

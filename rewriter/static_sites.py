@@ -21,7 +21,7 @@ SDT: Final = "sdt"
 
 @dataclass(frozen=True, slots=True)
 class StaticRecords:
-    """All that an image says of its static probes: systemtap's notes and FreeBSD's linker sets."""
+    """All that an image says about its static probes: systemtap's notes and FreeBSD's linker sets."""
 
     image: Image
     notes: tuple[StaticNote, ...]
@@ -29,12 +29,12 @@ class StaticRecords:
 
     @property
     def providers(self) -> tuple[str, ...]:
-        """Names of their providers."""
+        """The names of their providers."""
         return tuple(dict.fromkeys((*(note.provider for note in self.notes), *(one.provider for one in self.sets))))
 
     @property
     def addresses(self) -> tuple[int, ...]:
-        """Of code that may have to be patched."""
+        """The addresses of code that may have to be patched."""
         called = (self._called(has_tracepoints=form) for form in (False, True))
         branches = (nop for record in self.sets for nop, _ in record.branches)
         return (*(note.place.address for note in self.notes), *branches, *(one for one in called if one is not None))
@@ -74,7 +74,7 @@ class StaticRecords:
 
 
 def static_records(image: Image) -> StaticRecords:
-    """What an image says of its static probes."""
+    """What an image says about its static probes."""
     return StaticRecords(image, static_notes(image), sdt_records(image))
 
 

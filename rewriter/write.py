@@ -27,7 +27,7 @@ LONGEST = 16  # bytes that a site may have
 
 
 def write_image(plan: Plan, out: Path, *, trampoline_symbols: bool = False, progress: Progress = silent) -> Manifest:
-    """Write the patched image and look at it; the manifest as it stands in the file.
+    """Write the patched image and check it. Returns the manifest as it is in the file.
 
     Nothing is left behind when this fails or is interrupted, and a file that was there stays as it was until then.
 
@@ -110,7 +110,7 @@ def put_originals(
 
 
 def copy(data: NDArray[np.uint8], file: BufferedRandom, progress: Progress) -> str:
-    """Copy the original block by block; its SHA-256."""
+    """Copy the original block by block. Returns its SHA-256."""
     digest = hashlib.sha256()
     with progress("writing", len(data)) as done:
         for start in range(0, len(data), _BLOCK):

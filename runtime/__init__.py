@@ -8,7 +8,8 @@
 
 `attach` does the same to a Qiling object that its owner made and runs: see `kinst.runtime.attached.attach`.
 
-What is exported here is imported when it is used: the libraries that read and run images take a second to load.
+What is exported here is imported only when it is used, since the libraries that read and run images take a second to
+load.
 """
 
 from importlib import import_module
@@ -61,7 +62,7 @@ _HOMES: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    """PEP 562: what is exported, imported now."""
+    """Import an exported name at its first use (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

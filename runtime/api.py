@@ -1,4 +1,4 @@
-"""The same from Python: an image, what to trace in it, and values instead of text. `kinst.runtime` exports it.
+"""kinst-run from Python: an image, what to trace in it, and values in place of text. `kinst.runtime` exports it.
 
     from kinst.runtime import open_image
 
@@ -6,8 +6,8 @@
         trace.run(seconds=5)
         print(trace.aggregation("calls"))
 
-Nothing here prints. What a user can cause is a `KinstError`. Several guests may be open in one process, each used by
-one thread.
+Nothing here prints. Every error that a user can cause is a `KinstError`. Several guests may be open in one process,
+each used by one thread.
 """
 
 import gc
@@ -58,14 +58,14 @@ def open_image(
         modules: kernel modules by name whose types programs may use.
 
     Raises:
-        KinstError: it cannot be used.
+        KinstError: the image cannot be used.
     """
     source = Source(Path(path), name, path_of(symbols), path_of(debug_file))
     return ImageFile(source, modules_of(modules))
 
 
 class ImageFile:
-    """An image that was opened. What is read of it is read once, for all that follows."""
+    """An image that was opened. What is read from it is read only once."""
 
     def __init__(self, source: Source, modules: tuple[tuple[str, Path], ...]) -> None:
         """Made by `open_image`."""
@@ -80,7 +80,7 @@ class ImageFile:
         self.close()
 
     def close(self) -> None:
-        """Forget what was read; runs that have begun keep what they need."""
+        """Forget what was read. Runs that have begun keep what they need."""
         self._opened = None
 
     @property
@@ -90,11 +90,11 @@ class ImageFile:
         return self._opened
 
     def probes(self, *descriptions: str) -> list[Probe]:
-        """The probes that descriptions stand for, with the identifiers that every command shows; without descriptions
-        those that the image was patched with, or all of its functions' entries and returns and its static probes.
+        """The probes that descriptions match, with the identifiers that every command shows. Without descriptions:
+        those that the image was patched with, or else the entries and returns of all functions and all static probes.
 
         Raises:
-            KinstError: a description stands for nothing.
+            KinstError: a description matches nothing.
         """
         opened = self._open
         if opened.manifest is not None and not descriptions:
@@ -110,10 +110,10 @@ class ImageFile:
         return [Probe(identifiers[row], *manifest.probe_fields(row)) for row in rows]
 
     def rewrite(self, output: Path | str, *descriptions: str, method: Method | None = None) -> tuple[str, ...]:
-        """Write a copy with these probes in it; what was refused of them, a line each.
+        """Write a copy with these probes in it. Returns what was refused, a line for each description.
 
         Raises:
-            KinstError: a description stands for nothing, or there is no room for the trampolines.
+            KinstError: a description matches nothing, or there is no room for the trampolines.
             OSError: the file cannot be written.
         """
         opened = self._open
@@ -181,11 +181,12 @@ class ImageFile:
         return Trace(tracing, messages)
 
     def call(self, function: str, *arguments: int | str | bytes, seconds: float | None = 60) -> int:
-        """Call one function of the image, by its name or 0x address, with a stack and memory of its own; what it
-        returns, as 64 unsigned bits. Texts are passed by their address, with a NUL.
+        """Call one function of the image, by its name or 0x address, with a stack and memory of its own. Returns its
+        result as 64 unsigned bits. Texts are passed by address, with a NUL.
 
         Raises:
-            KinstError: there is no such function, it does what nothing handles, or `seconds` were too few.
+            KinstError: there is no such function, it does something that nothing handles, or it takes longer than
+            `seconds`.
         """
         text = f"{function}({', '.join(map(_literal, arguments))})"
         with self.trace(call=text) as trace:
@@ -205,8 +206,8 @@ class _Machine:
 
 
 class Trace(Reader):
-    """An image in a machine with probes enabled. It can be let go, stop, and be let go on; what its probes record can
-    be read whenever it does not run, and by actions."""
+    """An image in a machine, with probes enabled. It can run, stop and run again. What its probes record can be read by
+    actions, and whenever it does not run."""
 
     def __init__(self, tracing: Tracing, messages: list[str]) -> None:
         """Made by `ImageFile.trace`."""
@@ -216,7 +217,7 @@ class Trace(Reader):
         self._machine: _Machine | None = _Machine(tracing.guest, tracing.start(kept), kept)
         self._is_asked_to_stop = False
         self._last: End | None = None
-        self.refusals = tracing.refusals  # what programs and actions describe and cannot have: a line each
+        self.refusals = tracing.refusals  # what programs and actions describe but cannot have: a line each
 
     def __enter__(self) -> Self:
         return self
@@ -231,7 +232,7 @@ class Trace(Reader):
             self._machine.guest.surroundings.providers.close()
             self._machine = None
             super().close()
-            gc.collect()  # engine and machine know each other
+            gc.collect()  # engine and machine refer to each other
 
     @property
     def _let(self) -> "_Machine":
@@ -241,7 +242,7 @@ class Trace(Reader):
 
     @property
     def guest(self) -> Guest:
-        """The machine and the image in it, for who wants to look deeper. Raises UsageError: it was closed."""
+        """The machine and the image in it, for a closer look. Raises UsageError after `close`."""
         return self._let.guest
 
     @property
@@ -256,34 +257,34 @@ class Trace(Reader):
 
     @property
     def result(self) -> int | None:
-        """What the function returned that was called instead of booting, as 64 unsigned bits."""
+        """With `call`: what the function returned, as 64 unsigned bits. Otherwise None."""
         return self.guest.result
 
     @property
     def ending(self) -> Ending | None:
-        """How the run ended, and where each CPU was; None: it can go on."""
+        """How the run ended, and where each CPU was; None if it can continue."""
         return self._let.running.ending
 
     def run(self, *, seconds: float | None = None, wall_seconds: float | None = None, until: str | None = None) -> End:
-        """Let the guest run, or go on, until it ends or one of these: so many seconds of the machine's time, or of the
-        host's; a line of its console that matches a regular expression; `stop`.
+        """Let the guest run or continue until it ends, or until one of these: that many seconds of the machine's time
+        or of the host's, a line of its console that matches a regular expression, or `stop`.
 
-        Which of them it was is the answer. After TIMEOUT, WALL_TIMEOUT, UNTIL and STOPPED the guest can go on; after
-        all others the run is over, and END of D has fired.
+        Returns which of them it was. After TIMEOUT, WALL_TIMEOUT, UNTIL and STOPPED the guest can continue; after all
+        others the run is over, and D's END has fired.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C, in the main thread; the guest can go on.
+            KeyboardInterrupt: Ctrl-C, in the main thread; the guest can continue.
             MachineError: the guest stopped for good.
-            KinstError: the run was over before.
-            Exception: what an action raised; the run is over.
+            KinstError: the run was already over.
+            Exception: what an action raised, which ends the run.
         """
         return self._go(limits(seconds, wall_seconds, until))
 
     def records(
         self, *, seconds: float | None = None, wall_seconds: float | None = None, until: str | None = None
     ) -> Iterator[Record]:
-        """The same as `run`, and what clauses record, as it comes: at D's `switchrate` (once a second of the machine's
-        time), earlier where there is much. The guest waits while a record is looked at."""
+        """As `run`, but yields what clauses record: at D's `switchrate` (once a second of the machine's time), or
+        earlier if there is much. The guest waits while a record is processed."""
         host, kept = self.guest.surroundings.host, self._let.kept
         start, bounds = host.now(), limits(seconds, wall_seconds, until)
         kept.on_records = lambda: host.finish(End.STOPPED)
@@ -309,21 +310,21 @@ class Trace(Reader):
         return end
 
     def type(self, data: bytes) -> None:
-        """Keys for the guest's console."""
+        """Type keys on the guest's console."""
         self.guest.system.typed += data
 
     def stop(self) -> None:
-        """From an action: the guest stops after the instruction at hand, and can go on."""
+        """Called from an action: stop the guest after the current instruction. It can continue."""
         self._is_asked_to_stop = True
         self.guest.surroundings.host.finish(End.STOPPED)
 
     def finish(self) -> Ending:
-        """The run is over, if it was not yet: D's END fires, and how the run ended is told."""
+        """End the run, if it is not over: D's END fires. Returns how the run ended."""
         return self._let.running.finish(self._last or End.STOPPED)
 
 
 def _literal(argument: int | str | bytes) -> str:
-    """An argument as `parse_call` reads it."""
+    """An argument in the form that `parse_call` reads."""
     if isinstance(argument, int):
         return str(argument)
     data = argument.encode() if isinstance(argument, str) else argument

@@ -60,7 +60,7 @@ _REPEATED: Final = {
 
 
 class _Ordered(click.Command):
-    """Remembers in which order options stood: clauses of a probe run in the order of the programs that have them."""
+    """Remembers the order of the options: the clauses of a probe run in the order of their programs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args:
@@ -75,7 +75,7 @@ def _parameter(origin: Origin) -> str:
 
 
 def _dtrace_options(command: Any) -> Any:  # what click decorates
-    """The options that dtrace(1) has with one letter and that need no code of their own."""
+    """Adds the options that dtrace(1) has with one letter, and that need no code of their own."""
     for switch, (name, text) in reversed(_SWITCHES.items()):
         command = click.option(switch, f"d_{name}", is_flag=True, help=text)(command)
     for options, many in ((_VALUES, False), (_REPEATED, True)):
@@ -184,7 +184,8 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
 
 
 def _carry_out(request: Request, bounds: Limits, given: dict[str, Any]) -> int:
-    """What is imported here takes some time, and is imported when the command line is known to be right."""
+    """Carry out the command. The imports here take some time, so they wait until the command line is known to be
+    right."""
     from kinst.runtime.tracing.run_command import Wishes, carry_out, told_of_arguments
 
     wishes = Wishes(
@@ -203,7 +204,7 @@ def _carry_out(request: Request, bounds: Limits, given: dict[str, Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """An option of D that the command line sets. `what` is how it did."""
+    """An option of D that the command line sets. `what` is how it is spelled there."""
 
     name: str
     value: str | None
@@ -211,7 +212,7 @@ class _Setting:
 
 
 def _options(order: list[str], given: dict[str, Any]) -> Options:
-    """Options of D in the order of the command line: the last one counts."""
+    """The options of D, set in the order of the command line: the last value counts."""
     options = Options()
     left = {f"d_{name}": _settings(flag, name, given) for flag, (name, *_) in (_NAMED | {"-x": ("x",)}).items()}
     for parameter in order:
@@ -225,7 +226,7 @@ _NAMED: Final[dict[str, tuple[str, ...]]] = {**_SWITCHES, **_VALUES, **_REPEATED
 
 
 def _settings(flag: str, parameter: str, given: dict[str, Any]) -> list[_Setting]:
-    """What one option of the command line sets, each time that it stands there; -q and -b are known once."""
+    """The options of D that one option of the command line sets, once for each time that it is given."""
     value = given[f"d_{parameter}"]
     if parameter == "x":
         parts = [text.partition("=") for text in value]
@@ -254,8 +255,8 @@ def _programs(order: list[str], given: dict[str, Any]) -> list[ProgramText]:
 
 
 def _image_and_arguments(words: tuple[str, ...], given: dict[str, Any]) -> tuple[Path | None, tuple[str, ...]]:
-    """The first word is the image, `-` for none. Where there is a program and nothing that only an image needs, a word
-    that is no file is the program's argument, unless it reads like an image's path."""
+    """The first word is the image, `-` for none. If there is a program and nothing that needs an image, a word that is
+    no file is the program's argument, unless it looks like the path of an image."""
     if not words or words[0] == "-":
         return None, words[1:]
     path = Path(words[0])

@@ -13,7 +13,7 @@ POINTER_SIZE = 8
 
 
 class IntegerKind(Enum):
-    """What an integer type is besides its size and its sign."""
+    """What an integer type is, apart from its size and sign."""
 
     PLAIN = "plain"
     CHARACTER = "character"
@@ -231,8 +231,8 @@ class ImageTypes(Protocol):
         ...
 
     def obstacle(self) -> str:
-        """Why a struct, union or enumeration that was asked for may be unknown: what debug information lacks; empty if
-        all that was asked for was found, or nothing more could be known."""
+        """Why a struct, union or enumeration that was looked up may be unknown: what debug information lacks. Empty if
+        everything was found, or if there is no reason to give."""
         ...
 
 

@@ -90,7 +90,7 @@ def _certain_starts(image: Image, spans: Spans, frames: NDArray[np.uint64]) -> S
 
 
 def _in_spans(address: NDArray[np.uint64], spans: Spans) -> NDArray[np.uint64]:
-    """The addresses that lie in `spans`, sorted and unique."""
+    """The addresses that are in `spans`, sorted and unique."""
     address = np.unique(address)
     row = np.searchsorted(spans[:, 0], address, "right") - 1
     return address[(row >= 0) & (address < spans[np.maximum(row, 0), 1])] if len(spans) else address[:0]

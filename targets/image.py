@@ -54,7 +54,7 @@ _MACHINE_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An ELF image as it lies in its file. Every address is a link address."""
+    """An ELF image as it is in its file. Every address is a link address."""
 
     path: Path
     module: str

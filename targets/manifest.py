@@ -5,7 +5,7 @@ The packed form, all little-endian: the header of `kinst.targets.manifest_seal`,
     JSON head: every scalar field and the number of records of each kind
     sites, probes, enablings, functions, names, numbers, symbols, strings: each starts at a multiple of 8
 
-Whoever made the file chose what is in it. Digests are compared first, then every number and text is bounded.
+The content is chosen by whoever made the file. Digests are compared first; then every number and text is bounded.
 """
 
 from collections.abc import Iterator, Mapping

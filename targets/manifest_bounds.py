@@ -1,4 +1,4 @@
-"""What a manifest says of itself and of the image that carries it must hold together: checked before any of it is used.
+"""What a manifest says about itself and about its image must be consistent, which is checked before any of it is used.
 
 A record that points outside its table, a site without a slot, or header bytes that the original did not have would be
 believed, and crash or be written, later and far away. Each check is one pass over columns: there may be millions.

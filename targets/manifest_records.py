@@ -53,7 +53,7 @@ NOT_NUMBERED = np.zeros(0, NUMBER)
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a patched image says of itself. Addresses are link addresses."""
+    """What a patched image says about itself. Addresses are link addresses."""
 
     tool_version: str
     original_sha256: str

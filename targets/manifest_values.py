@@ -1,4 +1,4 @@
-"""Values of JSON that somebody else wrote -> numbers and texts that are what they should be, or ValueError."""
+"""Untrusted JSON values -> numbers and texts that have been checked. Raises ValueError."""
 
 from typing import Any, Final
 

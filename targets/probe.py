@@ -40,7 +40,8 @@ def is_offset(field: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ProbeName:
-    """A probe name, or a pattern of names. An empty field stands for anything. Offsets are decimal, however typed."""
+    """A probe name, or a pattern of names. An empty field matches anything. Offsets are decimal, however they are
+    typed."""
 
     provider: str
     module: str
@@ -84,7 +85,7 @@ class ProbeName:
         return matcher(self.name)(name)
 
     def matches(self, provider: str, module: str, function: str, name: str) -> bool:
-        """Whether this stands for the probe. `:::` is every probe that has a function, so not BEGIN or tick-1s."""
+        """Whether this matches the probe. `:::` matches every probe that has a function, so not BEGIN or tick-1s."""
         if not (self.provider or self.module or self.function or self.name):
             return bool(function)
         return (

@@ -33,7 +33,7 @@ _MOST_ARGUMENTS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class SdtRecord:
-    """One probe of the sets. Texts as they stand; link addresses."""
+    """One probe of the sets. Texts are unchanged; addresses are link addresses."""
 
     address: int
     provider: str

@@ -15,7 +15,7 @@ _SEARCHED: Final = 32768
 
 
 def entry_point(image: Image) -> int | None:
-    """The link address of the first instruction of the machine's own mode; None: it cannot be told.
+    """The link address of the first instruction of the machine's own mode; None if it is not known.
 
     A kernel's e_entry may be the physical address (amd64 Linux). With a Multiboot header the code there is 32-bit.
     """

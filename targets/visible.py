@@ -14,7 +14,7 @@ _SURROGATES: Final = range(0xDC80, 0xDD00)  # what Python makes of a byte that i
 
 
 def visible(text: str) -> str:
-    """A name, or a part of a line: newlines are escaped, too."""
+    """A name, or a part of a line. Newlines are escaped as well."""
     return text if text.isprintable() else _SUSPECT.sub(_escaped, text)
 
 

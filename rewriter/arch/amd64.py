@@ -1,8 +1,8 @@
 """amd64: code -> classified instructions -> trampolines. The rules are the table in `amd64_opcodes`.
 
-What an instruction is depends on its own bytes but for five things that only its surroundings tell: the shadow of the
-one before, a transaction around it, loads that read it as data, padding behind the function's last instruction, and the
-mode of the processor.
+What an instruction is depends on its own bytes, except for five things that follow from its surroundings: the shadow of
+the instruction before it, a transaction around it, loads that read it as data, padding after the function's last
+instruction, and the mode of the processor.
 """
 
 from dataclasses import dataclass, fields
@@ -37,7 +37,7 @@ class _Reads:
 
 @dataclass(frozen=True, slots=True)
 class Amd64Dissector:
-    """`kinst.rewriter.arch.dissector.Dissector` for amd64."""
+    """The dissector of amd64; implements `kinst.rewriter.arch.dissector.Dissector`."""
 
     facts: ArchFacts
 
@@ -80,7 +80,7 @@ DISSECTOR = Amd64Dissector(AMD64)
 def _reencode(
     code: NDArray[np.uint8], rows: NDArray[np.intp], original: NDArray[np.uint8], moved: NDArray[np.uint64]
 ) -> NDArray[np.bool_]:
-    """Add `moved` (site - slot) to the disp32 of each row of trampolines; which do not fit into 32 bits.
+    """Add `moved` (site - slot) to the disp32 of each row of trampolines. Returns which do not fit into 32 bits.
 
     With an address-size prefix the sum is taken modulo 2**32 (SDM volume 2, 2.2.1.7): then it always fits.
     """
@@ -97,7 +97,7 @@ def _reencode(
 
 
 def _classify(code: NDArray[np.uint8], address: np.uint64, batch: Batch) -> tuple[Instructions, _Reads]:
-    """One batch of whole functions, and what it reads at addresses that its encoding tells."""
+    """One batch of whole functions, and what it reads at addresses that follow from the encoding."""
     encoding = decode(code, batch.offset)
     pattern = opcodes.match_patterns(encoding.opcode, encoding.modrm, encoding.prefixes)
     pattern[batch.broken] = opcodes.BROKEN
@@ -155,7 +155,7 @@ def _is_filler(encoding: Encoding, kind: NDArray[np.uint8]) -> NDArray[np.bool_]
 
 
 def _in_context(found: Instructions, filler: NDArray[np.bool_]) -> Instructions:
-    """Refuse what only the neighbours tell about."""
+    """Refuse what can be recognised only by its neighbours."""
     padding = _padding(found, filler)
     found.verdict[padding], found.reason[padding] = Verdict.REFUSE, Reason.PADDING
     shadow = found.kind == Kind.SHADOW
@@ -177,7 +177,7 @@ def _transactions(found: Instructions) -> NDArray[np.bool_]:
 
 
 def _padding(found: Instructions, filler: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Rows of filler behind the last real instruction of a function, where nothing falls into it or branches to it."""
+    """Rows of filler after the last real instruction of a function, if nothing falls into it or branches to it."""
     rows, real = np.flatnonzero(filler), np.flatnonzero(~filler)
     if not rows.size or not real.size:
         return np.zeros(0, np.intp)

@@ -1,8 +1,8 @@
-"""Code and its functions -> which of them run before the processor is in 64-bit mode, and so are not amd64 code.
+"""Code and its functions -> those that run before the processor is in 64-bit mode, and so are not amd64 code.
 
 A kernel's first instructions (multiboot, PVH) are 32-bit code in the same section. Read as 64-bit code they look almost
 sane, but sizes differ (a3 takes 4 or 8 bytes of address, 40-4f are instructions of their own), a call pushes 4 bytes,
-and jmp *0(%rip) means another address. What gives them away is how they end, since only a far transfer enters 64-bit
+and jmp *0(%rip) means another address. They are recognised by how they end, since only a far transfer enters 64-bit
 mode (SDM volume 3, 9.8.5), and its direct form does not exist there:
 
     ea | offset:32 | selector:16        ljmp $0x8, $the next instruction, by physical address
@@ -32,8 +32,8 @@ def legacy_functions(
     """Rows of `ranges` that hold 16- or 32-bit code, or may.
 
     Args:
-        code: the region's bytes and some spare ones.
-        address: of ``code[0]``.
+        code: the region's bytes, and some spare ones.
+        address: the address of ``code[0]``.
         ranges: (k, 2) offsets of the functions.
         found: their instructions, read as 64-bit code.
     """
@@ -76,7 +76,8 @@ def _leading_to(
 def _transfers(
     address: int, ranges: NDArray[np.int64], found: Instructions
 ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-    """(from, to) of functions that jump or fall into another one; not calls: 64-bit code may share what is called."""
+    """(from, to) of functions that jump or fall into another one. Calls are left out: 64-bit code may share a
+    callee."""
     target = (found.target - np.uint64(address)).view(np.int64)
     row = np.searchsorted(ranges[:, 0], target, side="right") - 1
     jumps = (found.flow == Flow.JUMP) | (found.flow == Flow.BRANCH)

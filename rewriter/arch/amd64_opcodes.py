@@ -2,8 +2,8 @@
 
 `PATTERNS` is the only place that knows what an instruction is. Its notation is the manual's (Intel SDM volume 2,
 3.1.1): opcode bytes or a range of the last one; then ``/digit`` for the reg field of ModRM, ``mem`` or ``reg`` for the
-form of its operand, or bytes for the whole ModRM. The first row whose opcode, ModRM and prefixes agree wins; where none
-does, the instruction is `Kind.OTHER` and is copied. That holds for all of VEX, EVEX and XOP: no control flow is there.
+form of its operand, or bytes for the whole ModRM. The first row whose opcode, ModRM and prefixes match wins. If none
+matches, the instruction is `Kind.OTHER` and is copied, as are all of VEX, EVEX and XOP, which have no control flow.
 """
 
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class Pattern:
 def _emulated(
     code: str, kind: Kind, flow: Flow = Flow.NEXT, relative: int = 0, forbids: Prefix = Prefix.NARROW
 ) -> Pattern:
-    """LOCK makes all of these #UD: then they are copied, and fault in their trampoline."""
+    """The pattern of an instruction that is always emulated. LOCK makes it #UD: then it is copied and faults there."""
     return Pattern(code, kind, Verdict.EMULATE, flow, relative=relative, forbids=forbids | Prefix.LOCK)
 
 
@@ -68,7 +68,7 @@ def _copied(code: str, kind: Kind, flow: Flow = Flow.NEXT) -> Pattern:
 
 
 def _emulable(code: str, kind: Kind, flow: Flow = Flow.NEXT) -> Pattern:
-    """As for what is always emulated, LOCK makes these #UD."""
+    """The pattern of an instruction that can be emulated. LOCK makes it #UD, as in `_emulated`."""
     return Pattern(code, kind, Verdict.COPY, flow, forbids=Prefix.LOCK)
 
 
@@ -90,8 +90,8 @@ def _narrow(code: str, flow: Flow) -> Pattern:
 
 
 PATTERNS = (
-    # Near branches. They are emulated although a trampoline could hold them: FBT asks where a jump goes (a tail call is
-    # a return), and no displacement can be out of reach.
+    # Near branches. They are emulated although a trampoline could hold them: FBT needs to know where a jump goes (a
+    # tail call is a return), and no displacement can be out of reach.
     _narrow("70-7f", Flow.BRANCH),
     _narrow("0f 80-8f", Flow.BRANCH),
     _narrow("e0-e3", Flow.BRANCH),
@@ -112,9 +112,9 @@ PATTERNS = (
     _emulated("ff /4", Kind.JUMP_INDIRECT, Flow.INDIRECT_JUMP),
     _emulated("90", Kind.NOP, forbids=Prefix.REX_B | Prefix.REP),  # with REX.B: xchg %r8,%rax; with f3: pause
     _emulated("0f 1f", Kind.NOP, forbids=Prefix.NONE),
-    # These are emulated only on request or where no trampoline can be. Ours cost no second trap on amd64, only a jump
-    # back, while each register written from Python costs 0.3 to 0.7 microseconds and each access to guest memory as
-    # much again.
+    # These are emulated only on request or where there can be no trampoline. On amd64 a trampoline needs no second
+    # trap, only a jump back, while each register written from Python takes 0.3 to 0.7 microseconds and each access to
+    # guest memory as much again.
     _emulable("50-57", Kind.PUSH),
     _emulable("58-5f", Kind.POP),
     _emulable("89 reg", Kind.MOVE),
@@ -125,7 +125,7 @@ PATTERNS = (
     _emulable("83 /5 reg", Kind.SUBTRACT),
     _emulable("c9", Kind.LEAVE),
     _emulable("c2-c3", Kind.RETURN, Flow.RETURN),
-    # Far transfers. These two name their destination in full and never come back: right in a trampoline.
+    # Far transfers. These two give their destination in full and never come back, so they are right in a trampoline.
     _copied("ff /5 mem", Kind.FAR_JUMP, Flow.INDIRECT_JUMP),
     _copied("ca-cb", Kind.FAR_RETURN, Flow.RETURN),
     _refused("ff /3 mem", Kind.FAR_CALL, Reason.UNSUPPORTED, Flow.INDIRECT_CALL),  # would push the trampoline's address
@@ -157,8 +157,8 @@ PATTERNS = (
     # one step more.)
     _refused("fb", Kind.SHADOW, Reason.INTERRUPT_SHADOW),
     _refused("8e /2", Kind.SHADOW, Reason.INTERRUPT_SHADOW),
-    # The FPU keeps the address of its last instruction (SDM volume 1, 8.1.8), for fxsave and fnstenv to store. Control
-    # instructions are no such: fldenv, fldcw, fnstenv, fnstcw, frstor, fnsave, fnstsw, fnclex, fninit.
+    # The FPU keeps the address of its last instruction (SDM volume 1, 8.1.8), which fxsave and fnstenv store. Control
+    # instructions do not count: fldenv, fldcw, fnstenv, fnstcw, frstor, fnsave, fnstsw, fnclex, fninit.
     *(_copied(f"d9 /{digit} mem", Kind.OTHER) for digit in (4, 5, 6, 7)),
     *(_copied(f"dd /{digit} mem", Kind.OTHER) for digit in (4, 6, 7)),
     _copied("db e2-e3", Kind.OTHER),
@@ -198,7 +198,7 @@ HAS_MEMORY_OPERAND = ~_opcode_mask(
 )  # fmt: skip
 
 LEA = 0x8D  # computes an address without using it
-# Operations on one byte, of the one-byte opcodes: for these the operand size is no prefix's matter.
+# Operations on one byte, among the one-byte opcodes: prefixes do not change their operand size.
 IS_BYTE_OPERATION = _opcode_mask(
     *((row << 3 | low, row << 3 | low) for row in range(8) for low in (0, 2)),
     *((opcode, opcode) for opcode in (0x80, 0x84, 0x86, 0x88, 0x8A, 0xC0, 0xC6, 0xD0, 0xD2, 0xF6, 0xFE)),

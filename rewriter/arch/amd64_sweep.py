@@ -1,4 +1,4 @@
-"""Code and ranges -> where the instructions of each range start: the disassembler's sizes, mended where it is wrong.
+"""Code and ranges -> where the instructions of each range start: the disassembler's sizes, corrected where it is wrong.
 
 Capstone 5 lacks some instructions (serialize, pvalidate, AMX) and takes ud0 and ud1 for two bytes, although they have a
 ModRM byte: everything after such an instruction would be read out of step (Linux: the ud1 of each static call).
@@ -65,7 +65,7 @@ def _batch(ranges: NDArray[np.int64], first: int, sizes: list[NDArray[np.uint8]]
 
 
 def _undefined_instructions(code: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Offsets of byte pairs that might be ud0 or ud1; few, so that all others need no second look."""
+    """Offsets of byte pairs that may be ud0 or ud1. They are few, so nothing else needs a closer look."""
     after = code[1:]
     return np.flatnonzero((code[:-1] == 0x0F) & ((after == 0xB9) | (after == 0xFF)))
 
@@ -111,7 +111,7 @@ def _size_capstone_lacks(code: NDArray[np.uint8], start: int) -> int:
 
 
 def _is_regular(opcode: int, modrm: int) -> bool:
-    """0f 01 with a register form, hint nops, fences and their like, 0f 38, ud0, ud1, VEX and EVEX."""
+    """Whether it is 0f 01 with a register form, a hint nop, a fence or the like, 0f 38, ud0, ud1, VEX or EVEX."""
     register = modrm >= 0xC0
     return (
         opcode in (_UD0, _UD1)

@@ -1,4 +1,4 @@
-"""Code -> where it may leave one mode of the processor for another: far transfers that 64-bit code has no use for.
+"""Code -> where it may change the processor's mode: far transfers that 64-bit code has no use for.
 
 A mode is changed in two steps (SDM volume 3, 9.8.5, 9.9.1): control registers, descriptor tables and segments are set
 up, then a far transfer loads CS. 64-bit code returns far by REX.W forms, as 8 bytes an entry of its stack; a transfer
@@ -9,8 +9,8 @@ without REX.W, beside such a setup, is 16- or 32-bit code, or 64-bit code that l
     cf                                      iret
     ff /5, memory                           ljmp *memory
 
-Bytes are read as code of both widths, since a sweep of the wrong one may be out of step. Which instructions of such a
-function run in which mode cannot be told from its bytes: none of them is taken for 64-bit code.
+Bytes are read as code of both widths, since a sweep in the wrong one may be out of step. The bytes do not tell which
+instructions of such a function run in which mode, so none of them is taken for 64-bit code.
 """
 
 import re
@@ -69,8 +69,8 @@ def _rows_at(ranges: NDArray[np.int64], at: NDArray[np.intp]) -> list[int]:
 
 
 def _as_32_bit_code(code: NDArray[np.uint8], start: int, end: int) -> list[int]:
-    """Far transfers behind a write of cr0, which turns paging on. Less is no setup here: 64-bit code that loads a table
-    or a segment can be read as 32-bit code, too, and then anything may seem to follow."""
+    """Far transfers after a write of cr0, which turns paging on. Anything less does not count: 64-bit code that loads a
+    table or a segment can also be read as 32-bit code, and then anything may seem to follow."""
     sizes = Sweep(code, bits=32).sizes(start, end).astype(np.int64)
     at = start + np.cumsum(sizes) - sizes
     encoding = decode(code, at)

@@ -1,7 +1,7 @@
 """arm64: code bytes -> classified instructions; sites -> trampolines. Sections "C4.x" are of the Arm ARM, DDI 0487.
 
-A word belongs to one of the groups below by bits 28..25. In the branch and system group everything is listed: what is
-not may depend on its own address on a CPU we have not heard of, and is refused.
+Bits 28..25 of a word select one of the groups below. The branch and system group is listed in full: a word that is not
+in the list may depend on its own address on some newer CPU, and is refused.
 """
 
 import numpy as np
@@ -264,11 +264,11 @@ _RULES = Rules(unit=4, data=Kind.UNALLOCATED, exclusives=_EXCLUSIVES)
 
 
 class Arm64Dissector:
-    """A64: a row a word."""
+    """The dissector of A64: one row per word."""
 
     @property
     def facts(self) -> ArchFacts:
-        """arm64."""
+        """The facts of arm64."""
         return ARM64
 
     def dissect(self, code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64]) -> Instructions:
@@ -276,7 +276,8 @@ class Arm64Dissector:
         return sweep(_decode, _RULES, code, address, ranges)
 
     def trampolines(self, sites: Instructions, original: NDArray[np.uint8], slots: NDArray[np.uint64]) -> Trampolines:
-        """``[insn][brk]``: the breakpoint ends the trampoline. Nothing of an emulated instruction runs: all brk."""
+        """``[insn][brk]``: the breakpoint ends the trampoline. That of an emulated instruction never runs: it is all
+        brk."""
         code = np.tile(np.frombuffer(ARM64.breakpoints[4], np.uint8), (len(sites), 2))
         copied = sites.verdict == Verdict.COPY
         code[copied, :4] = original[copied, :4]

@@ -1,8 +1,8 @@
 """Instructions -> those between an exclusive load and the store that depends on its reservation, on any path.
 
-A trap in between clears the reservation, so the store would never succeed. What lies between is told by control flow,
-not by addresses: a load that no store follows is only an atomic load (Go), and the way out of a compare-and-swap that
-found another value is behind the branch. A region ends at calls, returns and computed jumps at the latest.
+A trap in between clears the reservation, so the store would never succeed. Control flow, not addresses, decides what is
+between: a load that no store follows is only an atomic load (Go), and the exit of a compare-and-swap that found another
+value comes after the branch. Calls, returns and computed jumps always end a region.
 
     1: ldxr x0, [x1]        opens
        cmp  x0, x2          inside
@@ -23,7 +23,7 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Exclusives:
-    """A machine's kinds: `opens` reserve, `closes` store if the reservation holds, `cancels` drop it."""
+    """A machine's kinds: `opens` make a reservation, `closes` store if it still holds, `cancels` drop it."""
 
     opens: tuple[int, ...]
     closes: tuple[int, ...]
@@ -45,7 +45,7 @@ def exclusive_rows(found: Instructions, kinds: Exclusives) -> NDArray[np.bool_]:
         leading[before] = True
         front = before[~opens[before]]
     front = np.flatnonzero(leading & opens)
-    while front.size:  # and forwards from the loads on the same ways
+    while front.size:  # and forwards from the loads on the same paths
         inside[front] = True
         after = ways.after(front)
         front = np.unique(after[leading[after] & ~inside[after]])
@@ -69,7 +69,7 @@ class _Ways:
         return cls(found, is_next & np.isin(found.flow, (Flow.NEXT, Flow.BRANCH)), jumps, found.target[jumps])
 
     def before(self, rows: Rows) -> Rows:
-        """From where control comes to some rows."""
+        """The rows from which control comes to some rows."""
         address = self.found.address[rows]
         first = np.searchsorted(self.target, address)
         count = np.searchsorted(self.target, address, "right") - first
@@ -78,7 +78,7 @@ class _Ways:
         return np.concatenate([sources, (rows - 1)[(rows > 0) & self.falls[rows - 1]]])
 
     def after(self, rows: Rows) -> Rows:
-        """Where control goes from some rows."""
+        """The rows to which control goes from some rows."""
         target = self.found.target[rows[np.isin(self.found.flow[rows], (Flow.JUMP, Flow.BRANCH))]]
         goal = np.minimum(np.searchsorted(self.found.address, target), len(self.found) - 1)
         return np.concatenate([goal[self.found.address[goal] == target], rows[self.falls[rows]] + 1])

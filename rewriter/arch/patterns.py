@@ -1,9 +1,9 @@
 """Instruction words -> rows of a table of encodings; the one matcher of the machines whose instructions are words.
 
-A table is read like the manual: each `Pattern` is an encoding drawn as a bit diagram and what follows from it, the
-first one that fits wins, the last one fits everything. In bulk, some bits of a word (the key) index a lookup table that
-answers most words at once; only where the key leaves several patterns open are masks compared. One word is an array of
-one.
+A table reads like the manual: each `Pattern` is an encoding, drawn as a bit diagram, and what follows from it. The
+first one that fits wins; the last one fits everything. In bulk, some bits of a word (the key) index a lookup table,
+which decides most words at once; masks are compared only if the key leaves several patterns open. One word is an array
+of one.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class Pattern:
     reads: int = 0  # bytes that it loads at `target`
 
     def bits(self) -> str:
-        """The diagram with one character a bit."""
+        """The diagram with one character for each bit."""
         return "".join(_token_bits(token) for token in self.encoding.split())
 
     @property

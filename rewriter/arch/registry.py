@@ -7,6 +7,6 @@ from kinst.targets.arch.facts import ArchFacts
 
 
 def dissector(facts: ArchFacts) -> Dissector:
-    """The dissector of a machine of `kinst.targets.arch.registry`. Its module is loaded when it is first asked for."""
+    """The dissector of a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
     found: Dissector = import_module(f"kinst.rewriter.arch.{facts.name}").DISSECTOR
     return found

@@ -127,8 +127,8 @@ _SYSTEM = (
     ),
 )
 
-# RV32/64G opcode map: 11010 is reserved; in custom-0 to custom-3 vendors also have branches, and nobody but they know
-# which. Everything else runs the same at any address.
+# RV32/64G opcode map: 11010 is reserved. In custom-0 to custom-3 vendors may have branches that only they know.
+# Everything else runs the same at any address.
 _REST = (
     _refused("custom-0, custom-1", "-:25 0.01011", Kind.OTHER, Reason.UNSUPPORTED),
     _refused("custom-2, custom-3", "-:25 1.11011", Kind.OTHER, Reason.UNSUPPORTED),
@@ -194,11 +194,11 @@ _RULES = Rules(unit=2, data=Kind.UNDECODABLE, exclusives=_EXCLUSIVES)
 
 
 class Riscv64Dissector:
-    """RV64GC: a row an instruction of 2 or 4 bytes."""
+    """The dissector of RV64GC: one row per instruction of 2 or 4 bytes."""
 
     @property
     def facts(self) -> ArchFacts:
-        """riscv64."""
+        """The facts of riscv64."""
         return RISCV64
 
     def dissect(self, code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64]) -> Instructions:
@@ -243,8 +243,8 @@ def _decode(code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64]) ->
 def _boundaries(halves: NDArray[np.uint32], function: NDArray[np.int32]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which halfwords look like the first half of 4 bytes, and which begin an instruction.
 
-    The walk needs no loop: whatever a halfword that does not look like a first half is, the next one begins an
-    instruction. In a run of halfwords that all look like one, every second begins one, counted from the run's start.
+    The walk needs no loop. After a halfword that does not look like a first half, an instruction always begins. In a
+    run of halfwords that all look like a first half, every second one begins an instruction, from the run's start on.
     """
     looks_long = ((halves & 3) == 3) & ((halves & 0x1F) != 0x1F)
     last = np.append(function[1:] != function[:-1], np.True_)[: len(halves)]

@@ -1,4 +1,4 @@
-"""Function ranges of a region of code -> classified instructions, block by block; then what rows mean for each other.
+"""Function ranges of a region of code -> classified instructions, block by block; then the effects between rows.
 
 A region is swept in blocks of whole functions, small enough for the arrays of one block to stay in the CPU's cache:
 a kernel of 3 million instructions is classified several times faster than in one go.

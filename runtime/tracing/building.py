@@ -1,4 +1,4 @@
-"""All that was prepared -> a guest: the machine, the image in it, and what clauses can see. Nothing runs yet."""
+"""What was prepared -> a guest: the machine, the image in it, and what clauses can see. Nothing runs yet."""
 
 from collections.abc import Callable
 
@@ -39,10 +39,10 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     """Make the machine and load the image.
 
     Args:
-        prepared: what was decided.
+        prepared: the image, its manifest and the request.
         types: prototypes of functions, for args[].
-        plug_ins: other packages' providers that are asked for.
-        warn: told at once of what cannot wait for output that is due later.
+        plug_ins: the providers of other packages that are wanted.
+        warn: called at once with warnings that cannot wait for the output.
 
     Raises:
         KinstError: the image does not fit the machine.
@@ -96,7 +96,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
 
 
 def _loaded(prepared: Prepared, system: System) -> Loaded:
-    """The image in the machine's memory. Trampolines that the file brings along are mapped by who knows the sites."""
+    """The image in the machine's memory. The file's trampolines are left out: `SiteTable` maps them."""
     manifest, request = prepared.manifest, prepared.request
     skip = None
     if manifest is not None and prepared.planned.plan is None and manifest.trampolines[1]:
@@ -118,7 +118,7 @@ def _patched_code(
 
 
 def _contexts(system: System, stacks: MachineStacks, image: Image) -> Contexts:
-    """What stands for the guest's threads."""
+    """What tells the guest's threads apart."""
     observe, sp = system.space.observe, system.arch.stack_pointer
 
     def where(interrupt: Interrupt) -> Firing:

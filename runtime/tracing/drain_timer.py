@@ -4,7 +4,7 @@ from kinst.runtime.tracing.tracer import SOONEST, Output, Tracer
 
 
 class DrainTimer:
-    """Wakes a machine of real time that waits, so that output appears while nothing happens."""
+    """Wakes a machine that waits in real time, so that output appears even while nothing happens."""
 
     def __init__(self, tracer: Tracer, output: Output) -> None:
         self._tracer = tracer
@@ -12,7 +12,7 @@ class DrainTimer:
         self._at = tracer.now()
 
     def deadline(self) -> int | None:
-        """When output is due again."""
+        """When output is due next, in ns."""
         return self._at
 
     def advance(self) -> None:

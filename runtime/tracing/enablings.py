@@ -17,8 +17,8 @@ from kinst.targets.probe import ProbeName
 
 @dataclass(frozen=True, slots=True)
 class Enabled:
-    """A compiled clause and its probes, ascending. `pattern` is what probes made later are compared with; `is_prompt`:
-    the consumer must act as soon as it has run."""
+    """A compiled clause and its probes, ascending. `pattern` is compared with probes that are created later.
+    `is_prompt`: the consumer must act as soon as the clause has run."""
 
     run: Callable[[Firing], None]
     probes: NDArray[np.intp]
@@ -35,20 +35,20 @@ class Enablings:
         """Nothing is enabled yet.
 
         Args:
-            clauses: in the order of the program.
+            clauses: the clauses, in the order of the program.
             begin: called before the clauses of each firing, if there is something to remember between them.
-            consume: called after the clauses of a firing of which one is prompt.
+            consume: called after the clauses of a firing if one of them is prompt.
         """
         self._begin = begin
         self._consume = consume
         self._clauses = list(clauses)
         counts = [len(clause.probes) for clause in self._clauses]
         self._first = np.concatenate([[1], 1 + np.cumsum(counts, dtype=np.int64)])
-        self._late: dict[tuple[int, int], int] = {}  # (clause, probe) of probes made later -> epid
+        self._late: dict[tuple[int, int], int] = {}  # (clause, probe) of probes that were created later -> epid
 
     @property
     def count(self) -> int:
-        """How many enablings there are."""
+        """The number of enablings."""
         return int(self._first[-1]) - 1 + len(self._late)
 
     def epid(self, clause: int, probe: int) -> int:
@@ -63,7 +63,7 @@ class Enablings:
     def enable(self, providers: Providers) -> None:
         """Give every probe its action."""
         probes = np.unique(np.concatenate([np.zeros(0, np.intp), *(clause.probes for clause in self._clauses)]))
-        combination = np.zeros(len(probes), np.int64)  # which clauses a probe has: an index in `combinations`
+        combination = np.zeros(len(probes), np.int64)  # the clauses of a probe, as an index in `combinations`
         combinations = [(0, -1)]  # the combination without its last clause, and that clause
         for number, clause in enumerate(self._clauses):
             rows = np.searchsorted(probes, clause.probes)
@@ -76,7 +76,8 @@ class Enablings:
             providers.enable(probes[combination == index].astype(np.intp), action)
 
     def enable_new(self, probe: Probe, providers: Providers) -> bool:
-        """A provider made a probe while the guest runs: enable it for the clauses whose descriptions it matches."""
+        """Enable a probe that a provider created while the guest runs, for the clauses whose descriptions it
+        matches."""
         numbers = tuple(
             number
             for number, clause in enumerate(self._clauses)
@@ -109,7 +110,7 @@ class Enablings:
 
 
 def _numbers(combinations: Sequence[tuple[int, int]], index: int) -> tuple[int, ...]:
-    """The clauses of a combination, which knows only its last one: thousands on one probe would take gigabytes else."""
+    """The clauses of a combination. It stores only its last one, since thousands on one probe would take gigabytes."""
     numbers = []
     while index:
         index, number = combinations[index]

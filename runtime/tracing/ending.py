@@ -1,4 +1,4 @@
-"""A run that is over: why, where each CPU is, and what the guest executed that no CPU of this machine has."""
+"""A run that is over: why it ended, where each CPU is, and which instructions the guest executed that the CPUs lack."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,11 +6,11 @@ from typing import Any
 
 from kinst.runtime.machine.configuration import End
 
-Outcome = End | BaseException  # of a run
+Outcome = End | BaseException  # how a run ended
 
 
 class CpuState(Enum):
-    """What a CPU does."""
+    """What a CPU is doing."""
 
     RUNS = "runs"
     WAITS = "waits for an interrupt"
@@ -19,7 +19,7 @@ class CpuState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CpuPlace:
-    """Where a CPU is. The address is the original code's; nothing is told of one that is off."""
+    """Where a CPU is. The address is in the original code; a CPU that is off has none."""
 
     cpu: int
     state: CpuState
@@ -28,7 +28,7 @@ class CpuPlace:
     instruction: str = ""
 
     def value(self) -> dict[str, Any]:
-        """For JSON."""
+        """The place as a value for JSON."""
         where = {"address": hex(self.address), "symbol": self.symbol, "instruction": self.instruction}
         known = {} if self.state is CpuState.OFF else {name: text for name, text in where.items() if text}
         return {"cpu": self.cpu, "state": self.state.name.lower(), **known}
@@ -42,22 +42,22 @@ class CpuPlace:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended. `end` is None where it failed; `message` says how then."""
+    """How a run ended. If it failed, `end` is None and `message` says how."""
 
     end: End | None
     message: str = ""
     places: tuple[CpuPlace, ...] = ()
-    lacking: tuple[str, ...] = ()  # sentences, one for each kind of instruction
+    lacking: tuple[str, ...] = ()  # sentences, one for each kind of missing instruction
     not_started: tuple[int, ...] = ()  # CPUs that the guest never switched on
-    passed_over: str = ""  # enabled sites at which the guest wrote what cannot be probed
+    passed_over: str = ""  # enabled sites that hold what cannot be probed, written by the guest
 
     @property
     def reason(self) -> str:
-        """One word for it."""
+        """The reason in one word."""
         return "error" if self.end is None else self.end.value
 
     def value(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """How the run ended, as a value for JSON."""
         value: dict[str, Any] = {"reason": self.reason}
         if self.message:
             value["message"] = self.message
@@ -72,7 +72,7 @@ class Ending:
         return value
 
     def lines(self, *, is_verbose: bool) -> list[str]:
-        """What to say: always where the CPUs are if they were stopped, the rest if it is asked for."""
+        """The lines to print: where the CPUs are if they were stopped, and the rest if it is wanted."""
         lines = [f"{self.reason}: {place}" if self.end is not None else str(place) for place in self.places]
         if is_verbose and not lines:
             lines = [f"ended: {self.reason}"]
@@ -84,5 +84,5 @@ class Ending:
 
 
 def bare_ending(outcome: Outcome) -> Ending:
-    """Where there is no guest, or nothing to tell of it."""
+    """The ending of a run without a guest, or about whose guest nothing is known."""
     return Ending(outcome) if isinstance(outcome, End) else Ending(None, str(outcome))

@@ -1,4 +1,4 @@
-"""An image in a machine, with providers of its probes: it has not run yet, or stopped and can go on."""
+"""An image in a machine, with providers of its probes. It has not run yet, or it has stopped and can continue."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +19,7 @@ from kinst.runtime.tracing.whereabouts import Whereabouts
 
 
 class Guest:
-    """See `kinst.runtime.tracing.running.Traced`."""
+    """A guest that is traced; implements `kinst.runtime.tracing.running.Traced`."""
 
     has_guest = True
 
@@ -39,7 +39,7 @@ class Guest:
         self.code = code
         self.surroundings = surroundings
         self.inlines = inlines
-        self.result: int | None = None  # of a call, when it has returned
+        self.result: int | None = None  # the result of a call that has returned
         self._watch = UntilWatch(system)
         system.attach_timed(self._watch)
         self._places = Whereabouts(system, loaded, surroundings.symbols)
@@ -53,20 +53,20 @@ class Guest:
 
     @property
     def exit_code(self) -> int:
-        """What the guest said when it switched itself off."""
+        """The exit code that the guest gave when it switched itself off."""
         return self.system.exit_code
 
     @property
     def answer(self) -> str:
-        """What the call returned, as a line; empty if there was none."""
+        """The result of the call, as a line; empty if there was no call."""
         return "" if self.result is None else f"{self.prepared.request.call} = {self.result:#x}"
 
     def on_turn(self, callback: Callable[[], None]) -> None:
-        """Have a callable called now and then, between two instructions."""
+        """Let `callback` be called now and then, between two instructions."""
         self.system.after_turn = callback
 
     def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
-        """Start the board, or make the call; or go on. What the guest prints goes to `console`.
+        """Start the board or make the call, or continue. What the guest prints goes to `console`.
 
         Raises:
             MachineError: the guest stopped for good.
@@ -97,11 +97,11 @@ class Guest:
             self._call = FunctionCall(self.system, self.loaded, call, address)
 
     def _discovered(self) -> dict[str, int]:
-        """Names and addresses of all functions, those without a symbol included."""
+        """The names and addresses of all functions, with those that have no symbol."""
         functions = self.prepared.opened().program.functions
         return dict(zip(functions.names, functions.address.tolist(), strict=True))
 
     def ending(self, outcome: Outcome) -> Ending:
-        """What there is to tell when it is over."""
+        """What is known about the end of the run."""
         ending = self._places.ending(outcome, is_verbose=self.prepared.request.is_verbose)
         return ending if self.code is None else replace(ending, passed_over=self.code.passed_over())

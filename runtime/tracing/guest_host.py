@@ -1,4 +1,4 @@
-"""What tracing needs of the machine that runs, of a guest's."""
+"""What tracing needs from a guest's machine while it runs."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,16 +10,16 @@ from kinst.runtime.trap.trap import Firing
 
 
 class GuestHost:
-    """See `Host`."""
+    """A guest's machine; implements `Host`."""
 
     def __init__(self, system: System, user_mode: Callable[[Firing], bool]) -> None:
-        """`user_mode` knows the guest's modes."""
+        """`user_mode` says whether the CPU of a firing is in user mode."""
         self._system = system
         self.arch = system.arch
         self._user_mode = user_mode
 
     def now(self) -> int:
-        """Time since the machine was switched on, from a base."""
+        """The time since the machine was switched on, in ns, plus the base."""
         return self._system.clock.now() + TIME_BASE
 
     def attach(self, timed: Timed) -> None:
@@ -27,12 +27,12 @@ class GuestHost:
         self._system.attach_timed(Shifted(timed))
 
     def cpus(self) -> Sequence[int]:
-        """CPUs that are on, those that wait for an interrupt too."""
+        """The CPUs that are on, with those that wait for an interrupt."""
         return [cpu.number for cpu in self._system.cpus if cpu.is_on]
 
     def firing(self, cpu: int, thread: int) -> Firing:
-        """The registers of that CPU are in the trap frame. The engine holds one CPU's state: it is changed for that,
-        and the scheduler goes on from the CPU it had."""
+        """Put the registers of that CPU into the trap frame. The engine has the state of one CPU, which is changed for
+        this; the scheduler then continues with the CPU that it had."""
         self._system.show(cpu)
         firing = blank_firing(self._system.trap.firing.frame, cpu, thread)
         firing.site = firing.regs[self.arch.pc]

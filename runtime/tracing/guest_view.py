@@ -1,14 +1,14 @@
-"""The guest's memory as Python code sees it: a program that traces, or the action of a probe."""
+"""The guest's memory for Python code: for a program that traces, or for the action of a probe."""
 
 from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.trap.faults import Fault
 from kinst.targets.errors import MachineError
 
-_LONGEST_TEXT = 4096  # bytes of a text that nobody gave a limit
+_LONGEST_TEXT = 4096  # bytes of a text for which no limit is given
 
 
 class GuestView:
-    """Virtual memory, as the CPU sees it that runs. Reading leaves no trace in the guest.
+    """Virtual memory as the running CPU sees it. Reading leaves no trace in the guest.
 
     Every method raises MachineError for an address where nothing is mapped.
     """
@@ -24,21 +24,21 @@ class GuestView:
             raise _nothing(fault) from None
 
     def read(self, address: int, size: int) -> bytes:
-        """`size` bytes."""
+        """`size` bytes from an address on."""
         try:
             return self._memory.read(address, size)
         except Fault as fault:
             raise _nothing(fault) from None
 
     def text(self, address: int, limit: int = _LONGEST_TEXT) -> str:
-        r"""The text up to its NUL, at most `limit` bytes; those that are no UTF-8 become \xNN."""
+        r"""The text up to its NUL, at most `limit` bytes. Bytes that are not UTF-8 become \xNN."""
         try:
             return self._memory.string(address, limit).decode("utf-8", "backslashreplace")
         except Fault as fault:
             raise _nothing(fault) from None
 
     def write(self, address: int, data: bytes) -> None:
-        """Change the guest's memory; nothing is written if some of it cannot be."""
+        """Write to the guest's memory. Nothing is written if a part of it cannot be."""
         try:
             self._memory.write_guest(address, data)
         except Fault as fault:

@@ -16,7 +16,7 @@ _WORD: Final = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An address of the guest and how dtrace shows it: module`function+0x1c."""
+    """An address of the guest, and how dtrace shows it: module`function+0x1c."""
 
     address: int
     symbol: str
@@ -26,9 +26,10 @@ class Place:
 
 
 class Hit:
-    """A probe fires: the CPU as it stands before the probed instruction executes.
+    """A probe fires: the state of the CPU before the probed instruction executes.
 
-    One object serves all hits of an action, and tells of the one at hand: keep the values that you need, not the hit.
+    One object serves all hits of an action, and always describes the current one: keep the values that you need, not
+    the hit.
     """
 
     __slots__ = ("_environment", "_firing", "memory")
@@ -45,14 +46,14 @@ class Hit:
 
     @property
     def probe(self) -> Probe:
-        """Which probe: its provider, module, function and name."""
+        """The probe, with its provider, module, function and name."""
         probe = self._environment.probe(self.identifier)
         assert probe is not None, "what fires is known"
         return probe
 
     @property
     def identifier(self) -> int:
-        """The probe's identifier: the cheapest way to tell probes apart."""
+        """The probe's identifier, which is the fastest way to tell probes apart."""
         return self._now().enabling.probe
 
     @property
@@ -62,16 +63,17 @@ class Hit:
 
     @property
     def time(self) -> int:
-        """ns of the machine's time, D's timestamp."""
+        """The machine's time in ns: D's timestamp."""
         return self._environment.now()
 
     @property
     def address(self) -> int:
-        """Of the probed instruction; 0 for a probe that stands at none, such as a timer's."""
+        """The address of the probed instruction; 0 for a probe without one, such as a timer's."""
         return self._now().site
 
     def argument(self, index: int) -> int:
-        """arg0, arg1, ... as 64 unsigned bits; 0 where the probe has none. Raises MachineError: it cannot be had."""
+        """arg0, arg1, ... as 64 unsigned bits; 0 if the probe has no such argument. Raises MachineError if it is not
+        available."""
         try:
             return self._now().argument(index) & _WORD
         except Fault as fault:
@@ -79,32 +81,32 @@ class Hit:
 
     @property
     def returned(self) -> int:
-        """Of a function that left by a tail call and has returned now: where it returned to. Else 0."""
+        """If the function left by a tail call and has now returned: where it returned to. Otherwise 0."""
         return self._now().returned
 
     def register(self, name: str) -> int:
-        """A register by its name as in D's R_..., in lower case: "rdi", "x0", "a0"; 64 unsigned bits."""
+        """A register as 64 unsigned bits, by the name in D's R_..., in lower case: "rdi", "x0", "a0"."""
         registers = self._environment.arch.registers
         if name not in registers:
             raise UsageError(f"{name}: no such register; there are {', '.join(registers)}")
         return self._now().regs[registers.index(name)]
 
     def symbol(self, address: int) -> str:
-        """An address as dtrace shows it."""
+        """An address in the form in which dtrace shows it."""
         return self._environment.symbols.describe(address, "stack")
 
     @property
     def caller(self) -> int:
-        """The address that the function at hand returns to; 0 if it is unknown."""
+        """The address that the current function returns to; 0 if it is unknown."""
         return self._environment.stacks.caller(self._now())
 
     def stack(self, frames: int = 20) -> tuple[Place, ...]:
-        """The innermost frames, the probed instruction's own first."""
+        """The innermost frames, beginning with that of the probed instruction."""
         addresses = self._environment.stacks.stack(self._now(), frames)
         return tuple(Place(address, self.symbol(address)) for address in addresses)
 
     def enclosing(self, call: Callable[["Hit"], object], is_tracing: Callable[[], bool]) -> Action:
-        """What a provider calls when a probe fires: `call`, with this hit, unless tracing is over."""
+        """The action that a provider performs when a probe fires: `call` with this hit, unless tracing is over."""
 
         def action(firing: Firing) -> None:
             if is_tracing():
@@ -119,7 +121,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class PythonAction:
-    """A description of probes, and what is called when one of them fires. What it raises ends the run."""
+    """A description of probes, and the function to call when one of them fires. An exception from it ends the run."""
 
     description: str
     call: Callable[[Hit], object]

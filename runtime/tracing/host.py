@@ -1,4 +1,4 @@
-"""What tracing needs of the machine that runs: a guest's, or none at all."""
+"""What tracing needs from the machine that runs: a guest's, or none at all."""
 
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -12,7 +12,7 @@ from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import NO_IMAGE_ARCH
 
-# The machine's time begins at zero, and scripts take a timestamp of zero for one that was not taken.
+# The machine's time begins at 0, but for scripts a timestamp of 0 means that none was taken.
 TIME_BASE: Final = 1_000_000_000
 
 
@@ -21,11 +21,11 @@ class Host(Protocol):
 
     @property
     def arch(self) -> ArchFacts:
-        """Its instruction set."""
+        """The facts about its instruction set."""
         ...
 
     def now(self) -> int:
-        """Time in ns, never 0."""
+        """The time in ns, never 0."""
         ...
 
     def attach(self, timed: Timed) -> None:
@@ -33,11 +33,11 @@ class Host(Protocol):
         ...
 
     def cpus(self) -> Sequence[int]:
-        """CPUs that are on."""
+        """The numbers of the CPUs that are on."""
         ...
 
     def firing(self, cpu: int, thread: int) -> Firing:
-        """What a probe sees that fires on `cpu` between two instructions; valid until the next is asked for."""
+        """What a probe sees that fires on `cpu` between two instructions; valid until the next call."""
         ...
 
     def is_user(self, firing: Firing) -> bool:
@@ -45,7 +45,7 @@ class Host(Protocol):
         ...
 
     def spend(self, duration: int) -> None:
-        """Let so many ns pass in which nothing happens."""
+        """Let `duration` ns pass in which nothing happens."""
         ...
 
     def finish(self, end: End) -> None:
@@ -54,30 +54,30 @@ class Host(Protocol):
 
 
 class Shifted:
-    """A `Timed` of tracing's time in the machine's time."""
+    """A `Timed` that counts tracing's time, as one that counts the machine's time."""
 
     def __init__(self, timed: Timed) -> None:
         self._timed = timed
 
     def deadline(self) -> int | None:
-        """When it is due, in the machine's time."""
+        """When it is due, in the machine's time (ns)."""
         deadline = self._timed.deadline()
         return None if deadline is None else deadline - TIME_BASE
 
     def advance(self) -> None:
-        """It is."""
+        """Let it act."""
         self._timed.advance()
 
 
 def blank_firing(frame: TrapFrame, cpu: int, thread: int) -> Firing:
-    """A firing that no instruction of the guest caused."""
+    """A firing that was not caused by an instruction of the guest."""
     firing = Firing(frame, Enabling(0, lambda _firing: None, lambda _firing, _index: 0, 0))
     firing.cpu, firing.thread = cpu, thread
     return firing
 
 
 class NoGuest:
-    """No machine: programs that need no image."""
+    """No machine, for programs that need no image; implements `Host`."""
 
     def __init__(self, clock: ClockKind) -> None:
         self.machine = IdleMachine(clock)
@@ -85,7 +85,7 @@ class NoGuest:
         self._frame = TrapFrame([0] * len(self.arch.registers), _nothing_there, _no_store, lambda _number, _value: None)
 
     def now(self) -> int:
-        """Time since the start, from a base."""
+        """The time since the start, in ns, plus the base."""
         return self.machine.now() + TIME_BASE
 
     def attach(self, timed: Timed) -> None:
@@ -93,15 +93,15 @@ class NoGuest:
         self.machine.attach_timed(Shifted(timed))
 
     def cpus(self) -> Sequence[int]:
-        """One, on which timers fire."""
+        """A single one, on which timers fire."""
         return [0]
 
     def firing(self, cpu: int, thread: int) -> Firing:
-        """All registers are zero."""
+        """A firing whose registers are all zero."""
         return blank_firing(self._frame, cpu, thread)
 
     def is_user(self, firing: Firing) -> bool:
-        """There are no modes."""
+        """False: there are no modes."""
         return False
 
     def spend(self, duration: int) -> None:

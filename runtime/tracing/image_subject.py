@@ -25,12 +25,12 @@ from kinst.targets.image import open_image
 from kinst.targets.manifest import find_manifest
 from kinst.targets.probe import ProbeName
 
-_WITHOUT_PLACES: Final = ("dtrace", "profile", "sdt")  # providers whose probes are no places in code, or others'
-_LONGEST_IDENTIFIER: Final = 19  # digits
+_WITHOUT_PLACES: Final = ("dtrace", "profile", "sdt")  # their probes are no places in code, or not their own
+_LONGEST_IDENTIFIER: Final = 19  # digits of an identifier
 
 
 class ImageSubject:
-    """See `kinst.runtime.tracing.subject.Subject`."""
+    """An image that programs are read against; implements `kinst.runtime.tracing.subject.Subject`."""
 
     def __init__(self, request: Request, opened: Opened | None, build: Build = build) -> None:
         """Take the image apart, where programs or actions may need its names. To run it alone nothing of that is
@@ -90,7 +90,7 @@ class ImageSubject:
 
 
 def _programs(request: Request) -> Sequence[ProgramText]:
-    """Those of the user; without any, and without actions, the probes that a patched image was patched with."""
+    """The user's programs; if there are none, and no actions, the probes that a patched image was patched with."""
     if request.programs or request.actions:
         return request.programs
     manifest = find_manifest(open_image(source_of(request).path))
@@ -99,13 +99,13 @@ def _programs(request: Request) -> Sequence[ProgramText]:
 
 
 def _is_inlined(program: ProgramText) -> bool:
-    """Of a program that is a description with four fields, as manifests have them."""
+    """Whether a program, which is a description with four fields as in manifests, means inlined copies."""
     fields = program.text.split(":")
     return len(fields) == len(ProbeName.__slots__) and is_inline(ProbeName(*fields))
 
 
 def _identified(opened: Opened, descriptions: Sequence[str]) -> dict[str, ProbeName]:
-    """The descriptions that are identifiers, and what they name."""
+    """The descriptions that are identifiers, and the probes that they name."""
     texts = [text for text in descriptions if text.isdigit() and len(text) < _LONGEST_IDENTIFIER]
     numbers = numbering_of(opened.program) if texts else None
     found = {text: numbers.name(int(text)) for text in texts} if numbers is not None else {}

@@ -1,8 +1,8 @@
-"""Parameters of an inlined copy, as debug information places them -> arg0, arg1, ... of the probes in that copy.
+"""Parameters of an inlined copy, found by debug information -> arg0, arg1, ... of the probes in that copy.
 
-At both entry and return the arguments are the function's parameters, where they still are at that instruction: a copy
-returns nothing that could be had from a register, and fbt's arg0 (an offset) says nothing here. What the compiler did
-not keep is a fault whose text is "optimised out". Beyond the last parameter arguments are 0, as kinst's are.
+At entry and at return, the arguments are the function's parameters, as far as they still exist at that instruction: a
+copy returns nothing in a register, and fbt's arg0 (an offset) has no meaning here. What the compiler did not keep is a
+fault with the text "optimised out". Beyond the last parameter, arguments are 0 as kinst's are.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,13 +25,13 @@ Value = Callable[[Firing], int]
 
 @dataclass(frozen=True, slots=True)
 class InlineArguments:
-    """Makes the arguments of sites."""
+    """Makes the functions that read the arguments of sites."""
 
     machine: Machine
-    terms: Callable[[int], Terms]  # of the unit at an offset of .debug_info; raises KinstError
+    terms: Callable[[int], Terms]  # by a unit's offset in .debug_info; raises KinstError
 
     def at(self, site: InlineSite) -> Argument:
-        """arg0, arg1, ... where a copy is entered or left."""
+        """A function that gives arg0, arg1, ... at a site where copies are entered or left."""
         if not site.knows_arguments:
             return _unknown
         copy = _asked(site)
@@ -75,8 +75,8 @@ def _unknown(_firing: Firing, _index: int) -> int:
 
 
 def _asked(site: InlineSite) -> InlinedCopy:
-    """Of the copies of a function that share an address, the one whose parameters are best known there: of another one
-    only the end may lie there. Of equals the first."""
+    """The copy, of those that share the address, whose parameters are best known there (of another copy only the end
+    may be there); the first among equals."""
     first = site.copies[0]
     if len(site.copies) == 1:
         return first
@@ -90,8 +90,8 @@ def _is_known(parameter: InlinedParameter, copy: InlinedCopy, address: int) -> b
 
 
 def _location(parameter: InlinedParameter, copy: InlinedCopy, address: int) -> Location | None:
-    """Where a parameter is; None: it was optimised out. Some are only for no instruction at all, where a copy is
-    entered: what it is given and does not keep."""
+    """Where a parameter is; None if it was optimised out. A location may be valid for no instruction at all, at the
+    entry of a copy: then it is what the copy gets and does not keep."""
     for one in parameter.locations:
         if one.low <= address < one.high or one.low == address == one.high == copy.entry:
             return one if one.expression else None
@@ -104,7 +104,7 @@ def _of_type(value: int, size: int, *, is_signed: bool) -> int:
 
 
 def _shape(kind: CType | None) -> tuple[int, bool]:
-    """Bytes of a value, of a struct its first eight; and whether it has a sign."""
+    """The size of a value in bytes, 8 at most for a struct; and whether it is signed."""
     if kind is None:
         return _WORD, False
     plain = strip(kind)
@@ -121,7 +121,7 @@ def _faulting(fault: Fault) -> Value:
 
 
 def parameter_types(sites: Sequence[InlineSite], are_equal: Callable[[CType, CType], bool]) -> tuple[CType, ...] | None:
-    """The types of args[]: those that all copies have; None if they differ. They end before one that is not known."""
+    """The types of args[], if all copies have the same; else None. They end before the first that is not known."""
     kinds: tuple[CType, ...] | None = None
     for site in sites:
         own = known_types(site.copies[0].parameters)
@@ -133,7 +133,7 @@ def parameter_types(sites: Sequence[InlineSite], are_equal: Callable[[CType, CTy
 
 
 def known_types(parameters: Sequence[InlinedParameter]) -> tuple[CType, ...]:
-    """The types of a copy's args[]: they end before one that is not known."""
+    """The types of a copy's args[]. They end before the first that is not known."""
     found = []
     for parameter in parameters:
         if parameter.type is None:

@@ -1,9 +1,9 @@
 """Expansions of `kinst::f:entry` and `kinst::f:return`, and the sites of a patched image -> what such a description in
 a D program stands for: probes, the types of args[], and how its clause runs.
 
-Probes in copies are kinst probes at offsets into callers, which other descriptions may name too; so it is the clause
-that knows what it was enabled for: it sees the copy's arguments, and runs at a conditional way out only if control
-leaves the copy. A clause is compiled once, however many copies there are.
+Probes in copies are kinst probes at offsets into callers, and other descriptions may name the same probes. So it
+depends on the clause what a probe means: the clause sees the copy's arguments, and at a conditional exit it runs only
+if control leaves the copy. A clause is compiled once, however many copies there are.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +28,7 @@ Leaves = Callable[[Firing], bool]
 
 @dataclass(frozen=True, slots=True)
 class OwnCode:
-    """A function that has code of its own, under one of its names."""
+    """A function with code of its own, under one of its names."""
 
     address: int
     name: str
@@ -44,7 +44,7 @@ class InlineClauses:
         sites: SiteTable | None,
         arguments: InlineArguments,
     ) -> None:
-        """`own` are the functions that fbt's probes are for, by such a name. Without sites nothing was patched."""
+        """`own` are the functions that fbt probes, by such a name. If there are no sites, nothing was patched."""
         self._expansions = {} if sites is None else expansions
         self._own = own
         self._sites = sites
@@ -55,7 +55,7 @@ class InlineClauses:
         return name in self._expansions
 
     def probes(self, name: ProbeName) -> NDArray[np.intp]:
-        """Identifiers of its probes, ascending."""
+        """The identifiers of a name's probes, ascending."""
         rows = [*self._copies(name), *self._own_rows(name)]
         return np.unique(self._identifiers[np.array(rows, np.intp)]).astype(np.intp)
 
@@ -71,7 +71,7 @@ class InlineClauses:
         of_probe: Callable[[int], tuple[CType, ...] | None],
         are_equal: Callable[[CType, CType], bool],
     ) -> tuple[tuple[CType, ...] | None, bool]:
-        """The types of args[], and whether the probes differ; `of_probe` tells those of fbt's."""
+        """The types of args[], and whether the probes differ in them. `of_probe` gives those of fbt's probes."""
         own = [of_probe(int(self._identifiers[row])) for row in self._own_rows(name)]
         sites = list(self._copies(name).values())
         kinds = parameter_types(sites, are_equal)
@@ -85,13 +85,13 @@ class InlineClauses:
         return kinds, False
 
     def obstacle(self, name: ProbeName) -> str:
-        """Why nothing is known of the copies' arguments; empty if something is."""
+        """Why nothing is known about the copies' arguments; empty if something is known."""
         sites = self._expansions[name].sites
         return "" if all(site.knows_arguments for site in sites) else NOT_KEPT
 
     @cached_property
     def argument_types(self) -> Mapping[int, tuple[CType, ...]]:
-        """The types of args[] by identifier, of all probes in copies."""
+        """The types of args[] of all probes in copies, by identifier."""
         return {
             int(self._identifiers[row]): known_types(site.copies[0].parameters)
             for name in self._expansions
@@ -99,7 +99,8 @@ class InlineClauses:
         }
 
     def wrapped(self, name: ProbeName, run: Action) -> Action:
-        """A clause that runs where copies are entered or left, with their arguments, and at fbt's probes as it is."""
+        """The action of a clause that runs where copies are entered or left, with their arguments; at fbt's probes it
+        runs unchanged."""
         if name not in self._expansions:
             return run
         arguments = self._arguments
@@ -140,7 +141,8 @@ class InlineClauses:
         return self._patched.identifiers
 
     def _copies(self, name: ProbeName) -> dict[int, InlineSite]:
-        """Rows of the probes in copies, in the order of the debug information; those that got no trampoline lack."""
+        """The rows of the probes in copies, in the order of the debug information, without those that got no
+        trampoline."""
         manifest = self._patched.manifest
         rows = np.flatnonzero(manifest.probes["kind"] == ProbeKind.KINST)
         start = manifest.functions["address"][manifest.probes["function"][rows]]
@@ -161,7 +163,7 @@ class InlineClauses:
     # -- ways out -----------------------------------------------------------------------------------------------------
 
     def _leaves(self, site: InlineSite) -> Leaves | None:
-        """Whether control leaves a copy."""
+        """A test for whether control leaves a copy at a site; None if it always does."""
         row = self._patched.row_at(site.address)
         if not site.staying or row is None:
             return None

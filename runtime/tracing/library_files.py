@@ -1,4 +1,4 @@
-"""-L and -x libdir: D libraries in folders -> which of them are read, and in which order."""
+"""-L and -x libdir: folders with D libraries -> the libraries to read, in order."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,20 +18,20 @@ _CONTROL: Final = re.compile(r"^[\f\t\v ]*#(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """One file, and which others it says that it needs, with the line that does."""
+    """One file, and the libraries that it depends on, each with the line that says so."""
 
     program: ProgramText
     needs: tuple[tuple[str, Span], ...]
 
     @property
     def name(self) -> str:
-        """As other libraries name it: without the folder."""
+        """The name by which other libraries refer to it: without the folder."""
         return Path(self.program.name).name
 
 
 def find(folders: Sequence[str]) -> dict[str, Library]:
-    """The libraries of all folders by name; of two that have one name the first one's counts. A folder that is not
-    there has none.
+    """The libraries of all folders, by name. Of two with the same name the first counts. A folder that does not exist
+    has none.
 
     Raises:
         KinstError: a library cannot be read.
@@ -47,10 +47,10 @@ def find(folders: Sequence[str]) -> dict[str, Library]:
 
 
 def in_order(libraries: Mapping[str, Library]) -> list[Library]:
-    """Each behind those that it needs, else as they were found.
+    """The libraries, each after those that it needs; otherwise in the order in which they were found.
 
     Raises:
-        LibraryError: one is missing, or they need each other in a circle.
+        LibraryError: a library is missing, or libraries need each other in a circle.
     """
     order: dict[str, Library] = {}
     for library in libraries.values():
@@ -59,7 +59,7 @@ def in_order(libraries: Mapping[str, Library]) -> list[Library]:
 
 
 class LibraryError(Exception):
-    """Which library cannot be used, and why."""
+    """A library cannot be used, and why."""
 
     def __init__(self, program: ProgramText, error: DError) -> None:
         super().__init__(error.message)
@@ -67,7 +67,7 @@ class LibraryError(Exception):
 
 
 def _append(library: Library, libraries: Mapping[str, Library], order: dict[str, Library]) -> None:
-    """The libraries below this one, then it. Those whose turn has come are on the way: a chain may be long."""
+    """Add the libraries that this one needs, then this one. This is a loop, since a chain may be long."""
     way = [(library, iter(library.needs))]
     while way:
         current, needs = way[-1]
@@ -92,7 +92,7 @@ def _shown(circle: list[str]) -> str:
 
 
 def _needs(program: ProgramText) -> tuple[tuple[str, Span], ...]:
-    """What the control lines say; their mistakes are told when the library is read."""
+    """The libraries that control lines name. Errors in them are reported when the library is read."""
     text = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), program.text)
     found = []
     for match in _CONTROL.finditer(text):

@@ -1,4 +1,4 @@
-"""How far a machine is to run: one value for each time that it is let go."""
+"""How far a machine is to run: one value for each time that it runs."""
 
 import re
 from dataclasses import dataclass, replace
@@ -8,19 +8,20 @@ from kinst.targets.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Times are in ns from when it goes on; `until` is looked for in lines of the guest's console."""
+    """The limits of one run. Times are in ns from its start; `until` is searched for in lines of the guest's
+    console."""
 
     timeout: int | None = None  # of the machine's time
     wall_timeout: int | None = None  # of the host's
     until: re.Pattern[bytes] | None = None
 
     def later(self, passed: int) -> "Limits":
-        """What is left when the machine goes on after so many ns of its own time."""
+        """What is left of the limits when `passed` ns of the machine's time have passed."""
         return self if self.timeout is None else replace(self, timeout=max(0, self.timeout - passed))
 
 
 def limits(timeout: float | None = None, wall_timeout: float | None = None, until: str | None = None) -> Limits:
-    """The same from seconds and the text of an expression. Raises UsageError."""
+    """Limits from seconds and the text of an expression. Raises UsageError."""
     return Limits(_nanoseconds(timeout), _nanoseconds(wall_timeout), None if until is None else _compiled(until))
 
 

@@ -1,4 +1,4 @@
-"""Probes -> the table of `dtrace -l`; with -v what is known of the stability and arguments of probes and programs."""
+"""Probes -> the table of `dtrace -l`; with -v also the stability and arguments of probes and programs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
@@ -19,7 +19,7 @@ Types = Callable[[int], Sequence[str | CType]]
 def table(
     providers: Providers, identifiers: Sequence[int], argument_types: Types, *, is_verbose: bool
 ) -> Iterator[str]:
-    """Lines of the table, the header first. `argument_types` tells those of a probe by its identifier."""
+    """The lines of the table, beginning with the header. `argument_types` gives a probe's types for its identifier."""
     yield _ROW % ("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
     for identifier in identifiers:
         probe = providers.probe(identifier)
@@ -51,11 +51,11 @@ def _stability(what: str, attributes: Attributes) -> str:
     )
 
 
-_THREAD = Attributes(Stability.STABLE, Stability.PRIVATE, Dependency.COMMON)  # what curthread points to is the kernel's
+_THREAD = Attributes(Stability.STABLE, Stability.PRIVATE, Dependency.COMMON)  # it points to what is the kernel's
 
 
 def report(title: str, unit: tree.Unit, providers: Providers, identifiers: Iterable[int]) -> str:
-    """What -v says of a program: the least stable of its probes, and of what its statements name."""
+    """What -v says about a program: the lowest stability of its probes, and of the names in its statements."""
     probes = (_of_probe(providers, identifier) for identifier in identifiers)
     parts = [
         _stability("Minimum Probe Description", reduce(Attributes.weakest, probes, STABLE)),
@@ -70,7 +70,8 @@ def _of_probe(providers: Providers, identifier: int) -> Attributes:
 
 
 def _named(unit: tree.Unit) -> Iterator[Attributes]:
-    """Symbols of the image are its own affair; all of D's names are stable but one."""
+    """The stability of the names in a program. Symbols of the image are private; all of D's names but one are
+    stable."""
     nodes: list[object] = list(unit.items)
     while nodes:
         node = nodes.pop()

@@ -21,24 +21,24 @@ from kinst.targets.probe import ProbeName, matcher, parse_probe_name
 if TYPE_CHECKING:
     from kinst.runtime.tracing.inline_clauses import InlineClauses
 
-_MOST_TYPED = 256  # probes of one description whose argument types are compared; more are taken to differ
+_MOST_TYPED = 256  # the most probes of a description whose argument types are compared; more are assumed to differ
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a description stands for."""
+    """What a description matches."""
 
     name: ProbeName
     probes: NDArray[np.intp]  # their identifiers
 
     @property
     def fields(self) -> str:
-        """All four, as messages show them."""
+        """All four fields, as messages show them."""
         return str(self.name)
 
 
 class Matching:
-    """See `kinst.runtime.dlang.context.ProbeLookup`."""
+    """Matches descriptions; implements `kinst.runtime.dlang.context.ProbeLookup`."""
 
     def __init__(
         self,
@@ -49,9 +49,9 @@ class Matching:
         inlines: "InlineClauses | None" = None,
         others: Sequence[str] = (),
     ) -> None:
-        """`why` a description, by its four fields or as an identifier, patches nothing; `resolve` finds a C type by its
-        text; `inlines` knows the descriptions that mean inlined copies; `others` are providers that the image may have
-        and that have no probes in this run."""
+        """`why` gives the reason why a description, by its four fields or as an identifier, patched nothing. `resolve`
+        finds a C type by its text. `inlines` knows the descriptions that mean inlined copies. `others` are providers
+        that the image may have but that have no probes in this run."""
         self._providers = providers
         self._options = options
         self._why = why
@@ -61,7 +61,7 @@ class Matching:
         self._known: dict[str, _Found] = {}
 
     def match(self, description: str) -> MatchedProbes:
-        """What a description stands for. Raises DError."""
+        """The probes that a description matches. Raises DError."""
         found = self._found(description)
         count = len(found.probes)
         if not count and not self._options.is_on("zdefs"):
@@ -72,27 +72,27 @@ class Matching:
         return MatchedProbes(found.fields, count, arguments, is_mixed, self._inlines.obstacle(found.name))
 
     def probes(self, description: str) -> tuple[str, NDArray[np.intp]]:
-        """The description with all four fields, and identifiers of its probes."""
+        """The description with all four fields, and the identifiers of its probes."""
         found = self._found(description)
         return found.fields, found.probes
 
     def wrapped(self, description: str, run: Action) -> Action:
-        """How a clause of a description runs: where it means inlined copies, in them."""
+        """The action of a clause with this description, which may mean inlined copies."""
         name = self._found(description).name
         return run if self._inlines is None or name not in self._inlines else self._inlines.wrapped(name, run)
 
     def argument_types(self, identifier: int) -> Sequence[str | CType]:
-        """The types of a probe's args[]: in an inlined copy those of the copy, which the provider does not know."""
+        """The types of a probe's args[]. In an inlined copy they are the copy's, which the provider does not know."""
         inlined = () if self._inlines is None else self._inlines.argument_types.get(identifier, ())
         return inlined or self._providers.argument_types(identifier) or ()
 
     def concrete(self, description: str) -> list[str]:
-        """What a description is short for, as -d shows it: the description itself, or probes of inlined copies."""
+        """What a description stands for, as -d shows it: itself, or the probes of inlined copies."""
         name = self._found(description).name
         return [description] if self._inlines is None or name not in self._inlines else self._inlines.concrete(name)
 
     def pattern(self, description: str) -> ProbeName | None:
-        """What new probes are compared with; None for an identifier."""
+        """The pattern that new probes are compared with; None for an identifier."""
         return None if description.isdigit() else self._parsed(description)
 
     def _found(self, description: str) -> _Found:
@@ -124,7 +124,7 @@ class Matching:
         raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": {why}')
 
     def _parsed(self, description: str) -> ProbeName | None:
-        """None where the provider is unknown, which is no error of its own."""
+        """The description's name; None if the provider is unknown, which is not an error by itself."""
         if description.count(":") > 3:
             why = "Overspecified probe description"
             raise DError("D_PDESC_INVAL", f'invalid probe description "{description}": {why}')
@@ -140,7 +140,7 @@ class Matching:
         return f"probe description {fields or description} does not match any probes{reason and ': '}{reason}"
 
     def reason(self, fields: str) -> str:
-        """Why a description matches nothing; empty if nobody knows."""
+        """Why a description matches nothing; empty if there is no known reason."""
         provider, name = fields.split(":")[0], fields.split(":")[-1]
         reason = self._why(fields) or refusal(name)
         names = {*self._providers.names, *self._others}
@@ -151,7 +151,7 @@ class Matching:
         return reason
 
     def _arguments(self, identifiers: NDArray[np.intp]) -> tuple[tuple[CType, ...] | None, bool]:
-        """The argument types that all these probes have."""
+        """The argument types that all these probes share, and whether they differ."""
         if not len(identifiers) or len(identifiers) > _MOST_TYPED:
             return None, len(identifiers) > 1
         first = self._providers.argument_types(int(identifiers[0]))
@@ -169,16 +169,16 @@ class Matching:
         for text in texts:
             found = self._resolve(text)
             if found is None:
-                break  # what stands behind a type nobody knows has a place, but no type either
+                break  # after an unknown type, no further types are given
             types.append(found)
         return tuple(types)
 
 
 def _are_same(first: CType, second: CType) -> bool:
-    """By their spelling: each unit of debug information, and .BTF, has structs of its own."""
+    """Whether types are the same. They are compared by spelling: each unit of debug information has its own structs."""
     return first == second or describe(first) == describe(second)
 
 
 def _four_fields(description: str) -> str:
-    """Missing fields are empty, on the left."""
+    """A description with four fields: missing ones are added as empty fields on the left."""
     return ":" * max(0, 3 - description.count(":")) + description

@@ -1,4 +1,4 @@
-"""Programs that need no image: what they are read against, and a machine on which only time passes."""
+"""Programs without an image: what they are read against, and a machine on which only time passes."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,7 +20,7 @@ from kinst.targets.c_types import NoImageTypes
 
 
 class NoImage:
-    """See `kinst.runtime.tracing.subject.Subject`."""
+    """No image; implements `kinst.runtime.tracing.subject.Subject`."""
 
     guest = None
     inlines = None
@@ -38,12 +38,12 @@ class NoImage:
         return Idle(self._clock)
 
     def reason(self, description: str) -> str:
-        """Nothing could have been patched."""
+        """Empty: nothing could have been patched."""
         return ""
 
 
 class Idle:
-    """See `kinst.runtime.tracing.running.Traced`."""
+    """A machine on which only time passes; implements `kinst.runtime.tracing.running.Traced`."""
 
     has_guest = False
     exit_code = 0
@@ -69,13 +69,13 @@ class Idle:
         )
 
     def on_turn(self, callback: Callable[[], None]) -> None:
-        """Have a callable called now and then."""
+        """Let `callback` be called now and then."""
         self._machine.after_turn = callback
 
     def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
-        """Wait for timers."""
+        """Wait for timers until something ends the run."""
         return self._machine.run(limits.timeout, limits.wall_timeout)
 
     def ending(self, outcome: Outcome) -> Ending:
-        """There is nothing to tell of a guest."""
+        """The ending of a run without a guest."""
         return bare_ending(outcome)

@@ -1,4 +1,4 @@
-"""An image with probes, loaded -> its sites in the running machine: armed, found again where code moved, deferred."""
+"""A loaded image with probes -> its sites in the running machine: armed, found in moved code, or deferred."""
 
 from collections.abc import Callable
 
@@ -25,13 +25,13 @@ class PatchedCode:
     def __init__(
         self, patched: Patched, system: System, program: Callable[[], Program], warn: Callable[[str], None]
     ) -> None:
-        """Trampolines are mapped, and the trap path knows whom to ask; nothing is armed.
+        """Map the trampolines and add the handlers to the trap path. Nothing is armed yet.
 
         Args:
             patched: the image as it was loaded, and its manifest.
             system: the machine.
-            program: the image taken apart, for who asks how functions leave.
-            warn: told at once of a site that was read in the wrong mode.
+            program: gives the image taken apart, which is needed to know how functions are left.
+            warn: called at once for a site that was read in the wrong mode.
         """
         self._system = system
         loaded = self._loaded = patched.loaded
@@ -69,11 +69,11 @@ class PatchedCode:
         return self.moved.original(address) - self._loaded.bias
 
     def arm(self) -> None:
-        """Write the breakpoints of enabled probes into memory; the others' bytes are the original ones."""
+        """Write the breakpoints of enabled probes into memory, and the original bytes at all other sites."""
         self.sites.arm(self._system.memory, self._system.trap)
         if self._deferred is not None:
             self._deferred.refresh()
 
     def passed_over(self) -> str:
-        """Which enabled sites hold what cannot be probed, since the guest wrote there; empty if none does."""
+        """The enabled sites that hold what cannot be probed because the guest wrote there; empty if there are none."""
         return "" if self._deferred is None else summary(*self._deferred.passed_over())

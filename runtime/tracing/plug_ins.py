@@ -1,4 +1,4 @@
-"""Other packages' providers in one run: asked for by name, planted when the image is, registered when it is loaded."""
+"""Other packages' providers in one run: found by name before the image is patched, registered when it is loaded."""
 
 from collections.abc import Callable
 
@@ -11,24 +11,24 @@ from kinst.targets.probe import ProbeName
 
 
 class PlugIns:
-    """Providers that programs name."""
+    """The providers of other packages that programs name."""
 
     def __init__(self, image: Image | None, is_wanted: Callable[[str], bool]) -> None:
-        """`image` is the original; None: it runs as it is, and nobody may add to it.
+        """`image` is the original; None if the image runs as it is and nothing may be added.
 
         Raises:
-            ProviderError: a package whose entry point does not work.
+            ProviderError: the entry point of a package does not work.
         """
         self._host = None if image is None else ImageHost(image)
         self._providers = installed_providers(self._host, is_wanted)
 
     @property
     def names(self) -> tuple[ProbeName, ...]:
-        """What has to be patched for them."""
+        """The probes at whose sites the image must be patched for them."""
         return () if self._host is None else self._host.names
 
     def register(self, providers: Providers, sites: SiteTable | None, memory: GuestMemory, bias: int) -> None:
-        """The image is loaded, `bias` from where it was linked; `memory` is the guest's."""
+        """Register them when the image is loaded, `bias` bytes from where it was linked. `memory` is the guest's."""
         if self._host is None or not self._providers:
             return
         if sites is not None:

@@ -1,4 +1,4 @@
-"""A request and the image that it names -> all that is decided before there is a machine: no state, nothing loaded."""
+"""A request and its image -> everything that is decided before there is a machine: no state, and nothing is loaded."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ from kinst.targets.probe import ProbeName
 
 
 class LateOpened:
-    """An image taken apart: already where its names are needed, else when somebody asks for them."""
+    """An image taken apart: at once if its names are needed, otherwise at the first use."""
 
     def __init__(self, source: Source, opened: Opened | None, inlines: DebugInlines | None) -> None:
         self.path = source.path
@@ -34,13 +34,13 @@ class LateOpened:
         self._inlines = inlines
 
     def __call__(self) -> Opened:
-        """Raises KinstError: it cannot be read."""
+        """The image taken apart. Raises KinstError if it cannot be read."""
         if self._opened is None:
             self._opened = open_source(self._source)
         return self._opened
 
     def inlines(self) -> DebugInlines:
-        """What debug information says of inlined functions and of calls. Raises KinstError: it cannot be read."""
+        """What debug information says about inlined functions and calls. Raises KinstError if it cannot be read."""
         if self._inlines is None:
             self._inlines = self().inlines()
         return self._inlines
@@ -48,35 +48,35 @@ class LateOpened:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What comes of patching an image in memory for some names. Names that came to nothing have a reason."""
+    """The result of planning patches in memory for some names. Names that came to nothing have a reason."""
 
-    plan: Plan | None = None  # None: nothing is to be patched
+    plan: Plan | None = None  # None: there is nothing to patch
     reasons: Mapping[ProbeName, str] = field(default_factory=dict)
-    refusals: tuple[str, ...] = ()  # what was refused of the others: a line each
-    expansions: Mapping[ProbeName, Expansion] = field(default_factory=dict)  # of names that mean inlined copies
-    own_code: Mapping[ProbeName, tuple[OwnCode, ...]] = field(default_factory=dict)  # functions that they mean besides
+    refusals: tuple[str, ...] = ()  # what was refused for the others: a line each
+    expansions: Mapping[ProbeName, Expansion] = field(default_factory=dict)  # for names that mean inlined copies
+    own_code: Mapping[ProbeName, tuple[OwnCode, ...]] = field(default_factory=dict)  # functions that they also mean
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What to load into which machine, and what is known of its probes."""
+    """What to load into which machine, and what is known about its probes."""
 
     request: Request
-    image: Image  # as it is loaded
+    image: Image  # the image that is loaded
     manifest: Manifest | None  # None: it has no probes
     planned: Planned
     facts: MachineFacts
     call: Call | None
     opened: LateOpened
-    original: Image  # without patches, if it was taken apart; else as it is loaded
+    original: Image  # the image without patches, if it was taken apart; else the one that is loaded
 
     @property
     def path(self) -> Path:
-        """Of the image."""
+        """The path of the image."""
         return self.opened.path
 
     def program(self) -> Program:
-        """The original, taken apart. Raises KinstError: it cannot be read."""
+        """The original, taken apart. Raises KinstError if it cannot be read."""
         return self.opened().program
 
 
@@ -85,12 +85,12 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
 
     Args:
         request: what the user asks for; it has an image.
-        opened: the image taken apart, where programs need its names; None: it runs as it is.
+        opened: the image taken apart, if programs need its names; None if it runs as it is.
         names: what programs, actions and other packages' providers may enable. What matches nothing is no error.
         types: prototypes of functions, for args[].
 
     Raises:
-        KinstError: the image cannot be used, or not so.
+        KinstError: the image cannot be used, or not in this way.
     """
     planned, inlines = Planned(), None
     if opened is not None and names:
@@ -111,20 +111,20 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
 
 
 def source_of(request: Request) -> Source:
-    """The image and where names for it come from."""
+    """The image, and where names for it come from."""
     assert request.image is not None, "there is an image"
     return Source(request.image, request.name, request.symbols, request.debug_file)
 
 
 def _to_carry_out(request: Request, manifest: Manifest, late: LateOpened) -> Manifest:
-    """Probes have the identifiers that every command gives them, and the user's method counts."""
+    """The manifest with the identifiers that every command gives to probes, and with the method that the user chose."""
     if not manifest.is_numbered:
         manifest = numbered(manifest, numbering_of(late().program))
     return manifest if request.method is None else replace(manifest, method=request.method.value)
 
 
 def _as_it_is(request: Request) -> tuple[Image, Manifest | None]:
-    """The image of the file, with the module and the names that it was patched with."""
+    """The image in the file, with the module and the names that it was patched with."""
     assert request.image is not None
     image = open_image(request.image, module=request.name)
     manifest = find_manifest(image)

@@ -1,4 +1,4 @@
-"""Programs as the user gives them: texts, and files that are read here."""
+"""Programs as the user gives them: texts, and files, which are read here."""
 
 import re
 import sys
@@ -14,7 +14,7 @@ _FIRST_CLAUSE: Final = re.compile(r"[{/;]")
 
 
 class Origin(Enum):
-    """The option that a program came with: its letter, and what its description is short of a probe's four fields."""
+    """The option that a program came with: its letter, and how many of a probe's four fields its description omits."""
 
     SCRIPT = "s"
     NAME = "n"
@@ -25,13 +25,13 @@ class Origin(Enum):
 
     @property
     def missing_fields(self) -> str:
-        """Colons that make the last field of the description what the option says it is."""
+        """The colons that make the description's last field the one that the option means."""
         return {Origin.FUNCTION: ":", Origin.MODULE: "::", Origin.PROVIDER: ":::"}.get(self, "")
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramText:
-    """One program as the user gave it: `name` is a file's, or the text itself."""
+    """One program as the user gave it. `name` is that of a file, or the text itself."""
 
     origin: Origin
     name: str
@@ -45,7 +45,7 @@ class ProgramText:
 
     @property
     def title(self) -> str:
-        """As messages name it: script 'x.d', description 'fbt::f:entry'."""
+        """How messages name it: script 'x.d', description 'fbt::f:entry'."""
         if self.is_script:
             return f"script '{self.name}'"
         return f"description '{_FIRST_CLAUSE.split(self.name)[0]}'"

@@ -1,4 +1,4 @@
-"""Program texts -> parsed units; and the probe descriptions in them, which say what to patch."""
+"""Program texts -> parsed units, and the probe descriptions in them, which say what to patch."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from kinst.targets.probe import PROVIDERS, ProbeName, parse_probe_name
 
 
 class ProgramError(KinstError):
-    """A program that does not compile, as dtrace(1) words it; the place with a caret follows."""
+    """A program does not compile. The message is dtrace(1)'s, followed by the place with a caret."""
 
     def __init__(self, program: ProgramText, error: DError, *, has_tags: bool, hint: str = "") -> None:
         what = "failed to compile script" if program.is_script else "invalid probe specifier"
@@ -31,13 +31,13 @@ class ProgramError(KinstError):
 
 @dataclass(frozen=True, slots=True)
 class ParsedProgram:
-    """A program and its tree, sugar expanded."""
+    """A program and its tree, with `if` expanded."""
 
     program: ProgramText
     unit: tree.Unit
 
     def descriptions(self) -> Iterator[tree.ProbeDescription]:
-        """All probe descriptions, in the order of the text, each once for every clause that has it."""
+        """All probe descriptions in the order of the text, once for every clause that has them."""
         for item in self.unit.items:
             if isinstance(item, tree.Clause):
                 yield from item.descriptions
@@ -53,16 +53,16 @@ class ProgramReader:
         is_type: Callable[[str], bool],
         declare: Callable[[Sequence[ParsedProgram]], None],
     ) -> None:
-        """`arguments` are $1, $2, ...; `is_type` knows D's own and the image's type names; `declare` raises DError for
-        what is wrong outside of the clauses of programs."""
+        """`arguments` are $1, $2, ...; `is_type` knows the names of D's and the image's types; `declare` raises DError
+        for what is wrong outside clauses."""
         self._declare = declare
         self._read: list[ParsedProgram] = []
         self._options = options
         self._arguments = arguments
         self._is_type = is_type
-        self._names = Names(is_type)  # programs see the types that earlier ones declare
+        self._names = Names(is_type)  # programs see the types that earlier programs declare
         self._macros: list[Macros] = []
-        self._has_sugar = False  # some program had if and else: one clause of ERROR serves all
+        self._has_sugar = False  # whether a program had if: one clause of ERROR serves all of them
 
     def read(self, program: ProgramText) -> ParsedProgram:
         """Parse one program.
@@ -83,7 +83,8 @@ class ProgramReader:
         return self._read[-1]
 
     def _first_error(self, begun: ParsedProgram, error: DError) -> DError:
-        """Declarations act as they are read: what is wrong with one comes before an error of the syntax behind it."""
+        """The error to report. Declarations take effect as they are read, so an error in one comes before a syntax
+        error after it."""
         try:
             self._declare([*self._read, begun])
         except DError as earlier:
@@ -91,11 +92,11 @@ class ProgramReader:
         return error
 
     def failed(self, program: ProgramText, error: DError, *, hint: str = "") -> ProgramError:
-        """The error as the user reads it; `hint` may be why."""
+        """The error as the user sees it. `hint` may give a reason."""
         return ProgramError(program, error, has_tags=self._options.is_on("errtags"), hint=hint)
 
     def check_arguments(self, program: ProgramText) -> None:
-        """Every macro argument must have been used by some program, unless -x argref."""
+        """Refuse macro arguments that no program used, unless -x argref is set."""
         if self._options.is_on("argref") or not self._arguments:
             return
         unused = [{number for number, _ in macros.unused()} for macros in self._macros]
@@ -143,7 +144,7 @@ class ProgramReader:
 
 
 def _with_all_fields(unit: tree.Unit, colons: str) -> tree.Unit:
-    """-P, -m and -f say which field their descriptions end with: add the colons of those that follow."""
+    """Descriptions of -P, -m and -f with the colons of the fields that they omit."""
     return replace(unit, items=tuple(_with_colons(item, colons) for item in unit.items)) if colons else unit
 
 
@@ -155,11 +156,11 @@ def _with_colons(item: tree.TopLevel, colons: str) -> tree.TopLevel:
 
 
 def site_names(descriptions: Sequence[str], providers: Sequence[str]) -> list[ProbeName]:
-    """Which probes must be patched into the image for these descriptions, each once; `providers` are those whose probes
-    are places in code.
+    """The probes that must be patched into the image for these descriptions, each once. `providers` are those whose
+    probes are places in code.
 
-    kinst's probes are made when they are asked for by that provider's name only, as its ioctl does; an empty or globbed
-    provider means what the image has by itself.
+    As with kinst's ioctl, probes of kinst are created only for descriptions with that provider's name. An empty or
+    globbed provider means the probes that the image has anyway.
     """
     names: dict[ProbeName, None] = {}
     for text in descriptions:
@@ -168,7 +169,7 @@ def site_names(descriptions: Sequence[str], providers: Sequence[str]) -> list[Pr
         try:
             name = parse_probe_name(text, providers=(*providers, *PROVIDERS))
         except ProbeNameError:
-            continue  # the checker reports it where it stands
+            continue  # the checker reports it, with its place
         meant = [provider for provider in providers if name.matches_provider(provider) and provider != "kinst"]
         for provider in [name.provider] if name.provider in ("kinst", "sdt") else meant:
             names[ProbeName(provider, name.module, name.function, name.name)] = None

@@ -1,4 +1,4 @@
-"""What a traced run tells -> Python values: records, aggregations, the console."""
+"""What a traced run reports -> Python values: records, aggregations, the console."""
 
 import math
 from collections import deque
@@ -18,7 +18,7 @@ from kinst.runtime.tracing.tracer import Tracer
 from kinst.targets.errors import UsageError
 
 _PYTHON: Final = Style(int, Place, bytes)
-_VALUES: Final = ("value", "stack-frames", "memory")  # keys of `json_output`'s objects that hold what was recorded
+_VALUES: Final = ("value", "stack-frames", "memory")  # the keys of `json_output`'s objects that have recorded values
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,16 @@ class Record:
 
     probe: Probe
     cpu: int
-    time: int  # ns of the machine's time
+    time: int  # the machine's time in ns
     values: tuple[Any, ...]
     text: str
 
 
 class Kept:
-    """Keeps what a run tells until somebody asks for it. A consumer like those that print: `tracer.Output`."""
+    """Keeps what a run reports until it is read; a consumer like those that print. Implements `tracer.Output`."""
 
     def __init__(self, tracer: Tracer, messages: list[str]) -> None:
-        """`messages` is where what dtrace would say on stderr goes; others may add to it."""
+        """`messages` gets what dtrace would print on stderr; others may add to it."""
         self._clauses = tracer.clauses
         self._describe: Callable[[int], Probe | None] = tracer.probe
         self._actions = PerformedActions(
@@ -50,11 +50,11 @@ class Kept:
         self._records: deque[Record] = deque()
         self.console = bytearray()
         self.messages = messages
-        self.on_records: Callable[[], None] | None = None  # somebody waits for them
+        self.on_records: Callable[[], None] | None = None  # called when records come, if someone waits for them
 
     @property
     def status(self) -> int | None:
-        """What the last exit() said that was consumed."""
+        """The status of the last exit() that was consumed; None if there was none."""
         return self._actions.status
 
     def take(self) -> list[Record]:
@@ -64,7 +64,7 @@ class Kept:
         return taken
 
     def consume(self, taken: Sequence[Recorded | ErrorRecord | bytes]) -> None:
-        """Keep, and perform actions that waited for this, in this order."""
+        """Keep the entries, and perform the actions that waited for this, in this order."""
         for entry in taken:
             if isinstance(entry, tuple):
                 self._consume(entry)
@@ -85,22 +85,22 @@ class Kept:
         self._records.append(Record(probe, cpu, time, tuple(found), text))
 
     def drops(self, drops: Iterable[Drop]) -> None:
-        """What was lost."""
+        """Keep messages about what was lost."""
         self.messages += [drop_message(drop, has_tag=False) for drop in drops]
 
     def notices(self, notices: Iterable[str]) -> None:
-        """What destructive actions did."""
+        """Keep messages about what destructive actions did."""
         self.messages += notices
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: nothing is buffered."""
 
     def finish(self, end: Mapping[str, Any] | None) -> None:
-        """How it ended is the run's to tell."""
+        """Do nothing: the run itself says how it ended."""
 
 
 class Reader:
-    """The reading side of whatever is traced: a guest that we run, or a Qiling object that its owner runs."""
+    """Reads what is recorded while a guest of ours runs, or a Qiling object that its owner runs."""
 
     def __init__(self, tracer: Tracer, kept: Kept) -> None:
         """`tracer` has its programs and actions enabled; `kept` is its output."""
@@ -119,16 +119,17 @@ class Reader:
         self._open = None
 
     def take(self) -> list[Record]:
-        """The records of clauses since the last time, in the order in which probes fired."""
+        """The records of clauses since the last call, in the order in which probes fired."""
         _, kept = self._read()
         return kept.take()
 
     def aggregation(self, name: str) -> dict[Any, Any]:
-        """An aggregation as it is now, by its name without the @: key -> value, in dtrace's order.
+        """The current content of an aggregation, by its name without the @: key -> value, in dtrace's order.
 
-        A key is the value itself where the aggregation has one, a tuple where it has several, () where it has none. A
-        value is a number, or of quantize(), lquantize() and llquantize() a dict: the smallest value of a bucket ->
-        count. The lowest bucket of the last two has no smallest value and is named -inf; empty buckets are left out.
+        A key is the value itself if the aggregation has one key, a tuple if it has several, and () if it has none. A
+        value is a number; for quantize(), lquantize() and llquantize() it is a dict from the smallest value of a bucket
+        to its count. The lowest bucket of the last two has no smallest value and is named -inf. Empty buckets are left
+        out.
 
         Raises:
             UsageError: no program has an aggregation of that name.
@@ -140,7 +141,7 @@ class Reader:
 
     @property
     def aggregations(self) -> dict[str, dict[Any, Any]]:
-        """All of them by name, each as `aggregation` has it."""
+        """All aggregations by name, each in the form of `aggregation`."""
         tracer, _ = self._read()
         values = JsonValues(tracer.symbols, _PYTHON)
         actions = (action for clause in tracer.clauses for action in clause.actions)
@@ -150,7 +151,7 @@ class Reader:
 
     @property
     def console(self) -> bytes:
-        """What the guest printed so far."""
+        """What the guest has printed so far."""
         return bytes(self._read()[1].console)
 
     @property
@@ -160,12 +161,12 @@ class Reader:
 
     @property
     def exit_status(self) -> int | None:
-        """What a clause said with exit(); None: none did yet."""
+        """The status that a clause gave to exit(); None if none has called it."""
         return self._read()[1].status
 
 
 def _key(keys: Sequence[Any]) -> Any:
-    """Lists and structs as tuples: a key of a dict does not change."""
+    """Keys with tuples in place of lists and structs: a key of a dict must not change."""
     found = tuple(map(_fixed, keys))
     return found[0] if len(found) == 1 else found
 

@@ -1,6 +1,6 @@
-"""Errors of clauses, as they happen -> one line for a probe whose clause fails in the same way again and again.
+"""Errors of clauses, as they happen -> one line for a probe whose clause keeps failing in the same way.
 
-A clause that is aborted before its own exit() never ends the run, and its errors are easily overlooked among the rest.
+A clause that is aborted before its own exit() never ends the run, and its errors are easily overlooked among others.
 """
 
 from collections import Counter
@@ -17,16 +17,16 @@ MANY: Final = 1000
 
 
 class RepeatedErrors:
-    """Of one session."""
+    """The repeated errors of one session."""
 
     def __init__(self, clauses: Sequence[Clause]) -> None:
-        """`clauses` are the session's; it may grow."""
+        """`clauses` is the session's list, which may grow."""
         self._clauses = clauses
         self._counts: Counter[tuple[int, int, int, FaultKind]] = Counter()
-        self._told: set[int] = set()  # probes
+        self._told: set[int] = set()  # probes for which it was told
 
     def noted(self, probe: int, clause: int, action: int, fault: Fault) -> bool:
-        """Whether this error is the one that is to be told of: the thousandth, once for each probe."""
+        """Count an error. Returns whether it is the one to report: the thousandth, once for each probe."""
         key = probe, clause, action, fault.kind
         self._counts[key] += 1
         if self._counts[key] != MANY or probe in self._told:
@@ -35,19 +35,19 @@ class RepeatedErrors:
         return True
 
     def line(self, probe: Probe | None, clause: int, action: int, fault: Fault) -> str:
-        """What to say of it, without a newline."""
+        """The line about it, without a newline."""
         where = f"action #{action}" if action else "predicate"
         shown = "" if probe is None else f" of {probe}"
         text = f"clause {self._ordinal(clause)}{shown} has failed {MANY:,} times: {fault_text(fault)} in {where}"
         return text + ("; its exit() was never reached" if self._exits_behind(clause, action) else "")
 
     def _ordinal(self, number: int) -> int:
-        """The place of a clause among those that the user wrote, from 1: some became several."""
+        """The place of a clause among those that the user wrote, from 1. Some of them have become several clauses."""
         spans = [clause.span for clause in self._clauses[: number + 1]]
         return 1 + sum(one != other for one, other in pairwise(spans))
 
     def _exits_behind(self, number: int, action: int) -> bool:
-        """Whether the clause, or what else its text became, would have called exit() after that action."""
+        """Whether the clause, or another one that its text became, would have called exit() after that action."""
         clause = self._clauses[number]
         places = zip(clause.actions, clause.action_numbers, strict=True)
         later = [

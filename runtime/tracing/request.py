@@ -1,4 +1,4 @@
-"""What a user asks of a run, by the command line or from Python: one value, and nothing is opened yet."""
+"""What a user wants from a run, by the command line or from Python: one value. Nothing is opened yet."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 class Request:
     """An image, what to trace in it, and the machine to run it on."""
 
-    image: Path | None = None  # None: programs that need none
-    programs: tuple[ProgramText, ...] = ()  # and no actions: the probes that a patched image was patched with
+    image: Path | None = None  # None: the programs need none
+    programs: tuple[ProgramText, ...] = ()  # none, and no actions: the probes that a patched image was patched with
     actions: "tuple[PythonAction, ...]" = ()
     arguments: tuple[str, ...] = ()  # $1, $2, ...
     options: Options = field(default_factory=Options)  # programs set some as they are read
     configuration: Configuration = field(default_factory=Configuration)
     machine: str | None = None  # default: the one of the image's architecture
     call: str | None = None  # a function call instead of booting
-    method: Method | None = None  # how probed instructions are carried out; None: as a patched image says, else AUTO
+    method: Method | None = None  # how displaced instructions are carried out; None: as a patched image says, or AUTO
     name: str | None = None  # the image's module, if not the file's name
     symbols: Path | None = None  # names for its code: System.map, the output of nm, an ELF file
     debug_file: Path | None = None  # debug information and symbols, if not in the image or found by themselves
     modules: tuple[tuple[str, Path], ...] = ()  # kernel modules whose types programs may name
     records_time: bool = False
-    is_verbose: bool = False  # more is told of a run that is over
+    is_verbose: bool = False  # whether more is reported about a run that is over

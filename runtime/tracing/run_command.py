@@ -28,20 +28,20 @@ _NAME = "kinst-run"
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What is wanted besides a run."""
+    """What is wanted besides, or in place of, a run."""
 
     is_list: bool  # -l
     is_check: bool  # -e
     is_dump: bool  # -d
     is_verbose: bool  # -v
-    permits_nothing: bool  # -Z: what a description lacks does not matter
+    permits_nothing: bool  # -Z: descriptions may match nothing
     is_json: bool
     output: Path | None  # appended to; None: stdout
     console: Path | None  # the guest's; None: stdout, too
 
 
 def carry_out(request: Request, limits: Limits, wishes: Wishes) -> int:
-    """Do what the command line asks for; the exit code.
+    """Do what the command line asks for. Returns the exit code.
 
     Raises:
         KinstError: the image cannot be run, a program is wrong, or the guest stopped for good.
@@ -66,14 +66,14 @@ def carry_out(request: Request, limits: Limits, wishes: Wishes) -> int:
 
 
 def _warn(line: str) -> None:
-    """At once, whatever is still to be printed."""
+    """Print a warning at once, whatever is still to be printed."""
     sys.stderr.write(f"{_NAME}: {line}\n")
     sys.stderr.flush()
 
 
 def _enable(tracing: Tracing, wishes: Wishes) -> None:
     for program, count in tracing.enable():
-        if not tracing.options.is_on("quiet"):  # which a program may have said by now
+        if not tracing.options.is_on("quiet"):  # which a program may have set by now
             click.echo(f"{_NAME}: {program.title} matched {count} probe{'' if count == 1 else 's'}", err=True)
         if wishes.is_verbose:
             click.echo(tracing.report(program))
@@ -91,7 +91,7 @@ def _list(tracing: Tracing, wishes: Wishes, *, has_programs: bool) -> None:
 
 
 def _tell_refusals(tracing: Tracing, *, permits_nothing: bool) -> None:
-    """As the other commands do."""
+    """Print what was refused, as the other commands do."""
     if not tracing.options.is_on("quiet") and not permits_nothing:
         for line in tracing.refusals:
             click.echo(f"{_NAME}: {line}", err=True)
@@ -147,7 +147,7 @@ def _output(
 
 
 def _status(tracing: Tracing, output: "TextOutput | JsonOutput", ending: Ending) -> int:
-    """What exit() said, else 1 for panic(), else what the guest's power-off said."""
+    """The exit code: that of exit(), or else 1 for panic(), or else that of the guest's power-off."""
     if output.status is not None:
         return output.status & 0xFF
     return 1 if ending.end is End.PANIC else tracing.traced.exit_code
@@ -155,7 +155,7 @@ def _status(tracing: Tracing, output: "TextOutput | JsonOutput", ending: Ending)
 
 @contextmanager
 def told_of_arguments(image: Path | None, arguments: tuple[str, ...]) -> Iterator[None]:
-    """A program that fails without an image may have been meant for a file that is not there."""
+    """Explains errors of programs without an image, which may have been meant for a file that does not exist."""
     try:
         yield
     except KinstError as error:

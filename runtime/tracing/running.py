@@ -1,4 +1,4 @@
-"""Enabled probes, a machine and an output -> a traced run: BEGIN, the machine as far as it is let go, END."""
+"""Enabled probes, a machine and an output -> a traced run: BEGIN, the machine within its limits, END."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.runtime.tracing.tracer import Output, Tracer
 from kinst.targets.errors import MachineError
 
-PAUSES: Final = frozenset({End.UNTIL, End.TIMEOUT, End.WALL_TIMEOUT, End.INTERRUPTED, End.STOPPED})  # it can go on
+PAUSES: Final = frozenset({End.UNTIL, End.TIMEOUT, End.WALL_TIMEOUT, End.INTERRUPTED, End.STOPPED})  # it can continue
 
 
 class Traced(Protocol):
@@ -21,42 +21,42 @@ class Traced(Protocol):
 
     @property
     def surroundings(self) -> Surroundings:
-        """What clauses can see of it."""
+        """What clauses can see."""
         ...
 
     @property
     def has_guest(self) -> bool:
-        """Whether there is a machine that may wait for long; without one the run is over when no timer is left."""
+        """Whether there is a guest. Without one the run is over when no timer is left."""
         ...
 
     @property
     def exit_code(self) -> int:
-        """What the guest said when it switched itself off."""
+        """The exit code that the guest gave when it switched itself off."""
         ...
 
     @property
     def answer(self) -> str:
-        """What a function call of the guest returned, as a line; empty if there was none."""
+        """The result of a function call, as a line; empty if there was none."""
         ...
 
     def on_turn(self, callback: Callable[[], None]) -> None:
-        """Have a callable called now and then, between two instructions."""
+        """Let `callback` be called now and then, between two instructions."""
         ...
 
     def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
-        """Start, or go on, until something ends it. Raises MachineError: it stopped for good."""
+        """Start or continue, until something ends it. Raises MachineError if the guest stopped for good."""
         ...
 
     def ending(self, outcome: Outcome) -> Ending:
-        """What there is to tell when it is over."""
+        """What is known about the end of the run."""
         ...
 
 
 class Running:
-    """One run. `ending` is None until it is over."""
+    """One run, in one or more stretches. `ending` is None until it is over."""
 
     def __init__(self, traced: Traced, tracer: Tracer, output: Output, clock: ClockKind) -> None:
-        """Write the breakpoints of what `tracer` has enabled; nothing runs yet."""
+        """Write the breakpoints of what `tracer` has enabled. Nothing runs yet."""
         self._traced, self._tracer, self._output = traced, tracer, output
         self._is_begun = False
         self.ending: Ending | None = None
@@ -66,10 +66,11 @@ class Running:
             traced.surroundings.host.attach(DrainTimer(tracer, output))
 
     def go(self, limits: Limits) -> End:
-        """Run as far as `limits` say: the first time BEGIN fires before. What no limit ended is over: END has fired.
+        """Run within `limits`. The first time, BEGIN fires before. If no limit ended it, the run is over and END has
+        fired.
 
         Raises:
-            MachineError: the guest stopped for good; END has fired all the same.
+            MachineError: the guest stopped for good; END has fired nevertheless.
         """
         try:
             if self._traced.has_guest and not self._is_begun:
@@ -92,7 +93,7 @@ class Running:
         return self._traced.go(limits, self._tracer.console) if self._tracer.state.is_tracing else End.EXIT
 
     def finish(self, end: End) -> Ending:
-        """END fires, if it has not yet, and all that is left is put out. `end` is what the machine stopped for."""
+        """Fire END, if it has not fired, and write all that is left. `end` is why the machine stopped."""
         if self.ending is None:
             self._finish(end)
         assert self.ending is not None
@@ -105,8 +106,8 @@ class Running:
 
 @contextmanager
 def _without_old_garbage() -> Iterator[None]:
-    """What was made so far stays as long as the run: Python's full collections, which many records cause, need not look
-    through it. So a printf() clause costs half a microsecond instead of four."""
+    """Exempts what exists now, which stays as long as the run, from Python's full garbage collections. Many records
+    cause these; without the exemption a printf() clause takes four microseconds and not half of one."""
     gc.freeze()
     try:
         yield

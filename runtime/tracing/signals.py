@@ -1,4 +1,4 @@
-"""Signals -> the end of a run instead of an exception in the middle of a callback: nothing is lost."""
+"""Signals -> the end of a run, in place of an exception in the middle of a callback, so that nothing is lost."""
 
 import signal
 import threading
@@ -11,7 +11,7 @@ from kinst.runtime.machine.configuration import End
 
 @contextmanager
 def interruptible(finish: Callable[[End], None], *numbers: signal.Signals) -> Iterator[None]:
-    """Let these signals end the run, in the main thread; elsewhere somebody else deals with them."""
+    """Let these signals end the run, if this is the main thread; other threads get no signals."""
 
     def interrupt(_number: int, _frame: object) -> None:
         finish(End.INTERRUPTED)

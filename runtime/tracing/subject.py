@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Subject(Protocol):
-    """What is known before there is a guest, and the way to it."""
+    """What is known before there is a guest, and what leads to one."""
 
     @property
     def programs(self) -> Sequence[ProgramText]:
@@ -26,7 +26,7 @@ class Subject(Protocol):
 
     @property
     def arch(self) -> ArchFacts:
-        """Whose registers programs name."""
+        """The machine whose registers programs name."""
         ...
 
     @property
@@ -36,7 +36,7 @@ class Subject(Protocol):
 
     @property
     def providers(self) -> Sequence[str]:
-        """Providers that the image may have and that may have no probes in this run."""
+        """Providers that the image may have, even if they have no probes in this run."""
         ...
 
     @property
@@ -51,21 +51,21 @@ class Subject(Protocol):
 
     @property
     def refusals(self) -> Sequence[str]:
-        """What was described and cannot be had: a line each."""
+        """What was described but cannot be probed: a line each."""
         ...
 
     def load(self, descriptions: Sequence[str], warn: Callable[[str], None]) -> Traced:
-        """The machine, with probes for what programs and actions describe. Raises KinstError."""
+        """Load the machine, with probes for what programs and actions describe. Raises KinstError."""
         ...
 
     def reason(self, description: str) -> str:
-        """Why a description, four fields or an identifier, patched nothing; empty if nobody knows."""
+        """Why a description (four fields or an identifier) patched nothing; empty if there is no known reason."""
         ...
 
 
 def subject_of(request: Request, opened: "Opened | None") -> Subject:
-    """The only way to the libraries that read, patch and run an image: they take a second to load. `opened` is the
-    image if it was taken apart already.
+    """The subject of a request. Only this imports the libraries that read, patch and run an image, which take a second
+    to load. `opened` is the image if it was already taken apart.
 
     Raises:
         KinstError: the image cannot be read.

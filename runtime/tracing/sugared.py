@@ -8,7 +8,8 @@ from kinst.runtime.tracing.tracing import Tracing
 
 
 def sugared(tracing: Tracing) -> str:
-    """The programs as they are compiled: -d. Descriptions that mean inlined copies are those of their probes."""
+    """The programs as they are compiled. Descriptions that mean inlined copies are replaced by those of their
+    probes."""
     return "".join(unparse.unparse(_concrete(parsed.unit, tracing.matching)) for parsed in tracing.parsed)
 
 

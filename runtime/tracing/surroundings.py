@@ -1,4 +1,4 @@
-"""What a tracer stands in: a guest's machine, or none."""
+"""The surroundings of a tracer: a guest's machine, or none."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ SCRATCH: Final = 16 << 20  # bytes that one clause may use
 
 
 class Threads(Protocol):
-    """What stands for the guest's threads: `kinst.runtime.unwinding.contexts.Contexts`."""
+    """What tells the guest's threads apart. `kinst.runtime.unwinding.contexts.Contexts` implements it."""
 
     @property
     def description(self) -> str:
-        """What keys self-> variables."""
+        """What self-> variables are keyed by, for -v."""
         ...
 
     def begin(self, forget: Callable[[int], None]) -> None:
-        """Watch, and say which keys have no thread any more."""
+        """Start to watch, and call `forget` with keys that no longer have a thread."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What clauses can see besides their own program, and what fires their probes."""
+    """What clauses can see besides their own program, and what makes their probes fire."""
 
     host: Host
     providers: Providers
@@ -39,5 +39,5 @@ class Surroundings:
     symbols: Symbols
     locate: Callable[[int, int], int]  # a link address, for the code at another address -> where it is now
     profile: GuestProfile
-    contexts: Threads | None  # whose self-> variables are; None: the CPU's, without a guest
-    arm: Callable[[], None]  # let memory have the breakpoints of what is enabled
+    contexts: Threads | None  # who owns self-> variables; None: the CPU, without a guest
+    arm: Callable[[], None]  # writes the breakpoints of what is enabled into memory

@@ -1,4 +1,4 @@
-"""Compiled clauses and a machine -> what happens while it is traced: BEGIN, drains, ERROR, exit, END, the output.
+"""Compiled clauses and a machine -> what happens during tracing: BEGIN, drains, ERROR, exit, END, and the output.
 
 Implements `kinst.runtime.clauses.environment.Environment`.
 """
@@ -36,32 +36,32 @@ from kinst.targets.errors import KinstError
 
 SOONEST: Final = 1_000_000  # ns between two drains, however high the rate
 _CHILL_INTERVAL: Final = 1_000_000_000  # ns
-_MOST_CHILLED: Final = 500_000_000  # ns of an interval
-_LARGEST: Final = 1 << 36  # bytes of a buffer that may be asked for where bufresize=manual forbids to give less
-_VIRTUAL_EPOCH: Final = 946_684_800 * 10**9  # 2000-01-01: what the wall clock of a virtual machine starts at
+_MOST_CHILLED: Final = 500_000_000  # ns within an interval
+_LARGEST: Final = 1 << 36  # the most bytes of a buffer under bufresize=manual, which does not allow a smaller one
+_VIRTUAL_EPOCH: Final = 946_684_800 * 10**9  # 2000-01-01, at which the wall clock of a machine with virtual time starts
 
 
 class Output(Protocol):
-    """Where output goes: `kinst.runtime.consumer`."""
+    """Where output goes. Classes in `kinst.runtime.consumer` implement it."""
 
     def consume(self, taken: Sequence[Record | ErrorRecord | bytes]) -> None:
-        """Print records and the guest's console, in this order."""
+        """Print records and the guest's console, in the order of the entries."""
         ...
 
     def drops(self, drops: Iterable[Drop]) -> None:
-        """Say what was lost."""
+        """Print what was lost."""
         ...
 
     def flush(self) -> None:
-        """Let the reader see it."""
+        """Pass everything printed so far on to the reader."""
         ...
 
     def notices(self, notices: Iterable[str]) -> None:
-        """Say what destructive actions did."""
+        """Print what destructive actions did."""
         ...
 
     def finish(self, end: Mapping[str, Any] | None) -> None:
-        """Print what stands at the end: aggregations, and where it is asked for how the run ended."""
+        """Print what comes at the end: aggregations, and if it is wanted how the run ended."""
         ...
 
 
@@ -77,8 +77,8 @@ class Tracer:
         *,
         records_time: bool = False,
     ) -> None:
-        """Nothing is compiled yet. Options that programs set must be set already. `warn` is told at once of what cannot
-        wait until output is due."""
+        """Nothing is compiled yet. Options that programs set must already be set. `warn` is called at once with
+        warnings that cannot wait for the output."""
         self._host = surroundings.host
         self._providers = surroundings.providers
         self._output: Output | None = None  # from when BEGIN fires
@@ -99,7 +99,7 @@ class Tracer:
         self.option: Callable[[str], int] = options.number
         self.clauses: list[Clause] = []
         self.exit_status: int | None = None
-        self._notices: list[str] = []  # not told yet
+        self._notices: list[str] = []  # those not reported yet
         self._noticed: set[tuple[str, int]] = set()
         self._is_in_error = False
         self._repeated = RepeatedErrors(self.clauses)
@@ -126,11 +126,11 @@ class Tracer:
     def enable(
         self, programs: Sequence[Program], matching: Matching, actions: Sequence[PythonAction] = ()
     ) -> list[int]:
-        """Compile all clauses and enable their probes, and those of Python's actions, which run behind the clauses of
-        the same probe. How many enablings each program and each action has.
+        """Compile all clauses and enable their probes, and those of Python's actions, which run after the clauses of
+        the same probe. Returns how many enablings each program and each action has.
 
         Raises:
-            KinstError: destructive actions without -w; buffers that there cannot be.
+            KinstError: destructive actions without -w, or buffers that are impossible.
         """
         if any(program.is_destructive for program in programs) and not self.options.is_on("destructive"):
             raise KinstError("could not enable tracing: Destructive actions not allowed")
@@ -167,7 +167,8 @@ class Tracer:
         return Enabled(matching.wrapped(description, run), probes, matching.pattern(description))
 
     def _fit_buffers(self, ending: Sequence[Clause]) -> None:
-        """As dtrace_state_go() does. `ending` are END's clauses: a buffer that may be full keeps room for them."""
+        """Check the buffers as dtrace_state_go() does. `ending` are END's clauses, for which a buffer that may become
+        full keeps room."""
         options, buffers = self.options, self.buffers
         sizes = [options.number(name) for name in ("bufsize", "aggsize", "specsize", "dynvarsize")]
         if options.text("bufresize") == "manual" and max(sizes) > _LARGEST:
@@ -182,7 +183,7 @@ class Tracer:
                 raise KinstError("could not enable tracing: END enablings exceed size of principal buffer")
 
     def _enable_new(self, identifiers: Identifiers) -> None:
-        """A provider made probes by itself: those that the program describes fire from now on."""
+        """Enable probes that a provider created by itself, if the program describes them."""
         is_any = False
         for identifier in identifiers.tolist():
             probe = self._providers.probe(identifier)
@@ -193,7 +194,7 @@ class Tracer:
     # -- Environment --------------------------------------------------------------------------------------------------
 
     def exit(self, status: int) -> None:
-        """exit(): tracing is over but for END."""
+        """exit(status): tracing is over except for END."""
         self.exit_status = status
         self.state.is_tracing = False
         self._host.finish(End.EXIT)
@@ -235,7 +236,7 @@ class Tracer:
                 self._notice(firing, f"{kind}()", "ignored: no processes of the guest are known")
 
     def _notice(self, firing: Firing, action: str, what: str) -> None:
-        """Say it once for each action and probe."""
+        """Note it, once for each action and probe."""
         probe = firing.enabling.probe
         if (action, probe) not in self._noticed:
             self._noticed.add((action, probe))
@@ -243,7 +244,7 @@ class Tracer:
             self._notices.append(f"{action} by {self.probe(probe)} on CPU {firing.cpu}{place}: {what}")
 
     def _chill(self, cpu: int, duration: int) -> None:
-        """Half of each second at most, as in the kernel."""
+        """Let time pass: at most half of each second, as in the kernel."""
         now = self.now()
         since, chilled = self._chilled.get(cpu, (now, 0))
         if now - since > _CHILL_INTERVAL:
@@ -254,13 +255,13 @@ class Tracer:
         self._chilled[cpu] = since, chilled + duration
 
     def console(self, data: bytes) -> None:
-        """The guest printed: between the records of what happened before and after."""
+        """Add what the guest printed, between the records of what happened before and after."""
         self.buffers.append_console(data)
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
     def begin(self, output: Output) -> None:
-        """Fire BEGIN. From now on there is an output, which is drained into when that is due."""
+        """Fire BEGIN. From now on, what is due is drained into `output`."""
         self._output = output
         self._next_drain = self._next_snapshot = self._next_status = self.now()
         self._dtrace.fire(BEGIN, self._host.firing(0, TRACER_THREAD))
@@ -275,8 +276,8 @@ class Tracer:
         output.flush()
 
     def after_turn(self, output: Output) -> None:
-        """Between two turns of a CPU: read what is due. After exit() nothing is until END has fired, since all that is
-        still to be consumed sees what END adds."""
+        """Between two turns of a CPU, consume what is due. After exit() nothing is due until END has fired, since what
+        is still to be consumed must see what END adds."""
         now = self.now()
         if not self.state.is_tracing or now < min(self._next_drain, self._next_snapshot):
             return
@@ -292,7 +293,7 @@ class Tracer:
             self._host.finish(End.EXIT)
 
     def _consume_due(self, output: Output, now: int) -> None:
-        """All there is, but for records that are kept to the end: bufpolicy fill and ring."""
+        """Consume everything, except records that are kept to the end: bufpolicy fill and ring."""
         if self.options.text("bufpolicy") == "switch":
             self._consume(output, now)
             return
@@ -301,7 +302,7 @@ class Tracer:
         output.flush()
 
     def read(self, output: Output) -> None:
-        """Somebody asks what there is so far."""
+        """Consume what there is so far, because someone reads it now."""
         now = self.now()
         self._snapshot(now)
         self._consume_due(output, now)
@@ -311,13 +312,13 @@ class Tracer:
             self._drain(self._output)
 
     def _act(self) -> None:
-        """A clause prints or clears aggregations: that means what they hold now, not at the next drain. When tracing is
-        over, END's clauses come first."""
+        """Consume at once when a clause prints or clears aggregations, because it means their present content and not
+        that at the next drain. When tracing is over, END's clauses come first."""
         if self.state.is_tracing and not self.buffers.is_ending and self.options.text("bufpolicy") == "switch":
             self._full()
 
     def _drain(self, output: Output, *, is_last: bool = False) -> None:
-        """What is consumed sees what aggregations hold now, whatever aggrate says."""
+        """Consume the buffers. The actions in them see the present aggregations, whatever aggrate says."""
         now = self.now()
         self._snapshot(now)
         self._consume(output, now, is_last=is_last)
@@ -339,7 +340,7 @@ class Tracer:
         self._notices.clear()
 
     def _lost(self) -> list[Drop]:
-        """What was lost since the last time, in dtrace's order."""
+        """What was lost since the last report, in dtrace's order."""
         lost = [Drop(DropKind.PRINCIPAL, count, cpu) for cpu, count in sorted(self.buffers.take_drops().items())]
         aggregations = Counter(self.store.take_drops()) + Counter(self.totals.take_drops())
         lost += [Drop(DropKind.AGGREGATION, count, cpu) for cpu, count in sorted(aggregations.items())]
@@ -360,7 +361,7 @@ _ON_AGGREGATIONS: Final = (Printa, ChangeAggregation)
 
 
 def _prompt_actions(clauses: Sequence[Clause]) -> tuple[type, ...]:
-    """Actions that the consumer is to perform when they happen: those on aggregations, and so what commits them."""
+    """The actions that the consumer must perform when they happen: those on aggregations, and therefore commit()."""
     speculative = [clause.actions for clause in clauses if any(isinstance(one, Speculate) for one in clause.actions)]
     is_any = any(isinstance(action, _ON_AGGREGATIONS) for actions in speculative for action in actions)
     return (*_ON_AGGREGATIONS, Commit) if is_any else _ON_AGGREGATIONS

@@ -1,4 +1,4 @@
-"""What the command line asks for -> programs compiled against an image (or none), probes enabled, ready to run."""
+"""A request -> programs compiled against an image (or none), with their probes enabled, ready to run."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ _EVERYTHING: Final = ("dtrace:::", "profile:::", "fbt:::", "sdt:::")  # what -l 
 
 
 class Tracing:
-    """Programs and actions read against an image, or none, and what is traced with them."""
+    """Programs and actions that were read against an image, or none, and what is traced with them."""
 
     def __init__(
         self,
@@ -42,12 +42,12 @@ class Tracing:
         opened: "Opened | None" = None,
         subject: Subject | None = None,
     ) -> None:
-        """Read the programs, load the image, patched with what they need.
+        """Read the programs, and load the image with the patches that they need.
 
         Args:
             request: what the user asks for.
-            warn: told at once of what cannot wait for output.
-            opened: the request's image, if it was taken apart already.
+            warn: called at once with warnings that cannot wait for the output.
+            opened: the request's image, if it was already taken apart.
             subject: what programs are read against, if not what the request says.
 
         Raises:
@@ -75,7 +75,7 @@ class Tracing:
         self._tracer: Tracer | None = None
 
     def _read_libraries(self) -> list[ParsedProgram]:
-        """Those of -L in their order; they declare types that the programs need to be read."""
+        """The libraries of -L in their order. They declare types that are needed to read the programs."""
         if self.options.is_on("nolibs"):
             return []
         try:
@@ -85,7 +85,7 @@ class Tracing:
         return [self._reader.read(library.program) for library in libraries]
 
     def _declare(self, read: Sequence[ParsedProgram]) -> None:
-        """What is wrong outside of clauses, before probes are known. Raises DError."""
+        """Check what is outside clauses, before probes are known. Raises DError."""
         checker = Checker(CheckContext(self._subject.arch, self._subject.types, EveryProbe(), self.options))
         for parsed in read:
             if parsed.program.is_library:
@@ -119,7 +119,7 @@ class Tracing:
             raise self._reader.failed(parsed.program, error, hint=self._subject.types.obstacle()) from error
 
     def enable(self) -> Iterator[tuple[ProgramText, int]]:
-        """Compile the programs and enable their probes: each program and how many probes it matched."""
+        """Compile the programs and enable their probes. Yields each program and how many probes it matched."""
         programs = self.check()
         clock, surroundings = self.request.configuration.clock, self.traced.surroundings
         tracer = Tracer(surroundings, self.options, clock, self._warn, records_time=self.request.records_time)
@@ -130,28 +130,29 @@ class Tracing:
         yield from zip((parsed.program for parsed in self.parsed), counts, strict=False)  # then those of actions
 
     def _needs_no_probes(self) -> bool:
-        """An image runs without programs, and -Z lets descriptions match nothing."""
+        """Whether no probe need be enabled: an image may run without programs, and with -Z descriptions may match
+        nothing."""
         return (self.traced.has_guest and not self._descriptions()) or (
             bool(self.parsed) and self.options.is_on("zdefs")
         )
 
     def listed(self) -> list[int]:
-        """Identifiers of the probes that the programs describe, each once."""
+        """The identifiers of the probes that the programs describe, each once."""
         found = [self.matching.probes(description)[1] for description in self._descriptions()]
         return np.unique(np.concatenate(found)).tolist() if found else []
 
     def unmatched(self) -> list[tuple[str, str]]:
-        """Descriptions that match nothing, with all four fields, and why where that is known."""
+        """The descriptions that match nothing, with all four fields, and the reason if it is known."""
         found = [self.matching.probes(description) for description in self._descriptions()]
         return [(fields, self.matching.reason(fields)) for fields, probes in found if not len(probes)]
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """What the programs describe and cannot have: a line for each description of which some was refused."""
+        """What the programs describe but cannot have: a line for each description of which something was refused."""
         return tuple(self._subject.refusals)
 
     def report(self, program: ProgramText) -> str:
-        """The stability of a program that was enabled: -v."""
+        """What -v says about a program that was enabled: its stability."""
         parsed = next(one for one in self.parsed if one.program is program)
         found = [self.matching.probes(description.text)[1] for description in parsed.descriptions()]
         identifiers = np.unique(np.concatenate(found)).tolist() if found else []
@@ -164,7 +165,7 @@ class Tracing:
 
     @property
     def tracer(self) -> Tracer:
-        """What `enable` has made."""
+        """The tracer that `enable` made."""
         assert self._tracer is not None, "enable() comes first"
         return self._tracer
 
@@ -174,7 +175,7 @@ class Tracing:
         return self._subject.guest
 
     def start(self, output: Output) -> Running:
-        """A run whose output goes there; nothing runs yet. `enable` comes first."""
+        """A run with this output. Nothing runs yet. Call `enable` before."""
         return Running(self.traced, self.tracer, output, self.request.configuration.clock)
 
 
@@ -183,5 +184,5 @@ def _load(checker: Checker, library: ParsedProgram) -> None:
 
 
 def everything(request: Request) -> Request:
-    """What -l lists where no program says otherwise; some of it there may not be."""
+    """The request for what -l lists without a program, some of which may not exist."""
     return replace(request, programs=tuple(ProgramText(Origin.NAME, text, text) for text in _EVERYTHING))

@@ -1,4 +1,5 @@
-"""C type texts of providers ("struct callout *", "uint32_t") -> types, as a cast in a D program would name them."""
+"""Texts of C types from providers ("struct callout *", "uint32_t") -> types, as a cast in a D program would name
+them."""
 
 from kinst.runtime.dlang.syntax import parser, tree
 from kinst.runtime.dlang.syntax.errors import DError
@@ -9,14 +10,14 @@ from kinst.targets.c_types import CType
 
 
 class TypeTexts:
-    """Texts that were asked for once are kept."""
+    """Resolves texts of types. Results are kept."""
 
     def __init__(self, scope: TypeScope) -> None:
         self._scope = scope
         self._known: dict[str, CType | None] = {}
 
     def resolve(self, kind: str | CType) -> CType | None:
-        """The type; None if nothing is known by that name. A type stays what it is."""
+        """The type of a text; None if it names none. A type is returned as it is."""
         if not isinstance(kind, str):
             return kind
         if kind not in self._known:

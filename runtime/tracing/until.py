@@ -1,4 +1,4 @@
-"""Lines of the guest's console -> the end of a run at the first that matches."""
+"""Lines of the guest's console -> the end of a run at the first line that matches."""
 
 import re
 from typing import Final
@@ -6,13 +6,13 @@ from typing import Final
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.system import System
 
-_LONGEST_LINE: Final = 4096  # bytes in which an expression is looked for: again with each
-_LINE_REST: Final = 20_000_000  # ns that a line which matched gets to be completed
+_LONGEST_LINE: Final = 4096  # bytes of a line that are searched, again with each new byte
+_LINE_REST: Final = 20_000_000  # ns in which a line that matched can still be completed
 
 
 class UntilWatch:
-    """Looks at each line of the console. A match ends the run when its line is complete, or a little later if it is a
-    prompt."""
+    """Searches each line of the console. A match ends the run when its line is complete, or a little later if the line
+    is a prompt."""
 
     def __init__(self, system: System) -> None:
         """Nothing is looked for yet."""
@@ -22,13 +22,13 @@ class UntilWatch:
         self._end_at: int | None = None
 
     def look_for(self, expression: re.Pattern[bytes] | None) -> None:
-        """From now on. A line that has begun counts if the same was looked for in it already."""
+        """Search from now on. A line that has begun is searched as well if the expression is the same as before."""
         if expression is not self._expression:
             self._expression = expression
             self._line.clear()
 
     def look(self, data: bytes) -> None:
-        """The guest printed."""
+        """Search what the guest printed."""
         if self._expression is None:
             return
         for byte in data:
@@ -44,10 +44,10 @@ class UntilWatch:
                 self._end_at = self._system.clock.now() + _LINE_REST
 
     def deadline(self) -> int | None:
-        """When the line has had its time."""
+        """When the time to complete the line is over, in ns; None if nothing has matched."""
         return self._end_at
 
     def advance(self) -> None:
-        """Enough."""
+        """End the run if the time to complete the line is over."""
         self._end_at = None
         self._system.finish(End.UNTIL)

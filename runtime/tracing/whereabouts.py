@@ -1,4 +1,4 @@
-"""A guest that stopped -> where each CPU is, and what it executed that no CPU of this machine has."""
+"""A guest that stopped -> where each CPU is, and which instructions it executed that the CPUs lack."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ _WANTED = frozenset({End.TIMEOUT, End.WALL_TIMEOUT, End.INTERRUPTED, End.PANIC, 
 
 
 class Whereabouts:
-    """The CPUs of a machine that does not run."""
+    """Where the CPUs of a stopped machine are."""
 
     def __init__(self, system: System, loaded: Loaded, symbols: Symbols) -> None:
         """`symbols` are those of the running image."""
@@ -27,7 +27,7 @@ class Whereabouts:
         self._symbols = symbols
 
     def ending(self, outcome: Outcome, *, is_verbose: bool) -> Ending:
-        """The run is over: what there is to tell of it."""
+        """What is known about the end of the run."""
         is_wanted = self._system.has_run and (isinstance(outcome, MachineError) or outcome in _WANTED)
         places = tuple(map(self._place, self._system.cpus)) if is_wanted else ()
         lacking = tuple(self._lacking()) if is_wanted or is_verbose else ()
@@ -44,7 +44,7 @@ class Whereabouts:
         return CpuPlace(cpu.number, state, address, self._symbol(address), self._text(address, self._code(address)))
 
     def _code(self, address: int) -> bytes:
-        """As the CPU sees it, or what was loaded there if its translation tables are what failed."""
+        """The code at an address as the CPU sees it; what was loaded there if its translation tables are broken."""
         code = self._system.instruction(address)
         for virtual, physical, size in () if code else self._loaded.segments:
             left = virtual + size - address
@@ -59,7 +59,7 @@ class Whereabouts:
         return lines[0].text if lines and self._system.exceptions.is_native(self._system.current) else ""
 
     def _symbol(self, address: int) -> str:
-        """By the address itself, or by what is loaded where the CPU's tables say that it is."""
+        """The symbol of an address, or of what is loaded at the place to which the CPU's tables translate it."""
         found = self._symbols.describe(address, "stack")
         if "`" in found:
             return found
@@ -71,7 +71,7 @@ class Whereabouts:
         return ""
 
     def _lacking(self) -> Iterator[str]:
-        """One sentence a kind; the first of each has its place."""
+        """One sentence for each kind of missing instruction, with the place of the first."""
         told = set()
         for address, code in self._system.undefined.items():
             why = self._system.exceptions.lacks(self._system.current, code, self._text(address, code))

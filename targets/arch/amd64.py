@@ -1,4 +1,4 @@
-"""amd64 (x86-64, 64-bit mode): what needs no code to say. Names follow the Intel SDM and FreeBSD's regs_x86.d."""
+"""amd64 (x86-64, 64-bit mode): everything that needs no code. Names follow the Intel SDM and FreeBSD's regs_x86.d."""
 
 from enum import IntEnum
 
@@ -15,7 +15,7 @@ from kinst.targets.arch.linux import (
 )
 from kinst.targets.arch.relocations import CodeField, RelocationFacts, by_type, set_to
 
-# The general registers stand in the order of their numbers in ModRM, SIB and REX: a register's number is its index.
+# The general registers are in the order of their numbers in ModRM, SIB and REX: a register's number is its index.
 GENERAL = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{number}" for number in range(8, 16)))
 REGISTERS = (*GENERAL, "rip", "rflags", "fs_base", "gs_base", "cs", "ss", "ds", "es", "fs", "gs")
 RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI = range(8)
@@ -26,9 +26,9 @@ LONGEST = 15  # bytes of the longest instruction (SDM volume 2, 2.3.11)
 
 
 class Kind(IntEnum):
-    """What an instruction is, as far as probing needs it. Stored in manifests: numbers never change."""
+    """What an instruction is, as far as probing needs it. Manifests contain the numbers, so they never change."""
 
-    OTHER = 0  # no rule speaks of it: it runs in its trampoline
+    OTHER = 0  # no rule mentions it: it runs in its trampoline
     RELATIVE = 1  # so does this one, with the displacement of its RIP-relative operand re-encoded
 
     # Emulated: the result depends on the instruction's own address, or control leaves the trampoline.
@@ -43,7 +43,7 @@ class Kind(IntEnum):
     # Emulated because it is cheaper than a trampoline.
     NOP = 32  # 90, 0f 1f
 
-    # Copied, which costs half as much; emulated where that is asked for: `EMULABLE`.
+    # Copied, which takes half the time; emulated on request: `EMULABLE`.
     PUSH = 33  # 50-57
     POP = 34  # 58-5f
     MOVE = 35  # 89, 8b between registers

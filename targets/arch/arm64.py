@@ -1,4 +1,4 @@
-"""arm64 (A64): what needs no code to say. Numbers follow the Arm ARM (DDI 0487), names FreeBSD's regs_aarch64.d."""
+"""arm64 (A64): everything that needs no code. Numbers follow the Arm ARM (DDI 0487), names FreeBSD's regs_aarch64.d."""
 
 from enum import IntEnum
 
@@ -27,9 +27,9 @@ NOP = (0xD503201F).to_bytes(4, "little")
 
 
 class Kind(IntEnum):
-    """What an instruction is, as far as probing needs it. Stored in manifests: numbers never change."""
+    """What an instruction is, as far as probing needs it. Manifests contain the numbers, so they never change."""
 
-    OTHER = 0  # no rule speaks of it: it runs in its trampoline
+    OTHER = 0  # no rule mentions it: it runs in its trampoline
 
     # Emulated: the result depends on the instruction's own address, or control leaves the trampoline.
     B = 1

@@ -1,12 +1,12 @@
-"""What code looks like where no symbol says so: padding between functions and how functions begin."""
+"""What code looks like where there are no symbols: padding between functions, and how functions begin."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Of an instruction's first eight bytes, little-endian, so that it can take in the next instruction too: it matches
-    where ``head & mask == value``."""
+    """A pattern for the first eight bytes of an instruction, little-endian, so that it can include the next
+    instruction. It matches if ``head & mask == value``."""
 
     mask: int
     value: int
@@ -14,7 +14,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class CodeShape:
-    """Of one machine. `fill` are bytes of which linkers and assemblers make long runs."""
+    """The shape of one machine's code. `fill` are bytes of which linkers and assemblers make long runs."""
 
     fill: tuple[int, ...]
     padding: tuple[Pattern, ...]

@@ -1,5 +1,5 @@
-"""What is a machine's own in the images of Linux kernels (and Xen): the header that it is booted by, and the tables of
-code that the kernel rewrites or looks up by itself.
+"""What is specific to a machine in images of Linux kernels (and Xen): the header by which it is booted, and the tables
+of code that the kernel itself rewrites or looks up.
 
 Layouts are those of include/linux and arch/*/include/asm of the versions named.
 """
@@ -62,7 +62,7 @@ class SystemCalls:
 
 @dataclass(frozen=True, slots=True)
 class LinuxFacts:
-    """Of one machine."""
+    """What Linux kernels of one machine have."""
 
     boot_magic: bytes | None  # at byte 56 of the header that the image begins with; None: it has no such header
     tables: tuple[BootTable, ...]

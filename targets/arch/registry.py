@@ -1,4 +1,4 @@
-"""The machines there are, by name and by ELF number. The one place that lists them."""
+"""All machines, by name and by ELF number. This is the only place that lists them."""
 
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.arm64 import ARM64
@@ -12,7 +12,7 @@ NAMES = tuple(facts.name for facts in ARCHES)
 
 
 def arch_by_name(name: str) -> ArchFacts:
-    """The machine called `name`; UsageError if there is none."""
+    """The machine called `name`. Raises UsageError if there is none."""
     for facts in ARCHES:
         if facts.name == name:
             return facts
@@ -20,7 +20,7 @@ def arch_by_name(name: str) -> ArchFacts:
 
 
 def arch_by_elf_machine(number: int) -> ArchFacts:
-    """The machine of an ELF header's e_machine; ImageError if it is none of ours."""
+    """The machine of an ELF header's e_machine. Raises ImageError if it is not supported."""
     for facts in ARCHES:
         if facts.elf_machine == number:
             return facts

@@ -1,4 +1,4 @@
-"""ELF relocation types of a machine: what they write, as far as anybody here asks."""
+"""ELF relocation types of a machine: what they write, as far as it is needed here."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Change(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DebugRelocation:
-    """A relocation as it stands in debug sections."""
+    """What a type of relocation does in debug sections."""
 
     change: Change
     width: int  # bits: 8, 16, 32, 64, the low 6 of a byte, or `LEB128`, a number that keeps its length
@@ -37,7 +37,7 @@ class DebugRelocation:
 
 @dataclass(frozen=True, slots=True)
 class RelocationFacts:
-    """Of one machine, by type."""
+    """The relocations of one machine, by type."""
 
     sizes: Mapping[int, int]  # bytes written, where they are not 4
     relative: frozenset[int]  # base + addend: the addend is a link address of the image

@@ -1,4 +1,4 @@
-"""riscv64 (RV64GC): what needs no code to say. Names follow the psABI and FreeBSD's regs_riscv.d."""
+"""riscv64 (RV64GC): everything that needs no code. Names follow the psABI and FreeBSD's regs_riscv.d."""
 
 from enum import IntEnum
 
@@ -30,9 +30,9 @@ C_NOP = (0x0001).to_bytes(2, "little")
 
 
 class Kind(IntEnum):
-    """What an instruction is, as far as probing needs it. Stored in manifests: numbers never change."""
+    """What an instruction is, as far as probing needs it. Manifests contain the numbers, so they never change."""
 
-    OTHER = 0  # no rule speaks of it: it runs in its trampoline
+    OTHER = 0  # no rule mentions it: it runs in its trampoline
 
     # Emulated: the result depends on the instruction's own address, or control leaves the trampoline.
     JAL = 1

@@ -1,8 +1,8 @@
 """.debug_abbrev -> for each code of a unit how to get over such an entry, and what it is made of (DWARF 5, 7.5.3).
 
-An entry that is not wanted must cost next to nothing, so a declaration becomes a plan once: how many bytes such entries
-have when all their values are of fixed size, and where DW_AT_sibling stands. The units of a kernel have 200
-declarations each, but there are only some thousands of different ones: a plan is kept by the bytes of its declaration.
+Skipping an entry must take almost no time, so each declaration is made into a plan once: how many bytes such entries
+have if all their values have a fixed size, and where DW_AT_sibling is. The units of a kernel have 200 declarations
+each, but only a few thousand of them differ, so plans are kept by the bytes of their declarations.
 """
 
 import re

@@ -88,7 +88,7 @@ class _Record:
 
 
 class BtfTypes:
-    """The types of one .BTF section, made when they are asked for."""
+    """The types of one .BTF section, each made when it is needed."""
 
     def __init__(
         self, data: bytes, module: str, base: "BtfTypes | None" = None, elsewhere: Find = lambda _name: None
@@ -211,7 +211,7 @@ class BtfTypes:
         return np.array(names, np.uint32), np.array(numbers, np.uint32)
 
     def _numbers(self, name: str, kind: int) -> list[int]:
-        """Own records, by their number here."""
+        """The numbers of this section's own records with this name and kind."""
         places = self._places(name)
         if not places:
             return []
@@ -250,13 +250,13 @@ class BtfTypes:
     # -- types --------------------------------------------------------------------------------------------------------
 
     def _type(self, number: int, depth: int) -> CType:
-        """By its number among all."""
+        """A type by its number among all."""
         if self._base is not None and number < self._base.count:
             return self._base._type(number, depth)
         return self._own(number - self._shift, depth)
 
     def _own(self, number: int, depth: int) -> CType:
-        """By its number here."""
+        """A type by its number in this section."""
         if not 0 < number < len(self._starts) or depth > _DEEPEST:
             return Void()
         built = self._built.get(number)

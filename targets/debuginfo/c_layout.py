@@ -36,10 +36,10 @@ Load = Callable[[], Content | None]
 
 
 class UnreadAggregate(Aggregate):
-    """A struct or union whose members are read when somebody asks for them.
+    """A struct or union whose members are read when they are needed.
 
-    Whoever names one kernel struct would otherwise read thousands that it points to, directly or not. Until then the
-    slots of `members`, `size` and `alignment` are unset, and Python asks `__getattr__`; later they cost nothing.
+    Otherwise one kernel struct would make thousands be read to which it points, directly or indirectly. Until then the
+    slots of `members`, `size` and `alignment` are unset, so Python calls `__getattr__`; later they cost nothing.
     """
 
     __slots__ = ("_load",)

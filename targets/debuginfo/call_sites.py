@@ -1,7 +1,7 @@
-"""A return address -> what debug information says of the call: which registers and memory of the callee held what
+"""A return address -> what debug information says about the call: what registers and memory of the callee held
 (DWARF 5, 3.4; GNU's form of it in DWARF 4).
 
-A unit is looked into only when an address of its code is asked for, and of it only the function that holds the address.
+A unit is read only when an address of its code is looked up, and then only the function that holds the address.
 """
 
 from bisect import bisect_right
@@ -100,7 +100,7 @@ class Calls:
 
 
 class CallSites:
-    """The functions of an image and their calls. Answers are kept; damaged units are as if they were not there."""
+    """The functions of an image and their calls. Answers are kept; damaged units are ignored."""
 
     def __init__(self, debug: DebugSections) -> None:
         """Nothing is read yet but the headers of units."""

@@ -24,7 +24,7 @@ class Callers:
     """The functions of a symbol table, by address."""
 
     def __init__(self, symbols: Symbols) -> None:
-        """Takes what the symbols say are functions, and sorts them by address."""
+        """Collect what the symbols say are functions, sorted by address."""
         rows = np.flatnonzero(
             np.isin(symbols.kind, (STT_FUNC, STT_GNU_IFUNC))
             & (symbols.section != SHN_UNDEF)

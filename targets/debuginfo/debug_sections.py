@@ -1,4 +1,4 @@
-"""An ELF file -> its DWARF sections: decompressed, with relocations applied, each when it is asked for."""
+"""An ELF file -> its DWARF sections, each decompressed and relocated when it is needed."""
 
 import struct
 import zlib
@@ -21,7 +21,7 @@ _LARGEST: Final = 1 << 32  # a larger size in a header is not believed
 
 
 class DebugSections:
-    """Where the debug information of an image comes from: the image itself or a file apart from it."""
+    """Where the debug information of an image comes from: the image itself or a separate file."""
 
     def __init__(self, elf: ElfLike) -> None:
         """Nothing is read yet."""
@@ -47,7 +47,7 @@ class DebugSections:
         """Refuse debug information that has its other half in a supplementary file.
 
         Raises:
-            ImageError: it was made by dwz.
+            ImageError: the file was made by dwz.
         """
         if any(section.name == ".gnu_debugaltlink" for section in self._elf.sections):
             raise ImageError(
@@ -59,7 +59,7 @@ class DebugSections:
         """The bytes of `.debug_<name>`; empty if there is no such section.
 
         Raises:
-            ImageError: it is compressed in a way we do not know, or damaged.
+            ImageError: it is damaged, or compressed in an unknown way.
         """
         found = self._read.get(name)
         if found is None:

@@ -1,6 +1,7 @@
-"""An entry of DWARF, seen as what describes a type, a variable or a function: names instead of numbers, and no errors.
+"""An entry of DWARF that describes a type, a variable or a function: with names in place of numbers, and without
+errors.
 
-What is damaged is as if it were not there: the rest is still of use.
+Damaged parts are ignored, since the rest is still useful.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""The entries of a unit that hold some bytes, exactly: a flat walk from one entry to the next.
+"""The entries of a unit that hold certain bytes, found by a flat walk from one entry to the next.
 
-Bytes that look like the offset of a name or of an entry may be anything. Only a walk from the first entry on tells
-where entries begin. It never goes into an entry for nothing: by its plan it knows how long an entry is, and by
-DW_AT_sibling where the next one on the same level is.
+Bytes that look like the offset of a name or of an entry may be anything. Only a walk from the first entry on shows
+where entries begin. It never enters an entry needlessly: the plan gives the length of an entry, and DW_AT_sibling the
+next one on the same level.
 
 All walks raise ImageError, with the unit's offset, if the unit is damaged.
 """

@@ -1,4 +1,4 @@
-"""Entries of DWARF -> C types, enumerators, variables and prototypes, each made when it is asked for.
+"""Entries of DWARF -> C types, enumerators, variables and prototypes, each made when it is needed.
 
 Every unit has its own copy of the types it uses. Copies become one type: structs and unions of the same tag (or,
 without a tag, of the same typedef) whose members have the same names and places are one `Aggregate`; all else is
@@ -59,7 +59,7 @@ _Shape = tuple[object, ...]
 
 
 class DwarfTypes:
-    """What the DWARF of one image says of types and symbols, by name."""
+    """What the DWARF of one image says about types and symbols, by name."""
 
     def __init__(
         self, info: DebugInfo, module: str, elsewhere: Callable[[str], CType | None] = lambda _name: None

@@ -1,9 +1,9 @@
 """Names and addresses -> the top-level entries of DWARF that have them, out of any number of units.
 
-Nothing is parsed until a name is asked for. Then the bytes of the name, or of its offset in .debug_str, are searched in
-.debug_info piece by piece, so that a name that every unit has is found at once; what stands before such bytes tells
-whether an entry of a wanted kind may begin there, and a walk over the top level of that one unit makes sure. What has
-an address is found by its bytes as well: declarations of it in a thousand units are no hindrance.
+Nothing is parsed until a name is looked up. Then .debug_info is searched, piece by piece, for the bytes of the name or
+of its offset in .debug_str, so that a name in every unit is found at once. What comes before such bytes shows whether
+an entry of a wanted kind may begin there, and a walk over the top level of that one unit confirms it. Things with an
+address are also found by the bytes of the address, even if a thousand units declare them.
 """
 
 from collections.abc import Collection, Iterator

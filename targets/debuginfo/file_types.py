@@ -1,4 +1,4 @@
-"""One file -> what its debug information tells: from .BTF where it has that, else from DWARF."""
+"""One file -> what its debug information says: from .BTF if it has that, or else from DWARF."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -17,7 +17,7 @@ def _no_base() -> BtfTypes | None:
 
 
 class FileTypes:
-    """The types of an image, or of a kernel module beside it. Nothing is read until a name is asked for."""
+    """The types of an image, or of a kernel module. Nothing is read until a name is looked up."""
 
     def __init__(
         self, elf: ElfLike, module: str, debug: DebugSections, base: Callable[[], BtfTypes | None] = _no_base

@@ -1,4 +1,4 @@
-"""An image -> what it tells about its types, enumerators, variables and functions, by name."""
+"""An image -> what it says about its types, enumerators, variables and functions, by name."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -40,7 +40,7 @@ _KINDS: Final = (STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, STT_NOTYPE)
 def image_types(
     image: Image, *, debug_file: Path | None = None, modules: Mapping[str, Path] = MappingProxyType({})
 ) -> ImageTypes:
-    """The types and symbols of an image. No debug information is read until a name is asked for; answers are kept.
+    """The types and symbols of an image. No debug information is read until a name is looked up; answers are kept.
 
     Of several types of one name the image's own counts, then that of the first module that has it; NAME`type is that of
     one module. In one file the first complete definition in the order of its debug information counts.

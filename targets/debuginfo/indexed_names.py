@@ -23,7 +23,7 @@ _Names = dict[bytes, list[int]]
 
 
 class IndexedNames:
-    """The names of one .debug_info that stand there as an index; none without .debug_str_offsets."""
+    """The names that one .debug_info gives as an index; none without .debug_str_offsets."""
 
     def __init__(self, units: Units) -> None:
         """Nothing is read yet."""

@@ -30,7 +30,7 @@ class _Table(NamedTuple):
 
 
 class UnitAddresses:
-    """Where the code of units is. Nothing is read until an address is asked for."""
+    """Where the code of units is. Nothing is read until an address is looked up."""
 
     def __init__(self, units: Units) -> None:
         self._units = units

@@ -240,7 +240,7 @@ class UnitEntries:
 
     @cached_property
     def has_floating_names(self) -> bool:
-        """Whether some names of functions stand behind something of variable length."""
+        """Whether some names of functions come after something of variable length."""
         return any(plan[3].has_floating_names for plan in self.plans.values())
 
     def damaged(self, why: Exception, at: int | None = None) -> "UnitError":
@@ -342,7 +342,7 @@ class UnitEntries:
         return self._word("addr", base + index * self.unit.sizes.address, self.unit.sizes.address)
 
     def text(self, entry: Entry, attribute: int) -> bytes | None:
-        """The bytes of a string without its NUL, wherever it stands; None if the attribute is missing or no string."""
+        """The bytes of a string without its NUL, wherever it is; None if the attribute is missing or is no string."""
         place = self.text_place(entry, attribute)
         if place is None:
             return None

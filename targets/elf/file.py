@@ -1,4 +1,4 @@
-"""The path of an ELF file -> its bytes, sections and symbols: the one reading of a file, whoever asks.
+"""The path of an ELF file -> its bytes, sections and symbols. All parts use this one reading of a file.
 
 An image (`kinst.targets.image`) is such a file whose segments and code are checked beside it. Debug information needs
 no more than this, also of files that are no images: objcopy --only-keep-debug leaves no code in them.
@@ -87,7 +87,7 @@ def map_file(path: Path) -> NDArray[np.uint8]:
         ImageError: it cannot be read, without the file's name.
     """
     try:
-        # Not Path.open: opening a FIFO that nobody writes to would wait for ever.
+        # Not Path.open: opening a FIFO without a writer would wait forever.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
         raise ImageError(f"cannot be read: {getattr(error, 'strerror', error)}") from None

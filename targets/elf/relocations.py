@@ -77,7 +77,7 @@ def _rela_table(content: NDArray[np.uint8], machine: int, base: int = 0) -> Relo
 
 
 def _rel_table(content: NDArray[np.uint8], machine: int, base: int = 0) -> Relocations:
-    """Rows of a REL table. Their addends lie at the place itself, so no address is known from the table."""
+    """Rows of a REL table. Their addends are at the relocated place, so the table gives no address."""
     rows = np.frombuffer(content[: len(content) // REL.itemsize * REL.itemsize].tobytes(), REL)
     none = np.zeros(len(rows), np.bool_)
     return Relocations(
