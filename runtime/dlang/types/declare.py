@@ -154,7 +154,7 @@ class TypeReader:
         assert isinstance(aggregate, Aggregate)
         self._bodies[id(node)] = node, aggregate
         if len(self._open) >= DEEPEST:
-            raise DError("D_UNKNOWN", "structs are nested too deep", node.span)
+            raise DError("D_UNKNOWN", "structs are nested too deeply", node.span)
         self._open.append(aggregate)
         try:
             layout = self._laid_out(Layout(kind), node.members, constant)
@@ -210,7 +210,7 @@ class TypeReader:
         else:
             self._bit_field(node, kind, layout, constant)
         if name in names:
-            raise DError("D_UNKNOWN", f"failed to define member {name}: it has one of that name", node.declarator.span)
+            raise DError("D_UNKNOWN", f"failed to define member {name}: there already is one", node.declarator.span)
         names.update([name] if name else [])
 
     def _bit_field(self, node: tree.MemberDeclaration, kind: CType, layout: Layout, constant: Constant) -> None:
@@ -241,7 +241,7 @@ class TypeReader:
         for span, enumerator, expression in node.enumerators:
             value = self._enumerator_value(span, enumerator, expression, values, constant)
             if enumerator in values:
-                raise DError("D_UNKNOWN", f"failed to define enumerator {enumerator}: it is defined", span)
+                raise DError("D_UNKNOWN", f"failed to define enumerator {enumerator}: it is already defined", span)
             self._names.add_enumerator(span, enumerator, unfinished, value)
             values[enumerator] = value
         finished = EnumType(node.tag, types.INT, tuple(values.items()))

@@ -110,7 +110,7 @@ def basic_type(node: tree.BasicType) -> DType:
     for word in node.words:
         if word in ATTRIBUTES:
             if attributes.count(word) > (word == "long"):
-                raise DError("D_DECL_COMBO", f"invalid combination of types: {word} is said too often", node.span)
+                raise DError("D_DECL_COMBO", f"invalid combination of types: {word} is repeated too often", node.span)
             attributes.append(word)
         elif name:
             raise DError("D_DECL_COMBO", f"invalid combination of types: {name} {word}", node.span)
