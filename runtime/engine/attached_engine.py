@@ -99,10 +99,11 @@ class AttachedEngine:
         return handle.value
 
     def release(self) -> None:
-        """Give Qiling its dispatcher back; nothing is hooked any more."""
+        """Give Qiling its dispatcher back; nothing is hooked any more, in code that was translated before either."""
         for handle in self._hooks:
             self._library.uc_hook_del(self._handle, ctypes.c_size_t(handle))
         self._hooks.clear()
+        self.forget_all_code()
         if self._own is None:
             return
         ql, kind = self._ql, const.UC_HOOK_INTR
