@@ -405,8 +405,8 @@ def _check_registration(registration: Registration) -> None:
     privilege = registration.privilege
     if Privilege.KERNEL in privilege and privilege & (Privilege.USER | Privilege.OWNER | Privilege.ZONEOWNER):
         raise ProviderError(
-            f"provider {name}: privileges {privilege} need the operation usermode, which there is not: a guest has one "
-            "owner"
+            f"provider {name}: privileges {privilege} need the operation usermode, which is not supported: a guest has "
+            "one owner"
         )
 
 

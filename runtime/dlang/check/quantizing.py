@@ -64,7 +64,7 @@ def log_linear(values: Sequence[program.Expression], span: Span) -> tuple[int, i
         text = "factor (argument #1) must be less than or equal to the steps per magnitude (argument #4)"
         raise _log_error("FACTORNSTEPS", text, span)
     if not _is_even(factor, steps):
-        text = "factor (argument #1) must evenly divide the steps per magnitude (argument #4), and they a power of it"
+        text = "steps per magnitude (argument #4) must be a multiple of factor (argument #1) and divide a power of it"
         raise _log_error("FACTOREVEN", text, span)
     if high >= 63 or factor ** (high + 1) >= 1 << 64:  # the end of its last bucket
         raise _log_error("MAGTOOBIG", f"factor ({factor}) raised to power of ({high} + 1) overflows 64 bits", span)
