@@ -137,7 +137,7 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
 )
 @click.option(
     "--initrd",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FileName(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Initial file system of a Linux kernel: a cpio archive, which may be compressed.",
 )

@@ -91,6 +91,7 @@ class Traffic:
     places: list[tuple[Bus, int, int]] = field(default_factory=list)  # bus, address, size
     timed: list[Timed] = field(default_factory=list)
     command_line: str | None = None
+    initrd: bytes | None = None
     kaslr_seed: int | None = None
     ram_size: int = _RAM
 

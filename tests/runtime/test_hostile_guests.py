@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from kinst.rewriter.arch.registry import dissector
 from kinst.runtime.cli import run
-from kinst.runtime.engine import qiling_machine
+from kinst.runtime.engine import bare_qiling
 from kinst.targets.arch.registry import NAMES, arch_by_name
 from tests.dlang.test_hostile import kilobytes
 from tests.runtime.hostile_guests import GOES_ON, GUESTS, Guest
@@ -112,7 +112,7 @@ def test_ctrl_c_ends_it(key: tuple[str, str], tmp_path: Path) -> None:
 
 def test_code_that_changes_all_the_time_takes_a_bounded_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was translated before is forgotten when its place is full, some hundred times in this run."""
-    monkeypatch.setattr(qiling_machine, "_TRANSLATED", 1 << 20)
+    monkeypatch.setattr(bare_qiling, "_TRANSLATED", 1 << 20)
     guest = next(guest for guest in GUESTS if guest.name == "writes-over-itself")
     status, told, wrong, taken = harm(["--wall-timeout", "3s", str(built(guest, tmp_path))])
     assert (status, wrong) == (0, "")

@@ -99,7 +99,7 @@ def drawn_functions(case: Case) -> tuple[str, ...]:
     totals: Counter[str] = Counter()
     for row, total in enumerate(per_function.tolist()):
         totals[manifest.function_name(row)] += total
-    candidates = sorted(name for name, total in totals.items() if 0 < total <= EXECUTIONS // 2)
+    candidates = sorted(name for name, total in totals.items() if 0 < total <= EXECUTIONS // 4)
     random.Random(case.image).shuffle(candidates)
     drawn: list[str] = []
     spent = 0

@@ -50,6 +50,10 @@ README: dict[str, str | None] = {
     "-de -n 'kinst::v2_limits:entry": "kinst-run vmlinux -q -de -n 'kinst::vfs_create:entry { @ = count(); }'",
     "--console console.txt -n 'kinst::v2_limits:entry": "see test_programs",
     "profile-4999": "see test_programs",
+    "mov w0, #42": "kinst-rewrite vmlinux --patch 'vfs_read = mov eax, 42; ret' -o stub.elf",
+    "cbz x0": None,
+    "stub.elf | tail": None,
+    "stub.elf --restore": None,
     "callout-time.d": None,
     "rpc-errors.d": None,
 }
@@ -62,6 +66,10 @@ EXPECTED: dict[str, tuple[int, str]] = {  # status, and what is printed somewher
     "kinst-run -lv": (0, "args[0]: struct file *"),
     "-n 'kinst::start_kernel:1": (1, "offset 1 is inside the instruction at 0; the nearest start at 0, 5"),
     "kinst-inlinecall": (0, "fs/namei.c:"),
+    "--patch": (
+        1,
+        "in the room for a call of the kernel's function tracer, which writes here; vfs_read+0x5 is behind it",
+    ),
     "-de": (0, "vfs_create"),
 }
 

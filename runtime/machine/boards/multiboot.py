@@ -152,4 +152,4 @@ def pvh_information(
     counted = (1, list_) if modules else (0, 0)
     structure = struct.pack("<IIIIQQQQII", _PVH_MAGIC, 1, 0, *counted, text, 0, table, len(memory), 0)
     pieces = ((at, structure), (table, rows), (list_, modules), (text, command_line.encode() + b"\0"))
-    return Information(at, tuple(Piece(*piece) for piece in pieces))
+    return Information(at, tuple(Piece(address, content) for address, content in pieces if content))
