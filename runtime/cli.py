@@ -16,7 +16,7 @@ from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.tracing.limits import Limits, limits
 from kinst.runtime.tracing.program_text import Origin, ProgramText, read_script
 from kinst.runtime.tracing.request import Request
-from kinst.targets.errors import KinstError, UsageError
+from kinst.targets.errors import ImageError, KinstError, UsageError
 from kinst.targets.method import Method
 from kinst.targets.probe import checked_module
 
@@ -137,7 +137,7 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
 )
 @click.option(
     "--initrd",
-    type=FileName(exists=True, dir_okay=False, path_type=Path),
+    type=_FILE,
     metavar="FILE",
     help="Initial file system of a Linux kernel: a cpio archive, which may be compressed.",
 )
@@ -280,7 +280,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
             _size(given["memory"]),
             ClockKind(given["clock"]),
             given["append"],
-            None if given["initrd"] is None else given["initrd"].read_bytes(),
+            None if given["initrd"] is None else _mapped(given["initrd"]),
             given["kaslr_seed"],
         ),
         machine=given["machine"],
@@ -293,6 +293,16 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         records_time=given["form"] == "json",
         is_verbose=given["is_verbose"],
     )
+
+
+def _mapped(path: Path) -> memoryview:
+    """The content of --initrd, which may be large, and must be a file that ends."""
+    from kinst.targets.elf.file import map_file
+
+    try:
+        return map_file(path).data
+    except ImageError as error:
+        raise UsageError(f"--initrd {path}: {error}") from None
 
 
 def _module(text: str) -> tuple[str, Path]:

@@ -19,7 +19,7 @@ class Configuration:
     memory: int | None = None
     clock: ClockKind = ClockKind.HOST
     command_line: str | None = None  # for kernels that take one; None: the board's default
-    initrd: bytes | None = None  # initial file system for kernels that take one
+    initrd: bytes | memoryview | None = None  # initial file system for kernels that take one
     kaslr_seed: int | None = None  # 64 bits, for kernels that move to a random offset; None: they do not move
 
 

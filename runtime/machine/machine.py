@@ -121,7 +121,7 @@ class Machine(Protocol):
         ...
 
     @property
-    def initrd(self) -> bytes | None:
+    def initrd(self) -> bytes | memoryview | None:
         """What `--initrd` says: the initial file system of a kernel that is given one."""
         ...
 

@@ -20,7 +20,7 @@ def place_below(machine: Machine, end: int, lowest: int) -> range | None:
     start = end - len(machine.initrd) & -_PAGE
     if start < lowest:
         raise MachineError(f"no room for an initrd of {len(machine.initrd):#x} bytes below {end:#x}: more --memory")
-    machine.memory.write(start, machine.initrd)
+    machine.memory.write(start, bytes(machine.initrd))
     return range(start, start + len(machine.initrd))
 
 
