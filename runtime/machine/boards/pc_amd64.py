@@ -1,5 +1,6 @@
 """pc-amd64 as code: its devices, its interrupts, and how multiboot, PVH and plain 64-bit images start on it."""
 
+from collections.abc import Callable
 from typing import Final
 
 from kinst.runtime.machine.board import BoardFactory
@@ -213,12 +214,10 @@ def memory_map(ram_size: int) -> tuple[MemoryRange, ...]:
 
 def _start_image(machine: Machine, image: Loaded) -> None:
     """Start an image as its Multiboot header says; without one by PVH, or else at its entry point in 64-bit mode."""
-    given, memory = machine.command_line, memory_map(machine.ram_size)
     registers = machine.cpus[0].registers
     header, note = boot_header(image.image), pvh_entry(image.image)
     if machine.kaslr_seed is not None:
-        initrd = place_below(machine, machine.ram_size, image.end)
-        parameters = boot_parameters(_PVH_DEFAULT if given is None else given, memory, _INFORMATION, initrd)
+        parameters = _linux_information(machine, image, boot_parameters)
         _write(machine, parameters)
         _start_in_long_mode(machine, image)
         registers.set("rsi", parameters.address)
@@ -226,12 +225,12 @@ def _start_image(machine: Machine, image: Loaded) -> None:
     if machine.initrd is not None and (header is not None or note is None):
         raise MachineError(f"{image.image.path}: --initrd: it is no Linux kernel, and is given no initial file system")
     if header is not None:
-        information = _multiboot_information(header, image, given, memory)
+        memory = memory_map(machine.ram_size)
+        information = _multiboot_information(header, image, machine.command_line, memory)
         entry = image.physical_entry
         registers.set("rax", (multiboot if header.version is Version.ONE else multiboot2).LOADER_MAGIC)
     elif note is not None:
-        initrd = place_below(machine, machine.ram_size, image.end)
-        information = pvh_information(_PVH_DEFAULT if given is None else given, memory, _INFORMATION, initrd)
+        information = _linux_information(machine, image, pvh_information)
         entry = note
     else:
         _start_in_long_mode(machine, image)
@@ -240,6 +239,17 @@ def _start_image(machine: Machine, image: Loaded) -> None:
     enter_protected_mode(registers, _CODE32, _DATA32)
     registers.set("rbx", information.address)
     registers.set("rip", entry)
+
+
+def _linux_information(
+    machine: Machine,
+    image: Loaded,
+    make: Callable[[str, tuple[MemoryRange, ...], int, range | None], Information],
+) -> Information:
+    """What Linux is told, in the form that `make` gives it, with the initial file system in memory."""
+    text = _PVH_DEFAULT if machine.command_line is None else machine.command_line
+    initrd = place_below(machine, machine.ram_size, image.end)
+    return make(text, memory_map(machine.ram_size), _INFORMATION, initrd)
 
 
 def _multiboot_information(
