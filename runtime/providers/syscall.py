@@ -42,7 +42,6 @@ class _End:
     call: str
     name: str  # ENTRY or RETURN
     identifier: int = -1
-    point: Point | None = None
 
 
 class SyscallProvider:
@@ -56,39 +55,35 @@ class SyscallProvider:
         self._facts = host.arch.linux.system_calls
         self._enablings: dict[int, Enabling] = {}
         self._ends: dict[int, _End] = {}  # by identifier, once there is one
+        self._points: dict[int, Point] = {}  # likewise
         self._planted = [
             self._plant(_End(call, name))
             for call in _calls(host.image.symbols, self._facts.prefix)
             for name in (ENTRY, RETURN)
         ]
 
-    def _plant(self, end: _End) -> _End:
+    def _plant(self, end: _End) -> tuple[_End, Point]:
         place = f"fbt::{self._facts.prefix}{end.call}:{end.name}"
-        end.point = self._host.plant(place, partial(self._reached, end), may_lack=True)  # exit does not return
-        return end
+        return end, self._host.plant(place, partial(self._reached, end), may_lack=True)  # exit does not return
 
     def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
         """All of them, at once."""
         if wanted is None:
-            for end in self._planted:
+            for end, point in self._planted:
                 end.identifier = probes.create("", end.call, end.name)
-                self._ends[end.identifier] = end
+                self._ends[end.identifier], self._points[end.identifier] = end, point
 
     def enable(self, identifiers: Identifiers, action: Action) -> None:
         """Arm the handlers' ends."""
         for identifier in identifiers.tolist():
-            end = self._ends[identifier]
             self._enablings[identifier] = Enabling(identifier, action, self.argument, 0)
-            assert end.point is not None, "it was planted"
-            end.point.arm()
+            self._points[identifier].arm()
 
     def disable(self, identifiers: Identifiers) -> None:
         """Disarm them."""
         for identifier in identifiers.tolist():
             del self._enablings[identifier]
-            point = self._ends[identifier].point
-            assert point is not None, "it was planted"
-            point.disarm()
+            self._points[identifier].disarm()
 
     def destroy(self, identifiers: Identifiers) -> None:
         """Nothing is kept for a probe that is gone."""
