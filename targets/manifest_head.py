@@ -18,7 +18,6 @@ from kinst.targets.probe import is_glob
 from kinst.targets.probe_ids import FIRST_PROBE_ID
 from kinst.targets.static_probes import PlaceKind, StaticPlace, StaticProbe, is_name
 
-Head = Mapping[str, Any]
 _MOST_BYTES: Final = 1 << 48  # of a file, and identifiers of probes
 _OF_D: Final = frozenset("{};#")  # what a D program needs to do anything, and no probe's name
 _TRAP: Final = "trap"  # what manifests of the first version call Method.AUTO
