@@ -13,10 +13,13 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / ".typing")
 HEAVY = {"capstone", "elftools", "keystone", "lief", "numpy", "qiling", "unicorn", "zstandard"}
 SAMPLE = str(ROOT / "samples" / "kernel-riscv64.elf")
 COMMANDS = ("kinst_rewrite", "kinst_list", "kinst_diff", "kinst_inlinecall", "kinst_run")
-# Runs a console script, and says on the last line of stderr what it imported.
+# Runs a console script, and says on the last line of stderr what it imported. Nothing has started another thread.
 SCRIPT = """
-import atexit, json, sys
-atexit.register(lambda: print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})), file=sys.stderr))
+import atexit, json, os, sys
+def at_exit():
+    assert os.listdir("/proc/self/task") == [str(os.getpid())]
+    print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})), file=sys.stderr)
+atexit.register(at_exit)
 command, *sys.argv = sys.argv[1:]
 import kinst.rewriter.entry
 getattr(kinst.rewriter.entry, command)()
