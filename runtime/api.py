@@ -311,7 +311,7 @@ class Trace(Reader):
 
     def type(self, data: bytes) -> None:
         """Type keys on the guest's console."""
-        self.guest.system.typed += data
+        self.guest.system.serial_line.type(data)
 
     def stop(self) -> None:
         """Called from an action: stop the guest after the current instruction. It can continue."""

@@ -1,13 +1,14 @@
 """The machine's time: the host's, or the number of executed guest instructions."""
 
+import select
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from kinst.runtime.engine.native_hooks import InstructionCounter
 
-_LONGEST_SLEEP: Final = 100_000_000  # ns
+LONGEST_SLEEP: Final = 100_000_000  # ns, so that Ctrl-C does not seem to have no effect
 NANOSECONDS_PER_INSTRUCTION: Final = 10  # icount: a guest CPU of 100 MIPS
 
 
@@ -26,8 +27,9 @@ class MachineClock(Protocol):
         """The run ended."""
         ...
 
-    def wait(self, until: int) -> None:
-        """Wait until this time, or for a shorter while: the caller checks and calls again. All CPUs are waiting."""
+    def wait(self, until: int, descriptors: Sequence[int]) -> None:
+        """Wait until this time, or for a shorter while: the caller checks and calls again. All CPUs are waiting.
+        `descriptors`: the wait is over when one of these files can be read."""
         ...
 
     def skip(self, until: int) -> None:
@@ -72,9 +74,10 @@ class HostClock:
         with self._condition:
             self._deadline = None
 
-    def wait(self, until: int) -> None:
-        """Sleep until this time, but not so long that Ctrl-C would seem to have no effect."""
-        self.skip(min(until, self.now() + _LONGEST_SLEEP))
+    def wait(self, until: int, descriptors: Sequence[int]) -> None:
+        """Sleep until this time, but not too long."""
+        left = max(0, min(until - self.now(), LONGEST_SLEEP))
+        select.select(descriptors, (), (), left / 1e9)
 
     def skip(self, until: int) -> None:
         """Sleep until this time."""
@@ -122,8 +125,13 @@ class InstructionClock:
     def end(self) -> None:
         """Do nothing: the budget is used up, or the next `begin` takes the rest of it back."""
 
-    def wait(self, until: int) -> None:
-        """Set the time to `until`."""
+    def wait(self, until: int, descriptors: Sequence[int]) -> None:
+        """Set the time to `until`. If something may be typed meanwhile, this takes as long for the host as for the
+        guest, which would otherwise do nothing as fast as it can; and what is typed sets the time when it came."""
+        if descriptors:
+            start, left = time.monotonic_ns(), max(0, until - self.now())
+            if select.select(descriptors, (), (), left / 1e9)[0]:
+                until = min(until, self.now() + time.monotonic_ns() - start)
         self.skip(until)
 
     def skip(self, until: int) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from kinst.runtime.machine.device import Clock, Device, Line, Timed
+from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.paging.walker import Registers
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.machines.machine import MachineFacts
@@ -161,8 +162,9 @@ class Machine(Protocol):
         """Take bytes that the guest's console UART sends."""
         ...
 
-    def console_input(self) -> bytes:
-        """What was typed since the last call; it may be empty. UARTs call it in `advance` and in reads."""
+    @property
+    def serial_line(self) -> SerialLine:
+        """Where what is typed on the guest's console comes from."""
         ...
 
     def flush_tlb(self) -> None:

@@ -15,12 +15,13 @@ from kinst.runtime.engine.reports import Stop
 from kinst.runtime.machine.address_space import OPEN_BUS, OPEN_BUS_CODE, AddressSpace
 from kinst.runtime.machine.board import Board
 from kinst.runtime.machine.bus import Bus, PortBus, Window
-from kinst.runtime.machine.clock import HostClock, InstructionClock, MachineClock
+from kinst.runtime.machine.clock import LONGEST_SLEEP, HostClock, InstructionClock, MachineClock
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
+from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.trap.trap import Port, TrapPath
@@ -76,7 +77,8 @@ class System:
         # handler is entered; and with a CPU that may take an interrupt soon.
         self.interrupted: Callable[[int, int], None] | None = None
         self.lines_shown: Callable[[VirtualCpu], None] | None = None
-        self.typed = bytearray()
+        self.serial_line = SerialLine()
+        self.before_sleep: Callable[[], None] = lambda: None
         self._repeated = (0, 0)
         self.has_run = False
         self.undefined: dict[int, bytes] = {}  # the first few undefined instructions that the guest executed
@@ -188,12 +190,6 @@ class System:
         """Pass on what the guest's console sends."""
         self.console_sink(data)
 
-    def console_input(self) -> bytes:
-        """What was typed since the last call."""
-        typed = bytes(self.typed)
-        self.typed.clear()
-        return typed
-
     def flush_tlb(self) -> None:
         """Drop all translations; only the running CPU has any."""
         self.engine.flush_tlb()
@@ -257,8 +253,12 @@ class System:
             alarm.cancel()
 
     def _turn(self, limit: int | None) -> None:
+        self.serial_line.look()
         deadline = self._advance_devices()
         cpu = self._next_cpu()
+        if cpu is None:
+            self.serial_line.wait()
+            cpu = self._next_cpu()
         if cpu is None:
             self._idle(deadline, limit)
             return
@@ -348,11 +348,15 @@ class System:
 
     def _idle(self, deadline: int | None, limit: int | None) -> None:
         bounds = [bound for bound in (deadline, limit) if bound is not None]
+        descriptors = self.serial_line.descriptors()
+        if descriptors:
+            bounds.append(self.clock.now() + LONGEST_SLEEP)
         if not bounds:
             raise MachineError("every CPU waits for an interrupt, and no device will ever raise one")
+        self.before_sleep()
         left = self._wall_left()
         until = min(bounds)
-        self.clock.wait(until if left is None else min(until, self.clock.now() + left))
+        self.clock.wait(until if left is None else min(until, self.clock.now() + left), descriptors)
 
     def _wall_left(self) -> int | None:
         """The nanoseconds of the host's time that the run has left; None if it has no limit."""

@@ -22,6 +22,7 @@ from kinst.runtime.machine.exception_model import Event, Source
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.machine import Machine
 from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.errors import KinstError
@@ -87,7 +88,7 @@ class Traffic:
 
     name: str
     time: int = 0
-    typed: bytearray = field(default_factory=bytearray)
+    serial_line: SerialLine = field(default_factory=SerialLine)
     places: list[tuple[Bus, int, int]] = field(default_factory=list)  # bus, address, size
     timed: list[Timed] = field(default_factory=list)
     command_line: str | None = None
@@ -126,11 +127,6 @@ class Traffic:
     def console_output(self, data: bytes) -> None:
         assert isinstance(data, bytes)
 
-    def console_input(self) -> bytes:
-        typed = bytes(self.typed)
-        self.typed.clear()
-        return typed
-
     def flush_tlb(self) -> None:
         pass
 
@@ -160,7 +156,7 @@ class Traffic:
 
     def type(self, text: bytes) -> None:
         """Somebody types."""
-        self.typed += text
+        self.serial_line.type(text)
 
     def call(self, arguments: Sequence[int]) -> None:
         """The guest calls firmware."""

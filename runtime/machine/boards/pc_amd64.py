@@ -112,7 +112,7 @@ class PcAmd64:
         rtc = Rtc(clock, pic.line(line_of("rtc")), _cmos(machine))
         keyboard = I8042(pic.line(line_of("keyboard")), pic.line(line_of("keyboard-command")), machine.power_off)
         console = Uart16550(machine, pic.line(line_of("console")))
-        for timed in (pit, rtc, console, _HaltWatch(self.exceptions)):
+        for timed in (pit, rtc, _HaltWatch(self.exceptions)):
             machine.attach_timed(timed)
         devices: dict[str, Device] = {
             "console": console,

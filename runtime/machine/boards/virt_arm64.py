@@ -103,7 +103,7 @@ def _make_messages(machine: Machine, gic: Gic) -> Gicv2m:
 def _attach_devices(machine: Machine, gic: Gic) -> None:
     facts = machine.facts.devices
     console, rtc = facts["console"], facts["rtc"]
-    uart = Pl011(machine.clock, machine.console_output, machine.console_input, gic.spi(interrupt_of(console)))
+    uart = Pl011(machine.console_output, machine.serial_line, gic.spi(interrupt_of(console)))
     clock = Pl031(machine.clock, gic.spi(interrupt_of(rtc)), _POWER_ON)
     machine.attach(Distributor(gic), facts["gic"].address)
     machine.attach(CpuInterface(gic), facts["gic-cpu"].address)
@@ -115,7 +115,6 @@ def _attach_devices(machine: Machine, gic: Gic) -> None:
     machine.attach(EmptyVirtioSlots(facts["virtio"].size), facts["virtio"].address)
     machine.attach(CfiFlash(facts["flash"].size), facts["flash"].address)
     machine.attach(PciEcam(facts["pci"].size), facts["pci"].address)
-    machine.attach_timed(uart)
     machine.attach_timed(clock)
 
 

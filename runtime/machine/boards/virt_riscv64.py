@@ -101,7 +101,6 @@ class VirtRiscv64:
         machine.attach(uart, console.address)
         machine.attach(SifiveTest(machine.power_off), devices["test"].address)
         machine.attach_timed(self._clint)
-        machine.attach_timed(uart)
         return plic
 
     def _start_kernel(self, machine: Machine, entry: int, fdt: int) -> None:

@@ -3,13 +3,14 @@
 Sending takes no time. Baud rates, modem lines, DMA and loopback have no effect.
 """
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kinst.runtime.machine.device import Clock, Line
+from kinst.runtime.machine.device import Line
 from kinst.runtime.machine.devices.primecell import identification
+from kinst.runtime.machine.devices.receiver import Receiver
+from kinst.runtime.machine.serial_line import SerialLine
 
 # Register offsets (DDI 0183 table 3-1).
 DR, RSR, FR, ILPR, IBRD, FBRD, LCR_H, CR, IFLS, IMSC, RIS, MIS, ICR, DMACR = (
@@ -22,28 +23,30 @@ LCR_FEN = 1 << 4  # FIFOs enabled
 INTERRUPT_RX, INTERRUPT_TX, INTERRUPT_RT = 1 << 4, 1 << 5, 1 << 6
 _INTERRUPTS: Final = 0x7FF
 
+_RECEIVED: Final = INTERRUPT_RX | INTERRUPT_RT  # the timeout of a FIFO below its trigger level expires at once
+
 _FIFO_SIZE: Final = 16
-POLL_INTERVAL: Final = 10_000_000  # ns between two looks at the keyboard while the guest waits for an interrupt
 
 
 @dataclass(slots=True)
 class Pl011:
-    """One UART. `output` gets what the guest sends; `keyboard` gives what was typed since its last call."""
+    """One UART. `output` gets what the guest sends; it receives from `serial_line`; `line` is its interrupt."""
 
-    clock: Clock
     output: Callable[[bytes], None]
-    keyboard: Callable[[], bytes]
+    serial_line: SerialLine
     line: Line
     size: int = 0x1000
 
-    _received: deque[int] = field(default_factory=deque, init=False)
-    _waiting: deque[int] = field(default_factory=deque, init=False)  # typed bytes for which the FIFO has no room yet
+    _receiver: Receiver = field(init=False)
     _kept: dict[int, int] = field(default_factory=lambda: {IFLS: 0x12}, init=False)
     _line_control: int = field(default=0, init=False)
     _control: int = field(default=0x300, init=False)
     _raw: int = field(default=0, init=False)
     _mask: int = field(default=0, init=False)
-    _next_poll: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        """Connect the serial line."""
+        self._receiver = Receiver(self.serial_line, self._received)
 
     def read(self, offset: int, size: int) -> int:
         """A register, or the part of it that is accessed."""
@@ -56,12 +59,15 @@ class Pl011:
             case 0x00:
                 self.output(bytes((value & 0xFF,)))
                 self._raw |= INTERRUPT_TX
+                self._receiver.sent()
             case 0x2C:
                 self._line_control = value & 0xFF
+                self._receiver.reset(_FIFO_SIZE if value & LCR_FEN else 1)
             case 0x30:
                 self._control = value & 0xFFFF
             case 0x38:
                 self._mask = value & _INTERRUPTS
+                self._receiver.interrupt(is_enabled=bool(value & _RECEIVED))
             case 0x44:
                 self._raw &= ~value
             case _ if offset in _KEPT:
@@ -70,21 +76,11 @@ class Pl011:
                 return
         self._update()
 
-    def deadline(self) -> int | None:
-        """When to look at the keyboard next, in ns; None unless a received byte would interrupt."""
-        return self._next_poll if self._mask & (INTERRUPT_RX | INTERRUPT_RT) else None
-
-    def advance(self) -> None:
-        """Look at the keyboard."""
-        if self.clock.now() >= self._next_poll:
-            self._next_poll = self.clock.now() + POLL_INTERVAL
-            self._receive()
-
     def _register(self, register: int) -> int:
         if register == DR:
-            return self._take()
+            return self._receiver.read()
         if register == FR:
-            self._receive()
+            self._receiver.polled()
             return self._flags()
         if register >= 0xFE0:
             return identification(0x011, 1, register)
@@ -99,26 +95,11 @@ class Pl011:
 
     def _flags(self) -> int:
         """The flag register. The transmitter is always empty and never busy."""
-        depth = _FIFO_SIZE if self._line_control & LCR_FEN else 1
-        full = FR_RXFF if len(self._received) >= depth else 0
-        return FR_TXFE | full | (0 if self._received else FR_RXFE)
+        full = FR_RXFF if self._receiver.is_full else 0
+        return FR_TXFE | full | (0 if self._receiver else FR_RXFE)
 
-    def _take(self) -> int:
-        self._receive()
-        value = self._received.popleft() if self._received else 0
-        if not self._received:
-            self._raw &= ~(INTERRUPT_RX | INTERRUPT_RT)
-        self._receive()
-        self._update()
-        return value
-
-    def _receive(self) -> None:
-        """Fill the FIFO from the keyboard. The timeout that reports a FIFO below its trigger level expires at once."""
-        self._waiting.extend(self.keyboard())
-        depth = _FIFO_SIZE if self._line_control & LCR_FEN else 1
-        while self._waiting and len(self._received) < depth:
-            self._received.append(self._waiting.popleft())
-            self._raw |= INTERRUPT_RX | INTERRUPT_RT
+    def _received(self) -> None:
+        self._raw = self._raw | _RECEIVED if self._receiver else self._raw & ~_RECEIVED
         self._update()
 
     def _update(self) -> None:

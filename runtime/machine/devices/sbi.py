@@ -66,7 +66,6 @@ class Sbi:
         self._interrupts = interrupts
         self._start = start
         self._on = {0}
-        self._typed = bytearray()
 
     def call(self, cpu: Cpu) -> Outcome:
         """Carry out a call. The hart continues after the ecall."""
@@ -176,17 +175,11 @@ class Sbi:
             if function == 0:
                 self._machine.console_output(self._machine.memory.read(address, size))
                 return Error.SUCCESS, size
-            typed = self._take(size)
+            typed = self._machine.serial_line.poll(size)
             self._machine.memory.write(address, typed)
         except MachineError:  # there is no RAM at that address
             return Error.INVALID_PARAM, 0
         return Error.SUCCESS, len(typed)
-
-    def _take(self, size: int) -> bytes:
-        self._typed += self._machine.console_input()
-        taken = bytes(self._typed[:size])
-        del self._typed[:size]
-        return taken
 
     def _reset(self, kind: int, reason: int) -> int:
         """System reset (chapter 10): shutdown, cold and warm reboot. The reason 1 means a system failure."""
@@ -204,7 +197,7 @@ class Sbi:
             case Extension.LEGACY_PUTCHAR:
                 self._machine.console_output(bytes((arguments[0] & 0xFF,)))
             case Extension.LEGACY_GETCHAR:
-                typed = self._take(1)
+                typed = self._machine.serial_line.poll(1)
                 return typed[0] if typed else -1
             case Extension.LEGACY_CLEAR_IPI:
                 self._interrupts[cpu.number](_LOW)

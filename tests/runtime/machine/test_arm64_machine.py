@@ -394,7 +394,7 @@ def console(path: Path, *, until: bytes, typed: bytes = b"") -> bytes:
             system.finish(End.UNTIL)
 
     system.console_sink = sink
-    system.typed.extend(typed)
+    system.serial_line.type(typed)
     system.board.start(system, load_image(open_image(path), facts, system.memory))
     assert system.run(60_000_000_000) is End.UNTIL
     return bytes(printed)

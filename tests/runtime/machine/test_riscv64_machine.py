@@ -237,7 +237,7 @@ def test_the_uart_interrupts_supervisor_mode_through_the_plic() -> None:
         SUPERVISOR_VECTOR,
         code(*REPORT["s"], *li(S0, context), load(A0, S0, 4, size=2), *li(S0, UART), load(A1, S0, size=0), *POWER_OFF),
     )
-    guest.system.typed += b"k"
+    guest.system.serial_line.type(b"k")
     guest.run()
     assert guest.trap[:2] == (1, INTERRUPT | 9)
     assert (guest.get("a0"), guest.get("a1")) == (10, ord("k"))

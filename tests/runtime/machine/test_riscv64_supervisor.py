@@ -300,7 +300,7 @@ def test_the_console_is_written_and_read() -> None:
     read = console_call(1, 3, DATA + 8)
     guest = Guest((*console_call(0, 5, DATA), *KEEP, *read, addi(S3, A1, 0), *read, addi(S4, A1, 0)))
     guest.system.memory.write(DATA, b"hello")
-    guest.system.typed += b"wxyz"
+    guest.system.serial_line.type(b"wxyz")
     guest.run()
     assert guest.console == b"hello"
     assert guest.answer == (0, 5)
@@ -311,7 +311,7 @@ def test_the_console_is_written_and_read() -> None:
 @pytest.mark.parametrize("function", [0, 1])
 def test_a_console_buffer_outside_memory(function: int) -> None:
     guest = Guest((*console_call(function, 5, 0x1000), *KEEP))
-    guest.system.typed += b"x"
+    guest.system.serial_line.type(b"x")
     assert guest.run().answer[0] == INVALID
     assert guest.console == b""
 
@@ -323,7 +323,7 @@ def test_single_characters() -> None:
             *call(Extension.LEGACY_GETCHAR), addi(S1, A0, 0), *call(Extension.LEGACY_GETCHAR), addi(S2, A0, 0),
         )
     )  # fmt: skip
-    guest.system.typed += b"k"
+    guest.system.serial_line.type(b"k")
     guest.run()
     assert guest.console == b"ab"
     assert guest.answer == (ord("k"), WORD)
