@@ -123,6 +123,14 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
 )
 @click.option("--machine", metavar="NAME", help="Machine to run on; default: the one of the image's architecture.")
 @click.option(
+    "--os",
+    "system",
+    metavar="NAME",
+    default="auto",
+    show_default=True,
+    help="Operating system whose tasks pid, execname and the like tell of: linux, none, or auto: what IMAGE is.",
+)
+@click.option(
     "--call", metavar="'f(1, \"text\")'", help="Call one function instead of booting, and print what it returns."
 )
 @click.option("--method", type=click.Choice([method.value for method in Method]), help=METHOD_HELP)
@@ -284,6 +292,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
             given["kaslr_seed"],
         ),
         machine=given["machine"],
+        system=given["system"],
         call=given["call"],
         method=None if given["method"] is None else Method(given["method"]),
         name=None if given["name"] is None else checked_module(given["name"]),

@@ -121,7 +121,6 @@ class AttachedBuilding:
             symbols=ImageSymbols(prepared.original, functions, bias=loaded.bias),
             locate=lambda link, _site: link + loaded.bias,
             profile=AttachedProfile(self.guest, prepared.path.name),
-            contexts=None,
             arm=machine.arm,
         )
         inlines = inline_clauses(prepared, sites, stacks, rules, seen, loaded.bias)

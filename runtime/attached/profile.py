@@ -1,5 +1,7 @@
 """What Qiling's OS layer tells of the guest. See `kinst.runtime.clauses.environment.GuestProfile`."""
 
+from collections.abc import Callable
+
 from kinst.runtime.attached.guest import AttachedGuest
 from kinst.runtime.trap.trap import Firing
 
@@ -11,6 +13,11 @@ class AttachedProfile:
         """`image_name` is what is shown where Qiling was given no file."""
         self._guest = guest
         self._name = image_name
+
+    description = "the thread that Qiling runs"
+
+    def begin(self, forget: Callable[[int], None]) -> None:
+        """When a thread ends, Qiling does not tell."""
 
     def thread(self, firing: Firing) -> int:
         """Qiling's current thread; the tracer's own threads have numbers below 0."""
@@ -30,3 +37,7 @@ class AttachedProfile:
     def is_user(self, firing: Firing) -> bool:
         """What is traced is the program: stack() is about it, whatever mode it runs in."""
         return False
+
+    def why_not(self, name: str) -> str:
+        """Empty: what Qiling does not know, no other would."""
+        return ""

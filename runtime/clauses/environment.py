@@ -80,6 +80,15 @@ class GuestProfile(Protocol):
     """What is known about the guest's software. For a bare machine that is little; the profile of an operating system
     reads the kernel's own structures. `firing` is the CPU at the probe."""
 
+    @property
+    def description(self) -> str:
+        """What self-> variables are keyed by, for -v."""
+        ...
+
+    def begin(self, forget: Callable[[int], None]) -> None:
+        """A program uses self->: call `forget` with keys that no longer have a thread. Called before the first run."""
+        ...
+
     def thread(self, firing: Firing) -> int:
         """A key for self->: the guest's current thread, or the CPU if that is not known."""
         ...
@@ -95,6 +104,11 @@ class GuestProfile(Protocol):
 
     def is_user(self, firing: Firing) -> bool:
         """Whether the CPU is in user mode."""
+        ...
+
+    def why_not(self, name: str) -> str:
+        """Why `integer` or `string` knows nothing of a variable, as a line for the user; empty if it does, or if there
+        is nothing to say."""
         ...
 
 
@@ -192,6 +206,10 @@ class Environment(Protocol):
 
     def option(self, name: str) -> int:
         """The value of a numeric run-time option: strsize, stackframes, ustackframes, jstackstrsize, dynvarsize, ..."""
+        ...
+
+    def asked(self, name: str) -> None:
+        """A clause uses this variable of the profile's: say so if it is not known."""
         ...
 
     def exit(self, status: int) -> None:

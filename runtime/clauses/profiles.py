@@ -7,13 +7,51 @@ None if the image is not that system's. The bare machine's profile is here.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final, Protocol
 
 from kinst.runtime.clauses.environment import GuestProfile, Memory
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import ImageTypes
+from kinst.targets.errors import KinstError, UsageError
+
+AUTO: Final = "auto"  # as --os names it: the system whose evidence is in the image
+NONE: Final = "none"  # the bare machine, whatever is in the image
 
 UserMode = Callable[[Firing], bool]
+
+
+class Threads(Protocol):
+    """What tells threads apart where no system does. `kinst.runtime.unwinding.contexts.Contexts` implements it."""
+
+    @property
+    def description(self) -> str:
+        """See `GuestProfile`."""
+        ...
+
+    def begin(self, forget: Callable[[int], None]) -> None:
+        """See `GuestProfile`."""
+        ...
+
+    def thread(self, firing: Firing) -> int:
+        """See `GuestProfile`."""
+        ...
+
+
+class CpuThreads:
+    """`Threads` of a machine with nothing in it: the CPU stands for the thread."""
+
+    description = "the CPU: there is no guest"
+
+    def begin(self, forget: Callable[[int], None]) -> None:
+        """No thread ever ends."""
+
+    def thread(self, firing: Firing) -> int:
+        """The CPU, or a thread of the tracer itself."""
+        return firing.thread
+
+
+_CPUS: Final = CpuThreads()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +63,33 @@ class Guest:
     types: ImageTypes
     memory: Memory
     is_user: UserMode
-    threads: Callable[[Firing], int] = lambda firing: firing.thread  # keys of self-> if only stacks tell threads apart
+    threads: Threads = _CPUS
     symbol: Callable[[str], int | None] = lambda _name: None  # where a symbol was linked
     register: Callable[[str], int] = lambda _name: 0  # a register of the CPU, including those outside the trap frame
     bias: int = 0  # how far, in bytes, the image was moved when it was loaded
 
 
-ProfileFactory = Callable[[Guest], GuestProfile | None]
+@dataclass(frozen=True, slots=True)
+class OperatingSystem:
+    """An operating system that is known."""
+
+    name: str  # as --os names it
+    evidence: str  # the symbol that images of it have
+    profile: Callable[[Guest], GuestProfile | None]  # None: it is not in the image
 
 
 class BareProfile:
     """The profile of a machine about whose software nothing is known but its stacks."""
 
     def __init__(
-        self,
-        image_name: str,
-        is_user: UserMode = lambda _firing: False,
-        threads: Callable[[Firing], int] = lambda firing: firing.thread,
+        self, image_name: str, is_user: UserMode = lambda _firing: False, threads: Threads = _CPUS, why: str = ""
     ) -> None:
-        """`image_name` is shown as execname. `threads` gives the thread of a firing; by default it is the CPU."""
+        """`image_name` is shown as execname. `threads` gives the thread of a firing; by default it is the CPU. `why` is
+        said to whom asks for what only a system has; empty: nothing."""
         self._name = image_name.encode(errors="surrogateescape")
         self._is_user = is_user
-        self.thread = threads
+        self._why = why
+        self.thread, self.begin, self.description = threads.thread, threads.begin, threads.description
 
     def integer(self, firing: Firing, name: str) -> int:
         """0 for pid, uid and all others: a bare machine has no processes."""
@@ -60,14 +103,33 @@ class BareProfile:
         """Whether the CPU is in user mode."""
         return self._is_user(firing)
 
+    def why_not(self, name: str) -> str:
+        """See `GuestProfile`."""
+        return self._why
 
-def profile_for(guest: Guest, profiles: Sequence[ProfileFactory]) -> GuestProfile:
-    """The first profile that recognises the image, or the bare machine's."""
-    for make in profiles:
-        profile = make(guest)
+
+def profile_for(guest: Guest, systems: Sequence[OperatingSystem], wanted: str = AUTO) -> GuestProfile:
+    """The profile of the system that is wanted, or of the first that recognises the image; or the bare machine's.
+
+    Raises:
+        UsageError: there is no such system.
+        KinstError: the image is not of this system.
+    """
+    asked = systems if wanted == AUTO else [system for system in systems if system.name == wanted]
+    for system in asked:
+        profile = system.profile(guest)
         if profile is not None:
             return profile
-    return BareProfile(guest.name, guest.is_user, guest.threads)
+        if wanted != AUTO:
+            raise KinstError(f"{guest.name}: --os {wanted}: it is no such kernel: it has no symbol {system.evidence}")
+    names = ", ".join(system.name for system in systems)
+    if not asked and wanted != NONE:
+        raise UsageError(f"--os {wanted}: no such system; there are {AUTO}, {NONE}, {names}")
+    why = (
+        f"{guest.name}: pid and the like are 0, and execname is the image's name: "
+        f"no system that is known ({names}) was found in it"
+    )
+    return BareProfile(guest.name, guest.is_user, guest.threads, "" if wanted == NONE else why)
 
 
 def user_mode(arch: ArchFacts, read: Callable[[str], int]) -> UserMode:

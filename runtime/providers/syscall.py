@@ -2,8 +2,8 @@
 
 NAME is the kernel's own name of a call, as SYSCALL_DEFINE has it: `openat`, `newfstatat`. A handler gets the registers
 that user mode was left with: arg0 to arg5 of `entry` are read there. arg0 and arg1 of `return` are what the call
-returns, negative error numbers included. args[] have the types that the kernel's own tracing would show, where it is
-built with it (CONFIG_FTRACE_SYSCALLS):
+returns, negative error numbers included, and errno is the error number, or 0. args[] have the types that the kernel's
+own tracing would show, where it is built with it (CONFIG_FTRACE_SYSCALLS):
 
     struct syscall_metadata   0 name   8 syscall_nr   12 nb_args   16 types   24 args ...
 """
@@ -33,6 +33,8 @@ _LONGEST_TYPE: Final = 128
 _WORD_TYPE: Final = "uint64_t"  # where the kernel does not say
 _RESULT: Final = Argument("int64_t")
 _WORD: Final = 8
+_LARGEST: Final = (1 << 64) - 1
+_LAST_ERROR: Final = 4095  # MAX_ERRNO: results from -4095 on are error numbers
 
 
 @dataclass(slots=True)
@@ -76,7 +78,8 @@ class SyscallProvider:
     def enable(self, identifiers: Identifiers, action: Action) -> None:
         """Arm the handlers' ends."""
         for identifier in identifiers.tolist():
-            self._enablings[identifier] = Enabling(identifier, action, self.argument, 0)
+            error = self._error if self._ends[identifier].name == RETURN else None
+            self._enablings[identifier] = Enabling(identifier, action, self.argument, 0, error=error)
             self._points[identifier].arm()
 
     def disable(self, identifiers: Identifiers) -> None:
@@ -103,6 +106,12 @@ class SyscallProvider:
         if index >= _MOST:
             return 0
         return self._host.memory.load(firing.regs[arch.arguments[0]] + self._facts.arguments[index], _WORD)
+
+    def _error(self, firing: Firing) -> int:
+        """errno: what user mode will find there, or the kernel's own number for a call that is made again; 0 if the
+        call succeeded."""
+        negated = -firing.regs[self._host.arch.return_value] & _LARGEST
+        return negated if negated <= _LAST_ERROR else 0
 
     def _reached(self, end: _End, firing: Firing) -> None:
         enabling = self._enablings.get(end.identifier)

@@ -4,18 +4,19 @@ Where the current task is, the machine's record says (`kinst.targets.arch.linux.
 members have not changed since 2.6; where they lie is asked of BTF or DWARF.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from kinst.runtime.clauses.environment import Memory
-from kinst.runtime.clauses.profiles import Guest
+from kinst.runtime.clauses.profiles import Guest, OperatingSystem
+from kinst.runtime.systems.linux_threads import LinuxThreads
+from kinst.runtime.systems.structures import find_way, followed
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
-from kinst.targets.arch.linux import CurrentTask
-from kinst.targets.c_types import Aggregate, CType, ImageTypes, Pointer, size_of, strip
+from kinst.targets.c_types import size_of
 
 _TASK: Final = "struct task_struct"
+_STACK: Final = "union thread_union"  # what a task's stack is
 _KERNEL: Final = 1 << 63  # set in every address of the kernel's, on all machines
 _ADDRESSES: Final = 1 << 64
 _WORD: Final = 8
@@ -30,48 +31,90 @@ _NUMBERS: Final[dict[str, tuple[str, ...]]] = {
     "uid": ("cred", "uid"),
     "gid": ("cred", "gid"),
 }
-
-Way = tuple[tuple[int, int], ...]  # (offset, size) of each member on a way: pointers, then what is wanted
+_NAMES: Final = ("execname", "execargs")
+# What is the same everywhere: there are no zones and no jails, so everything is in the one that DTrace shows then.
+_CONSTANTS: Final = {"zonename": b"global", "jailname": b"0"}
 
 
 class LinuxProfile:
     """`GuestProfile` of Linux. Before the first task runs, and where the types do not tell, numbers are 0."""
 
-    def __init__(self, guest: Guest, candidates: Callable[[], Iterator[int]]) -> None:
-        """`candidates` yields what may be the address of the current task, the likeliest first."""
-        self._guest, self._memory, self._candidates = guest, guest.memory, candidates
-        self._way = cache(lambda *members: find_way(guest.types, *members))  # types are large: asked when first wanted
+    description = "the task; an interrupt on its stack has its own, and so has each stack of interrupts"
+
+    def __init__(self, guest: Guest) -> None:
+        """Nothing is read yet."""
+        self._guest, self._memory, self._load = guest, guest.memory, guest.memory.load
+        self._current_at, self._register = guest.arch.linux.current, guest.register
+        self._per_cpu = _per_cpu_offsets(guest)
+        self._stack_pointer = guest.arch.stack_pointer
+        self._way = cache(lambda *members: find_way(guest.types, _TASK, members))  # types are large: asked when wanted
+        union = guest.types.type_named(_STACK)
+        self._threads = LinuxThreads(guest.memory, self._way, None if union is None else size_of(union))
+
+    def begin(self, forget: Callable[[int], None]) -> None:
+        """See `GuestProfile`."""
+        self._guest.threads.begin(forget)
+        self._threads.begin(forget)
 
     def thread(self, firing: Firing) -> int:
-        """The task's number, or its address where it is an idle task's (number 0 on every CPU). What an interrupt runs
-        has a key of its own."""
-        key = self._guest.threads(firing)
+        """The task's. What an interrupt runs has a key of its own."""
+        key = self._guest.threads.thread(firing)
         task = 0 if key < 0 else self._current()
-        return (task and (self._number(task, "pid") or task)) or key
+        if not task:
+            return key
+        sp = None if self._guest.is_user(firing) else firing.regs[self._stack_pointer]
+        found = self._threads.key(task, sp)
+        return key if found is None else found
 
     def integer(self, firing: Firing, name: str) -> int:
-        """pid (of the thread group, as users count processes), tid, ppid, uid, gid, curthread; others are 0."""
+        """pid (of the thread group, as users count processes), tid, ppid, uid, gid, curthread; errno where a system
+        call returns; others are 0."""
+        if name == "errno":
+            error = firing.enabling.error
+            return 0 if error is None else error(firing)
         task = self._current()
         return task if name == "curthread" else self._number(task, *_NUMBERS.get(name, ()))
 
     def string(self, firing: Firing, name: str) -> bytes:
-        """execname and execargs; others are empty."""
+        """execname and execargs, zonename and jailname; others are empty."""
+        if name not in _NAMES:
+            return _CONSTANTS.get(name, b"")
         task = self._current()
-        if name not in ("execname", "execargs") or not task:
-            return b""
-        return (name == "execargs" and self._arguments(task)) or self._name(task)
+        return ((name == "execargs" and self._arguments(task)) or self._name(task)) if task else b""
 
     def is_user(self, firing: Firing) -> bool:
         """Whether the CPU is in user mode."""
         return self._guest.is_user(firing)
 
+    def why_not(self, name: str) -> str:
+        """See `GuestProfile`."""
+        if (name not in _NUMBERS and name not in _NAMES) or self._way("comm"):
+            return ""
+        return f"{self._guest.name}: pid, execname and the like are 0 or empty: {self._obstacle()}"
+
+    def _obstacle(self) -> str:
+        return self._guest.types.obstacle() or f"its types do not tell what {_TASK} is"
+
     def _current(self) -> int:
         """The current task's address; 0 before there is one."""
-        return next((task for task in self._candidates() if task & _KERNEL and self._is_there(task)), 0)
+        for name in self._current_at.registers:
+            task = self._register(name)
+            if task & _KERNEL and self._is_there(task):
+                return task
+        for name in self._current_at.per_cpu_bases:
+            base = self._register(name)
+            for offset in self._per_cpu:
+                try:
+                    task = self._load((base + offset) % _ADDRESSES, _WORD)
+                except Fault:  # no such area yet, or the user's base
+                    continue
+                if task & _KERNEL and self._is_there(task):
+                    return task
+        return 0
 
     def _is_there(self, address: int) -> bool:
         try:
-            self._memory.load(address, _WORD)
+            self._load(address, _WORD)
         except Fault:
             return False
         return True
@@ -94,64 +137,15 @@ class LinuxProfile:
         return words.rstrip(b"\0").replace(b"\0", b" ")
 
 
-def find_way(types: ImageTypes, *members: str) -> Way | None:
-    """How to get from a task to a member, or to one of a structure that a member points to; None: types do not tell."""
-    kind: CType | None = types.type_named(_TASK)
-    way: list[tuple[int, int]] = []
-    for name in members:
-        structure = _structure(types, kind)
-        member = None if structure is None else structure.find(name)
-        if member is None:
-            return None
-        way.append((member.offset, size_of(member.type) or 0))
-        kind = member.type
-    return tuple(way)
-
-
-def _structure(types: ImageTypes, kind: CType | None) -> Aggregate | None:
-    """The structure of this type, or that it points to, complete."""
-    plain = None if kind is None else strip(kind)
-    if isinstance(plain, Pointer):
-        plain = strip(plain.target)
-    if isinstance(plain, Aggregate) and plain.members is None:
-        found = types.type_named(f"{plain.kind.value} {plain.tag}")
-        plain = None if found is None else strip(found)
-    return plain if isinstance(plain, Aggregate) else None
-
-
-def followed(memory: Memory, address: int, way: Way) -> int:
-    """The number at the end of a way; 0 where a pointer on it is NULL or leads nowhere."""
-    for offset, size in way:
-        if not address:
-            return 0
-        try:
-            address = memory.load((address + offset) % _ADDRESSES, min(size, _WORD))
-        except Fault:
-            return 0
-    return address
+def _per_cpu_offsets(guest: Guest) -> tuple[int, ...]:
+    """Where the variable is in per-CPU data, under each of its names that the image has."""
+    found = (guest.symbol(name) for name in guest.arch.linux.current.per_cpu_names)
+    return tuple(address + guest.bias if address & _KERNEL else address for address in found if address is not None)
 
 
 def linux_profile(guest: Guest) -> LinuxProfile | None:
     """Of an image that has `init_task`; else None."""
-    if guest.symbol("init_task") is None:
-        return None
-    where = guest.arch.linux.current
-    offsets = _per_cpu_offsets(guest, where)
-    return LinuxProfile(guest, lambda: _candidates(guest, where, offsets))
+    return None if guest.symbol("init_task") is None else LinuxProfile(guest)
 
 
-def _per_cpu_offsets(guest: Guest, where: CurrentTask) -> tuple[int, ...]:
-    found = (guest.symbol(name) for name in where.per_cpu_names)
-    moved = (address + guest.bias if address & _KERNEL else address for address in found if address is not None)
-    return tuple(moved)
-
-
-def _candidates(guest: Guest, where: CurrentTask, per_cpu: tuple[int, ...]) -> Iterator[int]:
-    for name in where.registers:
-        yield guest.register(name)
-    for base in map(guest.register, where.per_cpu_bases):
-        for offset in per_cpu:
-            try:
-                yield guest.memory.load((base + offset) % _ADDRESSES, _WORD)
-            except Fault:  # no such area yet, or the user's base
-                continue
+LINUX: Final = OperatingSystem("linux", "init_task", linux_profile)

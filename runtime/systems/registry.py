@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kinst.runtime.clauses.profiles import ProfileFactory
-from kinst.runtime.systems.linux import linux_profile
+from kinst.runtime.clauses.profiles import OperatingSystem
+from kinst.runtime.systems.linux import LINUX
 
-SYSTEMS: Final[tuple[ProfileFactory, ...]] = (linux_profile,)
+SYSTEMS: Final[tuple[OperatingSystem, ...]] = (LINUX,)

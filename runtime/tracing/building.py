@@ -72,7 +72,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         types,
         memory,
         is_user,
-        contexts.thread,
+        contexts,
         prepared.original.symbols.address_of,
         system.engine.live.get,
         loaded.bias,
@@ -87,8 +87,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         stacks=stacks,
         symbols=ImageSymbols(prepared.original, functions, bias=loaded.bias, moved=moved.original),
         locate=moved.locate,
-        profile=profile_for(known, SYSTEMS),
-        contexts=contexts,
+        profile=profile_for(known, SYSTEMS, request.system),
         arm=(lambda: None) if code is None else code.arm,
     )
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)

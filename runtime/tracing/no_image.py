@@ -64,7 +64,6 @@ class Idle:
             symbols=NoSymbols(),
             locate=lambda link, _site: link,
             profile=BareProfile(""),
-            contexts=None,
             arm=lambda: None,
         )
 

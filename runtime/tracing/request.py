@@ -24,6 +24,7 @@ class Request:
     options: Options = field(default_factory=Options)  # programs set some as they are read
     configuration: Configuration = field(default_factory=Configuration)
     machine: str | None = None  # default: the one of the image's architecture
+    system: str = "auto"  # the operating system in the image, as --os names it
     call: str | None = None  # a function call instead of booting
     method: Method | None = None  # how displaced instructions are carried out; None: as a patched image says, or AUTO
     name: str | None = None  # the image's module, if not the file's name

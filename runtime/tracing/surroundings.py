@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from kinst.runtime.clauses.environment import GuestProfile, Memory, Stacks, Symbols
 from kinst.runtime.clauses.scratch import Scratch
@@ -11,19 +11,6 @@ from kinst.runtime.providers.provider import Providers
 from kinst.runtime.tracing.host import Host
 
 SCRATCH: Final = 16 << 20  # bytes that one clause may use
-
-
-class Threads(Protocol):
-    """What tells the guest's threads apart. `kinst.runtime.unwinding.contexts.Contexts` implements it."""
-
-    @property
-    def description(self) -> str:
-        """What self-> variables are keyed by, for -v."""
-        ...
-
-    def begin(self, forget: Callable[[int], None]) -> None:
-        """Start to watch, and call `forget` with keys that no longer have a thread."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,5 +26,4 @@ class Surroundings:
     symbols: Symbols
     locate: Callable[[int, int], int]  # a link address, for the code at another address -> where it is now
     profile: GuestProfile
-    contexts: Threads | None  # who owns self-> variables; None: the CPU, without a guest
     arm: Callable[[], None]  # writes the breakpoints of what is enabled into memory

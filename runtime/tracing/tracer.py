@@ -83,7 +83,6 @@ class Tracer:
         self._providers = surroundings.providers
         self._output: Output | None = None  # from when BEGIN fires
         self._arm = surroundings.arm
-        self._contexts = surroundings.contexts
         self._dtrace = surroundings.dtrace
         self.memory: Memory = surroundings.memory
         self.stacks: Stacks = surroundings.stacks
@@ -101,6 +100,7 @@ class Tracer:
         self.exit_status: int | None = None
         self._notices: list[str] = []  # those not reported yet
         self._noticed: set[tuple[str, int]] = set()
+        self._said: set[str] = set()  # why variables are not known
         self._is_in_error = False
         self._repeated = RepeatedErrors(self.clauses)
         self._warn = warn
@@ -150,8 +150,8 @@ class Tracer:
             counts.append(sum(len(one.probes) for one in enabled[before:]))
         called = [self._called(action, matching) for action in actions]
         counts += [len(one.probes) for one in called]
-        if self._contexts is not None and self.state.variables.has_threads:
-            self._contexts.begin(self.state.variables.forget)
+        if self.state.variables.has_threads:
+            self.profile.begin(self.state.variables.forget)
         begin = self.state.begin if self.state.remembers_firings else None
         self._enablings = Enablings([*enabled, *called], begin, self._act)
         self._fit_buffers([clause for clause, one in zip(self.clauses, enabled, strict=True) if END in one.probes])
@@ -198,6 +198,13 @@ class Tracer:
         self.exit_status = status
         self.state.is_tracing = False
         self._host.finish(End.EXIT)
+
+    def asked(self, name: str) -> None:
+        """See `Environment`."""
+        why = self.profile.why_not(name)
+        if why and why not in self._said:
+            self._said.add(why)
+            self._warn(why)
 
     def epid(self, clause: int, probe: int) -> int:
         """See `Environment`."""

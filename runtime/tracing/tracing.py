@@ -159,9 +159,7 @@ class Tracing:
         text = report(program.title, parsed.unit, self.traced.surroundings.providers, identifiers)
         if self._tracer is None or not self._tracer.state.variables.has_threads:
             return text
-        contexts = self.traced.surroundings.contexts
-        key = "the CPU: there is no guest" if contexts is None else contexts.description
-        return f"{text}\nself-> is keyed by {key}\n"
+        return f"{text}\nself-> is keyed by {self._tracer.profile.description}\n"
 
     @property
     def tracer(self) -> Tracer:

@@ -61,6 +61,7 @@ class Enabling:
     argument: Callable[[Firing, int], int]
     offset: int  # of the site in its function
     leaving: tuple[int, int] | None = None  # fire only if control leaves this range: conditional return sites
+    error: Callable[[Firing], int] | None = None  # errno, where what has an error number ends
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def test_on_linux_self_is_the_tasks(name: str, tmp_path: Path, monkeypatch: pyte
         loaded.append((system, load(prepared, system)))
         return loaded[-1][1]
 
-    def oracle(guest: Guest, _systems: object) -> GuestProfile:
+    def oracle(guest: Guest, _systems: object, _wanted: str) -> GuestProfile:
         return Oracle(guest, current_task(*loaded[-1], guest))
 
     monkeypatch.setattr(building, "_loaded", kept)

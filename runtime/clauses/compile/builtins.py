@@ -22,6 +22,7 @@ def builtin(generator: Generator, node: program.Builtin) -> Code:
         texts = generator.bind(name, generator.state.probe_texts[_PROBE_FIELDS[name]])
         return Code(f"{texts}[{generator.local('probe')}]")
     if name in _PROFILE_STRINGS:
+        generator.environment.asked(name)
         profile = generator.bind("profile", generator.environment.profile)
         return Code(f"{profile}.string(firing, {name!r})[:{generator.strsize}]")
     code = _numeric(generator, node)
@@ -36,6 +37,7 @@ def _numeric(generator: Generator, node: program.Builtin) -> Code:
         return _argument(node.name[3:], 1)
     if node.name in _NUMERIC:
         return _NUMERIC[node.name](generator)
+    generator.environment.asked(node.name)
     profile = generator.bind("profile", generator.environment.profile)
     return Code(f"{profile}.integer(firing, {node.name!r})", -HALF, WORD - 1)
 

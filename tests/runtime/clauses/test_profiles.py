@@ -2,12 +2,13 @@
 
 import pytest
 
-from kinst.runtime.clauses.profiles import BareProfile, Guest, profile_for, user_mode
+from kinst.runtime.clauses.profiles import BareProfile, Guest, OperatingSystem, profile_for, user_mode
 from kinst.runtime.tracing.host import blank_firing
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.c_types import NoImageTypes
+from kinst.targets.errors import KinstError, UsageError
 from tests.runtime.unwinding.memories import NoMemory
 
 
@@ -31,18 +32,32 @@ def test_a_bare_machine_has_a_thread_a_cpu_and_the_images_name() -> None:
     assert not profile.is_user(at)
 
 
-def test_the_first_profile_with_evidence_is_taken() -> None:
+def test_the_first_system_with_evidence_is_taken() -> None:
     mine = BareProfile("mine")
     asked = []
 
     def absent(guest: Guest) -> None:
         asked.append(guest.name)
 
-    assert profile_for(guest("kernel"), (absent, lambda _guest: mine, absent)) is mine
+    plan9, unix = OperatingSystem("plan9", "_main", absent), OperatingSystem("unix", "main", lambda _guest: mine)
+    assert profile_for(guest("kernel"), (plan9, unix, plan9)) is mine
     assert asked == ["kernel"]
-    bare = profile_for(guest("kernel"), (absent,))
+    assert profile_for(guest("kernel"), (plan9, unix), "unix") is mine
+    assert asked == ["kernel"]
+    bare = profile_for(guest("kernel"), (plan9,))
     assert bare.string(firing("riscv64"), "execname") == b"kernel"
     assert bare.is_user(firing("riscv64"))
+    assert "no system that is known (plan9) was found in it" in bare.why_not("pid")
+    none = profile_for(guest("kernel"), (plan9, unix), "none")
+    assert (none.string(firing("riscv64"), "execname"), none.why_not("pid")) == (b"kernel", "")
+
+
+def test_a_system_that_is_asked_for_must_be_there() -> None:
+    plan9 = OperatingSystem("plan9", "_main", lambda _guest: None)
+    with pytest.raises(KinstError, match="kernel: --os plan9: it is no such kernel: it has no symbol _main"):
+        profile_for(guest("kernel"), (plan9,), "plan9")
+    with pytest.raises(UsageError, match="--os vms: no such system; there are auto, none, plan9"):
+        profile_for(guest("kernel"), (plan9,), "vms")
 
 
 @pytest.mark.parametrize(

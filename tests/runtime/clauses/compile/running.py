@@ -62,6 +62,14 @@ def mapped(address: int) -> int | None:
 
 
 class Profile:
+    description = "the CPU"
+
+    def begin(self, forget: Callable[[int], None]) -> None:
+        pass
+
+    def why_not(self, name: str) -> str:
+        return ""
+
     def thread(self, firing: Firing) -> int:
         return firing.thread
 
@@ -116,6 +124,9 @@ class Environment:
         self.exits: list[int] = []
         self.faults: list[tuple[int, int, Fault]] = []
         self.acts: list[tuple[str, int]] = []
+
+    def asked(self, name: str) -> None:
+        pass
 
     def now(self) -> int:
         self.time += 7

@@ -1,0 +1,51 @@
+"""Members of a kernel's structures, and what the guest's memory has there. Where they lie, BTF or DWARF tells."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kinst.runtime.clauses.environment import Memory
+from kinst.runtime.trap.faults import Fault
+from kinst.targets.c_types import Aggregate, CType, ImageTypes, Pointer, size_of, strip
+
+_ADDRESSES: Final = 1 << 64
+_WORD: Final = 8
+
+Way = tuple[tuple[int, int], ...]  # (offset, size) of each member on a way: pointers, then what is wanted
+
+
+def find_way(types: ImageTypes, start: str, members: Sequence[str]) -> Way | None:
+    """How to get from a structure, `struct task_struct`, to a member, or to one of a structure that a member points to.
+    None: types do not tell."""
+    kind: CType | None = types.type_named(start)
+    way: list[tuple[int, int]] = []
+    for name in members:
+        structure = _structure(types, kind)
+        member = None if structure is None else structure.find(name)
+        if member is None:
+            return None
+        way.append((member.offset, size_of(member.type) or 0))
+        kind = member.type
+    return tuple(way)
+
+
+def _structure(types: ImageTypes, kind: CType | None) -> Aggregate | None:
+    """The structure of this type, or that it points to, complete."""
+    plain = None if kind is None else strip(kind)
+    if isinstance(plain, Pointer):
+        plain = strip(plain.target)
+    if isinstance(plain, Aggregate) and plain.members is None:
+        found = types.type_named(f"{plain.kind.value} {plain.tag}")
+        plain = None if found is None else strip(found)
+    return plain if isinstance(plain, Aggregate) else None
+
+
+def followed(memory: Memory, address: int, way: Way) -> int:
+    """The number at the end of a way; 0 where a pointer on it is NULL or leads nowhere."""
+    for offset, size in way:
+        if not address:
+            return 0
+        try:
+            address = memory.load((address + offset) % _ADDRESSES, min(size, _WORD))
+        except Fault:
+            return 0
+    return address
