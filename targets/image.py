@@ -3,6 +3,7 @@
 The file is mapped, never copied: a vmlinux has up to 588 MB. LIEF must read the same tables as we do.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +22,7 @@ from kinst.targets.elf.header import (
     SHF_EXECINSTR,
     SHT_NOBITS,
     SHT_PROGBITS,
+    SHT_RELA,
     ElfHeader,
     FileKind,
     read_elf_header,
@@ -81,6 +83,16 @@ class Image:
     def relocated(self) -> NDArray[np.uint64]:
         """(n, 2) address and size of what relocations write at load time or at self-relocation, in address order."""
         return self.relocations.ranges
+
+    @property
+    def kept_relocations(self) -> Iterator[Section]:
+        """Sections of relocations that the linker applied and kept (``ld --emit-relocs``) for what is loaded. Whoever
+        moves the image applies them once more, as the decompressor of Linux for amd64 does."""
+        targets = {one.index: one for one in self.sections}
+        for section in self.sections:
+            target = targets.get(section.info) if section.kind == SHT_RELA and section.info else None
+            if target is not None and target.flags & SHF_ALLOC and not section.flags & SHF_ALLOC:
+                yield section
 
     def section(self, name: str) -> Section | None:
         """The first section of that name."""

@@ -74,7 +74,8 @@ class _Names:
 
     def __init__(self, program: Program) -> None:
         self.facts = program.image.facts
-        self.moves = program.image.kind is FileKind.DYN or len(program.relocated) > 0
+        is_movable = program.image.kind is FileKind.DYN or any(program.image.kept_relocations)
+        self.moves = is_movable or len(program.relocated) > 0
         self._functions, self._symbols = program.functions, program.image.symbols
         self._names = Names(program.functions)
 

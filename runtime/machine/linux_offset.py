@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.memory import PhysicalMemory
-from kinst.targets.elf.header import PT_LOAD, SHF_ALLOC, SHT_RELA, SHT_SYMTAB
+from kinst.targets.elf.header import PT_LOAD, SHT_SYMTAB
 from kinst.targets.elf.relocations import RELA
-from kinst.targets.elf.sections import Section, Segment, content
+from kinst.targets.elf.sections import Segment, content
 from kinst.targets.errors import MachineError
+from kinst.targets.patch import Patch
 
 if TYPE_CHECKING:
     from kinst.targets.image import Image
@@ -48,7 +49,7 @@ def random_offset(image: "Image", segments: Sequence[Segment], ram_size: int, se
         _TOP - max(segment.address + segment.size for segment in segments),
         ram_size - max(segment.load_address + segment.size for segment in segments),
     )
-    if image.section(_PER_CPU) is None or not any(_tables(image)):
+    if image.section(_PER_CPU) is None or not any(image.kept_relocations):
         raise MachineError(f"{image.path}: --kaslr-seed: this is no Linux kernel that keeps its relocations")
     if min(rooms) < 0:
         raise MachineError(f"{image.path}: --kaslr-seed: there is no room for it: try another --memory")
@@ -64,9 +65,12 @@ def random_place(size: int, ram_size: int, seed: int) -> int:
     return random.Random(seed).randint(0, room // _ALIGNMENT) * _ALIGNMENT
 
 
-def relocate(loaded: Loaded, memory: PhysicalMemory) -> None:
-    """Relocate a kernel in memory for its virtual offset, `Loaded.bias`."""
+def relocate(loaded: Loaded, memory: PhysicalMemory, patches: Sequence[Patch]) -> None:
+    """Relocate a kernel in memory for its virtual offset, `Loaded.bias`. Words that were in the code that patches
+    replaced are no more."""
     for size, sign, addresses in _moved_words(loaded.image):
+        for patch in patches:
+            addresses = addresses[(addresses + np.uint64(size) <= patch.address) | (addresses >= patch.end)]
         for virtual, physical, length in loaded.segments:
             inside = addresses[addresses - np.uint64(virtual - loaded.bias) < np.uint64(length)]
             places = (inside - np.uint64(virtual - loaded.bias)).astype(np.int64)
@@ -88,7 +92,7 @@ def _add(ram: NDArray[np.uint8], places: NDArray[np.int64], size: int, distance:
 def _moved_words(image: "Image") -> Iterator[tuple[int, int, NDArray[np.uint64]]]:
     """For each kind of word: its size, whether the distance is added (1) or subtracted (-1), and the link addresses."""
     is_per_cpu, is_number = _symbols(image)
-    for table in _tables(image):
+    for table in image.kept_relocations:
         rows = np.frombuffer(content(image.data, table).tobytes(), RELA)
         kind, refers = rows["kind"], is_per_cpu[rows["symbol"]]
         moves = ~refers & ~is_number[rows["symbol"]]
@@ -101,15 +105,6 @@ def _moved_words(image: "Image") -> Iterator[tuple[int, int, NDArray[np.uint64]]
         ):
             if chosen.any():
                 yield size, sign, rows["offset"][chosen]
-
-
-def _tables(image: "Image") -> Iterator[Section]:
-    """The relocation sections of what is loaded."""
-    for section in image.sections:
-        if section.kind == SHT_RELA and 0 < section.info < len(image.sections):
-            target = next((one for one in image.sections if one.index == section.info), None)
-            if target is not None and target.flags & SHF_ALLOC:
-                yield section
 
 
 def _symbols(image: "Image") -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -1,5 +1,6 @@
 """An image's segments -> guest memory by physical address; where it ended up."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ from kinst.runtime.machine.multiboot_header import BootHeader, boot_header
 from kinst.targets.elf.header import PT_LOAD, FileKind
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.machine import MachineFacts
+from kinst.targets.patch import Patch
 
 if TYPE_CHECKING:
     from kinst.targets.image import Image, Segment
@@ -25,6 +27,7 @@ def load_image(
     *,
     skip: int | None = None,
     kaslr_seed: int | None = None,
+    patches: Sequence[Patch] = (),
 ) -> Loaded:
     """Write every PT_LOAD segment to its physical address; the rest of it (.bss) is zero.
 
@@ -39,6 +42,7 @@ def load_image(
         memory: its memory, RAM mapped.
         skip: link address of a segment that is not loaded: the trampolines.
         kaslr_seed: move a Linux kernel to a random place, and relocate it if it does not do so itself.
+        patches: what was written into the image, which its relocations know nothing of.
 
     Raises:
         MachineError: a segment is at an address where the machine has no memory.
@@ -50,18 +54,23 @@ def load_image(
     if header is not None and header.load is not None:
         return _load_range(image, header, segments, memory, facts)
     if kaslr_seed is not None and facts.moves_kernels:
-        return _load_at_random(image, segments, facts, memory, kaslr_seed)
+        return _load_at_random(image, segments, facts, memory, kaslr_seed, patches)
     bias, distance = _moved(image, segments, facts, memory, kaslr_seed)
     return _loaded(image, segments, facts, memory, Loaded(image, bias, image.entry + bias, ()), distance)
 
 
 def _load_at_random(
-    image: "Image", segments: list["Segment"], facts: MachineFacts, memory: PhysicalMemory, seed: int
+    image: "Image",
+    segments: list["Segment"],
+    facts: MachineFacts,
+    memory: PhysicalMemory,
+    seed: int,
+    patches: Sequence[Patch],
 ) -> Loaded:
     """A Linux kernel, moved and relocated. Its entry is a physical address."""
     bias, distance = random_offset(image, segments, memory.regions[0].size, seed)
     loaded = _loaded(image, segments, facts, memory, Loaded(image, bias, image.entry + distance, ()), distance)
-    relocate(loaded, memory)
+    relocate(loaded, memory, patches)
     return loaded
 
 

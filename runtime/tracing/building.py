@@ -103,7 +103,8 @@ def _loaded(prepared: Prepared, system: System) -> Loaded:
     if prepared.call is not None:
         return load_for_call(prepared.image, system, skip=skip)
     seed = request.configuration.kaslr_seed
-    return load_image(prepared.image, prepared.facts, system.memory, skip=skip, kaslr_seed=seed)
+    patches = () if manifest is None else manifest.patches
+    return load_image(prepared.image, prepared.facts, system.memory, skip=skip, kaslr_seed=seed, patches=patches)
 
 
 def _patched_code(

@@ -1,6 +1,7 @@
 """Assembly with names of the image, on three machines: the bytes are what the text says, or there are none."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import KinstError
 from kinst.targets.image import open_image
 from tests.samples.machines import MACHINES
+from tests.targets.debuginfo.compiled import compiled
 
 NAMES = ("vfs_report", "vfs_walk", "ncpu")
 
@@ -164,6 +166,18 @@ def test_an_image_that_moves_holds_no_addresses(
             return
         with pytest.raises(KinstError, match="holds an address, and this image can be loaded elsewhere"):
             code_of(moving, absolute)
+
+
+def test_a_kernel_that_kept_its_relocations_can_be_moved(tmp_path: Path) -> None:
+    source = ".globl _start, f\n.type f, @function\n_start: ret\nf: mov $_start, %rax\nret\n.size f, . - f\n"
+    for options in ((), ("-Wl,--emit-relocs",)):
+        image = compiled(tmp_path, "amd64", {"kernel.S": source}, "-static", "-no-pie", *options)
+        program, text = open_program(image), parse_patch("f = mov rax, _start")
+        if not options:
+            assert assembled(program, text, place(program, "f"))
+            continue
+        with pytest.raises(KinstError, match="holds an address, and this image can be loaded elsewhere"):
+            assembled(program, text, place(program, "f"))
 
 
 def test_a_name_of_several_symbols_is_not_chosen(programs: dict[str, Program]) -> None:

@@ -14,6 +14,7 @@ from kinst.targets.arch.amd64 import Kind
 from kinst.targets.errors import MachineError
 from kinst.targets.image import Image, open_image
 from kinst.targets.machines.registry import machine_facts
+from kinst.targets.patch import Patch
 from tests.runtime.machine.test_loader import MACHINES, RAM, VIRTUAL, boot_header
 from tests.targets.debuginfo.compiled import compiled
 from tests.writers.elf import Part, elf64
@@ -51,10 +52,10 @@ SECTIONS {
 """
 
 
-def loaded(image: Image, machine: str, seed: int | None) -> tuple[System, Loaded]:
+def loaded(image: Image, machine: str, seed: int | None, *patches: Patch) -> tuple[System, Loaded]:
     facts = machine_facts(machine)
     system = System(facts, new_board(machine), Configuration(clock=ClockKind.ICOUNT, kaslr_seed=seed))
-    return system, load_image(image, facts, system.memory, kaslr_seed=seed)
+    return system, load_image(image, facts, system.memory, kaslr_seed=seed, patches=patches)
 
 
 def kernel(folder: Path, *options: str) -> Image:
@@ -84,6 +85,21 @@ def test_words_move_with_what_they_refer_to(tmp_path: Path) -> None:
     moved = {name: (words[1][name] - words[0][name]) % (1 << 32) for name in words[0]}
     stays = dict.fromkeys(("relative", "absolute", "of_cpu"), 0)
     assert moved == {"address": bias, "known": bias, "wide": bias, "number": -bias % (1 << 32), **stays}
+
+
+def test_what_a_patch_replaced_does_not_move(tmp_path: Path) -> None:
+    image = kernel(tmp_path, "-Wl,--emit-relocs")
+
+    def words(*patched: str) -> list[bytes]:
+        patches = [Patch(link[name], b"", b"\x90" * 7, f"{name} = nop") for name in patched]
+        system, there = loaded(image, "pc-amd64", SEED, *patches)
+        places = [there.physical(address) for address in link.values()]
+        return [system.memory.read(place, 7) for place in places if place is not None]
+
+    link = {name: image.symbols.address_of(name) or 0 for name in ("start", "relative", "number")}
+    moved, patched = words(), words("start")
+    assert patched == [image.read(link["start"], 7), *moved[1:]]
+    assert patched[0] != moved[0]
 
 
 def test_a_kernel_without_relocations_cannot_be_moved(tmp_path: Path) -> None:
