@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from kinst.runtime.cli import run
+from tests.gated import long_after_first
 from tests.images import at_hand, real_image
 from tests.writers.cpio import CHARACTERS, DIRECTORY, FILE, LINK, Entry, archive
 
@@ -43,7 +44,7 @@ def initial_file_system(machine: str) -> bytes:
     return archive([*folders, *devices, Entry("bin/busybox", FILE, busybox), *links, Entry("init", FILE, INIT)])
 
 
-@pytest.mark.parametrize("name", at_hand("linux-amd64", "linux-arm64", "linux-riscv64"))
+@pytest.mark.parametrize("name", long_after_first(at_hand("linux-amd64", "linux-arm64", "linux-riscv64")))
 def test_linux_is_traced_into_user_space(name: str, tmp_path: Path) -> None:
     machine, initrd, console = name.removeprefix("linux-"), tmp_path / "initrd.cpio", tmp_path / "console"
     initrd.write_bytes(initial_file_system(machine))

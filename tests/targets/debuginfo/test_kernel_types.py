@@ -20,6 +20,7 @@ from kinst.targets.debuginfo.dwarf_types import DwarfTypes
 from kinst.targets.debuginfo.entry_search import DebugInfo
 from kinst.targets.elf.file import ElfFile, open_elf
 from kinst.targets.elf.sections import content
+from tests.gated import long_after_first
 from tests.images import CACHE
 
 MACHINES: Final = ("amd64", "arm64", "riscv64")
@@ -124,7 +125,7 @@ def comparable(found: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("source", ["BTF", "DWARF"])
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", long_after_first(MACHINES))
 def test_types_are_those_that_gdb_reads(machine: str, source: str) -> None:
     expected, types = reference(machine), sources(machine)[source]
     assert len(expected) > 85 and {*ALWAYS} <= {*expected}
