@@ -27,7 +27,7 @@ from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.providers.probe_table import Probe
 from kinst.runtime.tracing.ending import Ending
-from kinst.runtime.tracing.given import Action, actions_of, modules_of, options_of, path_of, program_of
+from kinst.runtime.tracing.given import Action, actions_of, files_of, modules_of, options_of, path_of, program_of
 from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.guest_view import GuestView
 from kinst.runtime.tracing.limits import Limits, limits
@@ -136,6 +136,8 @@ class ImageFile:
         command_line: str | None = None,
         initrd: bytes | None = None,
         kaslr_seed: int | None = None,
+        device_tree: bytes | None = None,
+        files: Mapping[int, bytes] | None = None,
         method: Method | None = None,
     ) -> "Trace":
         """Load the image into a machine and enable probes; nothing runs yet.
@@ -153,6 +155,8 @@ class ImageFile:
             command_line: for kernels that are given one.
             initrd: initial file system of a Linux kernel: a cpio archive, which may be compressed.
             kaslr_seed: lets a Linux kernel run at a random offset that follows from it.
+            device_tree: a flattened one in place of the machine's own.
+            files: raw bytes by the physical address where they are put.
             method: how probed instructions are carried out.
 
         Raises:
@@ -164,7 +168,9 @@ class ImageFile:
             actions=actions_of(actions),
             arguments=arguments,
             options=options_of(options),
-            configuration=Configuration(cpus, memory, ClockKind(clock), command_line, initrd, kaslr_seed),
+            configuration=Configuration(
+                cpus, memory, ClockKind(clock), command_line, initrd, kaslr_seed, device_tree, files_of(files)
+            ),
             machine=machine,
             call=call,
             method=method,

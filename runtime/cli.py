@@ -12,7 +12,7 @@ from kinst.rewriter.command import METHOD_HELP, SETTINGS, check_files, reported
 from kinst.rewriter.file_name import FileName
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.dlang.syntax.language import VERSION
-from kinst.runtime.machine.configuration import ClockKind, Configuration
+from kinst.runtime.machine.configuration import ClockKind, Configuration, FileAt
 from kinst.runtime.tracing.limits import Limits, limits
 from kinst.runtime.tracing.program_text import Origin, ProgramText, read_script
 from kinst.runtime.tracing.request import Request
@@ -26,7 +26,18 @@ _UNITS: Final = {
     "": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "m": 60.0, "min": 60.0,
     "h": 3600.0,
 }  # fmt: skip
-_OF_IMAGES: Final = ("machine", "memory", "append", "initrd", "until", "call", "debug_file", "modules")  # options
+_OF_IMAGES: Final = (
+    "machine",
+    "memory",
+    "append",
+    "initrd",
+    "dtb",
+    "loads",
+    "until",
+    "call",
+    "debug_file",
+    "modules",
+)  # options
 _FILE: Final = FileName(path_type=Path, dir_okay=False)
 _PROGRAMS: Final = {
     Origin.SCRIPT: ("FILE", "Run the D program in FILE; - is standard input. Words behind IMAGE are its $1, $2, ..."),
@@ -148,6 +159,20 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
     type=_FILE,
     metavar="FILE",
     help="Initial file system of a Linux kernel: a cpio archive, which may be compressed.",
+)
+@click.option(
+    "--load",
+    "loads",
+    multiple=True,
+    metavar="FILE@ADDRESS",
+    help="Put a file's bytes at a physical address, for example what firmware IMAGE is to start. Repeatable; OpenSBI's "
+    "fw_dynamic starts the first.",
+)
+@click.option(
+    "--dtb",
+    type=_FILE,
+    metavar="FILE",
+    help="Device tree in place of the machine's own. Memory, CPUs, command line and initrd in it are set as for that.",
 )
 @click.option("--append", metavar="TEXT", help="Command line for the kernel; default: the machine's own.")
 @click.option(
@@ -288,8 +313,10 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
             _size(given["memory"]),
             ClockKind(given["clock"]),
             given["append"],
-            None if given["initrd"] is None else _mapped(given["initrd"]),
+            None if given["initrd"] is None else _mapped("--initrd", given["initrd"]),
             given["kaslr_seed"],
+            None if given["dtb"] is None else _mapped("--dtb", given["dtb"]),
+            tuple(_placed(text) for text in given["loads"]),
         ),
         machine=given["machine"],
         system=given["system"],
@@ -304,14 +331,25 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
     )
 
 
-def _mapped(path: Path) -> memoryview:
-    """The content of --initrd, which may be large, and must be a file that ends."""
+def _mapped(option: str, path: Path) -> memoryview:
+    """The content of an option's file, which may be large, and must be a file that ends."""
     from kinst.targets.elf.file import map_file
 
     try:
         return map_file(path).data
     except ImageError as error:
-        raise UsageError(f"--initrd {path}: {error}") from None
+        raise UsageError(f"{option} {path}: {error}") from None
+
+
+def _placed(text: str) -> FileAt:
+    name, at, address = text.rpartition("@")
+    found = re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19}", address)
+    if not at or not name or found is None or "\0" in name:
+        raise UsageError(f"--load {text}: FILE@ADDRESS, for example u-boot.bin@0x80200000")
+    content = _mapped("--load", Path(name))
+    if not content:
+        raise UsageError(f"--load {name}: is empty")
+    return FileAt(Path(name).name, int(address, 16 if address[:2] in ("0x", "0X") else 10), content)
 
 
 def _module(text: str) -> tuple[str, Path]:

@@ -12,6 +12,15 @@ class ClockKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class FileAt:
+    """Raw bytes for physical memory, the option `--load`."""
+
+    name: str  # the file's, for messages
+    address: int
+    content: bytes | memoryview
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """What the user may choose about a machine."""
 
@@ -21,6 +30,8 @@ class Configuration:
     command_line: str | None = None  # for kernels that take one; None: the board's default
     initrd: bytes | memoryview | None = None  # initial file system for kernels that take one
     kaslr_seed: int | None = None  # 64 bits, for kernels that move to a random offset; None: they do not move
+    device_tree: bytes | memoryview | None = None  # flattened; None: the board's own
+    files: tuple[FileAt, ...] = ()  # what else is in memory
 
 
 class End(Enum):

@@ -28,6 +28,11 @@ def text_offset(image: "Image", first: "Segment") -> int | None:
     return offset or _ALIGNMENT  # 0 (arm64): any 2 MiB boundary; RAM's first one is left to the boot loader
 
 
+def room_of(start: bytes, arch: ArchFacts) -> int:
+    """The bytes of RAM that a kernel of which these are the first bytes takes, as its header says; 0: it is none."""
+    return int.from_bytes(start[16:24], "little") if has_boot_header(start, arch) else 0
+
+
 def is_where_it_wants(address: int, offset: int) -> bool:
     """Whether a kernel's first byte may be at `address`, given its `text_offset`."""
     return (address - offset) % _ALIGNMENT == 0

@@ -88,6 +88,19 @@ class Cpu(Protocol):
         ...
 
 
+class Files(Protocol):
+    """The files that the user put into physical memory."""
+
+    @property
+    def first(self) -> int | None:
+        """Where the first of them is; None: there is none."""
+        ...
+
+    def refuse(self, place: range, what: str) -> None:
+        """Raise MachineError if `what`, at these physical addresses, would lie over a file."""
+        ...
+
+
 class Machine(Protocol):
     """The whole machine."""
 
@@ -129,6 +142,16 @@ class Machine(Protocol):
     @property
     def kaslr_seed(self) -> int | None:
         """The number of `--kaslr-seed`, for kernels that move to a random offset; None: they do not move."""
+        ...
+
+    @property
+    def device_tree(self) -> bytes | memoryview | None:
+        """What `--dtb` says: a flattened device tree in place of the board's own."""
+        ...
+
+    @property
+    def files(self) -> Files:
+        """What `--load` put into memory."""
         ...
 
     @property

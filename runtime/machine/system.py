@@ -21,6 +21,7 @@ from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
+from kinst.runtime.machine.placed_files import PlacedFiles
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import Access, PageFault
@@ -52,6 +53,8 @@ class System:
         self.command_line = configuration.command_line
         self.initrd = configuration.initrd
         self.kaslr_seed = configuration.kaslr_seed
+        self.device_tree = configuration.device_tree
+        self.files = PlacedFiles(configuration.files, self.arch)
         self.ram_size = facts.ram_size if configuration.memory is None else configuration.memory
         self.memory = PhysicalMemory(self.engine)
         self.memory.add_ram(facts.ram_base, self.ram_size)

@@ -104,7 +104,9 @@ def _loaded(prepared: Prepared, system: System) -> Loaded:
         return load_for_call(prepared.image, system, skip=skip)
     seed = request.configuration.kaslr_seed
     patches = () if manifest is None else manifest.patches
-    return load_image(prepared.image, prepared.facts, system.memory, skip=skip, kaslr_seed=seed, patches=patches)
+    loaded = load_image(prepared.image, prepared.facts, system.memory, skip=skip, kaslr_seed=seed, patches=patches)
+    system.files.write(loaded, system.memory)
+    return loaded
 
 
 def _patched_code(

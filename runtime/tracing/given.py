@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kinst.runtime.dlang.options import OptionError, Options
+from kinst.runtime.machine.configuration import FileAt
 from kinst.runtime.tracing.hits import Hit, PythonAction
 from kinst.runtime.tracing.program_text import Origin, ProgramText, read_script
 from kinst.targets.errors import UsageError
@@ -29,6 +30,11 @@ def actions_of(given: Mapping[str, Action] | None) -> tuple[PythonAction, ...]:
 def modules_of(given: Mapping[str, Path | str] | None) -> tuple[tuple[str, Path], ...]:
     """Kernel modules by name."""
     return tuple((module, Path(file)) for module, file in (given or {}).items())
+
+
+def files_of(given: Mapping[int, bytes] | None) -> tuple[FileAt, ...]:
+    """Bytes by their physical address."""
+    return tuple(FileAt("bytes", address, content) for address, content in (given or {}).items())
 
 
 def options_of(given: Mapping[str, str | None] | None) -> Options:

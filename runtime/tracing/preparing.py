@@ -103,6 +103,8 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
         raise UsageError(f"{request.image}: is for {image.facts.name}, and {facts.name} is not")
     if request.call is not None and request.configuration.cpus > 1:
         raise UsageError("--call runs a function on one CPU: --cpus is for an image that boots")
+    if request.call is not None and (request.configuration.files or request.configuration.device_tree is not None):
+        raise UsageError("--call runs a function by itself: --load and --dtb are for an image that boots")
     call = None if request.call is None else parse_call(request.call)
     if manifest is not None:
         manifest = _to_carry_out(request, manifest, late)

@@ -22,6 +22,7 @@ from kinst.runtime.machine.exception_model import Event, Source
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.machine import Machine
 from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.runtime.machine.placed_files import PlacedFiles
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.arch.registry import arch_by_name
@@ -94,11 +95,13 @@ class Traffic:
     command_line: str | None = None
     initrd: bytes | None = None
     kaslr_seed: int | None = None
+    device_tree: bytes | None = None
     ram_size: int = _RAM
 
     def __post_init__(self) -> None:
         self.facts = machine_facts(self.name)
         self.arch = arch_by_name(self.facts.arch)
+        self.files = PlacedFiles((), self.arch)
         self.clock = SimpleNamespace(now=lambda: self.time)
         self.memory = PhysicalMemory(cast("Any", SimpleNamespace(map_memory=lambda _address, _buffer: None)))
         self.memory.add_ram(self.facts.ram_base, _RAM)

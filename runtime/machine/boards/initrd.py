@@ -20,8 +20,10 @@ def place_below(machine: Machine, end: int, lowest: int) -> range | None:
     start = end - len(machine.initrd) & -_PAGE
     if start < lowest:
         raise MachineError(f"no room for an initrd of {len(machine.initrd):#x} bytes below {end:#x}: more --memory")
+    place = range(start, start + len(machine.initrd))
+    machine.files.refuse(place, "the initrd")
     machine.memory.write(start, bytes(machine.initrd))
-    return range(start, start + len(machine.initrd))
+    return place
 
 
 def tell(chosen: Node, place: range | None) -> None:

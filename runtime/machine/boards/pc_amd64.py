@@ -69,7 +69,7 @@ class PcAmd64:
 
     def start(self, machine: Machine, image: Loaded) -> None:
         """Attach the devices, then set up the boot CPU as the image's header requires."""
-        _check_memory(machine)
+        _check(machine)
         self.exceptions.processors = len(machine.cpus)
         self.exceptions.time_stamp = machine.clock.now  # `MachineFacts.timebase`: one count per nanosecond
         self._attach_interrupts(machine)
@@ -165,7 +165,9 @@ class _HaltWatch:
 BOARD: BoardFactory = PcAmd64
 
 
-def _check_memory(machine: Machine) -> None:
+def _check(machine: Machine) -> None:
+    if machine.device_tree is not None:
+        raise MachineError(f"--dtb: {machine.facts.name} has no device tree")
     if not _LEAST <= machine.ram_size <= _MOST:
         raise MachineError(
             f"{machine.facts.name}: {machine.ram_size:#x} bytes of RAM: it can have {_LEAST >> 20} to {_MOST >> 20} MiB"
@@ -264,7 +266,12 @@ def _multiboot_information(
 
 def _write(machine: Machine, information: Information) -> None:
     for piece in information.pieces:
-        machine.memory.write(piece.address, piece.data)
+        _write_piece(machine, piece.address, piece.data)
+
+
+def _write_piece(machine: Machine, address: int, data: bytes) -> None:
+    machine.files.refuse(range(address, address + len(data)), "what a loader tells the image")
+    machine.memory.write(address, data)
 
 
 def _start_in_long_mode(machine: Machine, image: Loaded) -> None:
@@ -279,6 +286,7 @@ def _start_in_long_mode(machine: Machine, image: Loaded) -> None:
             entries[high + 8 * (510 + number)] = directory | table
         for page in range(512):
             entries[directory + 8 * page] = (number << 30 | page << 21) | table | LARGE
+    machine.files.refuse(range(_TABLES, _STACK), "the first page tables and stack")
     for address, entry in entries.items():
         machine.memory.store(address, 8, entry)
     registers = machine.cpus[0].registers

@@ -4,6 +4,7 @@ from typing import Final
 
 from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.boards.event_loops import EventLoopWatch
+from kinst.runtime.machine.boards.given_tree import adapted
 from kinst.runtime.machine.boards.initrd import place_below
 from kinst.runtime.machine.boards.virt_arm64_tree import device_tree, interrupt_of
 from kinst.runtime.machine.devices.arm_timer import INTERRUPTS, GenericTimer
@@ -69,8 +70,7 @@ class VirtArm64:
         address = _fdt_address(machine, image, _FDT_SIZE)
         behind = max(image.end, address + _FDT_SIZE)
         initrd = place_below(machine, machine.facts.ram_base + machine.ram_size, behind)
-        blob = flatten(device_tree(machine, initrd), size=_FDT_SIZE)
-        machine.memory.write(address, blob)
+        machine.memory.write(address, _device_tree(machine, initrd, address))
         self._reset(machine.cpus[0], image.physical_entry, address)
 
     def _start_cpu(self, cpu: Cpu, entry: int, argument: int) -> None:
@@ -140,6 +140,16 @@ def _fdt_address(machine: Machine, image: Loaded, size: int) -> int:
     if address + size > base + machine.ram_size:
         raise MachineError(f"no room for the device tree behind the image, which ends at {image.end:#x}: more --memory")
     return address
+
+
+def _device_tree(machine: Machine, initrd: range | None, address: int) -> bytes:
+    """The flattened tree of the board, or of --dtb, for a place that no file of --load has."""
+    if machine.device_tree is None:
+        blob = flatten(device_tree(machine, initrd), size=_FDT_SIZE)
+    else:
+        blob = adapted(machine, machine.device_tree, initrd, size=_FDT_SIZE)
+    machine.files.refuse(range(address, address + len(blob)), "the device tree")
+    return blob
 
 
 def _has_boot_header(machine: Machine, image: Loaded) -> bool:

@@ -4,8 +4,10 @@ Every hart starts in M mode, unless the image is where firmware puts the next st
 hart 0 starts in S mode, and the machine itself answers SBI calls.
 """
 
+import struct
 from typing import Final
 
+from kinst.runtime.machine.boards.given_tree import adapted
 from kinst.runtime.machine.boards.initrd import place_below
 from kinst.runtime.machine.boards.virt_riscv64_tree import device_tree
 from kinst.runtime.machine.device import Line
@@ -42,6 +44,7 @@ _FDT_ALIGNMENT: Final = 0x20_0000
 _FDT_ROOM = 0x20_0000  # how far firmware's FDT is below the end of RAM; a kernel's is where QEMU puts it
 _HIGHEST_FDT = 0xC000_0000  # QEMU keeps it below this, in reach of 32-bit code (virt.c: 3 GiB)
 _NEXT_STAGE: Final = 0x20_0000  # OpenSBI's FW_JUMP_OFFSET: how far from the start of RAM the next stage is
+_DYNAMIC_MAGIC, _DYNAMIC_VERSION = int.from_bytes(b"OSBI", "little"), 2
 _POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
 # What firmware delegates to S mode: all exceptions but calls of firmware, and S mode's three interrupts.
 _DELEGATED_EXCEPTIONS: Final = 0xFFFF & ~(1 << 9 | 1 << 10 | 1 << 11)
@@ -67,10 +70,11 @@ class VirtRiscv64:
         is_kernel = _is_next_stage(machine, image)
         plic = self._attach(machine, SSIP if is_kernel else MSIP, STIP if is_kernel else MTIP)
         _attach_all(machine, plic)
-        size = len(flatten(device_tree(machine, range(0), has_firmware=is_kernel)))
+        size = len(_device_tree(machine, range(0), has_firmware=is_kernel))
         address = _fdt_address(machine, image, size + (0 if is_kernel else _FDT_ROOM))
         initrd = place_below(machine, address, image.end)
-        blob = flatten(device_tree(machine, initrd, has_firmware=is_kernel))
+        blob = _device_tree(machine, initrd, has_firmware=is_kernel)
+        machine.files.refuse(range(address, address + len(blob)), "the device tree")
         machine.memory.write(address, blob)
         for cpu in machine.cpus:
             cpu.registers.set("mhartid", cpu.number)
@@ -80,6 +84,7 @@ class VirtRiscv64:
         for cpu in machine.cpus:
             cpu.registers.set("a0", cpu.number)
             cpu.registers.set("a1", address)
+            cpu.registers.set("a2", _next_stage(machine, address + len(blob)))
             cpu.registers.set("pc", image.entry)
             cpu.power_on()
 
@@ -111,6 +116,29 @@ class VirtRiscv64:
 
     def _start_hart(self, cpu: Cpu, entry: int, argument: int) -> None:
         self.exceptions.reset_before_running(cpu, lambda loaded: _reset(loaded, entry, argument))
+
+
+def _device_tree(machine: Machine, initrd: range | None, *, has_firmware: bool) -> bytes:
+    """The flattened tree of the board, or of --dtb."""
+    if machine.device_tree is not None:
+        return adapted(machine, machine.device_tree, initrd)
+    return flatten(device_tree(machine, initrd, has_firmware=has_firmware))
+
+
+def _next_stage(machine: Machine, end: int) -> int:
+    """Behind the device tree, what OpenSBI's fw_dynamic asks for: where the next stage is. Its address; 0: no file of
+    --load could be one.
+
+    struct fw_dynamic_info (include/sbi/fw_dynamic.h), words of 64 bits: magic  version  next_addr  next_mode  options
+    boot_hart
+    """
+    if machine.files.first is None:
+        return 0
+    address = end + 7 & -8
+    information = struct.pack("<6Q", _DYNAMIC_MAGIC, _DYNAMIC_VERSION, machine.files.first, SUPERVISOR, 0, 0)
+    machine.files.refuse(range(address, address + len(information)), "what firmware is told")
+    machine.memory.write(address, information)
+    return address
 
 
 def _is_next_stage(machine: Machine, image: Loaded) -> bool:

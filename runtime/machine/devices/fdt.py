@@ -1,7 +1,7 @@
 """A tree of nodes and properties -> a flattened device tree blob (Devicetree Specification 0.4, chapter 5)."""
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,11 +34,12 @@ def cells64(*values: int) -> tuple[int, ...]:
     return tuple(cell for value in values for cell in (value >> 32, value & 0xFFFF_FFFF))
 
 
-def flatten(root: Node, boot_cpu: int = 0, size: int = 0) -> bytes:
-    """The blob of the tree under `root`, whose name is empty. It has at least `size` bytes, since guests add to it."""
+def flatten(root: Node, boot_cpu: int = 0, size: int = 0, reserved: Sequence[tuple[int, int]] = ()) -> bytes:
+    """The blob of the tree under `root`, whose name is empty. It has at least `size` bytes, since guests add to it.
+    `reserved`: physical address and size of memory that is not to be used."""
     strings = _Strings()
     structure = _flatten_node(root, strings) + struct.pack(">I", _END)
-    reservations = bytes(16)
+    reservations = b"".join(struct.pack(">2Q", *one) for one in (*reserved, (0, 0)))
     names = bytes(strings.content)
     at_structure = _HEADER.size + len(reservations)
     at_strings = at_structure + len(structure)
