@@ -1,0 +1,176 @@
+"""The file of a disk -> bytes that a guest reads and writes: in the file itself, or in a copy of what it changes.
+
+A file is locked while it is a disk: shared by any number of runs that do not write to it, or held by one that does.
+"""
+
+import errno
+import fcntl
+import mmap
+import os
+import stat
+import weakref
+from collections.abc import Callable, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Final, Protocol
+
+from kinst.runtime.machine.host_memory import host_memory
+from kinst.targets.errors import MachineError, UsageError
+
+SECTOR: Final = 512
+_PAGE: Final = 4096
+_LOOK: Final = 4096  # pages that are copied between two looks at the host's memory
+_LEFT: Final = 256 << 20  # bytes of the host's memory that copies leave
+_MAP_NORESERVE: Final = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Python names it from 3.13 on
+
+
+class DiskMode(Enum):
+    """What becomes of a guest's writes."""
+
+    COPY = "copy"  # the guest reads them back, and they are forgotten at the end
+    READ_WRITE = "rw"
+    READ_ONLY = "ro"  # there are none
+
+
+class Disk(Protocol):
+    """Bytes of a size that does not change. What is read and written is inside, which the device checks."""
+
+    @property
+    def name(self) -> bytes:
+        """The file's name, without its folder."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """In bytes: a positive multiple of `SECTOR`."""
+        ...
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it must not be written to."""
+        ...
+
+    def read(self, offset: int, buffers: Sequence[memoryview]) -> None:
+        """Fill buffers with what begins at `offset`. Raises OSError."""
+        ...
+
+    def write(self, offset: int, buffers: Sequence[memoryview]) -> None:
+        """Write buffers one behind the other, from `offset` on. Raises OSError."""
+        ...
+
+    def flush(self) -> None:
+        """Return when everything that was written is where it stays. Raises OSError."""
+        ...
+
+
+def open_disk(path: Path, mode: DiskMode = DiskMode.COPY) -> Disk:
+    """A file as a disk, locked until nobody has the disk any more.
+
+    Raises:
+        UsageError: it is no file that can be a disk.
+        MachineError: it is in use.
+    """
+    flags = os.O_RDWR if mode is DiskMode.READ_WRITE else os.O_RDONLY
+    try:
+        descriptor = os.open(path, flags | os.O_NONBLOCK)  # a FIFO without a writer must not wait forever
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        raise UsageError(f"{path}: cannot be a disk: {getattr(error, 'strerror', error)}") from None
+    try:
+        size = _checked_size(path, descriptor)
+        _lock(path, descriptor, mode)
+        if mode is DiskMode.COPY:
+            return CopiedDisk(os.fsencode(path.name), descriptor, size)
+        return FileDisk(os.fsencode(path.name), os.dup(descriptor), size, is_read_only=mode is DiskMode.READ_ONLY)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be a disk: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
+
+
+def _checked_size(path: Path, descriptor: int) -> int:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"{path}: cannot be a disk: not a regular file")
+    if status.st_size == 0 or status.st_size % SECTOR:
+        raise UsageError(
+            f"{path}: cannot be a disk: its size, {status.st_size:,} bytes, is no multiple of {SECTOR} above 0"
+        )
+    return status.st_size
+
+
+def _lock(path: Path, descriptor: int, mode: DiskMode) -> None:
+    kind = fcntl.LOCK_EX if mode is DiskMode.READ_WRITE else fcntl.LOCK_SH
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        what = "in use" if mode is DiskMode.READ_WRITE else "being written"
+        raise MachineError(f"{path}: is {what} as the disk of another run, or given twice") from None
+
+
+class FileDisk:
+    """A disk whose writes go to the file, or that has none. Calls of the system and no mapping: where the host's disk
+    is full, a write fails and does not end the process."""
+
+    def __init__(self, name: bytes, descriptor: int, size: int, *, is_read_only: bool) -> None:
+        """Takes the descriptor, and closes it in the end."""
+        self.name, self.size, self.is_read_only = name, size, is_read_only
+        self._descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+
+    def read(self, offset: int, buffers: Sequence[memoryview]) -> None:
+        """Fill buffers from the file. Raises OSError, also where the file has become shorter."""
+        _check_whole(os.preadv(self._descriptor, buffers, offset), buffers)
+
+    def write(self, offset: int, buffers: Sequence[memoryview]) -> None:
+        """Write to the file. Raises OSError."""
+        _check_whole(os.pwritev(self._descriptor, buffers, offset), buffers)
+
+    def flush(self) -> None:
+        """Wait until the host's disk has it. Raises OSError."""
+        os.fdatasync(self._descriptor)
+
+
+def _check_whole(moved: int, buffers: Sequence[memoryview]) -> None:
+    if moved != sum(map(len, buffers)):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+class CopiedDisk:
+    """A disk whose file is never written: a private mapping, in which a page that is written to becomes a copy."""
+
+    is_read_only = False
+
+    def __init__(self, name: bytes, descriptor: int, size: int, room: Callable[[], int] = host_memory) -> None:
+        """The mapping has a descriptor, and so the lock, of its own. `room`: the bytes that the host has left."""
+        self.name, self.size = name, size
+        # Without MAP_NORESERVE the kernel may refuse to map a file that is larger than its memory.
+        flags = mmap.MAP_PRIVATE | _MAP_NORESERVE
+        self._content = memoryview(mmap.mmap(descriptor, size, flags, mmap.PROT_READ | mmap.PROT_WRITE))
+        self._is_copied = bytearray(-(-size // _PAGE))
+        self._copies = 0
+        self._room = room
+
+    def read(self, offset: int, buffers: Sequence[memoryview]) -> None:
+        """Fill buffers."""
+        for buffer in buffers:
+            buffer[:] = self._content[offset : offset + len(buffer)]
+            offset += len(buffer)
+
+    def write(self, offset: int, buffers: Sequence[memoryview]) -> None:
+        """Change the copy. Raises OSError if it would take what the host has left of its memory."""
+        self._copy(offset, sum(map(len, buffers)))
+        for buffer in buffers:
+            self._content[offset : offset + len(buffer)] = buffer
+            offset += len(buffer)
+
+    def _copy(self, offset: int, size: int) -> None:
+        """Note the pages that will be copied. A guest could fill a file of any size."""
+        first, end = offset // _PAGE, -(-(offset + size) // _PAGE)
+        copies = self._copies + self._is_copied.count(0, first, end)
+        if copies // _LOOK != self._copies // _LOOK and self._room() < _LEFT + size:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._is_copied[first:end] = bytes((1,)) * (end - first)
+        self._copies = copies
+
+    def flush(self) -> None:
+        """Do nothing: a copy does not outlive the run."""
