@@ -56,15 +56,39 @@ class Bus:
 
 
 class PortBus(Bus):
-    """I/O ports, which are bytes as on the ISA bus: a wider access is one to that many ports."""
+    """I/O ports, which are bytes as on the ISA bus: a wider access is one to that many ports.
+
+    Some devices have a register that only accesses to all of it reach: its ports, one by one, are others' or nobody's.
+    """
+
+    def __init__(self, on_write: Callable[[Device], None] | None = None) -> None:
+        """`on_write` is called with each device that was written to."""
+        super().__init__(on_write)
+        self._whole: dict[tuple[int, int], Device] = {}
+
+    @property
+    def is_used(self) -> bool:
+        """Whether any device is attached."""
+        return super().is_used or bool(self._whole)
+
+    def attach_whole(self, device: Device, address: int) -> None:
+        """Let a device answer accesses to all of its ports at once."""
+        self._whole[address, device.size] = device
 
     def read(self, address: int, size: int) -> int:
         """Read `size` ports from `address` on."""
+        device = self._whole.get((address, size))
+        if device is not None:
+            return device.read(0, size)
         answers = (super(PortBus, self).read(address + at & _LAST_PORT, 1) & 0xFF for at in range(size))
         return sum(answer << 8 * at for at, answer in enumerate(answers))
 
     def write(self, address: int, size: int, value: int) -> None:
         """Write `size` ports from `address` on."""
+        device = self._whole.get((address, size))
+        if device is not None:
+            device.write(0, size, value)
+            return
         for at in range(size):
             super().write(address + at & _LAST_PORT, 1, value >> 8 * at & 0xFF)
 

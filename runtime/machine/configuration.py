@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from kinst.runtime.machine.disk import Disk
+
 
 class ClockKind(Enum):
     """What the machine's time is, the option `--clock`: the host's time, or the number of executed instructions."""
@@ -32,6 +34,8 @@ class Configuration:
     kaslr_seed: int | None = None  # 64 bits, for kernels that move to a random offset; None: they do not move
     device_tree: bytes | memoryview | None = None  # flattened; None: the board's own
     files: tuple[FileAt, ...] = ()  # what else is in memory
+    disks: tuple[Disk, ...] = ()
+    rng_seed: int | None = None  # for a source of random numbers; None: there is none
 
 
 class End(Enum):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from kinst.runtime.machine.device import Clock, Device, Line, Timed
+from kinst.runtime.machine.disk import Disk
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.paging.walker import Registers
 from kinst.targets.arch.facts import ArchFacts
@@ -23,6 +24,10 @@ class Memory(Protocol):
 
     def write(self, address: int, data: bytes) -> None:
         """Write to RAM. Code there that was already translated is translated again."""
+        ...
+
+    def view(self, address: int, size: int, *, is_written: bool) -> memoryview:
+        """The bytes themselves, to be read; or, between two turns of a CPU, to be written."""
         ...
 
     def load(self, address: int, size: int) -> int:
@@ -155,6 +160,16 @@ class Machine(Protocol):
         ...
 
     @property
+    def disks(self) -> Sequence[Disk]:
+        """What `--disk` says, in this order."""
+        ...
+
+    @property
+    def rng_seed(self) -> int | None:
+        """The number of `--rng-seed`, from which the guest's random numbers follow; None: it has no source of them."""
+        ...
+
+    @property
     def cpus(self) -> Sequence[Cpu]:
         """Its CPUs, as many as `--cpus` says. At first only CPU 0 is on."""
         ...
@@ -168,8 +183,8 @@ class Machine(Protocol):
         """Put a device's window at a physical address; several may share a page."""
         ...
 
-    def attach_ports(self, device: Device, port: int) -> None:
-        """Put a device's window at an I/O port (amd64)."""
+    def attach_ports(self, device: Device, port: int, *, is_whole: bool = False) -> None:
+        """Put a device's window at an I/O port (amd64); with `is_whole` for accesses to all of its ports at once."""
         ...
 
     def attach_timed(self, timed: Timed) -> None:

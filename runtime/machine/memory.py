@@ -91,8 +91,20 @@ class PhysicalMemory:
         region = self._region(address, len(data))
         start = address - region.base
         region.view[start : start + len(data)] = data
-        if self.code_pages and not self.code_pages.isdisjoint(range(address >> 12, (address + len(data) + 4095) >> 12)):
+        self._check_code(address, len(data))
+
+    def _check_code(self, address: int, size: int) -> None:
+        """Note that code has to be translated again, if these bytes may be code."""
+        if self.code_pages and not self.code_pages.isdisjoint(range(address >> 12, (address + size + 4095) >> 12)):
             self.is_code_stale = True
+
+    def view(self, address: int, size: int, *, is_written: bool) -> memoryview:
+        """The bytes themselves, for a device that moves many. Raises MachineError where no RAM is."""
+        region = self._region(address, size)
+        start = address - region.base
+        if is_written:
+            self._check_code(address, size)
+        return region.view[start : start + size]
 
     def load(self, address: int, size: int) -> int:
         """A little-endian unsigned word of `size` bytes. Raises MachineError where no RAM is."""

@@ -55,6 +55,8 @@ class System:
         self.kaslr_seed = configuration.kaslr_seed
         self.device_tree = configuration.device_tree
         self.files = PlacedFiles(configuration.files, self.arch)
+        self.disks = configuration.disks
+        self.rng_seed = configuration.rng_seed
         self.ram_size = facts.ram_size if configuration.memory is None else configuration.memory
         self.memory = PhysicalMemory(self.engine)
         self.memory.add_ram(facts.ram_base, self.ram_size)
@@ -167,11 +169,12 @@ class System:
             self.engine.map_window(start, size, Window(self._bus, start))
             self.space.device_pages.update(fresh)
 
-    def attach_ports(self, device: Device, port: int) -> None:
-        """Put a device's window at an I/O port."""
+    def attach_ports(self, device: Device, port: int, *, is_whole: bool = False) -> None:
+        """Put a device's window at an I/O port; with `is_whole` for accesses to all of its ports at once."""
         if not self._ports.is_used:
             self.engine.on_ports(self._ports)
-        self._ports.attach(device, port)
+        attach = self._ports.attach_whole if is_whole else self._ports.attach
+        attach(device, port)
 
     def attach_timed(self, timed: Timed) -> None:
         """Call `timed.advance` at its deadlines."""

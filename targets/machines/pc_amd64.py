@@ -1,4 +1,4 @@
-"""pc-amd64: a PC as GRUB or QEMU's -kernel hands it to a kernel, without PCI, ACPI tables and I/O APIC.
+"""pc-amd64: a PC as GRUB or QEMU's -kernel hands it to a kernel, without ACPI tables and I/O APIC.
 
 Ports and interrupts are those of the IBM PC/AT; the ends of the run those of QEMU's "pc" machine.
 """
@@ -24,6 +24,9 @@ MACHINE = MachineFacts(
         "exit": DeviceFacts("port_io", 0xF4, 4, None, Space.PORTS),
         "power": DeviceFacts("port_io", 0x604, 2, None, Space.PORTS),
         "reset": DeviceFacts("port_io", 0xCF9, 1, None, Space.PORTS),
+        # Only with disks or other virtio devices. Their memory is a small part of what QEMU has.
+        "pci": DeviceFacts("pci_bus", 0xCF8, 8, None, Space.PORTS),
+        "pci-memory": DeviceFacts("pci_bus", 0xFEB0_0000, 0x10_0000),
         "lapic": DeviceFacts("lapic", 0xFEE0_0000, 0x1000),
     },
     timebase=1_000_000_000,

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.bus import Bus, PortBus
 from kinst.runtime.machine.device import Device, Timed
+from kinst.runtime.machine.disk import Disk
 from kinst.runtime.machine.exception_model import Event, Source
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.machine import Machine
@@ -96,6 +97,8 @@ class Traffic:
     initrd: bytes | None = None
     kaslr_seed: int | None = None
     device_tree: bytes | None = None
+    disks: Sequence[Disk] = ()
+    rng_seed: int | None = None
     ram_size: int = _RAM
 
     def __post_init__(self) -> None:
@@ -117,8 +120,8 @@ class Traffic:
         self.bus.attach(device, address)
         self.places.append((self.bus, address, device.size))
 
-    def attach_ports(self, device: Device, port: int) -> None:
-        self.ports.attach(device, port)
+    def attach_ports(self, device: Device, port: int, *, is_whole: bool = False) -> None:
+        (self.ports.attach_whole if is_whole else self.ports.attach)(device, port)
         self.places.append((self.ports, port, device.size))
 
     def attach_timed(self, timed: Timed) -> None:

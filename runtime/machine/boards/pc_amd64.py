@@ -8,6 +8,7 @@ from kinst.runtime.machine.boards import multiboot, multiboot2
 from kinst.runtime.machine.boards.initrd import place_below
 from kinst.runtime.machine.boards.linux_boot import boot_parameters
 from kinst.runtime.machine.boards.multiboot import Information, MemoryKind, MemoryRange, pvh_entry, pvh_information
+from kinst.runtime.machine.boards.virtio import attach_pci, has_devices
 from kinst.runtime.machine.device import Device
 from kinst.runtime.machine.devices.i8042 import I8042
 from kinst.runtime.machine.devices.lapic import LocalApics, Wiring
@@ -34,7 +35,9 @@ _LEAST, _MOST = 2 << 20, 3 << 30  # devices have their windows above that
 # Kernels use the serial line only if they are told to. GNU Mach is started by Multiboot. Linux is started by PVH, and
 # is also told not to look for what this machine lacks.
 _MULTIBOOT_DEFAULT: Final = "console=com0"
-_PVH_DEFAULT: Final = "earlyprintk=ttyS0 console=ttyS0 noapic nolapic acpi=off pci=off"
+_PVH_DEFAULT: Final = "earlyprintk=ttyS0 console=ttyS0 noapic nolapic acpi=off"
+_NO_PCI: Final = " pci=off"
+_PCI_INTERRUPTS: Final = (10, 11, 9, 5)  # those that no device of the board has
 
 # GRUB's segments; the Multiboot specification does not say which to use.
 _CODE32, _DATA32 = 0x10, 0x18
@@ -128,6 +131,9 @@ class PcAmd64:
         }
         for name, device in devices.items():
             _attach(machine, name, device)
+        if has_devices(machine):
+            pic.trigger_by_level(_PCI_INTERRUPTS)  # as a BIOS does it, since devices of a PCI bus may share one
+            attach_pci(machine, {number: pic.line(number) for number in _PCI_INTERRUPTS})
 
     def _stop(self, cpu: Cpu) -> None:
         """INIT: the CPU waits for a start-up IPI. On the boot CPU it would restart the BIOS, which this machine
@@ -249,7 +255,8 @@ def _linux_information(
     make: Callable[[str, tuple[MemoryRange, ...], int, range | None], Information],
 ) -> Information:
     """What Linux is told, in the form that `make` gives it, with the initial file system in memory."""
-    text = _PVH_DEFAULT if machine.command_line is None else machine.command_line
+    default = _PVH_DEFAULT + ("" if has_devices(machine) else _NO_PCI)
+    text = default if machine.command_line is None else machine.command_line
     initrd = place_below(machine, machine.ram_size, image.end)
     return make(text, memory_map(machine.ram_size), _INFORMATION, initrd)
 

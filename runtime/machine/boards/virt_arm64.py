@@ -7,6 +7,7 @@ from kinst.runtime.machine.boards.event_loops import EventLoopWatch
 from kinst.runtime.machine.boards.given_tree import adapted
 from kinst.runtime.machine.boards.initrd import place_below
 from kinst.runtime.machine.boards.virt_arm64_tree import device_tree, interrupt_of
+from kinst.runtime.machine.boards.virtio import virtio_slots
 from kinst.runtime.machine.devices.arm_timer import INTERRUPTS, GenericTimer
 from kinst.runtime.machine.devices.cfi_flash import CfiFlash
 from kinst.runtime.machine.devices.fdt import flatten
@@ -19,7 +20,7 @@ from kinst.runtime.machine.devices.pl011 import Pl011
 from kinst.runtime.machine.devices.pl031 import Pl031
 from kinst.runtime.machine.devices.pl061 import Pl061
 from kinst.runtime.machine.devices.psci import Psci
-from kinst.runtime.machine.devices.virtio_mmio import EmptyVirtioSlots
+from kinst.runtime.machine.devices.virtio_mmio import SLOT_SIZE, VirtioSlots
 from kinst.runtime.machine.exceptions.arm64 import LINE_FIQ, LINE_IRQ, MPIDR, Arm64Exceptions
 from kinst.runtime.machine.linux_image import HEADER_SIZE, has_boot_header
 from kinst.runtime.machine.loaded import Loaded
@@ -100,6 +101,13 @@ def _make_messages(machine: Machine, gic: Gic) -> Gicv2m:
     return Gicv2m(_PRIVATE + first, [gic.spi(first + number) for number in range(_MESSAGES)])
 
 
+def _make_slots(machine: Machine, gic: Gic) -> VirtioSlots:
+    facts = machine.facts.devices["virtio"]
+    return virtio_slots(
+        machine, SLOT_SIZE, range(facts.size // SLOT_SIZE), lambda slot: gic.spi(interrupt_of(facts) + slot)
+    )
+
+
 def _attach_devices(machine: Machine, gic: Gic) -> None:
     facts = machine.facts.devices
     console, rtc = facts["console"], facts["rtc"]
@@ -112,7 +120,7 @@ def _attach_devices(machine: Machine, gic: Gic) -> None:
     machine.attach(uart, console.address)
     machine.attach(clock, rtc.address)
     machine.attach(FirmwareConfiguration(configuration(len(machine.cpus))), facts["fw-cfg"].address)
-    machine.attach(EmptyVirtioSlots(facts["virtio"].size), facts["virtio"].address)
+    machine.attach(_make_slots(machine, gic), facts["virtio"].address)
     machine.attach(CfiFlash(facts["flash"].size), facts["flash"].address)
     machine.attach(PciEcam(facts["pci"].size), facts["pci"].address)
     machine.attach_timed(clock)

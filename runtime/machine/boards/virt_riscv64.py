@@ -9,7 +9,8 @@ from typing import Final
 
 from kinst.runtime.machine.boards.given_tree import adapted
 from kinst.runtime.machine.boards.initrd import place_below
-from kinst.runtime.machine.boards.virt_riscv64_tree import device_tree
+from kinst.runtime.machine.boards.virt_riscv64_tree import VIRTIO_SLOT, device_tree
+from kinst.runtime.machine.boards.virtio import virtio_slots
 from kinst.runtime.machine.device import Line
 from kinst.runtime.machine.devices.cfi_flash import CfiFlash
 from kinst.runtime.machine.devices.clint import Clint
@@ -21,7 +22,7 @@ from kinst.runtime.machine.devices.plic import Plic
 from kinst.runtime.machine.devices.sbi import Sbi
 from kinst.runtime.machine.devices.sifive_test import SifiveTest
 from kinst.runtime.machine.devices.uart16550 import Uart16550
-from kinst.runtime.machine.devices.virtio_mmio import EmptyVirtioSlots
+from kinst.runtime.machine.devices.virtio_mmio import VirtioSlots
 from kinst.runtime.machine.exceptions.riscv64 import (
     MEIP,
     MSIP,
@@ -170,12 +171,19 @@ def _attach_all(machine: Machine, plic: Plic) -> None:
     devices = machine.facts.devices
     clock = GoldfishRtc(machine.clock, plic.line(_number(devices["rtc"])), _POWER_ON)
     machine.attach(clock, devices["rtc"].address)
-    machine.attach(EmptyVirtioSlots(devices["virtio"].size), devices["virtio"].address)
+    machine.attach(_make_slots(machine, plic), devices["virtio"].address)
     machine.attach(FirmwareConfiguration(configuration(len(machine.cpus))), devices["fw-cfg"].address)
     machine.attach(PciEcam(devices["pci"].size), devices["pci"].address)
     for name in ("flash", "flash1"):
         machine.attach(CfiFlash(devices[name].size), devices[name].address)
     machine.attach_timed(clock)
+
+
+def _make_slots(machine: Machine, plic: Plic) -> VirtioSlots:
+    """The slots; the first device is in the last one, which the device tree begins with."""
+    facts = machine.facts.devices["virtio"]
+    order = range(facts.size // VIRTIO_SLOT)[::-1]
+    return virtio_slots(machine, VIRTIO_SLOT, order, lambda slot: plic.line(_number(facts) + slot))
 
 
 def _number(device: DeviceFacts) -> int:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 _FUNCTION_SIZE: Final = 0x1000
-# Vendor and device id, command and status, revision and class code (host bridge): QEMU's pcie-root host bridge.
-_HEADER: Final = {0x00: 0x0008_1B36, 0x08: 0x0600_0000, 0x2C: 0x1100_1AF4}
+# Vendor and device id, revision and class code (host bridge), subsystem: QEMU's pcie-root host bridge.
+HOST_BRIDGE: Final = {0x00: 0x0008_1B36, 0x08: 0x0600_0000, 0x2C: 0x1100_1AF4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class PciEcam:
         """A configuration register."""
         if offset >= _FUNCTION_SIZE:
             return (1 << size * 8) - 1
-        return _HEADER.get(offset & ~3, 0) >> (offset & 3) * 8 & (1 << size * 8) - 1
+        return HOST_BRIDGE.get(offset & ~3, 0) >> (offset & 3) * 8 & (1 << size * 8) - 1
 
     def write(self, offset: int, size: int, value: int) -> None:
         """Do nothing: no register is writable."""

@@ -4,6 +4,7 @@ Commands, priorities and the spurious interrupt are those of Intel's data sheet 
 the master. As on every PC with PCI, the chip set's registers at 0x4d0 select the trigger mode of each line.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -200,6 +201,12 @@ class Pic8259:
             self.update()
 
         return set_level
+
+    def trigger_by_level(self, lines: Iterable[int]) -> None:
+        """Make IRQs level triggered, which may be shared."""
+        for line in lines:
+            chip = self._slave if line & 8 else self._master
+            chip.edge_triggered &= ~(1 << (line & 7))
 
     def acknowledge(self) -> int:
         """Let the CPU take the interrupt. Returns its vector."""

@@ -1,11 +1,11 @@
 """Buses with nothing on them: what drivers read before they give up."""
 
 from kinst.runtime.machine.devices.pci_ecam import PciEcam
-from kinst.runtime.machine.devices.virtio_mmio import SLOT_SIZE, EmptyVirtioSlots
+from kinst.runtime.machine.devices.virtio_mmio import SLOT_SIZE, VirtioSlots
 
 
 def test_every_virtio_slot_says_that_it_is_empty() -> None:
-    slots = EmptyVirtioSlots(0x4000)
+    slots = VirtioSlots(0x4000, SLOT_SIZE, {})
     for slot in range(0, 0x4000, SLOT_SIZE):
         assert slots.read(slot, 4).to_bytes(4, "little") == b"virt"
         assert (slots.read(slot + 4, 4), slots.read(slot + 8, 4)) == (1, 0)

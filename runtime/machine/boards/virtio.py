@@ -1,0 +1,91 @@
+"""The disks and the source of random numbers that the user wants -> virtio devices, in slots or on a PCI bus."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from kinst.runtime.machine.device import Line
+from kinst.runtime.machine.devices.pci_bus import (
+    ConfigurationAddress,
+    ConfigurationData,
+    HostBridge,
+    PciFunction,
+    PciMemory,
+)
+from kinst.runtime.machine.devices.virtio_block import VirtioBlock
+from kinst.runtime.machine.devices.virtio_device import Model, VirtioDevice
+from kinst.runtime.machine.devices.virtio_entropy import VirtioEntropy
+from kinst.runtime.machine.devices.virtio_mmio import VirtioSlots
+from kinst.runtime.machine.devices.virtio_pci import SIZE, VirtioPci
+from kinst.runtime.machine.machine import Machine
+from kinst.targets.errors import MachineError
+
+_PCI_DEVICES: Final = 31  # beside the bridge
+
+
+def virtio_slots(machine: Machine, stride: int, order: Sequence[int], line: Callable[[int], Line]) -> VirtioSlots:
+    """A row of slots with the devices in the order in which the guest finds them.
+
+    Args:
+        machine: the machine, which knows what the user wants.
+        stride: bytes of a slot.
+        order: the numbers of all slots, in the order of the device tree.
+        line: the interrupt line of a slot.
+
+    Raises:
+        MachineError: there are more devices than slots.
+    """
+    models = _models(machine, len(order))
+    devices = {slot: VirtioDevice(machine, model, line(slot)) for slot, model in zip(order, models, strict=False)}
+    return VirtioSlots(len(order) * stride, stride, devices)
+
+
+def attach_pci(machine: Machine, lines: dict[int, Line]) -> None:
+    """Attach a PCI bus with the devices. `lines` are those for PCI, by interrupt number.
+
+    Raises:
+        MachineError: there are more devices than the bus has room for.
+    """
+    models, facts = _models(machine, _PCI_DEVICES), machine.facts.devices
+    ports, memory = facts["pci"], facts["pci-memory"]
+    numbers, shared = list(lines), {number: _SharedLine(line) for number, line in lines.items()}
+    functions: list[PciFunction] = [HostBridge()]
+    for index, model in enumerate(models):
+        number = numbers[index % len(numbers)]
+        functions.append(VirtioPci(machine, model, shared[number].input(), number, memory.address + index * SIZE))
+    address = ConfigurationAddress()
+    machine.attach_ports(address, ports.address, is_whole=True)
+    machine.attach_ports(ConfigurationData(address, functions), ports.address + address.size)
+    machine.attach(PciMemory(memory.address, memory.size, functions), memory.address)
+
+
+def has_devices(machine: Machine) -> bool:
+    """Whether the user wants any."""
+    return bool(machine.disks) or machine.rng_seed is not None
+
+
+def _models(machine: Machine, room: int) -> list[Model]:
+    models: list[Model] = [VirtioBlock(disk) for disk in machine.disks]
+    if machine.rng_seed is not None:
+        models.append(VirtioEntropy(machine.rng_seed))
+    if len(models) > room:
+        raise MachineError(f"{machine.facts.name}: has room for {room} disks and other devices, not for {len(models)}")
+    return models
+
+
+class _SharedLine:
+    """An interrupt line that is high while one of its inputs is."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._inputs: list[bool] = []
+
+    def input(self) -> Line:
+        """Another input."""
+        number = len(self._inputs)
+        self._inputs.append(False)
+
+        def drive(level: bool) -> None:  # noqa: FBT001 - the form of every line
+            self._inputs[number] = level
+            self._line(any(self._inputs))
+
+        return drive
