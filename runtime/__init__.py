@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kinst.runtime.api import ImageFile, Trace, open_image
     from kinst.runtime.attached.attach import Attached, attach
     from kinst.runtime.machine.configuration import ClockKind, End
+    from kinst.runtime.machine.disk import Disk, DiskMode, open_disk
     from kinst.runtime.providers.probe_table import Probe
     from kinst.runtime.tracing.ending import Ending
     from kinst.runtime.tracing.hits import Hit, Place
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Attached",
     "ClockKind",
+    "Disk",
+    "DiskMode",
     "End",
     "Ending",
     "Hit",
@@ -40,12 +43,15 @@ __all__ = [
     "Record",
     "Trace",
     "attach",
+    "open_disk",
     "open_image",
 ]
 
 _HOMES: Final = {
     "Attached": "kinst.runtime.attached.attach",
     "ClockKind": "kinst.runtime.machine.configuration",
+    "Disk": "kinst.runtime.machine.disk",
+    "DiskMode": "kinst.runtime.machine.disk",
     "End": "kinst.runtime.machine.configuration",
     "Ending": "kinst.runtime.tracing.ending",
     "Hit": "kinst.runtime.tracing.hits",
@@ -57,6 +63,7 @@ _HOMES: Final = {
     "Record": "kinst.runtime.tracing.records",
     "Trace": "kinst.runtime.api",
     "attach": "kinst.runtime.attached.attach",
+    "open_disk": "kinst.runtime.machine.disk",
     "open_image": "kinst.runtime.api",
 }
 

@@ -12,7 +12,7 @@ each used by one thread.
 
 import gc
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +25,7 @@ from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source,
 from kinst.rewriter.write import write_image
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
+from kinst.runtime.machine.disk import Disk
 from kinst.runtime.providers.probe_table import Probe
 from kinst.runtime.tracing.ending import Ending
 from kinst.runtime.tracing.given import Action, actions_of, files_of, modules_of, options_of, path_of, program_of
@@ -138,6 +139,8 @@ class ImageFile:
         kaslr_seed: int | None = None,
         device_tree: bytes | None = None,
         files: Mapping[int, bytes] | None = None,
+        disks: Sequence[Disk] = (),
+        rng_seed: int | None = None,
         method: Method | None = None,
     ) -> "Trace":
         """Load the image into a machine and enable probes; nothing runs yet.
@@ -157,6 +160,8 @@ class ImageFile:
             kaslr_seed: lets a Linux kernel run at a random offset that follows from it.
             device_tree: a flattened one in place of the machine's own.
             files: raw bytes by the physical address where they are put.
+            disks: of the guest (virtio), each from `open_disk`, for one trace.
+            rng_seed: gives the guest a source of random numbers (virtio), which follow from it.
             method: how probed instructions are carried out.
 
         Raises:
@@ -169,7 +174,8 @@ class ImageFile:
             arguments=arguments,
             options=options_of(options),
             configuration=Configuration(
-                cpus, memory, ClockKind(clock), command_line, initrd, kaslr_seed, device_tree, files_of(files)
+                *(cpus, memory, ClockKind(clock), command_line, initrd, kaslr_seed, device_tree, files_of(files)),
+                *(tuple(disks), rng_seed),
             ),
             machine=machine,
             call=call,

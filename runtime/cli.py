@@ -13,6 +13,7 @@ from kinst.rewriter.file_name import FileName
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.dlang.syntax.language import VERSION
 from kinst.runtime.machine.configuration import ClockKind, Configuration, FileAt
+from kinst.runtime.machine.disk import Disk, DiskMode, open_disk
 from kinst.runtime.tracing.limits import Limits, limits
 from kinst.runtime.tracing.program_text import Origin, ProgramText, read_script
 from kinst.runtime.tracing.request import Request
@@ -33,6 +34,7 @@ _OF_IMAGES: Final = (
     "initrd",
     "dtb",
     "loads",
+    "disks",
     "until",
     "call",
     "debug_file",
@@ -173,6 +175,19 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
     type=_FILE,
     metavar="FILE",
     help="Device tree in place of the machine's own. Memory, CPUs, command line and initrd in it are set as for that.",
+)
+@click.option(
+    "--disk",
+    "disks",
+    metavar="FILE[,rw|,ro]",
+    multiple=True,
+    help="A disk (virtio), a raw image: what the guest writes is forgotten, or with ,rw written to FILE. Repeatable.",
+)
+@click.option(
+    "--rng-seed",
+    type=click.IntRange(0, (1 << 64) - 1),
+    metavar="N",
+    help="Give the guest a source of random numbers (virtio), which follow from this number.",
 )
 @click.option("--append", metavar="TEXT", help="Command line for the kernel; default: the machine's own.")
 @click.option(
@@ -317,6 +332,8 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
             given["kaslr_seed"],
             None if given["dtb"] is None else _mapped("--dtb", given["dtb"]),
             tuple(_placed(text) for text in given["loads"]),
+            tuple(_disk(text) for text in given["disks"]),
+            given["rng_seed"],
         ),
         machine=given["machine"],
         system=given["system"],
@@ -350,6 +367,13 @@ def _placed(text: str) -> FileAt:
     if not content:
         raise UsageError(f"--load {name}: is empty")
     return FileAt(Path(name).name, int(address, 16 if address[:2] in ("0x", "0X") else 10), content)
+
+
+def _disk(text: str) -> Disk:
+    name, comma, mode = text.rpartition(",")
+    if comma and mode in (DiskMode.READ_WRITE.value, DiskMode.READ_ONLY.value):
+        return open_disk(Path(name), DiskMode(mode))
+    return open_disk(Path(text))
 
 
 def _module(text: str) -> tuple[str, Path]:
