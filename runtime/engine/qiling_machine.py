@@ -6,7 +6,7 @@ number, a missed translation, a port access. Their meaning is decided elsewhere.
 """
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any, Final, TypeVar
@@ -31,6 +31,7 @@ from kinst.runtime.engine.system_instructions import (
     operand_of,
     tlbi_address,
 )
+from kinst.runtime.engine.walk_cache import WalkCache
 from kinst.runtime.paging.walker import Access
 from kinst.targets.arch.facts import ArchFacts
 
@@ -112,7 +113,10 @@ class QilingMachine:
         self.ql.uc.ctl_exits_enabled(enable=True)
         self.ql.uc.ctl_set_tlb_mode(const.UC_TLB_VIRTUAL)
         self._tlb_fill: TlbFill = lambda _address, _access: None
-        self._hook(const.UC_HOOK_TLB_FILL, _TLB_FILL(self._on_tlb_fill))
+        callback = _TLB_FILL(self._on_tlb_fill)
+        self._kept.append(callback)
+        self._walks = WalkCache(ctypes.cast(callback, ctypes.c_void_p))
+        self._hook_natively(const.UC_HOOK_TLB_FILL, *self._walks.hook())
         self._hook_natively(const.UC_HOOK_BLOCK, *self._block_hook.callback())
         self.states = CpuStates(self._library, self._handle, self._register_number, self._facts)
         self._live = self.states.live
@@ -135,6 +139,12 @@ class QilingMachine:
     def on_tlb_fill(self, fill: TlbFill) -> None:
         """Call `fill` for every translation that is not in the TLB."""
         self._tlb_fill = fill
+
+    def keep_walks(self, context: Mapping[str, int]) -> WalkCache:
+        """From now on, `fill` is not called for a translation that is kept in the returned object. `context` has the
+        registers that translations depend on, and which of their bits."""
+        self._walks.compare(self._library, self._live, context, self._facts.privilege)
+        return self._walks
 
     def _on_tlb_fill(self, _uc: int, address: int, kind: int, entry: Any, _data: int) -> bool:
         access = _ACCESS.get(kind, Access.READ)

@@ -21,7 +21,7 @@ _WIDE: Final = re.compile(r"(?:v|q|xmm|ymm|zmm)\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class _Slot:
+class Slot:
     """One register: Unicorn's number, the content of the buffer before the call, and the place of the value in it."""
 
     number: int
@@ -53,7 +53,7 @@ class RegisterFile:
         self._words = words
         self._system_registers = system_registers
         self._word_names = words.names
-        self._slots: dict[str, tuple[_Slot, ctypes.c_int]] = {}
+        self._slots: dict[str, tuple[Slot, ctypes.c_int]] = {}
         self._readers: dict[str, Callable[[], int]] = {}
         self._buffer = (ctypes.c_uint8 * _BUFFER_SIZE)()
         self._pointer = ctypes.c_void_p(ctypes.addressof(self._buffer))
@@ -98,26 +98,27 @@ class RegisterFile:
         self._readers[name] = reader
         return reader
 
-    def _add(self, name: str) -> tuple[_Slot, ctypes.c_int]:
-        slot = self._slot(name)
+    def _add(self, name: str) -> tuple[Slot, ctypes.c_int]:
+        slot = self.slot(name)
         self._slots[name] = slot, ctypes.c_int(slot.number)
         return self._slots[name]
 
-    def _slot(self, name: str) -> _Slot:
+    def slot(self, name: str) -> Slot:
+        """How to read a register."""
         match self._system_registers.get(name) or _encoding(name):
             case (op0, op1, crn, crm, op2):
                 fields = (crn, crm, op0, op1, op2, 0, 0, 0)  # struct uc_arm64_cp_reg
                 template = b"".join(field.to_bytes(4, "little") for field in fields)
-                return _Slot(self.number("cp_reg"), template, 24, 8, is_part=False)
+                return Slot(self.number("cp_reg"), template, 24, 8, is_part=False)
             case (model_specific,):
                 template = model_specific.to_bytes(4, "little") + bytes(12)  # struct uc_x86_msr
-                return _Slot(self.number("msr"), template, 8, 8, is_part=False)
+                return Slot(self.number("msr"), template, 8, 8, is_part=False)
         if "." in name:
             register, field = name.split(".")
             offset, size = _DESCRIPTOR_FIELDS[field]
-            return _Slot(self.number(register), bytes(24), offset, size, is_part=True)
+            return Slot(self.number(register), bytes(24), offset, size, is_part=True)
         size = 16 if _WIDE.fullmatch(name) else 8
-        return _Slot(self.number(name), bytes(size), 0, size, is_part=False)
+        return Slot(self.number(name), bytes(size), 0, size, is_part=False)
 
 
 def _read_word(read: Callable[[], int], word: ctypes.c_uint64) -> int:

@@ -101,7 +101,9 @@ class AddressSpace:
         self._nothing_there = nothing_there
         self.fault: PageFault | None = None
         self._blocks: dict[int, set[int]] = {}  # log2 of the size -> numbers of blocks that may be in the TLB
+        self._entries: list[int] = []  # physical addresses of what the last walk read
         engine.on_tlb_fill(self._fill)
+        self._walks = engine.keep_walks(walker.context)
         engine.on_tlb_invalidation(self._invalidated)
 
     def regime(self) -> tuple[int, ...]:
@@ -127,7 +129,7 @@ class AddressSpace:
         self._memory.write(frames, code)
         for page in range(size >> 12):
             self._overlay[(address >> 12) + page] = (frames >> 12) + page
-        self._engine.flush_tlb()
+        self._forget()
 
     def fill_overlay(self, address: int, code: bytes) -> None:
         """Write a trampoline, which is within a page and was never executed, into what `overlay` put there."""
@@ -136,11 +138,17 @@ class AddressSpace:
     def watch(self, watcher: CodeWatcher) -> None:
         """Let `watcher` decide what is executed in its pages."""
         self._watcher, self._watched = watcher, watcher.pages
-        self._engine.flush_tlb()
+        self._forget()
 
     def alias(self, ranges: Sequence[tuple[int, int, int]]) -> None:
         """Map (virtual, physical, size) ranges without the guest's help."""
         self._aliases = ranges
+        self._forget()
+
+    def _forget(self) -> None:
+        """Answer every access anew: something else than the guest has changed what it means."""
+        self._blocks.clear()
+        self._walks.forget()
         self._engine.flush_tlb()
 
     def _fill(self, address: int, access: Access) -> tuple[int, int] | None:
@@ -160,21 +168,30 @@ class AddressSpace:
             return None
         if translation.shift > _PAGE_SHIFT:
             self._remember_block(address, translation.shift)
-        return self._grant(address, translation, access)
+        granted = self._grant(address, translation, access)
+        if granted is not None:
+            self._keep(translation.physical >> _PAGE_SHIFT, granted)
+        return granted
+
+    def _keep(self, page: int, granted: tuple[int, int]) -> None:
+        """Let the engine give this answer again, as long as a walk would find it."""
+        if page in self._watched or not self._walker.has_context(self._registers):
+            return
+        words = self._memory.origins(page, self._entries)
+        if words is not None:
+            self._walks.keep(*granted, words)
 
     def _remember_block(self, address: int, shift: int) -> None:
-        """Note a block that may be in the TLB. Some guests never drop translations, so all are dropped now and then."""
+        """Note a block that may be in the TLB, now or later: `_walks` gives it again."""
         blocks = self._blocks.setdefault(shift, set())
         if len(blocks) >= _MOST_BLOCKS:
-            self._blocks.clear()
-            self._engine.flush_tlb()
+            self._forget()
             blocks = self._blocks.setdefault(shift, set())
         blocks.add(address >> shift)
 
     def _invalidated(self, address: int) -> None:
         """Drop a translation that the guest drops by any address in it. Unicorn itself drops only one page of it."""
         if any(address >> shift in blocks for shift, blocks in self._blocks.items()):
-            self._blocks.clear()
             self._engine.flush_tlb()
 
     def _is_for_trampoline(self, access: Access) -> bool:
@@ -185,6 +202,7 @@ class AddressSpace:
         return access is Access.FETCH
 
     def _translate(self, address: int, access: Access, registers: Registers, store: StorePhysical) -> Translation:
+        self._entries.clear()
         for virtual, physical, size in self._aliases:
             if virtual <= address < virtual + size:
                 return Translation(address - virtual + physical, Permission.ALL)
@@ -193,8 +211,9 @@ class AddressSpace:
         return self._walker.translate(registers, self._load_entry, store, address, access)
 
     def _load_entry(self, physical: int) -> int:
+        self._entries.append(physical)
         try:
-            return self._memory.load(physical, 8)
+            return self._load(physical, 8)
         except MachineError:
             raise MachineError(f"no RAM at {physical:#x}, where the guest has a translation table") from None
 
@@ -214,7 +233,7 @@ class AddressSpace:
         if page in self._memory.code_pages:
             return physical, permissions
         if access is Access.FETCH:
-            self._memory.code_pages.add(page)
+            self._memory.add_code_page(page)
             if page in self._written:
                 self._engine.flush_tlb()
             return physical, permissions
@@ -269,10 +288,11 @@ class AddressSpace:
         """The physical address that the tracer reads for a virtual one; None if nothing is mapped. The guest cannot
         notice: no translation is added to the TLB, and no accessed bit is set in the guest's tables."""
         self._is_observing, self._observed = True, None
+        self._walks.is_off = True
         try:
             found = self._to_read(address)
         finally:
-            self._is_observing = False
+            self._walks.is_off = self._is_observing = False
         if found is not None or self._observed is None:
             return found
         return self._observed & ~0xFFF | address & 0xFFF  # the TLB callback knows only the page

@@ -1,7 +1,8 @@
 """Physical memory: host buffers that Unicorn maps and that we read and write directly."""
 
+import ctypes
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -38,6 +39,9 @@ class PhysicalMemory:
         self.regions: list[Region] = []
         # The first region is the board's RAM, which has the stacks: the trap path uses its words all the time.
         self._base, self._size, self._words = 0, 0, memoryview(b"").cast("Q")
+        self._host = 0  # where it is in the host's memory
+        self._marks = memoryview(b"").cast("Q")  # for each of its pages, whether it is one of `code_pages`
+        self._marks_host = 0
         self.code_pages: set[int] = set()  # physical page numbers that instructions were fetched from
         self.is_code_stale = False  # code that may have been translated was changed: translate it again before running
 
@@ -60,6 +64,12 @@ class PhysicalMemory:
         self.regions.append(Region(address, size, memoryview(buffer)))
         if len(self.regions) == 1:
             self._base, self._size, self._words = address, size, memoryview(buffer).cast("Q")
+            self._host = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+            marks = mmap.mmap(-1, size // PAGE * 8)
+            self._marks, self._marks_host = (
+                memoryview(marks).cast("Q"),
+                ctypes.addressof(ctypes.c_char.from_buffer(marks)),
+            )
 
     def find(self, address: int, size: int = 1) -> Region | None:
         """The region that holds [address, address + size); None if none does."""
@@ -105,6 +115,29 @@ class PhysicalMemory:
         if is_written:
             self._check_code(address, size)
         return region.view[start : start + size]
+
+    def add_code_page(self, page: int) -> None:
+        """Note that instructions are fetched from a physical page."""
+        self.code_pages.add(page)
+        at = page - self._base // PAGE
+        if 0 <= at < len(self._marks):
+            self._marks[at] = 1
+
+    def origins(self, page: int, entries: Sequence[int]) -> list[int] | None:
+        """What to look at to know that these 64-bit words of RAM still have their values, and that a page of RAM still
+        is one of `code_pages` or not: addresses of 64-bit words in the host's memory, each followed by its value. None
+        if it cannot be known."""
+        base, size, words, host = self._base, self._size, self._words, self._host
+        at = page - base // PAGE
+        if not 0 <= at < len(self._marks):
+            return None
+        found = [self._marks_host + 8 * at, self._marks[at]]
+        for entry in entries:
+            start = entry - base
+            if not 0 <= start < size:
+                return None
+            found += host + start, words[start >> 3]
+        return found
 
     def load(self, address: int, size: int) -> int:
         """A little-endian unsigned word of `size` bytes. Raises MachineError where no RAM is."""

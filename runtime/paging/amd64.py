@@ -113,6 +113,20 @@ class Amd64Walker:
 
     tracer_bits: Final = MappingProxyType({"rflags": RFLAGS_AC})
     regime: tuple[str, ...] = ()
+    context: Final = MappingProxyType(
+        {
+            "cr0": CR0_PG | CR0_WP,
+            "cr3": ADDRESS | 0xFE0,  # PAE aligns its first table to 32 bytes
+            "cr4": CR4_PSE | CR4_PAE | CR4_LA57 | CR4_SMEP | CR4_SMAP,
+            "efer": EFER_LMA | EFER_NXE,
+            "cs": 3,
+            "rflags": RFLAGS_AC,
+        }
+    )
+
+    def has_context(self, registers: Registers) -> bool:
+        """Always."""
+        return True
 
     def tables(self, registers: Registers) -> int | None:
         """CR3, while CR0.PG is set."""

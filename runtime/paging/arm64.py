@@ -8,6 +8,7 @@ since the Cortex-A57 has no FEAT_HAFDBS. The contiguous bit is a hint to the TLB
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from kinst.runtime.paging.walker import (
@@ -37,6 +38,8 @@ SMALLEST_BLOCK_LEVEL = {12: 1, 14: 2, 16: 2}  # lowest level at which a block de
 
 OUTPUT_ADDRESS = (1 << 48) - 1
 LAST_LEVEL = 3
+_ALL: Final = (1 << 64) - 1
+_TABLES: Final = OUTPUT_ADDRESS  # without the ASID
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,22 @@ class Arm64Walker:
 
     tracer_bits: Final[Mapping[str, int]] = {}  # the CPU has no PAN
     regime = ("ttbr0_el1", "ttbr1_el1", "tcr_el1", "sctlr_el1", "ttbr0_el2", "tcr_el2", "sctlr_el2")
+    context: Final = MappingProxyType(
+        {
+            "pstate": 3 << 2,
+            "sctlr_el1": SCTLR_M | SCTLR_WXN,
+            "tcr_el1": _ALL,
+            "ttbr0_el1": _TABLES,
+            "ttbr1_el1": _TABLES,
+            "sctlr_el2": SCTLR_M | SCTLR_WXN,
+            "tcr_el2": _ALL,
+            "ttbr0_el2": _TABLES,
+        }
+    )
+
+    def has_context(self, registers: Registers) -> bool:
+        """Always."""
+        return True
 
     def tables(self, registers: Registers) -> int | None:
         """The tables of the lower half at the CPU's exception level; None unless SCTLR.M is set."""

@@ -33,6 +33,7 @@ _PPN_MASK: Final = (1 << 44) - 1
 _TOP_SHIFTS: Final = {8: 30, 9: 39, 10: 48}  # satp.MODE -> bits below the index into the root table
 _USER, _SUPERVISOR, _MACHINE = 0, 1, 3
 _MSTATUS_MPRV, _MSTATUS_SUM, _MSTATUS_MXR = 1 << 17, 1 << 18, 1 << 19
+_WORD: Final = (1 << 64) - 1
 
 
 class Riscv64Walker:
@@ -40,6 +41,11 @@ class Riscv64Walker:
 
     tracer_bits: Final = MappingProxyType(dict.fromkeys(("mstatus", "sstatus"), _MSTATUS_SUM | _MSTATUS_MXR))
     regime: tuple[str, ...] = ()
+    context: Final = MappingProxyType({"priv": 3, "sstatus": _MSTATUS_SUM | _MSTATUS_MXR, "satp": _WORD})
+
+    def has_context(self, registers: Registers) -> bool:
+        """Not in M mode, where it is mstatus.MPRV that says whether accesses are translated."""
+        return registers.get("priv") != _MACHINE
 
     def tables(self, registers: Registers) -> int | None:
         """satp; None if its mode is Bare or the hart is in M mode, which does not translate (4.1.11)."""
@@ -127,7 +133,6 @@ def _allowed(privilege: int, status: int, entry: int) -> int:
 # Every TLB miss comes through here, and an operation on an IntFlag takes a microsecond.
 _READ, _WRITE, _EXECUTE = int(Permission.READ), int(Permission.WRITE), int(Permission.EXECUTE)
 _PERMISSIONS: Final = tuple(Permission(bits) for bits in range(8))
-_WORD: Final = (1 << 64) - 1
 _ALLOWED: Final = {
     (privilege, status): tuple(_allowed(privilege, status, bits << 1) for bits in range(_PERMISSION_BITS + 1))
     for privilege in (_USER, _SUPERVISOR)

@@ -79,6 +79,15 @@ class Walker(Protocol):
         never may."""
         ...
 
+    @property
+    def context(self) -> Mapping[str, int]:
+        """Registers -> their bits that count: a translation is the same while these bits and the tables are."""
+        ...
+
+    def has_context(self, registers: Registers) -> bool:
+        """Whether that holds in the CPU's mode; then the engine may give a translation again without asking."""
+        ...
+
     def tables(self, registers: Registers) -> int | None:
         """What identifies the tables by which the CPU translates; None if translation is off."""
         ...

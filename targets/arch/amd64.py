@@ -324,6 +324,7 @@ AMD64 = ArchFacts(
         tells_invalidations=False,
         system_registers=_MODEL_SPECIFIC,
         hidden=(),
+        privilege=None,
         words=_WORDS,
         landmarks=_LANDMARKS,
     ),

@@ -243,6 +243,7 @@ ARM64 = ArchFacts(
         tells_invalidations=True,
         system_registers=_SYSTEM_REGISTERS,
         hidden=(),
+        privilege=None,
         words={},
         landmarks={},
     ),

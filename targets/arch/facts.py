@@ -32,6 +32,7 @@ class EngineFacts:
     # their number.
     system_registers: Mapping[str, tuple[int, ...]]
     hidden: tuple[str, ...]  # registers that its interface reads but cannot write
+    privilege: str | None  # the register that must not be 0 while its interface reads others of the system; None: none
     # Words of its CPU state that the interface does not know: name -> (offset, size); and registers whose offsets
     # confirm that the state is laid out so. Offsets count from the first of these.
     words: Mapping[str, tuple[int, int]]

@@ -225,6 +225,7 @@ RISCV64 = ArchFacts(
         tells_invalidations=False,
         system_registers={},
         hidden=("mip", "mhartid"),
+        privilege="priv",
         words={},
         landmarks={},
     ),

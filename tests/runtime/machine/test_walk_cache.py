@@ -1,0 +1,188 @@
+"""TLB misses of machines whose tables and control registers change at random: each is answered as a walk answers it,
+and most of them without one."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, cast
+
+import pytest
+
+from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.configuration import ClockKind, Configuration, End
+from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.system import System
+from kinst.runtime.paging.registry import new_walker
+from kinst.runtime.paging.walker import Access, PageFault, Permission
+from kinst.targets.image import Image
+from kinst.targets.machines.registry import machine_facts
+from tests.runtime.machine.riscv_words import (
+    A0,
+    A1,
+    RA,
+    S0,
+    S2,
+    SFENCE_VMA,
+    T0,
+    T1,
+    WFI,
+    ZERO,
+    addi,
+    code,
+    jalr,
+    la,
+    li,
+    store,
+)  # fmt: skip
+
+STEPS: Final = 3000
+TABLES: Final = 0x10_0000  # from the start of RAM: two roots, then tables of 4 KiB
+PAGES: Final = 0x20_0000
+POWER_OFF: Final = (*li(T0, 0x10_0000), *li(T1, 0x5555), store(T1, T0, size=2), WFI)
+BOARDS: Final = ("pc-amd64", "virt-arm64", "virt-riscv64")
+
+
+@dataclass(frozen=True)
+class Mmu:
+    """How a machine's tables are made: bits of a table's entry, of a page's, and of those the ones that change; what an
+    address is shifted by in an entry; registers that are set once; those that let others be
+    written; and values that those take in turn."""
+
+    table: int
+    page: int
+    changing: int
+    shift: int
+    fixed: Mapping[str, int]
+    supervisor: Mapping[str, int]
+    changed: Sequence[tuple[str, tuple[int, ...]]]
+    root: Callable[[int], tuple[str, int]]
+    levels: int
+
+
+MMUS: Final = {
+    "pc-amd64": Mmu(
+        7, 0x67, 0x8000_0000_0000_0067, 0,
+        {"cr4": 0x20, "msr:0xc0000080": 0xD00, "cr0": 0x8000_0011},
+        {},
+        (("cr0", (0x8000_0011, 0x8001_0011)), ("cr4", (0x20, 0x30_0020)), ("rflags", (2, 0x4_0002))),
+        lambda table: ("cr3", table), 4,
+    ),
+    "virt-arm64": Mmu(
+        3, 0x743, 0x0060_0000_0000_0443 | 0xC0, 0,
+        {"tcr_el1": 0x5_B510_3510 | 25 << 16 | 25, "sctlr_el1": 0x30D0_0801},
+        {},
+        (("sctlr_el1", (0x30D0_0801, 0x30D8_0801)),),
+        lambda table: ("ttbr0_el1", table), 3,
+    ),
+    "virt-riscv64": Mmu(
+        1, 0xCF, 0xDF, 2,
+        {"priv": 3, "mstatus": 0},
+        {"priv": 1},
+        (("priv", (1,)), ("sstatus", (0, 1 << 18, 1 << 19)), ("priv", (1, 1, 0))),
+        lambda table: ("satp", 8 << 60 | table >> 12), 3,
+    ),
+}  # fmt: skip
+
+
+class Guest:
+    """A machine with two address spaces of eight pages each in the lowest two mebibytes."""
+
+    def __init__(self, board: str, draw: random.Random) -> None:
+        facts = machine_facts(board)
+        self.system = System(facts, new_board(board), Configuration(clock=ClockKind.ICOUNT))
+        self.mmu, self.draw, self.base = MMUS[board], draw, facts.ram_base
+        self.memory, self.registers = self.system.memory, self.system.engine.live
+        self.walker = new_walker(self.system.arch)
+        self.roots: list[int] = []
+        self.leaves: list[int] = []  # addresses of the entries of pages
+        next_table = self.base + TABLES
+        for _ in range(2):
+            tables = [next_table + 4096 * level for level in range(self.mmu.levels)]
+            next_table = tables[-1] + 4096
+            for table, below in pairwise(tables):
+                self.memory.store(table, 8, self.entry(below, self.mmu.table))
+            self.roots.append(tables[0])
+            self.leaves += (tables[-1] + 8 * page for page in range(8))
+        for leaf in self.leaves:
+            self.map(leaf)
+        for name, value in self.mmu.fixed.items():
+            self.registers.set(name, value)
+        self.switch()
+
+    def entry(self, physical: int, bits: int) -> int:
+        return physical >> self.mmu.shift | bits
+
+    def map(self, leaf: int) -> None:
+        physical = self.base + PAGES + 4096 * self.draw.randrange(4)
+        bits = self.mmu.page ^ (self.draw.getrandbits(64) & self.draw.getrandbits(64) & self.mmu.changing)
+        self.memory.store(leaf, 8, self.entry(physical, bits))
+
+    def switch(self) -> None:
+        for name, value in self.mmu.supervisor.items():
+            self.registers.set(name, value)
+        self.registers.set(*self.mmu.root(self.draw.choice(self.roots)))
+
+    def change(self) -> None:
+        """As the guest does: a table's entry, the address space, or a control register."""
+        kind = self.draw.randrange(60)
+        if kind == 0:
+            self.map(self.draw.choice(self.leaves))
+        elif kind == 1:
+            self.switch()
+        elif kind == 2:
+            for name, values in self.mmu.changed:
+                self.registers.set(name, self.draw.choice(values))
+        self.system.flush_tlb()
+
+    def walked(self, address: int, access: Access) -> int | None:
+        """What the walker finds; None for a fault."""
+        load, store = (lambda at: self.memory.load(at, 8)), (lambda at, value: self.memory.store(at, 8, value))
+        try:
+            found = self.walker.translate(self.registers, load, store, address, access)
+        except PageFault:
+            return None
+        assert found.permissions & (Permission.READ, Permission.WRITE, Permission.EXECUTE)[access]
+        return found.physical
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_misses_are_answered_as_a_walk_answers_them(board: str) -> None:
+    draw = random.Random(board)
+    guest = Guest(board, draw)
+    asked = found = 0
+    fill = guest.system.engine._tlb_fill
+
+    def counted(address: int, access: Access) -> tuple[int, int] | None:
+        nonlocal asked
+        asked += 1
+        return fill(address, access)
+
+    guest.system.engine.on_tlb_fill(counted)
+    for _ in range(STEPS):
+        guest.change()
+        address, access = 4096 * draw.randrange(8) + 8 * draw.randrange(512), draw.choice([*Access])
+        answer = guest.system.space._to_access[access](address)
+        assert answer == guest.walked(address, access), (hex(address), access)
+        found += answer is not None
+    assert found > STEPS / 8
+    assert asked - (STEPS - found) < found / 2
+
+
+def test_a_page_that_becomes_code_is_not_granted_for_writing_as_before() -> None:
+    """Otherwise the last store, which comes by another address, would change the code unnoticed."""
+    facts = machine_facts("virt-riscv64")
+    system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    where, other = facts.ram_base + 0x10_0000, facts.ram_base + 0x1000_0000
+    system.space.alias([(other, where, 4096)])
+    system.memory.write(where, code(0, jalr(ZERO, RA)))
+    words = [*la(S0, where), *la(S2, other)]
+    for value in (7, 8, 9):
+        instruction = int.from_bytes(code(addi(A0, ZERO, value)), "little")
+        words += [*li(T0, instruction), store(T0, S2, size=2), jalr(RA, S0), addi(A1 + value - 7, A0, 0)]
+        words += [SFENCE_VMA] if value == 7 else []
+    system.memory.write(facts.ram_base, code(*words, *POWER_OFF))
+    system.board.start(system, Loaded(cast("Image", None), 0, facts.ram_base, ()))
+    system.engine.live.set("priv", 1)
+    assert system.run(10**9) is End.POWER_OFF
+    assert [system.engine.live.get(name) for name in ("a1", "a2", "a3")] == [7, 8, 9]
