@@ -39,6 +39,7 @@ _OF_IMAGES: Final = (
     "call",
     "debug_file",
     "modules",
+    "users",
 )  # options
 _FILE: Final = FileName(path_type=Path, dir_okay=False)
 _PROGRAMS: Final = {
@@ -134,6 +135,14 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
 @click.option(
     "--module", "modules", metavar="NAME=FILE", multiple=True, help="Types of a kernel module, in D also as NAME`type."
 )
+@click.option(
+    "--user",
+    "users",
+    type=_FILE,
+    metavar="FILE",
+    multiple=True,
+    help="Program or library of the guest's user mode: its names and frames in ustack() and usym().",
+)
 @click.option("--machine", metavar="NAME", help="Machine to run on; default: the one of the image's architecture.")
 @click.option(
     "--os",
@@ -223,7 +232,7 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
             click.echo(f"{_NAME} {version('kinst-rewrite')}, D {VERSION}")
             return
         image, arguments = _image_and_arguments(words, given)
-        check_files(image, given["debug_file"])
+        check_files(image, given["debug_file"], *given["users"])
         request = _request(ctx, image, arguments, given)
         bounds = limits(_seconds(given, "timeout"), _seconds(given, "wall-timeout"), given["until"])
         status = _carry_out(request, bounds, given)
@@ -342,6 +351,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         name=None if given["name"] is None else checked_module(given["name"]),
         symbols=given["symbols"],
         debug_file=given["debug_file"],
+        users=given["users"],
         modules=tuple(_module(text) for text in given["modules"]),
         records_time=given["form"] == "json",
         is_verbose=given["is_verbose"],

@@ -13,8 +13,8 @@ from kinst.runtime.attached.loaded import loaded_image
 from kinst.runtime.attached.machine import AttachedMachine
 from kinst.runtime.attached.memory import AttachedMemory
 from kinst.runtime.attached.profile import AttachedProfile
-from kinst.runtime.attached.stacks import AttachedStacks
 from kinst.runtime.clauses.guest_memory import GuestMemory
+from kinst.runtime.clauses.no_guest import NoUserSymbols
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.clauses.symbols import ImageSymbols
 from kinst.runtime.engine.attached_engine import AttachedEngine
@@ -29,6 +29,7 @@ from kinst.runtime.tracing.plug_ins import PlugIns
 from kinst.runtime.tracing.preparing import Prepared
 from kinst.runtime.tracing.surroundings import SCRATCH, Surroundings
 from kinst.runtime.unwinding.frame_rules import FrameRules
+from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import MachineError
 from kinst.targets.image import open_image
@@ -109,7 +110,7 @@ class AttachedBuilding:
         providers = providers_of(dtrace, host, sites, loaded, types)
         seen = GuestMemory(scratch, memory.translate, memory.translate, memory)
         plug_ins.register(providers, sites, seen, loaded.bias)
-        stacks = AttachedStacks(arch, seen, rules)
+        stacks = MachineStacks(arch, seen, rules)  # the program is the image and the user: ustack() is stack()
         functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
         surroundings = Surroundings(
             host=host,
@@ -118,7 +119,9 @@ class AttachedBuilding:
             scratch=scratch,
             memory=seen,
             stacks=stacks,
+            user_stacks=stacks,
             symbols=ImageSymbols(prepared.original, functions, bias=loaded.bias),
+            user_symbols=NoUserSymbols(),
             locate=lambda link, _site: link + loaded.bias,
             profile=AttachedProfile(self.guest, prepared.path.name),
             arm=machine.arm,

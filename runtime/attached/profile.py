@@ -1,6 +1,6 @@
 """What Qiling's OS layer tells of the guest. See `kinst.runtime.clauses.environment.GuestProfile`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kinst.runtime.attached.guest import AttachedGuest
 from kinst.runtime.trap.trap import Firing
@@ -37,6 +37,10 @@ class AttachedProfile:
     def is_user(self, firing: Firing) -> bool:
         """What is traced is the program: stack() is about it, whatever mode it runs in."""
         return False
+
+    def user_registers(self, firing: Firing) -> Sequence[int] | None:
+        """The program's."""
+        return firing.regs
 
     def why_not(self, name: str) -> str:
         """Empty: what Qiling does not know, no other would."""

@@ -1,6 +1,6 @@
 """What a running clause needs from the session, and what it leaves for the consumer. Contracts only."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +18,8 @@ class Stack:
     addresses: tuple[int, ...]
     frames: int
     is_user: bool = False
+    process: int = 0  # a user stack's pid: stacks of two processes are two keys, as in DTrace
+    names: tuple[str, ...] = ()  # the addresses as they are shown, if user mode's programs are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class SymbolName:
 
     kind: str
     address: int
+    process: int = 0  # as in `Stack`
+    name: str = ""  # as in `Stack`
 
 
 # What a clause records: CPU, probe id, number of the clause (its place in the session's list), the machine's time in ns
@@ -106,6 +110,11 @@ class GuestProfile(Protocol):
         """Whether the CPU is in user mode."""
         ...
 
+    def user_registers(self, firing: Firing) -> Sequence[int] | None:
+        """The registers of user mode in the order of the trap frame, though the CPU may be in the kernel; None if the
+        thread has no user mode."""
+        ...
+
     def why_not(self, name: str) -> str:
         """Why `integer` or `string` knows nothing of a variable, as a line for the user; empty if it does, or if there
         is nothing to say."""
@@ -119,10 +128,6 @@ class Stacks(Protocol):
         """Addresses for stack(), innermost first, at most `frames`."""
         ...
 
-    def user_stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
-        """Addresses for ustack(), innermost first; empty if the guest has no user mode."""
-        ...
-
     def depth(self, firing: Firing) -> int:
         """stackdepth: the number of frames of the kernel's stack."""
         ...
@@ -131,8 +136,29 @@ class Stacks(Protocol):
         """caller: the address that the current function returns to; 0 if unknown."""
         ...
 
-    def user_caller(self, firing: Firing) -> int:
+
+class UserStacks(Protocol):
+    """The stacks of user mode at a probe."""
+
+    def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
+        """Addresses for ustack(), innermost first; empty if the thread has no user mode."""
+        ...
+
+    def caller(self, firing: Firing) -> int:
         """ucaller: the address that the current user function returns to; 0 if unknown."""
+        ...
+
+
+class UserSymbols(Protocol):
+    """The names of addresses of user mode, in the address space of the CPU that runs."""
+
+    def names(self, addresses: Sequence[int]) -> tuple[str, ...]:
+        """What ustack() shows; empty if no programs are known."""
+        ...
+
+    def name(self, address: int, kind: str) -> tuple[int, str]:
+        """The `SymbolName.address` and `name` for usym(), ufunc(), umod() or uaddr(); no name if no programs are
+        known."""
         ...
 
 
@@ -169,8 +195,18 @@ class Environment(Protocol):
         ...
 
     @property
+    def user_stacks(self) -> UserStacks:
+        """The stacks of user mode at a probe."""
+        ...
+
+    @property
     def symbols(self) -> Symbols:
         """Names of addresses."""
+        ...
+
+    @property
+    def user_symbols(self) -> UserSymbols:
+        """Names of addresses of user mode."""
         ...
 
     @property

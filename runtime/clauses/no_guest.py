@@ -1,16 +1,14 @@
 """What clauses get where no guest runs: no stacks and no symbols."""
 
+from collections.abc import Sequence
+
 from kinst.runtime.trap.trap import Firing
 
 
 class NoStacks:
-    """Implements `kinst.runtime.clauses.environment.Stacks`: every stack is empty."""
+    """Implements `Stacks` and `UserStacks` of `kinst.runtime.clauses.environment`: every stack is empty."""
 
     def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
-        """No addresses."""
-        return ()
-
-    def user_stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
         """No addresses."""
         return ()
 
@@ -22,9 +20,17 @@ class NoStacks:
         """0: the caller is unknown."""
         return 0
 
-    def user_caller(self, firing: Firing) -> int:
-        """0: the caller is unknown."""
-        return 0
+
+class NoUserSymbols:
+    """Implements `kinst.runtime.clauses.environment.UserSymbols`: no program is known."""
+
+    def names(self, addresses: Sequence[int]) -> tuple[str, ...]:
+        """No names: the image's symbols may have them."""
+        return ()
+
+    def name(self, address: int, kind: str) -> tuple[int, str]:
+        """The address, without a name."""
+        return address, ""
 
 
 class NoSymbols:

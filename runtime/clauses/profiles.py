@@ -103,6 +103,10 @@ class BareProfile:
         """Whether the CPU is in user mode."""
         return self._is_user(firing)
 
+    def user_registers(self, firing: Firing) -> Sequence[int] | None:
+        """Those of the CPU, if it is in user mode: what the kernel saved, and where, only a system knows."""
+        return firing.regs if self._is_user(firing) else None
+
     def why_not(self, name: str) -> str:
         """See `GuestProfile`."""
         return self._why

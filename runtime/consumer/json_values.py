@@ -48,8 +48,8 @@ class JsonValues:
         match value:
             case Stack():
                 return self.stack(value)
-            case SymbolName(kind=how, address=address):
-                return self._style.place(address, self._symbols.describe(address, how))
+            case SymbolName(kind=how, address=address, name=name):
+                return self._style.place(address, name or self._symbols.describe(address, how))
             case None:
                 return None
         plain = bare(kind)
@@ -62,7 +62,8 @@ class JsonValues:
     def stack(self, stack: Stack) -> Json:
         """Frames, innermost first."""
         kind = "ustack" if stack.is_user else "stack"
-        return [self._style.place(address, self._symbols.describe(address, kind)) for address in stack.addresses]
+        names = stack.names or [self._symbols.describe(address, kind) for address in stack.addresses]
+        return [self._style.place(*of) for of in zip(stack.addresses, names, strict=True)]
 
     def _typed(self, kind: CType, data: bytes, depth: int) -> Json:
         match strip(kind):

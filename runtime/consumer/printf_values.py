@@ -112,7 +112,7 @@ def port(value: Value) -> bytes:
 def symbol(value: Value, symbols: Symbols, kind: str) -> bytes:
     """%a and %A: the name of an address. A value of sym(), mod() and the like is shown as its own kind."""
     if isinstance(value, SymbolName):
-        return symbols.describe(value.address, value.kind).encode()
+        return (value.name or symbols.describe(value.address, value.kind)).encode()
     return symbols.describe(number(value) & (1 << 64) - 1, kind).encode()
 
 
@@ -121,7 +121,8 @@ def stack_frames(value: Value, symbols: Symbols) -> list[bytes]:
     if not isinstance(value, Stack):
         return []
     kind = "uaddr" if value.is_user else "addr"
-    return [symbols.describe(address, kind).encode() for address in value.addresses]
+    names = value.names or [symbols.describe(address, kind) for address in value.addresses]
+    return [name.encode() for name in names]
 
 
 def floating(value: Value, kind: DType) -> float:

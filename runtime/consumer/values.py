@@ -74,15 +74,15 @@ class ValueText:
         match value:
             case Stack():
                 return self.stack(value)
-            case SymbolName(kind=kind, address=address):
-                return b"  %-50s" % self._symbols.describe(address, kind).encode()
+            case SymbolName(kind=kind, address=address, name=name):
+                return b"  %-50s" % (name or self._symbols.describe(address, kind)).encode()
             case _:
                 raise TypeError(f"neither stack nor symbol: {value!r}")
 
     def stack(self, stack: Stack) -> bytes:
         """A newline, then a line for each frame."""
         kind = "ustack" if stack.is_user else "stack"
-        names = [self._symbols.describe(address, kind) for address in stack.addresses]
+        names = stack.names or [self._symbols.describe(address, kind) for address in stack.addresses]
         return b"\n" + b"".join([b"%b%b\n" % (self._indent, name.encode()) for name in names])
 
     def _string(self, value: Value, text: bytes) -> bytes:

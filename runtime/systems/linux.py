@@ -4,19 +4,18 @@ Where the current task is, the machine's record says (`kinst.targets.arch.linux.
 members have not changed since 2.6; where they lie is asked of BTF or DWARF.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final
 
 from kinst.runtime.clauses.profiles import Guest, OperatingSystem
+from kinst.runtime.systems.linux_registers import SavedRegisters
 from kinst.runtime.systems.linux_threads import LinuxThreads
 from kinst.runtime.systems.structures import find_way, followed
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
-from kinst.targets.c_types import size_of
 
 _TASK: Final = "struct task_struct"
-_STACK: Final = "union thread_union"  # what a task's stack is
 _KERNEL: Final = 1 << 63  # set in every address of the kernel's, on all machines
 _ADDRESSES: Final = 1 << 64
 _WORD: Final = 8
@@ -48,8 +47,8 @@ class LinuxProfile:
         self._per_cpu = _per_cpu_offsets(guest)
         self._stack_pointer = guest.arch.stack_pointer
         self._way = cache(lambda *members: find_way(guest.types, _TASK, members))  # types are large: asked when wanted
-        union = guest.types.type_named(_STACK)
-        self._threads = LinuxThreads(guest.memory, self._way, None if union is None else size_of(union))
+        self._saved = SavedRegisters(guest)
+        self._threads = LinuxThreads(guest.memory, self._way, self._saved)
 
     def begin(self, forget: Callable[[int], None]) -> None:
         """See `GuestProfile`."""
@@ -85,6 +84,15 @@ class LinuxProfile:
     def is_user(self, firing: Firing) -> bool:
         """Whether the CPU is in user mode."""
         return self._guest.is_user(firing)
+
+    def user_registers(self, firing: Firing) -> Sequence[int] | None:
+        """See `GuestProfile`: what the task's last entry into the kernel saved. Threads of the kernel have none."""
+        if self._guest.is_user(firing):
+            return firing.regs
+        task, at = self._current(), self._saved.from_user
+        if not task or at is None or not self._number(task, "mm"):
+            return None
+        return self._saved.at(self._number(task, "stack") + at)
 
     def why_not(self, name: str) -> str:
         """See `GuestProfile`."""

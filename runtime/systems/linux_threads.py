@@ -10,26 +10,36 @@ at others.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.systems.structures import Way, followed
 from kinst.runtime.trap.faults import Fault
 
 _WORD: Final = 8
+_ADDRESSES: Final = 1 << 64
 _FEWEST: Final = 64  # tasks that are kept before they are looked at
 OWN_NUMBERS: Final = ("stack_canary", "start_time", "start_boottime")  # of which one names a task, the best first
 
 _Task = tuple[int, int]  # its address, and its own number
 
 
+class HasStackSize(Protocol):
+    """`kinst.runtime.systems.linux_registers.SavedRegisters` implements it."""
+
+    @property
+    def stack_size(self) -> int | None:
+        """Bytes of a task's kernel stack; None if that is not known."""
+        ...
+
+
 class LinuxThreads:
     """The tasks that used self->. `find` gives the way from a task to a member; None: the kernel does not tell."""
 
-    def __init__(self, memory: Memory, find: Callable[[str], Way | None], stack_size: int | None) -> None:
-        """`stack_size` is that of the kernel's stacks in bytes; None if it is not known. Nothing is read yet."""
+    def __init__(self, memory: Memory, find: Callable[[str], Way | None], stacks: HasStackSize) -> None:
+        """Nothing is read yet."""
         self._memory, self._load, self._find = memory, memory.load, find
-        self._size = stack_size
+        self._stacks, self._size = stacks, _ADDRESSES
         self._keys: dict[_Task, tuple[int, int]] = {}  # -> its key, and the first address of its stack
         self._count = 0
         self._limit = _FEWEST
@@ -41,6 +51,7 @@ class LinuxThreads:
         self._forget = forget
         found = (way for way in map(self._find, OWN_NUMBERS) if way)
         self._own = next((way[0][0] for way in found), None)
+        self._size = self._stacks.stack_size or _ADDRESSES
 
     def key(self, task: int, sp: int | None) -> int | None:
         """The key of a task. None: `sp`, a stack pointer of the kernel's, is on another stack, an interrupt's."""
@@ -48,7 +59,7 @@ class LinuxThreads:
             return task
         found = task, self._load(task + self._own, _WORD)
         known = self._keys.get(found) or self._new(found)
-        if sp is not None and self._size is not None and not 0 < sp - known[1] <= self._size:
+        if sp is not None and not 0 < sp - known[1] <= self._size:
             return None
         return known[0]
 

@@ -31,6 +31,8 @@ from kinst.runtime.unwinding.contexts import Contexts
 from kinst.runtime.unwinding.frame_rules import FrameRules
 from kinst.runtime.unwinding.stack_regions import StackRegions, stack_size
 from kinst.runtime.unwinding.stacks import MachineStacks
+from kinst.runtime.unwinding.user_programs import UserPrograms
+from kinst.runtime.unwinding.user_stacks import UserStackWalker
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.image import Image
 
@@ -77,6 +79,8 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         system.engine.live.get,
         loaded.bias,
     )
+    profile = profile_for(known, SYSTEMS, request.system)
+    programs = UserPrograms(request.users, system.arch, memory)
     functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
     surroundings = Surroundings(
         host=host,
@@ -85,9 +89,11 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         scratch=scratch,
         memory=memory,
         stacks=stacks,
+        user_stacks=UserStackWalker(system.arch, memory, profile.user_registers, programs),
         symbols=ImageSymbols(prepared.original, functions, bias=loaded.bias, moved=moved.original),
+        user_symbols=programs,
         locate=moved.locate,
-        profile=profile_for(known, SYSTEMS, request.system),
+        profile=profile,
         arm=(lambda: None) if code is None else code.arm,
     )
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)

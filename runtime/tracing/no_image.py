@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from kinst.runtime.clauses.guest_memory import no_guest
-from kinst.runtime.clauses.no_guest import NoStacks, NoSymbols
+from kinst.runtime.clauses.no_guest import NoStacks, NoSymbols, NoUserSymbols
 from kinst.runtime.clauses.profiles import BareProfile
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.machine.configuration import ClockKind, End
@@ -61,7 +61,9 @@ class Idle:
             scratch=scratch,
             memory=no_guest(scratch),
             stacks=NoStacks(),
+            user_stacks=NoStacks(),
             symbols=NoSymbols(),
+            user_symbols=NoUserSymbols(),
             locate=lambda link, _site: link,
             profile=BareProfile(""),
             arm=lambda: None,

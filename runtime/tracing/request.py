@@ -30,6 +30,7 @@ class Request:
     name: str | None = None  # the image's module, if not the file's name
     symbols: Path | None = None  # names for its code: System.map, the output of nm, an ELF file
     debug_file: Path | None = None  # debug information and symbols, if not in the image or found by themselves
+    users: tuple[Path, ...] = ()  # programs of the guest's user mode, for ustack()
     modules: tuple[tuple[str, Path], ...] = ()  # kernel modules whose types programs may name
     records_time: bool = False
     is_verbose: bool = False  # whether more is reported about a run that is over

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.runtime.clauses.environment import GuestProfile, Memory, Stacks, Symbols
+from kinst.runtime.clauses.environment import GuestProfile, Memory, Stacks, Symbols, UserStacks, UserSymbols
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.provider import Providers
@@ -23,7 +23,9 @@ class Surroundings:
     scratch: Scratch
     memory: Memory
     stacks: Stacks
+    user_stacks: UserStacks
     symbols: Symbols
+    user_symbols: UserSymbols
     locate: Callable[[int, int], int]  # a link address, for the code at another address -> where it is now
     profile: GuestProfile
     arm: Callable[[], None]  # writes the breakpoints of what is enabled into memory

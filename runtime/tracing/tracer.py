@@ -11,7 +11,16 @@ from typing import Any, Final, Protocol
 from kinst.runtime.clauses.aggregations import AggregationStore
 from kinst.runtime.clauses.buffers import Buffers
 from kinst.runtime.clauses.compile.clause import compile_clause
-from kinst.runtime.clauses.environment import ErrorRecord, GuestProfile, Memory, Record, Stacks, Symbols
+from kinst.runtime.clauses.environment import (
+    ErrorRecord,
+    GuestProfile,
+    Memory,
+    Record,
+    Stacks,
+    Symbols,
+    UserStacks,
+    UserSymbols,
+)
 from kinst.runtime.clauses.speculations import Speculations
 from kinst.runtime.clauses.state import State
 from kinst.runtime.consumer.messages import Drop, DropKind
@@ -86,7 +95,9 @@ class Tracer:
         self._dtrace = surroundings.dtrace
         self.memory: Memory = surroundings.memory
         self.stacks: Stacks = surroundings.stacks
+        self.user_stacks: UserStacks = surroundings.user_stacks
         self.symbols: Symbols = surroundings.symbols
+        self.user_symbols: UserSymbols = surroundings.user_symbols
         self.locate = surroundings.locate
         self.profile: GuestProfile = surroundings.profile
         self.arch: ArchFacts = surroundings.host.arch

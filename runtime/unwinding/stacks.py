@@ -44,7 +44,6 @@ class MachineStacks:
         """
         self._rules = rules
         self._load = memory.load
-        self._frame_record = arch.unwind.frame_record
         self._is_user = is_user
         self._sp, self._fp, self._link = arch.stack_pointer, arch.frame_pointer, arch.link_register
         self._here: dict[int, Rule | None] = {}  # rules by address of a probe
@@ -58,26 +57,6 @@ class MachineStacks:
         if frames <= len(inner) or self._is_user(firing):
             return inner[:frames]
         return (*inner, *self._callers_of(firing, self._known_rule(inner[-1]), frames - len(inner)))
-
-    def user_stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
-        """The PC of user code, and its callers by frame pointers, whatever the code is; empty in the kernel."""
-        if frames < 1 or not self._is_user(firing):
-            return ()
-        found, fp, sp = [firing.site], firing.regs[self._fp], firing.regs[self._sp]
-        offset, returns, saved_fp = self._frame_record
-        while len(found) < frames:
-            cfa = fp + offset
-            if cfa <= sp or fp % _WORD:
-                break
-            try:
-                address, fp = self._load(cfa + returns, _WORD), self._load(cfa + saved_fp, _WORD)
-            except Fault:
-                break
-            if not address:
-                break
-            found.append(address)
-            sp = cfa
-        return tuple(found)
 
     def reach(self, firing: Firing) -> int:
         """The end of the outermost frame, or the stack pointer: everything below belongs to one stack."""
@@ -96,11 +75,6 @@ class MachineStacks:
         if self._is_entry(firing.site):
             return self._return_address(firing)
         found = self.stack(firing, 2)
-        return found[1] if len(found) > 1 else 0
-
-    def user_caller(self, firing: Firing) -> int:
-        """Where the user's function returns to; 0 if unknown."""
-        found = self.user_stack(firing, 2)
         return found[1] if len(found) > 1 else 0
 
     # -- frames -------------------------------------------------------------------------------------------------------

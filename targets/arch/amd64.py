@@ -309,6 +309,10 @@ AMD64 = ArchFacts(
         # From 6.2 to 6.14 it is the first member of pcpu_hot (arch/x86/include/asm/current.h).
         current=CurrentTask((), ("gs_base", "kernel_gs_base"), ("current_task", "pcpu_hot", "const_current_task")),
         system_calls=SystemCalls("__x64_sys_", (112, 104, 96, 56, 72, 64)),  # di, si, dx, r10, r8, r9
+        saved_registers=(
+            *("ax", "cx", "dx", "bx", "sp", "bp", "si", "di", *(f"r{number}" for number in range(8, 16))),
+            *("ip", "flags", "", "", "cs", "ss", "", "", "", ""),
+        ),
         static_call_trampoline=5,  # jmp
     ),
     # AT&T syntax, as DTrace's users know it from kgdb and objdump.

@@ -228,6 +228,7 @@ ARM64 = ArchFacts(
         runtime_constants=(16, 4),  # four movz and movk; one lsr
         current=CurrentTask(("sp_el0",), ("tpidr_el1",), ("__entry_task",)),
         system_calls=SystemCalls("__arm64_sys_", (272, 8, 16, 24, 32, 40)),  # orig_x0, x1 to x5
+        saved_registers=(*(f"regs[{number}]" for number in range(31)), "sp", "pc", "pstate"),
         static_call_trampoline=None,
     ),
     capstone=Syntax("CS_ARCH_ARM64", ("CS_MODE_ARM",), None),

@@ -73,6 +73,8 @@ class LinuxFacts:
     runtime_constants: tuple[int, int]
     current: CurrentTask
     system_calls: SystemCalls
+    # The members of struct pt_regs for the registers of the trap frame, in its order; empty: not saved there.
+    saved_registers: tuple[str, ...]
     static_call_trampoline: int | None  # bytes of the jump that the kernel rewrites; None: there are none
 
 

@@ -211,6 +211,7 @@ RISCV64 = ArchFacts(
         runtime_constants=(24, 4),  # lui, lui, addiw, addiw, slli, add; one srliw
         current=CurrentTask(("x4", "sscratch"), (), ()),  # tp
         system_calls=SystemCalls("__riscv_sys_", (280, 88, 96, 104, 112, 120)),  # orig_a0, a1 to a5
+        saved_registers=("", *GENERAL[1:], "epc"),
         static_call_trampoline=None,
     ),
     capstone=Syntax("CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC"), None),

@@ -5,6 +5,7 @@ from typing import Final
 
 from kinst.runtime.clauses.compile.arithmetic import fit
 from kinst.runtime.clauses.compile.code import HALF, SIGNED, UNSIGNED, WORD, Code, Generator, is_string, scalar_of
+from kinst.runtime.clauses.environment import GuestProfile
 from kinst.runtime.dlang import program
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Firing
@@ -51,6 +52,9 @@ def _indexed(generator: Generator, name: str, index: program.Expression) -> Code
     code = generator.value(index)
     if name == "args":
         return _argument(code.text, code.depth + 1)
+    if name == "uregs":
+        register = generator.bind("user_register", _user_register(generator.environment.profile))
+        return Code(f"{register}(firing, {code.text})", 0, UNSIGNED.high, code.depth + 1)
     count = len(generator.environment.arch.registers)
     if isinstance(code.constant, int) and 0 <= code.constant < count:
         return Code(f"firing.frame.regs[{code.constant}]", 0, UNSIGNED.high)
@@ -65,6 +69,20 @@ def _register(firing: Firing, index: int, count: int) -> int:
     return firing.regs[index]
 
 
+def _user_register(profile: GuestProfile) -> Callable[[Firing, int], int]:
+    """A function that reads a register of user mode: BADADDR where a thread has no user mode, as in DTrace."""
+
+    def register(firing: Firing, index: int) -> int:
+        regs = profile.user_registers(firing)
+        if regs is None:
+            raise Fault(FaultKind.BADADDR)
+        if not 0 <= index < len(regs):
+            raise Fault(FaultKind.ILLOP, index)
+        return regs[index]
+
+    return register
+
+
 def _stacks(method: str, high: int) -> Callable[[Generator], Code]:
     def generate(generator: Generator) -> Code:
         stacks = generator.environment.stacks
@@ -73,9 +91,14 @@ def _stacks(method: str, high: int) -> Callable[[Generator], Code]:
     return generate
 
 
+def _user_caller(generator: Generator) -> Code:
+    caller = generator.bind("user_caller", generator.environment.user_stacks.caller)
+    return Code(f"{caller}(firing)", 0, UNSIGNED.high)
+
+
 def _user_depth(generator: Generator) -> Code:
-    user_stack = generator.bind("user_stack", generator.environment.stacks.user_stack)
-    return Code(f"len({user_stack}(firing, {_USER_DEPTH}))", 0, _USER_DEPTH)
+    unwind = generator.bind("unwind_user", generator.environment.user_stacks.stack)
+    return Code(f"len({unwind}(firing, {_USER_DEPTH}))", 0, _USER_DEPTH)
 
 
 def _epid(generator: Generator) -> Code:
@@ -92,7 +115,7 @@ _NUMERIC: Final[Mapping[str, Callable[[Generator], Code]]] = {
     "vtimestamp": lambda generator: Code(generator.local("time"), 0, UNSIGNED.high, 0),
     "walltimestamp": lambda generator: Code(generator.local("wall"), 0, SIGNED.high, 0),
     "caller": _stacks("caller", UNSIGNED.high),
-    "ucaller": _stacks("user_caller", UNSIGNED.high),
+    "ucaller": _user_caller,
     "stackdepth": _stacks("depth", _NUMBERS),
     "ustackdepth": _user_depth,
 }

@@ -1,10 +1,13 @@
 """Calls of subroutines, stacks and names of addresses as Python."""
 
+from collections.abc import Callable
+
 from kinst.runtime.clauses.compile.arithmetic import fit
 from kinst.runtime.clauses.compile.code import UNSIGNED, Code, Generator, word_of
-from kinst.runtime.clauses.environment import Stack, SymbolName
+from kinst.runtime.clauses.environment import Environment, Stack, SymbolName
 from kinst.runtime.clauses.subroutines import NULLABLE
 from kinst.runtime.dlang import program
+from kinst.runtime.trap.trap import Firing
 
 
 def call(generator: Generator, node: program.Call) -> Code:
@@ -32,14 +35,40 @@ def stack_trace(generator: Generator, frames: int | None, *, is_user: bool) -> C
     """A `Stack`. Without a number of frames, the option decides how many."""
     environment = generator.environment
     wanted = frames if frames is not None else environment.option("ustackframes" if is_user else "stackframes")
-    unwind = environment.stacks.user_stack if is_user else environment.stacks.stack
-    function = generator.bind("unwind_user" if is_user else "unwind", unwind)
-    return Code(f"{generator.bind('Stack', Stack)}({function}(firing, {wanted}), {wanted}, {is_user})")
+    if is_user:
+        return Code(f"{generator.bind('user_stack', _user_stack(environment))}(firing, {wanted})")
+    function = generator.bind("unwind", environment.stacks.stack)
+    return Code(f"{generator.bind('Stack', Stack)}({function}(firing, {wanted}), {wanted})")
+
+
+def _user_stack(environment: Environment) -> Callable[[Firing, int], Stack]:
+    """A function that gives a stack of user mode, with its names: when it is shown, the process may be gone."""
+    unwind, names, number = environment.user_stacks.stack, environment.user_symbols.names, environment.profile.integer
+
+    def stack(firing: Firing, frames: int) -> Stack:
+        addresses = unwind(firing, frames)
+        return Stack(addresses, frames, True, number(firing, "pid"), names(addresses))  # noqa: FBT003  # a field
+
+    return stack
 
 
 def symbol(generator: Generator, node: program.SymbolKey) -> Code:
     """A `SymbolName`: the address of sym(), func() and the like, reduced to the start of the object."""
     address = fit(generator, generator.value(node.address), UNSIGNED)
+    if node.kind.startswith("u"):
+        named = generator.bind("user_symbol", _user_symbol(generator.environment))
+        return Code(f"{named}(firing, {address.text}, {node.kind!r})", 0, 0, address.depth + 1)
     start = generator.bind("object_start", generator.environment.symbols.object_start)
     name = generator.bind("SymbolName", SymbolName)
     return Code(f"{name}({node.kind!r}, {start}({address.text}, {node.kind!r}))", 0, 0, address.depth + 2)
+
+
+def _user_symbol(environment: Environment) -> Callable[[Firing, int, str], SymbolName]:
+    """A function that names an address of user mode, now: later the process may be gone."""
+    name, start, number = environment.user_symbols.name, environment.symbols.object_start, environment.profile.integer
+
+    def symbol(firing: Firing, address: int, kind: str) -> SymbolName:
+        first, text = name(address, kind)
+        return SymbolName(kind, first if text else start(address, kind), number(firing, "pid"), text)
+
+    return symbol

@@ -204,29 +204,3 @@ def test_a_signed_return_address_is_shown_plain() -> None:
     caller = call_to(name, "printk")
     firing = firing_at(image, start_of(name, "printk"), sp=0x1000, x30=caller | 0x0017 << 48)
     assert stacks.stack(firing, 2)[1:] == (caller,)
-
-
-@pytest.mark.parametrize(
-    ("name", "pointer", "stack", "words"),
-    [
-        ("kernel-amd64", "rbp", "rsp", (0, 8)),
-        ("kernel-arm64", "x29", "sp", (0, 8)),
-        ("kernel-riscv64", "s0", "sp", (-16, -8)),
-    ],
-)
-def test_user_code_is_walked_by_its_frame_pointers(name: str, pointer: str, stack: str, words: tuple[int, int]) -> None:
-    link, returns = words
-    frames, content = [0x7000, 0x7100, 0x7200], dict[int, int]()
-    for at, following, address in zip(frames, [0x7100, 0x7200, 0x6000], [0x401000, 0x402000, 0x403000], strict=True):
-        content |= {at + link: following, at + returns: address}
-    stacks, image = stacks_at(name, Words(content), is_user=lambda _firing: True)
-    firing = firing_at(image, 0x400000, **{pointer: 0x7000, stack: 0x6F00})
-    assert stacks.user_stack(firing, 20) == (0x400000, 0x401000, 0x402000, 0x403000)  # then the stack would shrink
-    assert stacks.user_stack(firing, 2) == (0x400000, 0x401000)
-    assert (stacks.user_caller(firing), stacks.stack(firing, 20)) == (0x401000, (0x400000,))
-
-
-def test_there_is_no_user_stack_in_the_kernel() -> None:
-    stacks, image = stacks_at("kernel-amd64", NoMemory())
-    firing = firing_at(image, start_of("kernel-amd64", "printk"))
-    assert (stacks.user_stack(firing, 20), stacks.user_caller(firing)) == ((), 0)

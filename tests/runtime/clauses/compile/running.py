@@ -1,6 +1,6 @@
 """Run hand-made checked clauses: an environment of known answers, with the real buffers and aggregations."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,9 +63,13 @@ def mapped(address: int) -> int | None:
 
 class Profile:
     description = "the CPU"
+    has_user_mode = True
 
     def begin(self, forget: Callable[[int], None]) -> None:
         pass
+
+    def user_registers(self, firing: Firing) -> Sequence[int] | None:
+        return [number + 1000 for number in firing.regs] if self.has_user_mode else None
 
     def why_not(self, name: str) -> str:
         return ""
@@ -87,17 +91,27 @@ class Stacks:
     def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
         return tuple(range(0x100, 0x100 + min(frames, 30)))
 
-    def user_stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
-        return (1, 2, 3)[:frames]
-
     def depth(self, firing: Firing) -> int:
         return 30
 
     def caller(self, firing: Firing) -> int:
         return 0xFFFF_FFFF_8000_0000
 
-    def user_caller(self, firing: Firing) -> int:
-        return 0
+
+class UserStacks:
+    def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
+        return (1, 2, 3)[:frames]
+
+    def caller(self, firing: Firing) -> int:
+        return 2
+
+
+class UserSymbols:
+    def names(self, addresses: Sequence[int]) -> tuple[str, ...]:
+        return tuple(f"f+{address}" for address in addresses)
+
+    def name(self, address: int, kind: str) -> tuple[int, str]:
+        return address & ~0xFF, f"{kind} f"
 
 
 class Symbols:
@@ -117,6 +131,7 @@ class Environment:
         self.scratch = Scratch(4 << 20)
         self.memory = GuestMemory(self.scratch, mapped, mapped, self.ram)
         self.profile, self.stacks, self.symbols = Profile(), Stacks(), Symbols()
+        self.user_stacks, self.user_symbols = UserStacks(), UserSymbols()
         self.locate = lambda link, _site: link
         self.arch: ArchFacts = arch_by_name("amd64")
         self.records_time = records_time

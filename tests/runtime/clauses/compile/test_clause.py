@@ -477,6 +477,7 @@ BUILTINS = [
     ("caller", ULONG, 0xFFFF_FFFF_8000_0000),
     ("stackdepth", UINT32, 30),
     ("ustackdepth", UINT32, 3),
+    ("ucaller", UINT64, 2),
     ("timestamp", UINT64, 1007),
     ("vtimestamp", UINT64, 1007),
     ("walltimestamp", LONG, 1_600_000_000_000_001_007),
@@ -505,11 +506,16 @@ def test_arguments_are_signed_and_typed_ones_as_their_type() -> None:
 def test_registers_by_index() -> None:
     bench = Bench()
     assert bench.value(program.Builtin(UINT64, "regs", number(2))) == 102
-    assert bench.value(program.Builtin(UINT64, "uregs", argument(0))) == 101
+    assert bench.value(program.Builtin(UINT64, "uregs", argument(0))) == 1101
     for index in (number(1000), number(-1), program.Unary(LONG, "-", argument(0))):
-        with pytest.raises(Fault) as caught:
-            bench.value(program.Builtin(UINT64, "regs", index))
-        assert caught.value.kind is FaultKind.ILLOP
+        for name in ("regs", "uregs"):
+            with pytest.raises(Fault) as caught:
+                bench.value(program.Builtin(UINT64, name, index))
+            assert caught.value.kind is FaultKind.ILLOP
+    bench.environment.profile.has_user_mode = False
+    with pytest.raises(Fault) as caught:
+        bench.value(program.Builtin(UINT64, "uregs", number(0)))
+    assert caught.value.kind is FaultKind.BADADDR
 
 
 # -- size -------------------------------------------------------------------------------------------------------------

@@ -67,12 +67,17 @@ RECORDS = [
         (3, 4),
     ),
     ("enumerators", "enum e { A, B = 5, C };", "trace(B); trace((enum e)6 == C)", (5, 1)),
-    ("registers", "", "trace(uregs[R_RIP]); trace(regs[1]); trace(cpu); trace(args[0])", (116, 101, 0, 1)),
+    ("registers", "", "trace(uregs[R_RIP]); trace(regs[1]); trace(cpu); trace(args[0])", (1116, 101, 0, 1)),
     (
         "stacks",
         "",
-        "stack(2); ustack(); sym(0x1234)",
-        (Stack((256, 257), 2), Stack((1, 2, 3), 20, is_user=True), SymbolName("sym", 0x1000)),
+        "stack(2); ustack(2); sym(0x1234); ufunc(0x1234)",
+        (
+            Stack((256, 257), 2),
+            Stack((1, 2), 2, is_user=True, process=42, names=("f+1", "f+2")),
+            SymbolName("sym", 0x1000),
+            SymbolName("ufunc", 0x1200, 42, "ufunc f"),
+        ),
     ),
     (
         "memory",

@@ -1,0 +1,77 @@
+"""struct pt_regs, in which Linux saves the registers of what it interrupts -> registers in the order of the trap frame.
+
+On entry from user mode the kernel saves them at the very end of the task's kernel stack.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
+
+from kinst.runtime.clauses.profiles import Guest
+from kinst.runtime.trap.faults import Fault
+from kinst.targets.c_types import Aggregate, Array, CType, size_of, strip
+
+_SAVED: Final = "struct pt_regs"
+_STACK: Final = "union thread_union"  # what a task's stack is
+_ELEMENT: Final = re.compile(r"(\w+)(?:\[(\d+)\])?")
+# The end of the first task's stack, without what is left free there (x86 with FRED), and its beginning.
+_FIRST_END, _FIRST_START = "__top_init_kernel_stack", "init_stack"
+_WORD: Final = 8
+
+
+class SavedRegisters:
+    """How one kernel lays out struct pt_regs."""
+
+    def __init__(self, guest: Guest) -> None:
+        """Nothing is looked up yet."""
+        self._guest, self._memory = guest, guest.memory
+
+    @cached_property
+    def stack_size(self) -> int | None:
+        """Bytes of a task's kernel stack; None: types do not tell."""
+        kind = self._guest.types.type_named(_STACK)
+        return None if kind is None else size_of(kind)
+
+    @cached_property
+    def from_user(self) -> int | None:
+        """Where user mode's registers are, in bytes from the start of the task's stack; None: types do not tell."""
+        end, start = map(self._guest.symbol, (_FIRST_END, _FIRST_START))
+        if end is not None and start is not None:
+            return end - start
+        kind = self._kind
+        return None if kind is None or self.stack_size is None else self.stack_size - kind.size
+
+    def at(self, address: int) -> Sequence[int] | None:
+        """The registers that are saved at an address; what is not saved is 0. None: nothing is there."""
+        kind = self._kind
+        if kind is None:
+            return None
+        try:
+            saved = self._memory.read(address, kind.size)
+        except Fault:
+            return None
+        return [0 if at is None else int.from_bytes(saved[at : at + _WORD], "little") for at in self._offsets]
+
+    @cached_property
+    def _kind(self) -> Aggregate | None:
+        found = self._guest.types.type_named(_SAVED)
+        kind = None if found is None else strip(found)
+        return kind if isinstance(kind, Aggregate) and kind.members is not None else None
+
+    @cached_property
+    def _offsets(self) -> tuple[int | None, ...]:
+        return tuple(map(self._offset, self._guest.arch.linux.saved_registers))
+
+    def _offset(self, name: str) -> int | None:
+        """Where a member is, or one of its elements: `ax`, `regs[3]`."""
+        found = _ELEMENT.fullmatch(name)
+        member = None if found is None or self._kind is None else self._kind.find(found[1])
+        if found is None or member is None:
+            return None
+        return member.offset + int(found[2] or 0) * _element_size(member.type)
+
+
+def _element_size(kind: CType) -> int:
+    plain = strip(kind)
+    return (size_of(plain.element) or 0) if isinstance(plain, Array) else 0

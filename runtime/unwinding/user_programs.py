@@ -1,0 +1,103 @@
+"""An address of user mode -> the program's file that is there, and what the file says of it: names, and how to leave a
+frame.
+
+What is mapped where is not asked of the guest's system: the page of code in memory is looked for in the files that the
+user named. It is found wherever the program was loaded, in whatever process, and cannot be taken for another's.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from kinst.rewriter.rewriting import Opened, Source, open_source
+from kinst.runtime.clauses.environment import Memory
+from kinst.runtime.clauses.symbols import ImageSymbols
+from kinst.runtime.trap.faults import Fault
+from kinst.runtime.unwinding.arch.registry import stack_effects
+from kinst.runtime.unwinding.unwind import Unwinder
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.elf.header import PF_X, PT_LOAD
+from kinst.targets.errors import ImageError
+from kinst.targets.image import Image, open_image
+
+_PAGE: Final = 4096
+
+
+class UserProgram:
+    """A program or library of the guest's user mode. Addresses are link addresses."""
+
+    def __init__(self, path: Path, arch: ArchFacts) -> None:
+        """Only the headers are read.
+
+        Raises:
+            ImageError: the file is no ELF file for this machine.
+        """
+        self._path, self._arch = path, arch
+        self.image: Image = open_image(path)
+        if self.image.facts is not arch:
+            raise ImageError(f"{path}: is for {self.image.facts.name}, and the guest is {arch.name}")
+
+    @cached_property
+    def unwinder(self) -> Unwinder:
+        """How to leave the frames of its functions."""
+        return Unwinder(self._arch, stack_effects(self._arch), lambda: self._opened.program)
+
+    @cached_property
+    def symbols(self) -> ImageSymbols:
+        """Its names."""
+        return ImageSymbols(self.image, lambda: self._opened.program.functions)
+
+    @cached_property
+    def _opened(self) -> Opened:
+        return open_source(Source(self._path))
+
+
+class UserPrograms:
+    """The files that the user named; implements `kinst.runtime.clauses.environment.UserSymbols`."""
+
+    def __init__(self, files: Sequence[Path], arch: ArchFacts, memory: Memory) -> None:
+        """`memory` is the guest's. Raises ImageError."""
+        self._programs = [UserProgram(path, arch) for path in files]
+        self._read = memory.read
+
+    def find(self, address: int) -> tuple[UserProgram, int] | None:
+        """The program at an address of the current address space, and the link address there. None: none of those that
+        are known, or the page is not in memory, or it is in several places."""
+        if not self._programs:
+            return None
+        page = address & -_PAGE
+        try:
+            places = self._pages.get(self._read(page, _PAGE), ())
+        except Fault:
+            return None
+        if len(places) > 1:
+            places = [place for place in places if place[1] == page]
+        return (places[0][0], places[0][1] + address - page) if len(places) == 1 else None
+
+    def names(self, addresses: Sequence[int]) -> tuple[str, ...]:
+        """See `UserSymbols`."""
+        return tuple(self.name(address, "ustack")[1] for address in addresses) if self._programs else ()
+
+    def name(self, address: int, kind: str) -> tuple[int, str]:
+        """See `UserSymbols`."""
+        found = self.find(address)
+        if found is None:
+            return address, f"{address:#x}" if self._programs else ""
+        program, link = found
+        return program.symbols.object_start(link, kind) + address - link, program.symbols.describe(link, kind)
+
+    @cached_property
+    def _pages(self) -> dict[bytes, list[tuple[UserProgram, int]]]:
+        """Every page of code -> where it is. Systems map whole pages of a file, whatever a segment needs of them."""
+        found: dict[bytes, list[tuple[UserProgram, int]]] = {}
+        for program in self._programs:
+            data = program.image.data
+            for segment in program.image.segments:
+                if segment.kind != PT_LOAD or not segment.flags & PF_X:
+                    continue
+                first, moved = segment.offset & -_PAGE, segment.address - segment.offset
+                for offset in range(first, segment.offset + segment.file_size, _PAGE):
+                    page = data[offset : offset + _PAGE].tobytes().ljust(_PAGE, b"\0")
+                    found.setdefault(page, []).append((program, offset + moved))
+        return found
