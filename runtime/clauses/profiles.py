@@ -67,6 +67,7 @@ class Guest:
     symbol: Callable[[str], int | None] = lambda _name: None  # where a symbol was linked
     register: Callable[[str], int] = lambda _name: 0  # a register of the CPU, including those outside the trap frame
     bias: int = 0  # how far, in bytes, the image was moved when it was loaded
+    stack_size: int | None = None  # bytes of the stacks that the kernel makes; None if that is not known
 
 
 @dataclass(frozen=True, slots=True)

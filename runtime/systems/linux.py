@@ -48,7 +48,7 @@ class LinuxProfile:
         self._stack_pointer = guest.arch.stack_pointer
         self._way = cache(lambda *members: find_way(guest.types, _TASK, members))  # types are large: asked when wanted
         self._saved = SavedRegisters(guest)
-        self._threads = LinuxThreads(guest.memory, self._way, self._saved)
+        self._threads = LinuxThreads(guest.memory, self._way, guest.stack_size)
 
     def begin(self, forget: Callable[[int], None]) -> None:
         """See `GuestProfile`."""

@@ -13,7 +13,6 @@ from kinst.runtime.trap.faults import Fault
 from kinst.targets.c_types import Aggregate, Array, CType, size_of, strip
 
 _SAVED: Final = "struct pt_regs"
-_STACK: Final = "union thread_union"  # what a task's stack is
 _ELEMENT: Final = re.compile(r"(\w+)(?:\[(\d+)\])?")
 # The end of the first task's stack, without what is left free there (x86 with FRED), and its beginning.
 _FIRST_END, _FIRST_START = "__top_init_kernel_stack", "init_stack"
@@ -28,19 +27,13 @@ class SavedRegisters:
         self._guest, self._memory = guest, guest.memory
 
     @cached_property
-    def stack_size(self) -> int | None:
-        """Bytes of a task's kernel stack; None: types do not tell."""
-        kind = self._guest.types.type_named(_STACK)
-        return None if kind is None else size_of(kind)
-
-    @cached_property
     def from_user(self) -> int | None:
-        """Where user mode's registers are, in bytes from the start of the task's stack; None: types do not tell."""
+        """Where user mode's registers are, in bytes from the start of the task's stack; None: the image does not tell."""
         end, start = map(self._guest.symbol, (_FIRST_END, _FIRST_START))
         if end is not None and start is not None:
             return end - start
-        kind = self._kind
-        return None if kind is None or self.stack_size is None else self.stack_size - kind.size
+        kind, size = self._kind, self._guest.stack_size
+        return None if kind is None or size is None else size - kind.size
 
     def at(self, address: int) -> Sequence[int] | None:
         """The registers that are saved at an address; what is not saved is 0. None: nothing is there."""

@@ -10,7 +10,7 @@ at others.
 """
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.systems.structures import Way, followed
@@ -24,22 +24,13 @@ OWN_NUMBERS: Final = ("stack_canary", "start_time", "start_boottime")  # of whic
 _Task = tuple[int, int]  # its address, and its own number
 
 
-class HasStackSize(Protocol):
-    """`kinst.runtime.systems.linux_registers.SavedRegisters` implements it."""
-
-    @property
-    def stack_size(self) -> int | None:
-        """Bytes of a task's kernel stack; None if that is not known."""
-        ...
-
-
 class LinuxThreads:
     """The tasks that used self->. `find` gives the way from a task to a member; None: the kernel does not tell."""
 
-    def __init__(self, memory: Memory, find: Callable[[str], Way | None], stacks: HasStackSize) -> None:
-        """Nothing is read yet."""
+    def __init__(self, memory: Memory, find: Callable[[str], Way | None], stack_size: int | None) -> None:
+        """`stack_size` is that of the kernel's stacks in bytes; None if it is not known. Nothing is read yet."""
         self._memory, self._load, self._find = memory, memory.load, find
-        self._stacks, self._size = stacks, _ADDRESSES
+        self._size = stack_size or _ADDRESSES
         self._keys: dict[_Task, tuple[int, int]] = {}  # -> its key, and the first address of its stack
         self._count = 0
         self._limit = _FEWEST
@@ -51,7 +42,6 @@ class LinuxThreads:
         self._forget = forget
         found = (way for way in map(self._find, OWN_NUMBERS) if way)
         self._own = next((way[0][0] for way in found), None)
-        self._size = self._stacks.stack_size or _ADDRESSES
 
     def key(self, task: int, sp: int | None) -> int | None:
         """The key of a task. None: `sp`, a stack pointer of the kernel's, is on another stack, an interrupt's."""

@@ -34,7 +34,6 @@ from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.runtime.unwinding.user_programs import UserPrograms
 from kinst.runtime.unwinding.user_stacks import UserStackWalker
 from kinst.targets.c_types import ImageTypes
-from kinst.targets.image import Image
 
 
 def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]) -> Guest:
@@ -67,7 +66,8 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     else:
         rules = code.frame_rules
     stacks = MachineStacks(system.arch, memory, rules, is_user=is_user)
-    contexts = _contexts(system, stacks, prepared.original)
+    size = stack_size(prepared.original.symbols)
+    contexts = _contexts(system, stacks, size)
     known = Known(
         prepared.path.name,
         system.arch,
@@ -78,6 +78,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         prepared.original.symbols.address_of,
         system.engine.live.get,
         loaded.bias,
+        size,
     )
     profile = profile_for(known, SYSTEMS, request.system)
     programs = UserPrograms(request.users, system.arch, memory)
@@ -125,7 +126,7 @@ def _patched_code(
     return PatchedCode(Patched(manifest, loaded, trampolines), system, prepared.program, warn)
 
 
-def _contexts(system: System, stacks: MachineStacks, image: Image) -> Contexts:
+def _contexts(system: System, stacks: MachineStacks, size: int | None) -> Contexts:
     """What tells the guest's threads apart."""
     observe, sp = system.space.observe, system.arch.stack_pointer
 
@@ -136,7 +137,7 @@ def _contexts(system: System, stacks: MachineStacks, image: Image) -> Contexts:
         return firing
 
     return Contexts(
-        StackRegions(lambda address: observe(address) is not None, stack_size(image.symbols)),
+        StackRegions(lambda address: observe(address) is not None, size),
         sp,
         stacks.reach,
         where,

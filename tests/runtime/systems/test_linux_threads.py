@@ -12,17 +12,13 @@ def way(member: str) -> Way | None:
     return ((OFFSETS[member], 8),) if member in OFFSETS else None
 
 
-class Stacks:
-    stack_size = 0x400
-
-
 class Tasks:
     """Tasks in memory, at multiples of 0x100."""
 
     def __init__(self) -> None:
         self.words: dict[int, int] = {}
         self.forgotten: list[int] = []
-        self.threads = LinuxThreads(Words(self.words), way, Stacks())
+        self.threads = LinuxThreads(Words(self.words), way, 0x400)
         self.threads.begin(self.forgotten.append)
 
     def start(self, task: int, number: int) -> None:
@@ -83,6 +79,6 @@ def test_a_task_that_has_ended_but_runs_is_kept() -> None:
 
 
 def test_without_types_the_address_must_do() -> None:
-    threads = LinuxThreads(Words({}), lambda _member: None, Stacks())
+    threads = LinuxThreads(Words({}), lambda _member: None, None)
     threads.begin(lambda _key: None)
     assert threads.key(0x100, 5) == 0x100
