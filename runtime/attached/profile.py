@@ -42,6 +42,10 @@ class AttachedProfile:
         """The program's."""
         return firing.regs
 
+    def interrupted(self, sp: int) -> Sequence[int] | None:
+        """None: Qiling has no exceptions that a program's code handles on its stack."""
+        return None
+
     def why_not(self, name: str) -> str:
         """Empty: what Qiling does not know, no other would."""
         return ""

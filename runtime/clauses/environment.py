@@ -115,6 +115,11 @@ class GuestProfile(Protocol):
         thread has no user mode."""
         ...
 
+    def interrupted(self, sp: int) -> Sequence[int] | None:
+        """The registers of code of the kernel's that an exception interrupted, if its entry code saved them at a stack
+        pointer; else None."""
+        ...
+
     def why_not(self, name: str) -> str:
         """Why `integer` or `string` knows nothing of a variable, as a line for the user; empty if it does, or if there
         is nothing to say."""

@@ -108,6 +108,10 @@ class BareProfile:
         """Those of the CPU, if it is in user mode: what the kernel saved, and where, only a system knows."""
         return firing.regs if self._is_user(firing) else None
 
+    def interrupted(self, sp: int) -> Sequence[int] | None:
+        """None: only a system knows how it saves registers."""
+        return None
+
     def why_not(self, name: str) -> str:
         """See `GuestProfile`."""
         return self._why

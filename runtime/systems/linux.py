@@ -94,6 +94,10 @@ class LinuxProfile:
             return None
         return self._saved.at(self._number(task, "stack") + at)
 
+    def interrupted(self, sp: int) -> Sequence[int] | None:
+        """See `GuestProfile`: entry code calls the handler when the stack pointer is that of a struct pt_regs."""
+        return self._saved.of_kernel(sp)
+
     def why_not(self, name: str) -> str:
         """See `GuestProfile`."""
         if (name not in _NUMBERS and name not in _NAMES) or self._way("comm"):

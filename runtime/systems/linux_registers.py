@@ -16,6 +16,7 @@ _SAVED: Final = "struct pt_regs"
 _ELEMENT: Final = re.compile(r"(\w+)(?:\[(\d+)\])?")
 # The end of the first task's stack, without what is left free there (x86 with FRED), and its beginning.
 _FIRST_END, _FIRST_START = "__top_init_kernel_stack", "init_stack"
+_TEXT: Final = ("_stext", "_end")  # with the code that is there only while the kernel starts
 _WORD: Final = 8
 
 
@@ -28,7 +29,7 @@ class SavedRegisters:
 
     @cached_property
     def from_user(self) -> int | None:
-        """Where user mode's registers are, in bytes from the start of the task's stack; None: the image does not tell."""
+        """Where user mode's registers are, in bytes from the start of the task's stack; None: that is not known."""
         end, start = map(self._guest.symbol, (_FIRST_END, _FIRST_START))
         if end is not None and start is not None:
             return end - start
@@ -45,6 +46,34 @@ class SavedRegisters:
         except Fault:
             return None
         return [0 if at is None else int.from_bytes(saved[at : at + _WORD], "little") for at in self._offsets]
+
+    def of_kernel(self, address: int) -> Sequence[int] | None:
+        """As `at`, if they are those of the kernel's own code; else None."""
+        regs = self.at(address) if address % _WORD == 0 else None
+        if regs is None or not self._is_code(regs[self._guest.arch.pc]):
+            return None
+        name, mask, values = self._guest.arch.linux.saved_mode
+        at = self._offset(name)
+        if at is None or self._word(address + at) & mask not in values:
+            return None
+        return regs
+
+    def _word(self, address: int) -> int:
+        try:
+            return self._memory.load(address, _WORD)
+        except Fault:
+            return 0
+
+    def _is_code(self, address: int) -> bool:
+        """Whether an address is one of the kernel's own code, wherever that was moved."""
+        start, end = self._text
+        return start <= address < end
+
+    @cached_property
+    def _text(self) -> tuple[int, int]:
+        found = [self._guest.symbol(name) for name in _TEXT]
+        start, end = (0 if address is None else address + self._guest.bias for address in found)
+        return start, end
 
     @cached_property
     def _kind(self) -> Aggregate | None:

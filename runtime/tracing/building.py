@@ -81,6 +81,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         size,
     )
     profile = profile_for(known, SYSTEMS, request.system)
+    stacks.cross(profile.interrupted)
     programs = UserPrograms(request.users, system.arch, memory)
     functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
     surroundings = Surroundings(

@@ -20,6 +20,7 @@ _SIZES: Final = tuple(1 << shift for shift in range(_PAGE_SHIFT, 19))
 _BESIDE: Final = 1 << 10  # bytes that may be between known frames and others of the same stack, for trap frames
 # The stack of Linux's first task, which the linker places; the stacks of other tasks are of the same kind.
 _FIRST_STACK: Final = ("init_thread_union", "init_stack")
+_FIRST_STACK_END: Final = "__end_init_stack"  # where other symbols may lie inside of the stack
 
 
 def stack_size(symbols: Symbols) -> int | None:
@@ -31,7 +32,8 @@ def stack_size(symbols: Symbols) -> int | None:
         if not len(rows):
             continue
         start = int(symbols.address[rows[0]])
-        size = int(symbols.size[rows[0]]) or _to_next(symbols, start)
+        end = symbols.address_of(_FIRST_STACK_END)
+        size = int(symbols.size[rows[0]]) or (_to_next(symbols, start) if end is None else end - start)
         if size in _SIZES and start % size == 0:
             return size
     return None

@@ -5,8 +5,8 @@ frame then costs a look into a table and one or two words of memory. A walk ends
 check fails: the return address must be in code, after a call, and each frame must be above the one before.
 """
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.trap.faults import Fault
@@ -19,8 +19,18 @@ _DEEPEST: Final = 512  # the most frames that stackdepth counts
 _WORD: Final = 8
 _MASK: Final = (1 << 64) - 1
 _KEPT: Final = 1 << 17  # addresses whose rules are kept
+_FAR: Final = 1 << 13  # bytes: a frame pointer that leads so far down leads to another stack
 
-Caller = tuple[int, Rule | None, bool]  # the return address, how to leave its frame, and whether it follows a call
+Interrupted = Callable[[int], Sequence[int] | None]
+
+
+class Caller(NamedTuple):
+    """What is known about a return address."""
+
+    address: int  # without its signature
+    rule: Rule | None  # how to leave its frame
+    follows_call: bool
+    changes_stack: bool  # the call was made on another stack
 
 
 class MachineStacks:
@@ -45,10 +55,17 @@ class MachineStacks:
         self._rules = rules
         self._load = memory.load
         self._is_user = is_user
+        self._pc = arch.pc
         self._sp, self._fp, self._link = arch.stack_pointer, arch.frame_pointer, arch.link_register
         self._here: dict[int, Rule | None] = {}  # rules by address of a probe
         self._callers: dict[int, Caller] = {}  # by return address
         self._reached = 0  # the end of the outermost frame in the last walk
+        self._interrupted: Interrupted = lambda _sp: None
+
+    def cross(self, interrupted: Interrupted) -> None:
+        """Go on where an exception interrupted the kernel. `interrupted` gives the registers, in the order of the trap
+        frame, that the entry code saved at a stack pointer; None if there are none, or if they are user mode's."""
+        self._interrupted = interrupted
 
     def stack(self, firing: Firing, frames: int) -> tuple[int, ...]:
         """The PC, then return addresses, at most `frames` in all. Of user code only the PC is known here. When a tail
@@ -56,12 +73,21 @@ class MachineStacks:
         inner = (firing.site, firing.returned) if firing.returned else (firing.site,)
         if frames <= len(inner) or self._is_user(firing):
             return inner[:frames]
-        return (*inner, *self._callers_of(firing, self._known_rule(inner[-1]), frames - len(inner)))
+        found = [*inner, *self._callers_of(firing.regs, self._known_rule(inner[-1]), frames - len(inner))]
+        while len(found) < frames:
+            regs = self._interrupted(self._reached)
+            if regs is None:
+                break
+            pc = regs[self._pc]
+            found += [pc, *self._callers_of(regs, self._known_rule(pc), frames - len(found) - 1)]
+        return tuple(found)
 
     def reach(self, firing: Firing) -> int:
         """The end of the outermost frame, or the stack pointer: everything below belongs to one stack."""
         self._reached = firing.regs[self._sp]
-        self.stack(firing, _DEEPEST)
+        if not self._is_user(firing):
+            rule = self._known_rule(firing.returned or firing.site)
+            self._callers_of(firing.regs, rule, _DEEPEST, is_one_stack=True)
         return self._reached
 
     def depth(self, firing: Firing) -> int:
@@ -79,8 +105,10 @@ class MachineStacks:
 
     # -- frames -------------------------------------------------------------------------------------------------------
 
-    def _callers_of(self, firing: Firing, rule: Rule | None, limit: int) -> list[int]:
-        regs, load, callers = firing.regs, self._load, self._callers
+    def _callers_of(
+        self, regs: Sequence[int], rule: Rule | None, limit: int, *, is_one_stack: bool = False
+    ) -> list[int]:
+        load, callers = self._load, self._callers
         sp_index, fp_index = self._sp, self._fp
         sp, fp, found = regs[sp_index], regs[fp_index], list[int]()
         while rule is not None and len(found) < limit:
@@ -89,7 +117,7 @@ class MachineStacks:
             if is_inner and (returns is None or base not in (sp_index, fp_index)):
                 break  # only the innermost frame's registers are all known
             cfa = offset + (sp if base == sp_index else fp if base == fp_index else regs[base])
-            if cfa < sp or (cfa == sp and is_inner):
+            if cfa <= sp and (cfa < sp or is_inner) and (is_one_stack or base != fp_index or sp - cfa < _FAR):
                 break
             try:
                 address = regs[register] if returns is None else load(cfa + returns, _WORD)
@@ -98,10 +126,12 @@ class MachineStacks:
             except Fault:
                 break
             caller = callers.get(address) or self._caller_at(address)
-            if caller is None or not (is_certain or caller[2]):
+            if caller is None or not (is_certain or caller.follows_call):
                 break
-            found.append(caller[0])
-            rule, sp = caller[1], cfa
+            found.append(caller.address)
+            rule, sp = caller.rule, cfa
+            if caller.changes_stack and not is_one_stack:
+                sp = self._loaded(sp)
         self._reached = sp
         return found
 
@@ -127,8 +157,17 @@ class MachineStacks:
         if len(self._callers) >= _KEPT:
             self._callers.clear()
         unwinder, (plain, link) = self._rules.unwinder, returned
-        found = self._callers[address] = plain, unwinder.rule_in_call(link), unwinder.follows_call(link)
+        found = self._callers[address] = Caller(
+            plain, unwinder.rule_in_call(link), unwinder.follows_call(link), unwinder.changes_stack(link)
+        )
         return found
+
+    def _loaded(self, address: int) -> int:
+        """A word of the stack; the address itself if it cannot be read, where the walk then ends."""
+        try:
+            return self._load(address, _WORD)
+        except Fault:
+            return address
 
     def frame_address(self, firing: Firing) -> int | None:
         """The canonical frame address of the function in which a probe fired: the stack pointer before the call (arm64,

@@ -80,6 +80,11 @@ class StackEffects(Protocol):
         """The frame after an instruction that is no call."""
         ...
 
+    def restores_stack(self, after: bytes) -> bool:
+        """Whether the bytes after a call begin with an instruction that loads the stack pointer from the top of the
+        stack: the call was made on another stack, where the caller left its own stack pointer."""
+        ...
+
     def call_sizes(self, before: bytes) -> tuple[int, ...]:
         """The sizes of the calls with which the bytes before an address may end; empty if they end with none."""
         ...
@@ -161,6 +166,16 @@ class Unwinder:
         functions = self._program.functions
         row = functions.row_at(address)
         return row is not None and int(functions.address[row]) == address
+
+    def changes_stack(self, address: int) -> bool:
+        """Whether the code at a link address, to which a call returns, first of all goes back to another stack."""
+        for region in self._program.image.code_regions:
+            at = address - region.address
+            if 0 <= at < region.size:
+                offset = region.offset + at
+                after = self._program.image.data[offset : min(offset + 8, region.offset + region.size)]
+                return self._effects.restores_stack(after.tobytes())
+        return False
 
     def follows_call(self, address: int) -> bool:
         """Whether a link address is one that a call returns to."""

@@ -313,6 +313,7 @@ AMD64 = ArchFacts(
             *("ax", "cx", "dx", "bx", "sp", "bp", "si", "di", *(f"r{number}" for number in range(8, 16))),
             *("ip", "flags", "", "", "cs", "ss", "", "", "", ""),
         ),
+        saved_mode=("cs", (1 << 64) - 1, (0x10,)),  # __KERNEL_CS
         static_call_trampoline=5,  # jmp
     ),
     # AT&T syntax, as DTrace's users know it from kgdb and objdump.

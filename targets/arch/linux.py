@@ -75,6 +75,8 @@ class LinuxFacts:
     system_calls: SystemCalls
     # The members of struct pt_regs for the registers of the trap frame, in its order; empty: not saved there.
     saved_registers: tuple[str, ...]
+    # What tells of saved registers that they are the kernel's own: a member, bits of it, and the values that they have.
+    saved_mode: tuple[str, int, tuple[int, ...]]
     static_call_trampoline: int | None  # bytes of the jump that the kernel rewrites; None: there are none
 
 

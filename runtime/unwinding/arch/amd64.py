@@ -27,6 +27,10 @@ class Amd64Stack:
             return frame
         return _one_byte(body, rex, frame)
 
+    def restores_stack(self, after: bytes) -> bool:
+        """pop rsp: Linux runs interrupts so on a stack of their own (call_on_stack, arch/x86/include/asm)."""
+        return after.startswith(b"\x5c")
+
     def call_sizes(self, before: bytes) -> tuple[int, ...]:
         """e8 with 4 bytes; ff /2 with 0 to 6 more, as its ModRM says; both with or without prefixes."""
         found = [5] if len(before) >= 5 and before[-5] == 0xE8 else []

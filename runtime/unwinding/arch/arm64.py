@@ -32,6 +32,10 @@ class Arm64Stack:
             return _add_register(word, frame)
         return _other(word, frame)
 
+    def restores_stack(self, after: bytes) -> bool:
+        """No instruction does that: the frame pointer keeps the way back."""
+        return False
+
     def call_sizes(self, before: bytes) -> tuple[int, ...]:
         """bl; blr, also with authentication."""
         word = int.from_bytes(before[-4:], "little")

@@ -26,6 +26,10 @@ class Riscv64Stack:
             return frame if expanded is None else _step(expanded, frame)
         return _step(word, frame)
 
+    def restores_stack(self, after: bytes) -> bool:
+        """No instruction does that: the frame pointer keeps the way back."""
+        return False
+
     def call_sizes(self, before: bytes) -> tuple[int, ...]:
         """jal and jalr with a link register; c.jalr."""
         word, half = int.from_bytes(before[-4:], "little"), int.from_bytes(before[-2:], "little")

@@ -33,6 +33,10 @@ def symbols(*rows: tuple[str, int, int]) -> Symbols:
     ("rows", "size"),
     [
         ((("__start_init_stack", 0x10000, 0), ("init_stack", 0x10000, 0), ("__end_init_stack", 0x14000, 0)), 0x4000),
+        (
+            (("init_stack", 0x10000, 0), ("__top_init_kernel_stack", 0x13F58, 0), ("__end_init_stack", 0x14000, 0)),
+            0x4000,
+        ),
         ((("init_thread_union", 0x10000, 0x2000), ("init_task", 0x10100, 64)), 0x2000),
         ((("init_stack", 0x11000, 0), ("next", 0x13000, 0)), None),  # not at a multiple of its size
         ((("init_stack", 0x10000, 0), ("next", 0x13000, 0)), None),  # no power of two

@@ -71,6 +71,9 @@ class Profile:
     def user_registers(self, firing: Firing) -> Sequence[int] | None:
         return [number + 1000 for number in firing.regs] if self.has_user_mode else None
 
+    def interrupted(self, sp: int) -> Sequence[int] | None:
+        return None
+
     def why_not(self, name: str) -> str:
         return ""
 
