@@ -16,6 +16,7 @@ from kinst.runtime.unwinding.user_programs import UserPrograms
 from kinst.targets.arch.facts import ArchFacts
 
 _WORD: Final = 8
+_STACK: Final = 8 << 20  # bytes above a frame that are surely stack, and no code
 _MASK: Final = (1 << 64) - 1
 
 UserRegisters = Callable[[Firing], Sequence[int] | None]
@@ -79,7 +80,7 @@ class UserStackWalker:
         except Fault:
             return None
         pc = plain_address(arch, returned)
-        return _Frame(pc, cfa, fp) if pc else None
+        return _Frame(pc, cfa, fp) if pc and not 0 <= pc - cfa < _STACK else None
 
     def _rule(self, pc: int, *, is_inner: bool) -> Rule | None:
         """How to leave the frame of the code at an address; None: it has no caller."""

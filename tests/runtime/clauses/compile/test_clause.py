@@ -104,7 +104,8 @@ def test_stacks_and_names_of_addresses() -> None:
         program.StackTrace(is_user=True, frames=None),
         program.SymbolTrace(key),
     )
-    expected = (Stack((0x100, 0x101), 2), Stack((1, 2, 3), 20, is_user=True), SymbolName("sym", 0x1000))
+    user = Stack((1, 2, 3), 20, is_user=True, process=42, names=("f+1", "f+2", "f+3"))
+    expected = (Stack((0x100, 0x101), 2), user, SymbolName("sym", 0x1000))
     assert bench.run(*actions) == [expected]
     assert bench.value(program.StackKey(STACK, is_user=False, frames=1)) == Stack((0x100,), 1)
 
