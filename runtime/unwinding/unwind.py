@@ -22,6 +22,7 @@ from kinst.targets.instruction import Flow, Instructions
 LINK: Final = "link"  # the return address is in the link register
 LOST: Final = "lost"  # it was not kept: the function never returns
 _MASK: Final = (1 << 64) - 1
+_STRAIGHT_ON: Final = 64  # bytes in which code that makes calls on another stack comes back from it
 _LONGEST_CALL: Final = 16  # bytes
 _LONGEST: Final = 1 << 16  # bytes of a function that is followed; what is longer is a table, or no function
 
@@ -36,6 +37,9 @@ class FrameState:
     returns: int | str = LINK  # where the return address is, from the CFA; LINK or LOST
     saved_fp: int | None = None  # where the caller's frame pointer is, from the CFA; None: still in the register
     constant: tuple[int, int] | None = None  # a register and its value: large frames are made with one
+    # The register with the address at which the stack pointer was stored; the stack pointer's own number: it is on
+    # another stack now, with its former value at the top, and `sp` is about that.
+    aside: int | None = None
     is_guess: bool = False  # no branch leads there: this is the usual state in the function
 
     def moved(self, amount: int | None) -> "FrameState":
@@ -80,9 +84,10 @@ class StackEffects(Protocol):
         """The frame after an instruction that is no call."""
         ...
 
-    def restores_stack(self, after: bytes) -> bool:
-        """Whether the bytes after a call begin with an instruction that loads the stack pointer from the top of the
-        stack: the call was made on another stack, where the caller left its own stack pointer."""
+    @property
+    def stack_restore(self) -> bytes:
+        """The instruction that loads the stack pointer from the top of the stack; empty: there is none. A function that
+        makes calls on another stack leaves its own stack pointer at the top of that, and comes back so."""
         ...
 
     def call_sizes(self, before: bytes) -> tuple[int, ...]:
@@ -168,13 +173,18 @@ class Unwinder:
         return row is not None and int(functions.address[row]) == address
 
     def changes_stack(self, address: int) -> bool:
-        """Whether the code at a link address, to which a call returns, first of all goes back to another stack."""
-        for region in self._program.image.code_regions:
-            at = address - region.address
-            if 0 <= at < region.size:
-                offset = region.offset + at
-                after = self._program.image.data[offset : min(offset + 8, region.offset + region.size)]
-                return self._effects.restores_stack(after.tobytes())
+        """Whether the code at a link address, to which a call returns, is on another stack than its function: straight
+        on it goes back to that."""
+        restore, offset = self._effects.stack_restore, self._program.image.offset_of(address)
+        code = self._program.image.data[offset : offset + _STRAIGHT_ON] if restore and offset is not None else None
+        if code is None or restore not in code.tobytes():
+            return False
+        found = self._program.dissector.dissect(code, address, np.array([[0, len(code)]], np.int64))
+        for at, size, flow in zip(found.address.tolist(), found.size.tolist(), found.flow.tolist(), strict=True):
+            if code[at - address : at - address + size].tobytes() == restore:
+                return True
+            if flow in _ENDS:
+                return False
         return False
 
     def follows_call(self, address: int) -> bool:

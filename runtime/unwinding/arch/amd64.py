@@ -16,6 +16,8 @@ _REX, _REX_W, _REX_R, _REX_B = 0x40, 8, 4, 1
 class Amd64Stack:
     """The stack of amd64; implements `kinst.runtime.unwinding.unwind.StackEffects`."""
 
+    stack_restore = b"\x5c"  # pop rsp; Linux runs interrupts on a stack of their own (arch/x86/include/asm/irq_stack.h)
+
     def step(self, instruction: bytes, frame: FrameState) -> FrameState:
         """An instruction that is no call."""
         rex, body = 0, instruction
@@ -26,10 +28,6 @@ class Amd64Stack:
         if not body:
             return frame
         return _one_byte(body, rex, frame)
-
-    def restores_stack(self, after: bytes) -> bool:
-        """pop rsp: Linux runs interrupts so on a stack of their own (call_on_stack, arch/x86/include/asm)."""
-        return after.startswith(b"\x5c")
 
     def call_sizes(self, before: bytes) -> tuple[int, ...]:
         """e8 with 4 bytes; ff /2 with 0 to 6 more, as its ModRM says; both with or without prefixes."""
@@ -80,7 +78,7 @@ def _push(register: int, frame: FrameState) -> FrameState:
 
 def _pop(register: int, frame: FrameState) -> FrameState:
     if register == RSP:
-        return frame.moved(None)
+        return replace(frame, aside=None) if frame.aside == RSP else frame.moved(None)
     return (frame.loaded_fp(0) if register == RBP else frame).moved(_WORD)
 
 
@@ -124,6 +122,8 @@ def _arithmetic(body: bytes, rex: int, frame: FrameState) -> FrameState:
 def _move(body: bytes, rex: int, frame: FrameState) -> FrameState:
     """89 (to rm) and 8b (to reg)."""
     registers = _direct(body, rex)
+    if body[0] == 0x89 and body[1] >> 3 & 7 == RSP and not rex & _REX_R and body[1] >> 6 == 0:
+        return replace(frame, aside=body[1] & 7 | (8 if rex & _REX_B else 0))
     if registers is None:
         target = body[1] >> 3 & 7 | (8 if rex & _REX_R else 0)
         return _written(target, frame) if body[0] == 0x8B else frame
@@ -133,6 +133,8 @@ def _move(body: bytes, rex: int, frame: FrameState) -> FrameState:
             return frame.with_fp(0)
         case (4, 5):
             return frame.sp_from_fp(0)
+        case (4, source) if source == frame.aside:
+            return replace(frame, aside=RSP)
         case _:
             return _written(target, frame)
 

@@ -19,6 +19,8 @@ _POST, _OFFSET, _PRE = 1, 2, 3
 class Arm64Stack:
     """The stack of arm64; implements `kinst.runtime.unwinding.unwind.StackEffects`."""
 
+    stack_restore = b""  # the frame pointer keeps the way back
+
     def step(self, instruction: bytes, frame: FrameState) -> FrameState:
         """An instruction that is no call."""
         word = int.from_bytes(instruction, "little")
@@ -31,10 +33,6 @@ class Arm64Stack:
         if word & 0xBFE0FFFF == 0x8B2063FF:  # add, sub sp, sp, xm
             return _add_register(word, frame)
         return _other(word, frame)
-
-    def restores_stack(self, after: bytes) -> bool:
-        """No instruction does that: the frame pointer keeps the way back."""
-        return False
 
     def call_sizes(self, before: bytes) -> tuple[int, ...]:
         """bl; blr, also with authentication."""

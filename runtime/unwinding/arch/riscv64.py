@@ -18,6 +18,8 @@ _T0: Final = 5  # the alternate link register, of millicode
 class Riscv64Stack:
     """The stack of riscv64; implements `kinst.runtime.unwinding.unwind.StackEffects`."""
 
+    stack_restore = b""  # the frame pointer keeps the way back
+
     def step(self, instruction: bytes, frame: FrameState) -> FrameState:
         """An instruction that is no call."""
         word = int.from_bytes(instruction, "little")
@@ -25,10 +27,6 @@ class Riscv64Stack:
             expanded = _expand(word)
             return frame if expanded is None else _step(expanded, frame)
         return _step(word, frame)
-
-    def restores_stack(self, after: bytes) -> bool:
-        """No instruction does that: the frame pointer keeps the way back."""
-        return False
 
     def call_sizes(self, before: bytes) -> tuple[int, ...]:
         """jal and jalr with a link register; c.jalr."""

@@ -4,6 +4,7 @@ walks, user code and callers on frames made by hand."""
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from tests.runtime.unwinding.memories import NoMemory, SystemMemory, Words
 from tests.runtime.unwinding.shadow import ShadowStack
 from tests.system.cases import BY_NAME, Case
 from tests.system.runs import let_go
+from tests.writers.elf import EM_X86_64, Part, Symbol, elf64
 
 MACHINES = ("amd64", "arm64", "riscv64")
 
@@ -191,6 +193,39 @@ def test_a_return_address_that_no_call_left_ends_the_walk() -> None:
     wild = next(address for address in addresses if not unwinder.follows_call(address))
     assert stacks.stack(firing_at(image, leaf, sp=0x1000, ra=wild), 5) == (leaf,)
     assert all(stacks.stack(firing_at(image, leaf, sp=0x1000, ra=good), 2) == (leaf, good) for good in returns[:3])
+
+
+# outer:   call aside; ret
+# aside:   push rbx; mov [r11], rsp; mov rsp, r11; call leaf; call leaf; pop rsp; pop rbx; ret
+OTHER_STACK = {
+    "outer": (0x401000, "e80b000000 c3"),
+    "aside": (0x401010, "53 498923 4c89dc e814000000 e80f000000 5c 5b c3"),
+    "leaf": (0x401030, "c3"),
+}
+
+
+@pytest.mark.parametrize("call", [0x40101C, 0x401021])
+def test_a_call_on_another_stack_comes_back_to_its_own(tmp_path: Path, call: int) -> None:
+    content = bytearray(0x40)
+    for address, code in OTHER_STACK.values():
+        content[address - 0x401000 : address - 0x401000 + len(bytes.fromhex(code))] = bytes.fromhex(code)
+    symbols = [Symbol(name, at, len(bytes.fromhex(code))) for name, (at, code) in OTHER_STACK.items()]
+    path = tmp_path / "image.elf"
+    path.write_bytes(elf64(EM_X86_64, 0x401000, [Part(".text", 0x401000, bytes(content), 5)], symbols))
+    program = open_source(Source(path)).program
+    other, own = 0x9000, 0x5000
+    words = {other - 8: call, other: own, own: 0, own + 8: 0x401005, own + 16: 0}
+    stacks = MachineStacks(program.image.facts, Words(words), rules_of(program))
+    firing = firing_at(program.image, 0x401030, rsp=other - 8)
+    assert stacks.stack(firing, 9) == (0x401030, call, 0x401005)
+    assert stacks.reach(firing) == other  # one stack, for what tells stacks apart
+
+    interrupted = [0] * len(program.image.facts.registers)
+    interrupted[program.image.facts.pc], interrupted[program.image.facts.stack_pointer] = 0x401030, other - 8
+    stacks.cross(lambda sp: interrupted if sp == own + 16 else None)
+    assert stacks.stack(firing, 9) == (0x401030, call, 0x401005, *(0x401030, call, 0x401005) * 2)
+    assert stacks.stack(firing, 4) == (0x401030, call, 0x401005, 0x401030)
+    assert stacks.reach(firing) == other
 
 
 def test_code_outside_the_image_has_no_callers() -> None:

@@ -22,6 +22,7 @@ from tests.system.cases import BY_NAME
 from tests.system.runs import let_go
 
 MACHINES = ("amd64", "arm64", "riscv64")
+HIGH = 0x7FFC_0000_0000  # where stacks are
 
 
 def firing_of(machine: str, **registers: int) -> Firing:
@@ -106,12 +107,14 @@ def test_other_code_is_walked_by_its_frame_pointers(
     machine: str, pointer: str, stack: str, pc: str, words: tuple[int, int]
 ) -> None:
     link, returns = words
-    frames, content = [0x7000, 0x7100, 0x7200], dict[int, int]()
-    for at, following, address in zip(frames, [0x7100, 0x7200, 0x6000], [0x401000, 0x402000, 0x403000], strict=True):
+    frames, content = [HIGH + 0x7000, HIGH + 0x7100, HIGH + 0x7200], dict[int, int]()
+    for at, following, address in zip(
+        frames, [HIGH + 0x7100, HIGH + 0x7200, HIGH + 0x6000], [0x401000, 0x402000, 0x403000], strict=True
+    ):
         content |= {at + link: following, at + returns: address}
     arch, memory = arch_by_name(machine), Words(content)
     walker = UserStackWalker(arch, memory, registers, UserPrograms([], arch, memory))
-    firing = firing_of(machine, **{pointer: 0x7000, stack: 0x6F00, pc: 0x400000})
+    firing = firing_of(machine, **{pointer: HIGH + 0x7000, stack: HIGH + 0x6F00, pc: 0x400000})
     assert walker.stack(firing, 20) == (0x400000, 0x401000, 0x402000, 0x403000)  # then the stack would shrink
     assert walker.stack(firing, 2) == (0x400000, 0x401000)
     assert walker.stack(firing, 0) == ()
