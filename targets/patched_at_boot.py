@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.linux import BootTable, Pointer, RecordLayout
-from kinst.targets.elf.header import SHT_NOBITS, SHT_PROGBITS, FileKind
+from kinst.targets.elf.header import SHT_PROGBITS, FileKind
 from kinst.targets.elf.symbols import STT_FUNC
 from kinst.targets.image import Image
 from kinst.targets.instruction import Reason
+from kinst.targets.kernel_tables import record_addresses, table_place
 from kinst.targets.patterns import matches
 
 Ranges = NDArray[np.uint64]  # (n, 3) address, size and Reason
@@ -43,7 +44,7 @@ def boot_patched_ranges(image: Image) -> Ranges:
 
 
 def _ranges_of(image: Image, table: BootTable) -> Ranges:
-    place = _place(image, table)
+    place = table_place(image, table.section, table.symbols)
     if place is None:
         return _NONE
     for layout in table.layouts:
@@ -53,20 +54,6 @@ def _ranges_of(image: Image, table: BootTable) -> Ranges:
     return _NONE
 
 
-def _place(image: Image, table: BootTable) -> tuple[int, int] | None:
-    """(address, size) of a table."""
-    section = image.section(table.section)
-    if section is not None and section.kind != SHT_NOBITS and section.size:
-        return section.address, section.size
-    if table.symbols is None:
-        return None
-    start, end = (image.symbols.address_of(name) for name in table.symbols)
-    if start is None or end is None or end <= start:
-        return None
-    first, last = image.offset_of(start), image.offset_of(end - 1)
-    return (start, end - start) if first is not None and last is not None and last - first == end - start - 1 else None
-
-
 def _read(image: Image, place: tuple[int, int], layout: RecordLayout, reason: Reason) -> Ranges | None:
     """What a table lists, if it can have this layout: whole records, and nearly all addresses are in code."""
     address, size = place
@@ -74,7 +61,7 @@ def _read(image: Image, place: tuple[int, int], layout: RecordLayout, reason: Re
         return None
     rows = np.frombuffer(image.read(address, size), np.uint8).reshape(-1, layout.size)
     starts = np.uint64(address) + np.arange(len(rows), dtype=np.uint64) * np.uint64(layout.size)
-    sites = _addresses(image, rows, starts, layout.site)
+    sites = record_addresses(image, rows, starts, layout.site)
     sizes = _lengths(image, rows, sites, layout, is_ftrace=reason is Reason.TRACER_CALL)
     is_code = _in_code(image, sites)
     if not len(sites) or np.mean(is_code) < _FITTING:
@@ -83,30 +70,12 @@ def _read(image: Image, place: tuple[int, int], layout: RecordLayout, reason: Re
         is_code &= _heads(image, sites, 1)[:, 0] != layout.probed_with
     found = [_with_reason(np.stack([sites, sizes], axis=1)[is_code], reason)]
     if layout.replacement is not None:
-        copied = _addresses(image, rows, starts, layout.replacement)
+        copied = record_addresses(image, rows, starts, layout.replacement)
         length = _byte_lengths(rows, layout.replacement_length_at, layout.length_width)
         copies = np.stack([copied, length], axis=1)[_in_code(image, copied)]
         found.append(_with_reason(copies, Reason.REPLACEMENT))
     ranges = np.concatenate(found)
     return ranges[ranges[:, 1] > 0]
-
-
-def _addresses(image: Image, rows: NDArray[np.uint8], starts: NDArray[np.uint64], field: Pointer) -> NDArray[np.uint64]:
-    width = 4 if field.is_relative else 8
-    raw = np.ascontiguousarray(rows[:, field.offset : field.offset + width])
-    places = starts + np.uint64(field.offset)
-    if field.is_relative:
-        return places + raw.view("<i4")[:, 0].astype(np.int64).view(np.uint64)
-    values = raw.view("<u8")[:, 0].astype(np.uint64)
-    # In a position-independent kernel (arm64) the words may be 0 in the file: the relocations hold the addresses.
-    table = image.relocations
-    order = np.argsort(table.address, kind="stable")
-    at = np.searchsorted(table.address, places, sorter=order)
-    if len(order):
-        row = order[np.minimum(at, len(order) - 1)]
-        stored = (table.address[row] == places) & table.relative[row]
-        values[stored] = table.addend[row[stored]]
-    return values
 
 
 def _in_code(image: Image, address: NDArray[np.uint64]) -> NDArray[np.bool_]:

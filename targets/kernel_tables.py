@@ -1,0 +1,43 @@
+"""Tables that Linux kernels keep of their own code: where one is in an image, and the addresses in its records."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.arch.linux import Pointer
+from kinst.targets.elf.header import SHT_NOBITS
+from kinst.targets.image import Image
+
+
+def table_place(image: Image, name: str, symbols: tuple[str, str] | None) -> tuple[int, int] | None:
+    """(address, size) of a table that is a section, or else lies between two symbols; None: the file has none."""
+    section = image.section(name)
+    if section is not None and section.kind != SHT_NOBITS and section.size:
+        return section.address, section.size
+    if symbols is None:
+        return None
+    start, end = (image.symbols.address_of(name) for name in symbols)
+    if start is None or end is None or end <= start:
+        return None
+    first, last = image.offset_of(start), image.offset_of(end - 1)
+    return (start, end - start) if first is not None and last is not None and last - first == end - start - 1 else None
+
+
+def record_addresses(
+    image: Image, rows: NDArray[np.uint8], starts: NDArray[np.uint64], field: Pointer
+) -> NDArray[np.uint64]:
+    """The link addresses in one field of records: `rows` has their bytes, `starts` their addresses."""
+    width = 4 if field.is_relative else 8
+    raw = np.ascontiguousarray(rows[:, field.offset : field.offset + width])
+    places = starts + np.uint64(field.offset)
+    if field.is_relative:
+        return places + raw.view("<i4")[:, 0].astype(np.int64).view(np.uint64)
+    values = raw.view("<u8")[:, 0].astype(np.uint64)
+    # In a position-independent kernel (arm64) the words may be 0 in the file: the relocations hold the addresses.
+    table = image.relocations
+    order = np.argsort(table.address, kind="stable")
+    at = np.searchsorted(table.address, places, sorter=order)
+    if len(order):
+        row = order[np.minimum(at, len(order) - 1)]
+        stored = (table.address[row] == places) & table.relative[row]
+        values[stored] = table.addend[row[stored]]
+    return values
