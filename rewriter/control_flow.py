@@ -4,7 +4,7 @@ It is used for each inlined copy in a function, of which there may be hundreds, 
 Instructions are positions among those of the function, in address order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,8 +37,9 @@ class ControlFlow:
         self._goal = np.where(does_jump, self._at(found.target[rows]), _NOWHERE)
         self._ways = does_fall.astype(np.int64) + (does_jump & ~(does_fall & (found.target[rows] == end)))
         self._sources = _by_goal(self._goal)
+        self.first = self.position(start)
         self._block, following = self._blocks()
-        self._tree = _dominators(following, int(self._block[max(self.position(start), 0)]))
+        self._tree = _dominators(following, int(self._block[max(self.first, 0)]))
 
     def position(self, address: int) -> int:
         """The position of the instruction at an address; -1 if none begins there."""
@@ -55,6 +56,34 @@ class ControlFlow:
         is_behind = np.where(blocks == own, positions >= passing, self._tree.is_below(blocks, own))
         reached: NDArray[np.bool_] = self._tree.is_reached(blocks) & ~is_behind
         return reached
+
+    def reached(
+        self, starts: Iterable[int], instead: Mapping[int, Sequence[int]], within: Container[int] | None = None
+    ) -> tuple[set[int], set[int]]:
+        """What control comes to from `starts`, and where it leaves for what is not `within` (None: everything is).
+
+        Args:
+            starts: instructions; -1 is none.
+            instead: where control goes from some instructions, whatever they are.
+            within: what is followed.
+        """
+        found: set[int] = set()
+        left: set[int] = set()
+        waiting = list(starts)
+        while waiting:
+            position = waiting.pop()
+            if position < 0 or position in found:
+                continue
+            if within is not None and position not in within:
+                left.add(position)
+                continue
+            found.add(position)
+            waiting += instead.get(position) or (int(self._next[position]), int(self._goal[position]))
+        return found, left
+
+    def address(self, position: int) -> int:
+        """The address of an instruction."""
+        return int(self._address[position])
 
     def leading_into(self, core: frozenset[int], entry: int) -> set[int]:
         """Instructions outside `core` from which every path leads into it, and not by `entry`: that is a new call."""

@@ -152,12 +152,14 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
     is_static = kind == ProbeKind.SDT
     static, static_row = used_static(resolution.static, name[is_static])
     _, first = np.unique(static_row, return_index=True)  # one function a probe, wherever its places are
-    name[is_static] = found.function[at[is_static]].astype(np.uint64)[first][static_row]  # its primary name
-    used, function = np.unique(name, return_inverse=True)
+    holding = name.copy()  # the function of the site, whose code is decoded to find it again
+    holding[is_static] = found.function[at[is_static]].astype(np.uint64)  # its primary name
+    name[is_static] = holding[is_static][first][static_row]
+    used, row = np.unique(np.concatenate([name, holding]), return_inverse=True)
     numbers = used.astype(np.int64).tolist()
     rows = names.row_of()[used.astype(np.int64)]
     order = np.argsort(program.functions.address[rows], kind="stable")
-    function = np.argsort(order)[function].astype(np.uint64)
+    function, holding = np.argsort(order)[row].astype(np.uint64).reshape(2, -1)
     offset = found.address[at] - program.functions.address[found.function[at]]
     offset[kind != ProbeKind.KINST] = 0
     offset[is_static] = static_row
@@ -170,7 +172,7 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
     manifest = Manifest(
         tool_version(), "", len(program.image.data), program.image.facts.name, program.image.module, Method.AUTO.value,
         tuple(str(outcome.name) for outcome in resolution.outcomes), (0, 0), (),
-        _site_records(resolution, sites, function[fresh]), probes, enablings, table, strings,
+        _site_records(resolution, sites, holding[fresh]), probes, enablings, table, strings,
         static, symbols=program.given.records(), strings=program.given.strings,
         inlined=tuple(memory_of(one, program.functions, names) for one in expansions if one is not None),
         patches=program.patches,

@@ -11,33 +11,42 @@ from kinst.rewriter.refusals import Refusals, join_refusals, no_refusals
 from kinst.rewriter.sites import Decoded, Rows, Sites
 from kinst.targets.functions import Functions
 from kinst.targets.image import Image
-from kinst.targets.instruction import Reason
+from kinst.targets.instruction import Reason, Verdict
 from kinst.targets.probe import PROVIDERS, ProbeName, matcher
 from kinst.targets.sdt_sets import SdtRecord, sdt_records
 from kinst.targets.static_probes import PlaceKind, StaticNote, StaticPlace, StaticProbe, dashed, static_notes
+from kinst.targets.tracepoints import Tracepoint, tracepoints
 
 SDT: Final = "sdt"
 
 
 @dataclass(frozen=True, slots=True)
 class StaticRecords:
-    """All that an image says about its static probes: systemtap's notes and FreeBSD's linker sets."""
+    """All that an image says about its static probes: systemtap's notes, FreeBSD's linker sets, Linux' tracepoints."""
 
     image: Image
     notes: tuple[StaticNote, ...]
     sets: tuple[SdtRecord, ...]
+    tracepoints: tuple[Tracepoint, ...]
 
     @property
     def providers(self) -> tuple[str, ...]:
         """The names of their providers."""
-        return tuple(dict.fromkeys((*(note.provider for note in self.notes), *(one.provider for one in self.sets))))
+        own = [*(note.provider for note in self.notes), *(one.provider for one in self.sets)]
+        return tuple(dict.fromkeys((*own, SDT) if self.tracepoints else own))
 
     @property
     def addresses(self) -> tuple[int, ...]:
         """The addresses of code that may have to be patched."""
         called = (self._called(has_tracepoints=form) for form in (False, True))
         branches = (nop for record in self.sets for nop, _ in record.branches)
-        return (*(note.place.address for note in self.notes), *branches, *(one for one in called if one is not None))
+        asked = (nop for one in self.tracepoints for nop, _ in one.places)
+        return (
+            *(note.place.address for note in self.notes),
+            *branches,
+            *(one for one in called if one is not None),
+            *asked,
+        )
 
     def probes(self, functions: Functions) -> tuple[StaticProbe, ...]:
         """The probes. Notes of one provider and name in one function are places of one; what a set says of the same
@@ -51,7 +60,7 @@ class StaticRecords:
         noted = {(provider, name) for provider, _, name in found}
         probes = [_noted(*key, group, by_name.get((key[0], key[2]))) for key, group in found.items()]
         made = (self._from_set(record) for key, record in by_name.items() if key not in noted)
-        return (*probes, *(probe for probe in made if probe is not None))
+        return (*probes, *(probe for probe in made if probe is not None), *map(_asked_for, self.tracepoints))
 
     def _from_set(self, record: SdtRecord) -> StaticProbe | None:
         """A probe without a note fires where the kernel calls its probe function; None if there is no such function."""
@@ -75,7 +84,7 @@ class StaticRecords:
 
 def static_records(image: Image) -> StaticRecords:
     """What an image says about its static probes."""
-    return StaticRecords(image, static_notes(image), sdt_records(image))
+    return StaticRecords(image, static_notes(image), sdt_records(image), tracepoints(image))
 
 
 def provider_names(image: Image) -> tuple[str, ...]:
@@ -93,6 +102,12 @@ def _noted(
     places = {note.place.address: note.place for note in notes}
     semaphores = sorted({note.semaphore for note in notes if note.semaphore})
     return StaticProbe(provider, module, function, name, tuple(places.values()), tuple(semaphores), declared)
+
+
+def _asked_for(tracepoint: Tracepoint) -> StaticProbe:
+    """A tracepoint has no function: it may be in many."""
+    places = tuple(StaticPlace(nop, (), PlaceKind.BLOCK, block) for nop, block in tracepoint.places)
+    return StaticProbe(SDT, tracepoint.system, "", tracepoint.name, places, callees=tracepoint.callees)
 
 
 def matching_static(probes: Sequence[StaticProbe], name: ProbeName, module: str) -> Rows:
@@ -147,6 +162,9 @@ def _look(code: Decoded, image: Image, place: StaticPlace) -> tuple[int, Reason]
     if place.kind is PlaceKind.CALL:
         at += bool(found.reason[at] == Reason.LANDING_PAD) and at + 1 < last
         return at, Reason(int(found.reason[at]))
+    if place.kind is PlaceKind.BLOCK:  # a nop, or a jump by now: the kernel writes here
+        is_refused = found.verdict[at] == Verdict.REFUSE
+        return at, Reason(int(found.reason[at])) if is_refused else Reason.NONE
     is_nop = image.read(place.address, int(found.size[at])).startswith(image.facts.nops)
     return at, Reason(int(found.reason[at])) or (Reason.NONE if is_nop else Reason.NO_NOP)
 

@@ -1,11 +1,16 @@
 """Tables that Linux kernels keep of their own code: where one is in an image, and the addresses in its records."""
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.linux import Pointer
 from kinst.targets.elf.header import SHT_NOBITS
 from kinst.targets.image import Image
+from kinst.targets.visible import visible
+
+_LONGEST: Final = 256  # bytes of a text
 
 
 def table_place(image: Image, name: str, symbols: tuple[str, str] | None) -> tuple[int, int] | None:
@@ -26,11 +31,11 @@ def record_addresses(
     image: Image, rows: NDArray[np.uint8], starts: NDArray[np.uint64], field: Pointer
 ) -> NDArray[np.uint64]:
     """The link addresses in one field of records: `rows` has their bytes, `starts` their addresses."""
-    width = 4 if field.is_relative else 8
+    width = 4 if field.is_relative and not field.is_wide else 8
     raw = np.ascontiguousarray(rows[:, field.offset : field.offset + width])
     places = starts + np.uint64(field.offset)
     if field.is_relative:
-        return places + raw.view("<i4")[:, 0].astype(np.int64).view(np.uint64)
+        return places + raw.view(f"<i{width}")[:, 0].astype(np.int64).view(np.uint64)
     values = raw.view("<u8")[:, 0].astype(np.uint64)
     # In a position-independent kernel (arm64) the words may be 0 in the file: the relocations hold the addresses.
     table = image.relocations
@@ -41,3 +46,21 @@ def record_addresses(
         stored = (table.address[row] == places) & table.relative[row]
         values[stored] = table.addend[row[stored]]
     return values
+
+
+def words_at(image: Image, addresses: NDArray[np.uint64], count: int) -> NDArray[np.uint64]:
+    """(n, count) words at some addresses, as pointers; zeros where the file does not have all of them."""
+    offsets = image.offsets_of(addresses)
+    is_there = (offsets >= 0) & (offsets + 8 * count <= len(image.data))
+    rows = image.data[np.where(is_there, offsets, 0)[:, None] + np.arange(8 * count)]
+    columns = [record_addresses(image, rows, addresses, Pointer(8 * at, is_relative=False)) for at in range(count)]
+    return np.where(is_there[:, None], np.stack(columns, axis=1), np.uint64(0))
+
+
+def text_at(image: Image, address: int) -> str | None:
+    """The NUL-terminated text at an address; None if there is none."""
+    offset = image.offset_of(address) if address else None
+    if offset is None:
+        return None
+    text, end, _ = image.data[offset : offset + _LONGEST].tobytes().partition(b"\0")
+    return visible(text.decode("ascii", "replace")) if end else None

@@ -182,7 +182,7 @@ def _check_enablings(manifest: Manifest) -> None:
         _require(used.all(), f"a {name} that nothing enables")
     function, kind, offset = (manifest.probes[name][probe] for name in ("function", "kind", "offset"))
     has_own = np.zeros(len(manifest.sites), np.bool_)
-    has_own[site[function == manifest.sites["function"][site]]] = True
+    has_own[site[(function == manifest.sites["function"][site]) | (kind == ProbeKind.SDT)]] = True
     _require(has_own.all(), "a site in a function that none of its probes has")
     start, size = (np.ascontiguousarray(manifest.functions[name])[function] for name in ("address", "size"))
     distance = manifest.sites["address"][site] - start

@@ -16,9 +16,10 @@ from kinst.targets.method import Method
 from kinst.targets.patch import Patch
 from kinst.targets.probe import is_glob
 from kinst.targets.probe_ids import FIRST_PROBE_ID
-from kinst.targets.static_probes import PlaceKind, StaticPlace, StaticProbe, is_name
+from kinst.targets.static_probes import Callees, PlaceKind, StaticPlace, StaticProbe, is_name
 
 _MOST_BYTES: Final = 1 << 48  # of a file, and identifiers of probes
+_LONGEST_RECORD: Final = 1 << 12  # bytes of a tracepoint
 _OF_D: Final = frozenset("{};#")  # what a D program needs to do anything, and no probe's name
 _TRAP: Final = "trap"  # what manifests of the first version call Method.AUTO
 
@@ -109,7 +110,13 @@ def _static(value: Mapping[str, Any]) -> StaticProbe:
         raise ValueError(f"{provider[:40]}:::{name[:40]} is no static probe")
     semaphores, declared = tuple(map(address_of, value["semaphores"])), tuple(map(text_of_value, value["declared"]))
     words = address_of(value["id_word"]), address_of(value["switch"])
-    return StaticProbe(provider, module, function, name, places, semaphores, declared, *words)
+    callees = None if value.get("callees") is None else _callees(value["callees"])
+    return StaticProbe(provider, module, function, name, places, semaphores, declared, *words, callees)
+
+
+def _callees(value: Mapping[str, Any]) -> Callees:
+    functions, size = tuple(map(address_of, value["functions"])), number_of(value["size"], _LONGEST_RECORD)
+    return Callees(address_of(value["record"]), size, functions, address_of(value["word"]))
 
 
 def _place(value: Mapping[str, Any]) -> StaticPlace:

@@ -24,8 +24,9 @@ from typing import Final
 from kinst.targets.errors import ManifestError
 
 MAGIC: Final = b"KINSTMAN"
-# 2: static probes; 3: identifiers of probes, names that the image does not have, deferred sites; 4: SHA-256; 5: patches
-FORMAT_VERSION: Final = 5
+# 2: static probes; 3: identifiers of probes, names that the image does not have, deferred sites; 4: SHA-256;
+# 5: patches; 6: tracepoints
+FORMAT_VERSION: Final = 6
 SECTION: Final = ".kinst.manifest"
 _FIRST: Final = struct.Struct("<8sI")
 _SIZES: Final = struct.Struct("<QII")

@@ -154,12 +154,8 @@ def _static_call_trampolines(image: Image) -> Ranges:
     symbols, length = image.symbols, image.facts.linux.static_call_trampoline
     if length is None or symbols.address_of("__start_static_call_sites") is None:
         return _NONE
-    strings = np.frombuffer(symbols.strings + bytes(8), np.uint8)
-    starts = symbols.name.astype(np.intp)
-    named = np.ones(len(symbols), np.bool_)
-    for index, letter in enumerate(b"__SCT__"):
-        named &= strings[starts + index] == letter
-    address = np.unique(symbols.address[named & (symbols.kind == STT_FUNC)])
+    rows = symbols.rows_beginning(b"__SCT__")
+    address = np.unique(symbols.address[rows[symbols.kind[rows] == STT_FUNC]])
     return _with_reason(np.stack([address, np.full(len(address), length, np.uint64)], axis=1), Reason.STATIC_CALL)
 
 

@@ -19,15 +19,14 @@ from typing import Final
 from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import ImageError
 from kinst.targets.image import Image
+from kinst.targets.kernel_tables import text_at
 from kinst.targets.static_probes import is_name
-from kinst.targets.visible import visible
 
 _PROBES: Final = "set_sdt_probes_set"
 _ARGUMENTS: Final = "set_sdt_argtypes_set"
 _TRACEPOINTS: Final = "set_sdt_tracepoint_set"
 _MODULE_OFFSET: Final = {88: 48, 104: 64}  # by the size of the structure; function, name and id follow
 _PROVIDER, _ARGTYPE_TYPE, _ARGTYPE_TRANSLATED, _ARGTYPE_PROBE = 8, 8, 16, 40
-_LONGEST: Final = 256
 _MOST_ARGUMENTS: Final = 16
 
 
@@ -76,22 +75,14 @@ def _word(image: Image, address: int) -> int:
         return 0
 
 
-def _text(image: Image, address: int) -> str | None:
-    offset = image.offset_of(address) if address else None
-    if offset is None:
-        return None
-    text, end, _ = image.data[offset : offset + _LONGEST].tobytes().partition(b"\0")
-    return visible(text.decode("ascii", "replace")) if end else None
-
-
 def _record(
     image: Image, address: int, types: dict[int, dict[int, str]], branches: dict[int, list[tuple[int, int]]]
 ) -> SdtRecord | None:
     module_offset = _MODULE_OFFSET.get(_word(image, address) & 0xFFFF_FFFF)
-    provider = _text(image, _word(image, _word(image, address + _PROVIDER)))
+    provider = text_at(image, _word(image, _word(image, address + _PROVIDER)))
     if module_offset is None or provider is None:
         return None
-    module, function, name = (_text(image, _word(image, address + module_offset + at)) or "" for at in (0, 8, 16))
+    module, function, name = (text_at(image, _word(image, address + module_offset + at)) or "" for at in (0, 8, 16))
     if not is_name(provider) or not is_name(name) or not all(is_name(text) for text in (module, function) if text):
         return None
     own = types.get(address, {})
@@ -113,8 +104,8 @@ def _argument_types(image: Image) -> dict[int, dict[int, str]]:
     found: dict[int, dict[int, str]] = {}
     for address in _pointers(image, _ARGUMENTS):
         index, probe = _word(image, address) & 0xFFFF_FFFF, _word(image, address + _ARGTYPE_PROBE)
-        translated = _text(image, _word(image, address + _ARGTYPE_TRANSLATED))
-        text = translated or _text(image, _word(image, address + _ARGTYPE_TYPE))
+        translated = text_at(image, _word(image, address + _ARGTYPE_TRANSLATED))
+        text = translated or text_at(image, _word(image, address + _ARGTYPE_TYPE))
         if text and probe and index < _MOST_ARGUMENTS:
             found.setdefault(probe, {})[index] = text
     return found

@@ -42,6 +42,7 @@ class PlaceKind(IntEnum):
     NOP = 0  # the probe fires
     BRANCH = 1  # control goes from the nop to `target`, where the kernel calls its probe function
     CALL = 2  # the entry of that function, which many probes share: the one whose id it is given fires; it returns
+    BLOCK = 3  # the probe fires if the code at `target`, run on the side, comes to a call of one of `Callees`
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,17 @@ class StaticPlace:
     operands: tuple[str, ...] = ()
     kind: PlaceKind = PlaceKind.NOP
     target: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Callees:
+    """What the blocks of a tracepoint call with its arguments, after a first one, the tracer's own. A block looks
+    into the tracepoint's record first: words of it that are 0 mean that nobody traces."""
+
+    record: int
+    size: int
+    functions: tuple[int, ...]
+    word: int  # holds the address of another such function while the kernel itself traces, else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +79,7 @@ class StaticProbe:
     declared: tuple[str, ...] = ()  # types of the arguments, where the image says more than their size and sign
     id_word: int = 0  # 32 bits that hold the probe's id while it is enabled, else 0
     switch: int = 0  # a byte that is 1 while any such probe is enabled
+    callees: Callees | None = None  # of a tracepoint
 
     @property
     def key(self) -> tuple[str, str, str, str]:

@@ -6,7 +6,7 @@ number, a missed translation, a port access. Their meaning is decided elsewhere.
 """
 
 import ctypes
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, Final, TypeVar
@@ -377,6 +377,11 @@ class QilingMachine:
             return Stop.FAULT
         self.error = self._library.uc_strerror(ctypes.c_int(status)).decode()
         return Stop.FAILED
+
+    def stop_at(self, addresses: Sequence[int]) -> None:
+        """End runs before instructions at these virtual addresses and no others. They are looked for when code is
+        translated: what was translated before stops where it did."""
+        self.ql.uc.ctl_set_exits(addresses)
 
     def stop(self) -> None:
         """End the run at the next block of code; from callbacks and from other threads."""

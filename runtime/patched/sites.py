@@ -13,6 +13,7 @@ from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.exception_model import ExceptionModel
 from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.patched.call_blocks import Block, no_blocks
 from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
@@ -59,6 +60,7 @@ class SiteTable:
         self._planted: dict[int, tuple[Action, ...]] = {}  # row of a probe -> providers that are also called there
         self.arguments: dict[int, ArgumentAt] = {}  # by ProbeKind
         self.returning: Callable[[Sequence[Enabling], int], Enabling]  # replaces what a probe does at a tail call
+        self.at_block: Callable[[Block, Enabling], Enabling] = no_blocks  # what a probe does where a block is
         self.identifiers = self.manifest.identifiers  # identifiers of the probes, by row
         self._order = np.argsort(self.identifiers, kind="stable")
         self._is_patched = ~self.manifest.is_deferred
@@ -229,7 +231,7 @@ class SiteTable:
             for row in rows
             for enabling in self._enablings(record, row)
         ]
-        return gated(self.arch, int(record["address"]), pairs)
+        return gated(self.arch, int(record["address"]), int(record["size"]), pairs, self.at_block)
 
     def _enablings(self, record: np.void, row: int) -> list[Enabling]:
         """What happens at a site for one of its probes: the probe's action, and the calls that providers planted."""

@@ -4,9 +4,10 @@ While such a probe is enabled, its id is in memory, the kernel's switch is on, a
 code that makes the arguments. The function that all of them call fires the right probe and returns at once.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.patched.call_blocks import Block, block_at
 from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.trap.arch.emulator import Emulation
 from kinst.runtime.trap.trap import Enabling, Firing
@@ -26,9 +27,21 @@ def place_at(probe: StaticProbe, address: int) -> StaticPlace:
 
 
 def gated(
-    arch: ArchFacts, address: int, probes: Sequence[tuple[StaticProbe, Enabling]]
+    arch: ArchFacts,
+    address: int,
+    size: int,
+    probes: Sequence[tuple[StaticProbe, Enabling]],
+    at_block: Callable[[Block, Enabling], Enabling],
 ) -> tuple[tuple[Enabling, ...], Emulation | None]:
-    """What fires at a site for these enabled probes, and what is done in place of the site's own instruction."""
+    """What fires at a site for these enabled probes, and what is done in place of the site's own instruction.
+
+    Args:
+        arch: the machine.
+        address: the site's link address.
+        size: of its instruction.
+        probes: each probe, and what it does.
+        at_block: what a probe does at a place with a block (`CallBlocks.enabling`).
+    """
     plain: list[Enabling] = []
     called: dict[int, Enabling] = {}
     instead: Emulation | None = None
@@ -37,6 +50,8 @@ def gated(
         match place.kind:
             case PlaceKind.NOP:
                 plain.append(enabling)
+            case PlaceKind.BLOCK:
+                plain.append(at_block(block_at(probe, place, size), enabling))
             case PlaceKind.BRANCH:
                 instead = _branch(arch, place.target - address)
             case PlaceKind.CALL:

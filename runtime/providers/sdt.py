@@ -1,7 +1,8 @@
 """sdt: static probes, which the authors of an image put into its code. Each of them names its provider.
 
 args[] have the types that the image declares, or else the size and sign that the probe's record gives. arg0, arg1, ...
-are read where the record says; for FreeBSD's kind of probe they are the arguments of the function that it calls.
+are read where the record says; for FreeBSD's kind of probe they are the arguments of the function that it calls, and so
+they are for Linux' tracepoints, whose types are those that the kernel's types have for that function.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import numpy as np
 from kinst.runtime.patched.sites import Argument, SiteTable
 from kinst.runtime.patched.static_gates import place_at
 from kinst.runtime.providers import provider
-from kinst.runtime.providers.fbt import argument_at_entry
+from kinst.runtime.providers.fbt import Prototype, argument_at_entry
 from kinst.runtime.providers.operands import FindSymbol, Operands
 from kinst.runtime.providers.probe_table import Identifiers, ProbeTable
 from kinst.runtime.providers.provider import Action, Probes, Registration
@@ -22,40 +23,45 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.manifest import ProbeKind
 from kinst.targets.probe import ProbeName
 from kinst.targets.static_probes import PlaceKind
+from kinst.targets.tracepoints import FUNCTION
 
 ATTRIBUTES: Final = ProviderAttributes(EVOLVING, PRIVATE, PRIVATE, EVOLVING, EVOLVING)
 
 
-def sdt_providers(sites: SiteTable, arch: ArchFacts, find: FindSymbol) -> list["SdtProvider"]:
+def sdt_providers(
+    sites: SiteTable, arch: ArchFacts, find: FindSymbol, prototype: Prototype = lambda _name, _module: None
+) -> list["SdtProvider"]:
     """The providers of a patched image's static probes, in the order of their probes in the image.
 
     Args:
         sites: the image's sites.
         arch: the image's machine.
         find: gives the run-time address of a symbol, since operands may name symbols.
+        prototype: gives the types of the functions that tracepoints call.
     """
     operands = Operands(arch, find)
     static, offsets = sites.manifest.static, sites.manifest.probes["offset"]
     given = argument_at_entry(arch)
 
     def called(firing: Firing, index: int) -> int:
-        return given(firing, index + 1)  # the probe's id comes first
+        return given(firing, index + 1)  # first comes the probe's id, or the tracer's own data
 
     def arguments_at(row: int, address: int) -> Argument:
         place = place_at(static[int(offsets[row])], address)
-        return called if place.kind is PlaceKind.CALL else operands.compile(place.operands)
+        return called if place.kind in (PlaceKind.CALL, PlaceKind.BLOCK) else operands.compile(place.operands)
 
     sites.arguments[int(ProbeKind.SDT)] = arguments_at
     rows = np.flatnonzero(sites.manifest.probes["kind"] == ProbeKind.SDT)
     names = dict.fromkeys(static[int(offset)].provider for offset in offsets[rows])
-    return [SdtProvider(name, sites) for name in names]
+    return [SdtProvider(name, sites, prototype) for name in names]
 
 
 class SdtProvider:
     """The static probes of one provider name; implements `kinst.runtime.providers.provider.Provider`."""
 
-    def __init__(self, name: str, sites: SiteTable) -> None:
+    def __init__(self, name: str, sites: SiteTable, prototype: Prototype) -> None:
         """Call `sdt_providers` instead, which adds the probes."""
+        self._prototype = prototype
         self.registration = Registration(name, ATTRIBUTES, family="sdt")
         self._sites = sites
 
@@ -84,10 +90,14 @@ class SdtProvider:
         """Do nothing: sites stay in the manifest."""
 
     def arguments(self, identifier: int) -> Sequence[provider.Argument]:
-        """args[] with the types that the image declares, or else types by size and sign."""
+        """args[] with the types that the image declares, or else types by size and sign; of a tracepoint those of the
+        function that it calls, but for the first."""
         manifest = self._sites.manifest
         row = self._sites.rows_of(np.array([identifier]))[0]
         static = manifest.static[int(manifest.probes["offset"][row])]
+        if static.callees is not None:
+            function = self._prototype(f"{FUNCTION}{static.name}", "")
+            return () if function is None else tuple(map(provider.Argument, (function.parameters or ())[1:]))
         return tuple(provider.Argument(text) for text in static.types)
 
     def argument(self, firing: Firing, index: int) -> int:

@@ -36,7 +36,7 @@ def providers_of(
 
         providers.register(kinst_provider(sites))
         providers.register(fbt_provider(sites, host.arch, types.function))
-        for provider in sdt_providers(sites, host.arch, find):
+        for provider in sdt_providers(sites, host.arch, find, types.function):
             providers.register(provider)
         providers.skip_to(sites.manifest.next_identifier)
     providers.register(ProfileProvider(host))

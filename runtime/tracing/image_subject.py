@@ -6,7 +6,7 @@ from typing import Final
 from kinst.rewriter.inline_probes import is_inline
 from kinst.rewriter.resolve import numbering_of
 from kinst.rewriter.rewriting import Opened, open_source
-from kinst.rewriter.static_sites import provider_names
+from kinst.rewriter.static_sites import static_records
 from kinst.runtime.providers.plugged import asks_for
 from kinst.runtime.tracing.building import build
 from kinst.runtime.tracing.built import Build, Built
@@ -23,9 +23,9 @@ from kinst.targets.c_types import ImageTypes, NoImageTypes
 from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.image import open_image
 from kinst.targets.manifest import find_manifest
-from kinst.targets.probe import ProbeName
+from kinst.targets.probe import PROVIDERS, ProbeName
 
-_WITHOUT_PLACES: Final = ("dtrace", "profile", "sdt")  # their probes are no places in code, or not their own
+_WITH_PLACES: Final = ("fbt", "kinst")  # their probes are places in code, as those of an image's static probes are
 _LONGEST_IDENTIFIER: Final = 19  # digits of an identifier
 
 
@@ -43,13 +43,16 @@ class ImageSubject:
         self.types: ImageTypes = NoImageTypes()
         self.arch: ArchFacts = NO_IMAGE_ARCH
         self.providers: tuple[str, ...] = ()
+        self._placed: tuple[str, ...] = ()
         self._identified: dict[str, ProbeName] = {}
         self._built: Built | None = None
         if request.programs or request.actions or any(map(_is_inlined, self.programs)):
             opened = self._opened = opened or open_source(source_of(request))
             image = opened.program.image
             self.types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))
-            self.arch, self.providers = image.facts, provider_names(image)
+            self.arch, own = image.facts, static_records(image).providers
+            self.providers = tuple(dict.fromkeys((*PROVIDERS, *own)))
+            self._placed = tuple(dict.fromkeys((*_WITH_PLACES, *own)))
 
     def load(self, descriptions: Sequence[str], warn: Callable[[str], None]) -> Built:
         """See `Subject`."""
@@ -86,7 +89,7 @@ class ImageSubject:
         return next((reasons[name] for name in names if name in reasons), "")
 
     def _names(self, descriptions: Sequence[str]) -> list[ProbeName]:
-        return site_names(descriptions, [name for name in self.providers if name not in _WITHOUT_PLACES])
+        return site_names(descriptions, self._placed)
 
 
 def _programs(request: Request) -> Sequence[ProgramText]:

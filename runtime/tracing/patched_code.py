@@ -7,11 +7,14 @@ from kinst.rewriter.refusals import summary
 from kinst.runtime.clauses.moved_image import MovedImage
 from kinst.runtime.machine.call import CALL_RETURNS_TO
 from kinst.runtime.machine.system import System
+from kinst.runtime.patched.call_blocks import CallBlocks
 from kinst.runtime.patched.deferred import DeferredSites
 from kinst.runtime.patched.mode_check import ModeCheck
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.runtime.patched.relocated import RelocatedCopies
+from kinst.runtime.patched.second_cpu import SecondCpu
 from kinst.runtime.patched.sites import Patched, SiteTable
+from kinst.runtime.patched.ways_back import WaysBack
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.frame_rules import FrameRules
@@ -45,6 +48,7 @@ class PatchedCode:
         self.frame_rules = FrameRules(system.arch, program, self._link_address)
         self.pending_returns = self._pending_returns(copies)
         self.sites.returning = self.pending_returns.waiting
+        self.sites.at_block = CallBlocks(SecondCpu(system, loaded), WaysBack(program), system.arch.nops).enabling
         self._deferred: DeferredSites | None = None
         if self.sites.manifest.is_deferred.any():
             self._deferred = DeferredSites(self.sites, loaded, system, trampolines)

@@ -11,10 +11,11 @@ from kinst.targets.arch.code_shape import Pattern
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """An address in a record: 4 bytes relative to themselves, or 8 absolute ones."""
+    """An address in a record: 4 bytes relative to themselves, 8 such bytes, or 8 absolute ones."""
 
     offset: int
     is_relative: bool = True
+    is_wide: bool = False  # of a relative one
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,16 @@ class RecordLayout:
     replacement: Pointer | None = None  # code that is copied over the site and never runs where it is
     replacement_length_at: int = 0
     probed_with: int | None = None  # sites that begin with this byte may be probed
+
+
+@dataclass(frozen=True, slots=True)
+class JumpLabelLayout:
+    """One version of struct jump_entry (include/linux/jump_label.h). The low bits of a key's address are flags."""
+
+    size: int
+    code: Pointer  # the instruction that is a nop or a jump
+    target: Pointer  # where the jump leads
+    key: Pointer  # the static key that decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +98,14 @@ _BUG = BootTable(
     (RecordLayout(12, Pointer(0)), RecordLayout(8, Pointer(0)), RecordLayout(24, Pointer(0, is_relative=False))),
     "BREAKPOINT",
 )
-_JUMP_LABELS = BootTable(
-    "__jump_table",
-    ("__start___jump_table", "__stop___jump_table"),
-    # struct jump_entry: s32 code, s32 target, long key (since 4.19); before: three absolute words.
-    (RecordLayout(16, Pointer(0)), RecordLayout(24, Pointer(0, is_relative=False))),
-    "STATIC_KEY",
+JUMP_LABELS = "__jump_table", ("__start___jump_table", "__stop___jump_table")
+JUMP_LABEL_LAYOUTS = (
+    # s32 code, s32 target, long key (since 4.19); before: three absolute words.
+    JumpLabelLayout(16, Pointer(0), Pointer(4), Pointer(8, is_wide=True)),
+    JumpLabelLayout(24, *(Pointer(offset, is_relative=False) for offset in (0, 8, 16))),
+)
+_STATIC_KEYS = BootTable(
+    *JUMP_LABELS, tuple(RecordLayout(one.size, one.code) for one in JUMP_LABEL_LAYOUTS), "STATIC_KEY"
 )
 _FTRACE = BootTable(
     "__mcount_loc",
@@ -103,4 +116,4 @@ _FTRACE = BootTable(
 # The same, where no linker script gathered it into __mcount_loc.
 _PATCHABLE_ENTRIES = BootTable("__patchable_function_entries", None, _FTRACE.layouts, "TRACER_CALL")
 # What every machine has, since the kernel's machine-independent code makes it.
-COMMON_TABLES = (_BUG, _JUMP_LABELS, _FTRACE, _PATCHABLE_ENTRIES)
+COMMON_TABLES = (_BUG, _STATIC_KEYS, _FTRACE, _PATCHABLE_ENTRIES)

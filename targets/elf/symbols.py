@@ -70,6 +70,15 @@ class Symbols:
             position = self.strings.find(wanted, position + 1)
         return np.flatnonzero(np.isin(self.name, np.array(starts, np.uint64)))
 
+    def rows_beginning(self, prefix: bytes) -> NDArray[np.intp]:
+        """Every symbol whose name begins so."""
+        strings = np.frombuffer(self.strings + bytes(len(prefix)), np.uint8)
+        starts = self.name.astype(np.intp)
+        named = np.ones(len(self), np.bool_)
+        for index, letter in enumerate(prefix):
+            named &= strings[starts + index] == letter
+        return np.flatnonzero(named)
+
     def address_of(self, name: str) -> int | None:
         """The address of the first defined symbol of that name."""
         rows = self.rows_named(name)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kinst.runtime.patched.call_blocks import no_blocks
 from kinst.runtime.patched.static_gates import gated
 from kinst.runtime.trap.arch.emulator import Emulation
 from kinst.runtime.trap.trap import Enabling, Firing
@@ -207,7 +208,7 @@ def test_without_probes_nothing_is_called(build: Callable[[int], Path]) -> None:
 def emulation_at(arch: str, place: StaticPlace, address: int) -> Emulation:
     probe = StaticProbe("p", "", "f", "n", (place,), id_word=8)
     enabling = Enabling(7, lambda _firing: None, lambda _firing, _index: 0, 0)
-    emulation = gated(arch_by_name(arch), address, [(probe, enabling)])[1]
+    emulation = gated(arch_by_name(arch), address, 5, [(probe, enabling)], no_blocks)[1]
     assert emulation is not None
     return emulation
 

@@ -1,0 +1,162 @@
+"""A tracepoint of Linux fires -> whether it really does, and its arguments.
+
+At the place of a tracepoint is a nop. While the kernel's own tracing is on it is a jump to a block out of line, which
+makes the arguments and calls the tracepoint's function with them (`kinst.targets.tracepoints`). The nop stays what it
+is. When the CPU comes to it, the block is run on the side (`SecondCpu`), as if the tracing were on, up to that call:
+there the arguments are where the C ABI has them. If the block comes back without a call, because a condition of the
+tracepoint's does not hold, the probe does not fire. A block that asks another place of its tracepoint is carried on
+there, for it may call a function that has the tracepoint itself.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.patched.second_cpu import SecondCpu
+from kinst.runtime.patched.ways_back import WaysBack
+from kinst.runtime.trap.faults import Fault, FaultKind
+from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.targets.static_probes import Callees, PlaceKind, StaticPlace, StaticProbe
+
+_LIMIT: Final = 100_000  # instructions of a block and of what it calls
+_ADDRESS: Final = (1 << 64) - 1
+_WORD: Final = 8
+_LOST: Final = "the code that makes a tracepoint's arguments came to no end when it was run on the side"
+NO_SECOND_CPU: Final = "a tracepoint's arguments need one of the machines of kinst-run"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What to do at one place. Addresses are those of the image; the CPU may be `moved` bytes away from them."""
+
+    address: int
+    behind: int  # the next instruction
+    target: int
+    places: dict[int, int]  # all of its tracepoint -> targets
+    callees: Callees
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Where the run of a block stops. Addresses are the guest's."""
+
+    calls: frozenset[int]
+    back: frozenset[int]  # it did not call
+    places: dict[int, int]  # of the same tracepoint, where it goes on at the targets
+    stops: frozenset[int]  # all of them
+
+
+def _ends_of(block: Block, moved: int, called: int, ways_back: frozenset[int]) -> _Ends:
+    calls = {function + moved & _ADDRESS for function in block.callees.functions} | {called}
+    back = {address + moved & _ADDRESS for address in (block.address, *ways_back)}
+    places = {place + moved & _ADDRESS: target + moved & _ADDRESS for place, target in block.places.items()}
+    return _Ends(frozenset(calls), frozenset(back), places, frozenset(calls | back | places.keys()))
+
+
+def block_at(probe: StaticProbe, place: StaticPlace, size: int) -> Block:
+    """The block of a place whose instruction has `size` bytes."""
+    assert probe.callees is not None, "places of tracepoints alone have blocks"
+    places = {one.address: one.target for one in probe.places if one.kind is PlaceKind.BLOCK}
+    return Block(place.address, place.address + size, place.target, places, probe.callees)
+
+
+class CallBlocks:
+    """Makes what happens at places of tracepoints."""
+
+    def __init__(self, cpu: SecondCpu, ways_back: WaysBack, nops: tuple[bytes, ...]) -> None:
+        """`cpu` runs the blocks; `nops` are the machine's."""
+        self._nops = nops
+        self._cpu = cpu
+        self._ways_back = ways_back
+        self._known: dict[tuple[int, int, int], _Ends] = {}  # by address of a block, how far it moved, what is called
+        self._is_lost = False  # the arguments of the tracepoint that fires
+
+    def enabling(self, block: Block, enabling: Enabling) -> Enabling:
+        """`enabling`, as it is at the function that the block calls."""
+        inner = enabling.argument
+
+        def argument(firing: Firing, index: int) -> int:
+            if self._is_lost:
+                raise Fault(FaultKind.ILLOP, 0, _LOST)
+            frame, firing.frame = firing.frame, self._cpu.frame
+            try:
+                return inner(firing, index)
+            finally:
+                firing.frame = frame
+
+        called = replace(enabling, argument=argument)
+
+        def act(firing: Firing) -> None:
+            if self._calls(block, firing.site - block.address):
+                outer, firing.enabling = firing.enabling, called
+                try:
+                    enabling.action(firing)
+                finally:
+                    firing.enabling = outer
+
+        return replace(enabling, action=act)
+
+    def _calls(self, block: Block, moved: int) -> bool:
+        """Run a block. Whether it comes to the call, or to no end."""
+        cpu = self._cpu
+        cpu.begin(block.target + moved & _ADDRESS, _traced(block.callees, moved))
+        ends = self._ends(block, moved)
+        self._is_lost = False
+        for _ in ends.places:
+            pc = cpu.run(ends.stops, _LIMIT)
+            if pc in ends.back:
+                return False
+            if pc is None or pc in ends.calls:
+                self._is_lost = pc is None
+                return True
+            if self._jumps(pc):
+                return False
+            cpu.go_to(ends.places[pc])
+        self._is_lost = True
+        return True
+
+    def _jumps(self, place: int) -> bool:
+        """Whether the kernel itself traces, so that the CPU comes to a place inside the block and fires there."""
+        longest = max(map(len, self._nops))
+        return not self._cpu.frame.load(place, longest).to_bytes(longest, "little").startswith(self._nops)
+
+    def _ends(self, block: Block, moved: int) -> _Ends:
+        callees = block.callees
+        called = 0
+        if callees.word:
+            with suppress(PageFault):  # before the kernel has mapped its data
+                called = self._cpu.frame.load(callees.word + moved & _ADDRESS, _WORD)
+        key = block.address, moved, called
+        found = self._known.get(key)
+        if found is None:
+            ways_back = self._ways_back.of(block.address, block.behind, block.target, block.places)
+            found = self._known[key] = _ends_of(block, moved, called, ways_back)
+        return found
+
+
+def _traced(callees: Callees, moved: int) -> Callable[[int, memoryview], None]:
+    """Makes a tracepoint's record say that somebody traces: words that are 0 lead to the record itself."""
+    start = callees.record + moved & _ADDRESS
+    words = range(start, start + callees.size, _WORD)
+    content = start.to_bytes(_WORD, "little")
+
+    def change(address: int, copy: memoryview) -> None:
+        if address + len(copy) <= start or start + callees.size <= address:
+            return
+        for word in words:
+            at = word - address
+            if 0 <= at <= len(copy) - _WORD and not any(copy[at : at + _WORD]):
+                copy[at : at + _WORD] = content
+
+    return change
+
+
+def no_blocks(_block: Block, enabling: Enabling) -> Enabling:
+    """`CallBlocks.enabling` where there is no second CPU: the probe fires, and has no arguments."""
+
+    def argument(_firing: Firing, _index: int) -> int:
+        raise Fault(FaultKind.ILLOP, 0, NO_SECOND_CPU)
+
+    return replace(enabling, argument=argument)
