@@ -4,8 +4,8 @@ Runs of all ways are interleaved, and medians compared: this is the only thing t
 nanoseconds. A hit's cost is what it adds to the plain call of the same machine.
 
 After that what clauses of D add to it: see `tests.bench.clauses`; what a hit costs in a Qiling object that its user
-made: see `tests.bench.attached`. Last what a look into the debug information of a kernel costs: see
-`tests.bench.debuginfo`.
+made: see `tests.bench.attached`; what a look into the debug information of a kernel costs: see
+`tests.bench.debuginfo`. Last a boot of Linux without probes, beside QEMU: see `tests.bench.linux`.
 
 Each row says how many probes are enabled and how many functions are called in turn. With 10,000 functions called in
 turn every call, plain or probed, misses Unicorn's cache of jump targets, and that shows in all columns.
@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.bench import attached, clauses, debuginfo
+from tests.bench import attached, clauses, debuginfo, linux
 from tests.bench.baselines import QilingRun
 from tests.bench.ours import OurRun
 from tests.bench.workload import WORKLOADS, Workload
@@ -119,6 +119,7 @@ def main() -> None:
     clauses.main()
     attached.main()
     debuginfo.main()
+    linux.main()
 
 
 if __name__ == "__main__":
