@@ -53,6 +53,7 @@ class HostClock:
         self._start = time.monotonic_ns()
         self._condition = threading.Condition()
         self._deadline: int | None = None
+        self._wakes: int | None = None  # when the thread looks at the deadline; None: when it is notified
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
@@ -61,13 +62,15 @@ class HostClock:
         return time.monotonic_ns() - self._start
 
     def begin(self, limit: int) -> None:
-        """Let the thread stop the run `limit` nanoseconds from now."""
+        """Let the thread stop the run `limit` nanoseconds from now. It is not woken if it wakes by itself before that,
+        since switches between threads would take longer than a short run."""
         with self._condition:
             self._deadline = self.now() + limit
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, name="machine clock", daemon=True)
                 self._thread.start()
-            self._condition.notify()
+            elif self._wakes is None or self._wakes > self._deadline:
+                self._condition.notify()
 
     def end(self) -> None:
         """The run ended: the thread has nothing to stop."""
@@ -99,11 +102,12 @@ class HostClock:
     def _watch(self) -> None:
         with self._condition:
             while not self._is_closed:
-                left = None if self._deadline is None else (self._deadline - self.now()) / 1e9
-                if left is not None and left <= 0:
+                now = self.now()
+                if self._deadline is not None and self._deadline <= now:
                     self._stop()
-                    left, self._deadline = None, None
-                self._condition.wait(left)
+                    self._deadline = None
+                self._wakes = self._deadline
+                self._condition.wait(None if self._wakes is None else (self._wakes - now) / 1e9)
 
 
 class InstructionClock:
