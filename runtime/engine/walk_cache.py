@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from kinst.runtime.engine.native_hooks import host_function
 from kinst.runtime.engine.register_file import RegisterFile
+from kinst.runtime.paging.walker import Registers
 
 # Unicorn's arguments are uc, address, access, entry (struct uc_tlb_entry), state. `state` has the callback in Python,
 # and whether it is called in any case; for uc_reg_read_batch its address, the registers, where they are put, and how
@@ -226,6 +227,8 @@ class WalkCache:
         self._code = host_function(HOST_CODE)
         self._compared: list[tuple[int, int]] = []  # words of the state with a register's bits: address, index
         self._buffers: list[Any] = []
+        self._places: dict[str, int] = {}  # a register's bits among the words of the state
+        self._live: RegisterFile
         self._table = mmap.mmap(-1, _ROWS * _ROW_SIZE)
         self._words[_TABLE] = ctypes.addressof(ctypes.c_char.from_buffer(self._table))
         self._is_empty = True
@@ -243,13 +246,14 @@ class WalkCache:
         `raised` is the first of these registers if the others can only be read while it is not 0: then it is 1
         meanwhile.
         """
-        state = self._words
+        state, self._live = self._words, registers
         numbers, buffers = (ctypes.c_int * len(context))(), (ctypes.c_void_p * len(context))()
         for index, (name, bits) in enumerate(context.items()):
             slot, place = registers.slot(name), _REGISTERS + _WORDS_OF_REGISTER * index
             buffer = ctypes.create_string_buffer(slot.template, len(slot.template))
             numbers[index], buffers[index] = slot.number, ctypes.addressof(buffer)
             state[place], state[place + 1] = ctypes.addressof(buffer) + slot.offset, bits
+            self._places[name] = place + 2
             self._compared.append((ctypes.addressof(self._state) + 8 * (place + 2), place + 2))
             self._buffers.append(buffer)
         self._buffers += numbers, buffers
@@ -271,6 +275,20 @@ class WalkCache:
     @is_off.setter
     def is_off(self, wanted: bool) -> None:
         self._words[_IS_OFF] = wanted
+
+    @property
+    def registers(self) -> Registers:
+        """The CPU's registers, for the walk that answers a miss: of those that are compared, the bits that count."""
+        return self if self._words[_ROW] else self._live
+
+    def get(self, name: str) -> int:
+        """A register as it was read for the miss that is being answered, which is five times faster."""
+        place = self._places.get(name)
+        return self._live.get(name) if place is None else self._words[place]
+
+    def set(self, name: str, value: int) -> None:
+        """Change a register of the CPU."""
+        self._live.set(name, value)
 
     def keep(self, physical: int, permissions: int, words: Sequence[int]) -> None:
         """Give this answer again to the miss that is being answered, as long as words of the host's memory have the

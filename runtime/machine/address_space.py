@@ -161,8 +161,9 @@ class AddressSpace:
             is_shared = self._memory.find(address) is not None
             permissions = _EXECUTE if access is Access.FETCH else _READ
             return frame << 12 | address & 0xFFF, permissions if is_shared else _READ | _EXECUTE
+        registers = self._walks.registers
         try:
-            translation = self._translate(address, access, self._registers, self._store_entry)
+            translation = self._translate(address, access, registers, self._store_entry)
         except PageFault as fault:
             self.fault = fault
             return None
@@ -170,12 +171,12 @@ class AddressSpace:
             self._remember_block(address, translation.shift)
         granted = self._grant(address, translation, access)
         if granted is not None:
-            self._keep(translation.physical >> _PAGE_SHIFT, granted)
+            self._keep(translation.physical >> _PAGE_SHIFT, granted, registers)
         return granted
 
-    def _keep(self, page: int, granted: tuple[int, int]) -> None:
+    def _keep(self, page: int, granted: tuple[int, int], registers: Registers) -> None:
         """Let the engine give this answer again, as long as a walk would find it."""
-        if page in self._watched or not self._walker.has_context(self._registers):
+        if page in self._watched or not self._walker.has_context(registers):
             return
         words = self._memory.origins(page, self._entries)
         if words is not None:
