@@ -8,7 +8,8 @@ from tests.fuzz.kind import Kind
 from tests.fuzz.programs import PROGRAMS
 from tests.fuzz.traffic import TRAFFIC
 from tests.fuzz.types_and_names import BTF, SYMBOLS
+from tests.fuzz.virtio import VIRTIO
 
 KINDS: Final[dict[str, Kind]] = {
-    kind.name: kind for kind in (PROGRAMS, HEADERS, MANIFESTS, DWARF, BTF, SYMBOLS, TRAFFIC, CODE)
+    kind.name: kind for kind in (PROGRAMS, HEADERS, MANIFESTS, DWARF, BTF, SYMBOLS, TRAFFIC, VIRTIO, CODE)
 }
