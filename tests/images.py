@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 from tests.image_list import IMAGES, LARGE, MORE, SMALL, RealImage
 
-__all__ = ["LARGE", "MORE", "SMALL", "at_hand", "real_image"]
+__all__ = ["LARGE", "MORE", "SMALL", "at_hand", "modules_of", "real_image"]
 
 CACHE = Path(os.environ.get("KINST_IMAGES") or Path.home() / ".cache" / "kinst-rewrite" / "images")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -50,6 +50,37 @@ def _alone() -> Iterator[None]:
 def at_hand(*names: str) -> tuple[str, ...]:
     """Those of the images that tests may ask for: others only if they were downloaded before."""
     return tuple(name for name in names if name in SMALL or (CACHE / name / "image.elf").exists())
+
+
+def modules_of(kernel: str, pattern: str) -> dict[str, bytes]:
+    """Modules whose whole names match, by name, from the package of the same build as the kernel's image. Of a kernel
+    that has one of them built in, it is not there."""
+    folder = real_image(kernel).parent / "modules"
+    with _alone():
+        if not folder.exists():
+            _fetch_modules(kernel, folder)
+    names = {path.stem: path for path in sorted(folder.iterdir())}
+    return {name: path.read_bytes() for name, path in names.items() if re.fullmatch(pattern, name)}
+
+
+def _fetch_modules(kernel: str, folder: Path) -> None:
+    """Those of drivers and file systems that small systems need, decompressed."""
+    package = (CACHE / kernel / "image.sha256").read_text().split()[1].replace("-dbg:", ":")
+    partial = folder.with_suffix(f".{os.getpid()}")
+    partial.mkdir()
+    with (
+        urllib.request.urlopen(_download_uri(package)) as response,
+        tarfile.open(fileobj=_data_tar(response), mode="r|") as archive,
+    ):
+        for member in archive:
+            found = re.search(
+                r"/kernel/(?:drivers/(?:block|virtio|char)|fs|lib|crypto)/.*?([^/]+\.ko)(\.xz)?$", member.name
+            )
+            content = archive.extractfile(member) if found else None
+            if found and content is not None:
+                data = content.read()
+                (partial / found[1]).write_bytes(lzma.decompress(data) if found[2] else data)
+    partial.rename(folder)
 
 
 def _fetch(image: RealImage, path: Path) -> None:

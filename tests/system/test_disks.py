@@ -1,6 +1,7 @@
 """Disks as real guests use them, and as users give them: Debian's U-Boot reads a file system and writes sectors."""
 
 import re
+import struct
 import zlib
 from pathlib import Path
 
@@ -14,6 +15,11 @@ from tests.writers.fat import SECTOR, file_system
 
 TEXT = bytes(range(256)) * 300
 MEMORY = {"u-boot-arm64": 0x4200_0000, "u-boot-riscv64": 0x8200_0000}
+# A function that returns 1, and one that returns 2
+CODE = {
+    "u-boot-arm64": [struct.pack("<II", 0xD280_0000 | number << 5, 0xD65F_03C0) for number in (1, 2)],
+    "u-boot-riscv64": [struct.pack("<II", 0x0000_0513 | number << 20, 0x0000_8067) for number in (1, 2)],
+}
 
 
 def command(trace: Trace, text: str) -> str:
@@ -29,7 +35,8 @@ def command(trace: Trace, text: str) -> str:
 
 @pytest.mark.parametrize("name", MEMORY)
 def test_firmware_reads_a_file_system_and_writes_a_disk(name: str, tmp_path: Path) -> None:
-    memory, before = MEMORY[name], file_system({"HELLO.TXT": b"hello", "LARGE.BIN": TEXT})
+    memory, (one, two) = MEMORY[name], CODE[name]
+    before = file_system({"ONE.BIN": one, "TWO.BIN": two, "LARGE.BIN": TEXT})
     kept, written = tmp_path / "kept", tmp_path / "written"
     kept.write_bytes(before)
     written.write_bytes(bytes(SECTOR * 64))
@@ -38,9 +45,12 @@ def test_firmware_reads_a_file_system_and_writes_a_disk(name: str, tmp_path: Pat
         assert trace.run(seconds=60, until="Hit any key") is End.UNTIL
         command(trace, "\n")
         command(trace, "virtio scan\n")
-        assert re.search(r"5 +HELLO\.TXT\s+76800 +LARGE\.BIN\s+2 file", command(trace, "ls virtio 0\n"))
+        assert re.search(r"8 +ONE\.BIN\s+8 +TWO\.BIN\s+76800 +LARGE\.BIN\s+3 file", command(trace, "ls virtio 0\n"))
         assert f"{len(TEXT)} bytes read" in command(trace, f"load virtio 0 {memory:#x} large.bin\n")
         assert f"{zlib.crc32(TEXT):08x}" in command(trace, f"crc32 {memory:#x} {len(TEXT):#x}\n")
+        for file, result in (("one", 1), ("two", 2)):  # code that a disk's content replaces
+            command(trace, f"load virtio 0 {memory + 0x20_0000:#x} {file}.bin\n")
+            assert f"rc = 0x{result}" in command(trace, f"go {memory + 0x20_0000:#x}\n")
         for disk in (0, 1):
             command(trace, f"virtio dev {disk}\n")
             assert "1 blocks written: OK" in command(trace, f"virtio write {memory:#x} 5 1\n")
