@@ -112,6 +112,7 @@ class AttachedBuilding:
         plug_ins.register(providers, sites, seen, loaded.bias)
         stacks = MachineStacks(arch, seen, rules)  # the program is the image and the user: ustack() is stack()
         functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
+        symbols = ImageSymbols(prepared.original, functions, bias=loaded.bias)
         surroundings = Surroundings(
             host=host,
             providers=providers,
@@ -120,8 +121,8 @@ class AttachedBuilding:
             memory=seen,
             stacks=stacks,
             user_stacks=stacks,
-            symbols=ImageSymbols(prepared.original, functions, bias=loaded.bias),
-            user_symbols=NoUserSymbols(),
+            symbols=symbols,
+            user_symbols=NoUserSymbols(symbols.object_start),
             locate=lambda link, _site: link + loaded.bias,
             profile=AttachedProfile(self.guest, prepared.path.name),
             arm=machine.arm,

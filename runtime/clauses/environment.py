@@ -18,7 +18,7 @@ class Stack:
     addresses: tuple[int, ...]
     frames: int
     is_user: bool = False
-    process: int = 0  # a user stack's pid: stacks of two processes are two keys, as in DTrace
+    process: int = 0  # a user stack's pid: addresses of two processes are two keys; 0 where all of them have names
     names: tuple[str, ...] = ()  # the addresses as they are shown, if user mode's programs are known
 
 
@@ -157,13 +157,13 @@ class UserStacks(Protocol):
 class UserSymbols(Protocol):
     """The names of addresses of user mode, in the address space of the CPU that runs."""
 
-    def names(self, addresses: Sequence[int]) -> tuple[str, ...]:
-        """What ustack() shows; empty if no programs are known."""
+    def stack(self, addresses: tuple[int, ...], frames: int, process: int) -> Stack:
+        """What ustack() records. Where a program is known, addresses are its link addresses: the same in all processes
+        that run it, wherever it was loaded."""
         ...
 
-    def name(self, address: int, kind: str) -> tuple[int, str]:
-        """The `SymbolName.address` and `name` for usym(), ufunc(), umod() or uaddr(); no name if no programs are
-        known."""
+    def symbol(self, address: int, kind: str, process: int) -> SymbolName:
+        """What usym(), ufunc(), umod() or uaddr() records."""
         ...
 
 

@@ -1,7 +1,8 @@
 """What clauses get where no guest runs: no stacks and no symbols."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
+from kinst.runtime.clauses.environment import Stack, SymbolName
 from kinst.runtime.trap.trap import Firing
 
 
@@ -24,13 +25,17 @@ class NoStacks:
 class NoUserSymbols:
     """Implements `kinst.runtime.clauses.environment.UserSymbols`: no program is known."""
 
-    def names(self, addresses: Sequence[int]) -> tuple[str, ...]:
-        """No names: the image's symbols may have them."""
-        return ()
+    def __init__(self, start: Callable[[int, str], int] = lambda address, _kind: address) -> None:
+        """`start` gives the start of the object that holds an address, for a kind of symbol."""
+        self._start = start
 
-    def name(self, address: int, kind: str) -> tuple[int, str]:
+    def stack(self, addresses: tuple[int, ...], frames: int, process: int) -> Stack:
+        """The addresses as they are: the image's symbols may have their names."""
+        return Stack(addresses, frames, is_user=True, process=process)
+
+    def symbol(self, address: int, kind: str, process: int) -> SymbolName:
         """The address, without a name."""
-        return address, ""
+        return SymbolName(kind, self._start(address, kind), process)
 
 
 class NoSymbols:

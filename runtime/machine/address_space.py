@@ -62,9 +62,10 @@ class _TracerRegisters:
 
     def __init__(self, registers: Registers, bits: Mapping[str, int]) -> None:
         self._get, self.set, self._bits = registers.get, registers.set, bits
+        self.cleared: Mapping[str, int] = {}  # bits that a walk is made without
 
     def get(self, name: str) -> int:
-        return self._get(name) | self._bits.get(name, 0)
+        return (self._get(name) | self._bits.get(name, 0)) & ~self.cleared.get(name, 0)
 
 
 def _forget(_physical: int, _value: int) -> None:
@@ -303,6 +304,14 @@ class AddressSpace:
             return self._translate(address, Access.READ, self._tracer_registers, _forget).physical
         except (PageFault, MachineError):  # tables may lie where there is no RAM
             return None
+
+    def observe_without(self, bits: Mapping[str, int], address: int) -> int | None:
+        """As `observe`, as if some bits of registers were clear: those by which other tables are chosen."""
+        self._tracer_registers.cleared = bits
+        try:
+            return self._look(address)
+        finally:
+            self._tracer_registers.cleared = {}
 
     def observe_write(self, address: int) -> int | None:
         """The physical address for a store by a clause. It is subject to the guest's tables; None if the guest could

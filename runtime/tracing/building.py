@@ -3,7 +3,9 @@
 from collections.abc import Callable
 
 from kinst.runtime.clauses.guest_memory import GuestMemory
+from kinst.runtime.clauses.kernel_tables import with_kernel
 from kinst.runtime.clauses.moved_image import MovedImage
+from kinst.runtime.clauses.no_guest import NoUserSymbols
 from kinst.runtime.clauses.profiles import Guest as Known
 from kinst.runtime.clauses.profiles import profile_for, user_mode
 from kinst.runtime.clauses.scratch import Scratch
@@ -17,6 +19,7 @@ from kinst.runtime.machine.loader import load_image
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.sites import Patched, trampoline_code
 from kinst.runtime.providers.dtrace import DtraceProvider
+from kinst.runtime.systems.linux import LINUX
 from kinst.runtime.systems.registry import SYSTEMS
 from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.guest_host import GuestHost
@@ -59,6 +62,10 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     providers = providers_of(dtrace, host, sites, loaded, types)
     scratch = Scratch(SCRATCH)
     observe = with_unmapped_image(system.space.observe, loaded.segments, system.space.stage)
+    task = prepared.original.symbols.address_of(LINUX.evidence)
+    mapped = None if task is None else task + loaded.bias
+    tables = system.arch.linux.user_tables
+    observe = with_kernel(observe, system.space.observe_without, system.engine.live.get, tables, mapped)
     memory = GuestMemory(scratch, observe, system.space.observe_write, system.memory)
     plug_ins.register(providers, sites, memory, loaded.bias)
     if code is None:
@@ -82,8 +89,9 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     )
     profile = profile_for(known, SYSTEMS, request.system)
     stacks.cross(profile.interrupted)
-    programs = UserPrograms(request.users, system.arch, memory)
     functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
+    symbols = ImageSymbols(prepared.original, functions, bias=loaded.bias, moved=moved.original)
+    programs = UserPrograms(request.users, system.arch, memory)
     surroundings = Surroundings(
         host=host,
         providers=providers,
@@ -92,8 +100,8 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         memory=memory,
         stacks=stacks,
         user_stacks=UserStackWalker(system.arch, memory, profile.user_registers, programs),
-        symbols=ImageSymbols(prepared.original, functions, bias=loaded.bias, moved=moved.original),
-        user_symbols=programs,
+        symbols=symbols,
+        user_symbols=programs if request.users else NoUserSymbols(symbols.object_start),
         locate=moved.locate,
         profile=profile,
         arm=(lambda: None) if code is None else code.arm,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from kinst.rewriter.rewriting import Opened, Source, open_source
-from kinst.runtime.clauses.environment import Memory
+from kinst.runtime.clauses.environment import Memory, Stack, SymbolName
 from kinst.runtime.clauses.symbols import ImageSymbols
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.unwinding.arch.registry import stack_effects
@@ -64,8 +64,6 @@ class UserPrograms:
     def find(self, address: int) -> tuple[UserProgram, int] | None:
         """The program at an address of the current address space, and the link address there. None: none of those that
         are known, or the page is not in memory, or it is in several places."""
-        if not self._programs:
-            return None
         page = address & -_PAGE
         try:
             places = self._pages.get(self._read(page, _PAGE), ())
@@ -75,17 +73,20 @@ class UserPrograms:
             places = [place for place in places if place[1] == page]
         return (places[0][0], places[0][1] + address - page) if len(places) == 1 else None
 
-    def names(self, addresses: Sequence[int]) -> tuple[str, ...]:
+    def stack(self, addresses: tuple[int, ...], frames: int, process: int) -> Stack:
         """See `UserSymbols`."""
-        return tuple(self.name(address, "ustack")[1] for address in addresses) if self._programs else ()
+        found = [self.symbol(address, "ustack", process) for address in addresses]
+        links, names = tuple(one.address for one in found), tuple(one.name for one in found)
+        return Stack(links, frames, True, max((one.process for one in found), default=process), names)  # noqa: FBT003
 
-    def name(self, address: int, kind: str) -> tuple[int, str]:
+    def symbol(self, address: int, kind: str, process: int) -> SymbolName:
         """See `UserSymbols`."""
         found = self.find(address)
         if found is None:
-            return address, f"{address:#x}" if self._programs else ""
+            return SymbolName(kind, address, process, f"{address:#x}")
         program, link = found
-        return program.symbols.object_start(link, kind) + address - link, program.symbols.describe(link, kind)
+        start = link if kind == "ustack" else program.symbols.object_start(link, kind)
+        return SymbolName(kind, start, 0, program.symbols.describe(link, kind))
 
     @cached_property
     def _pages(self) -> dict[bytes, list[tuple[UserProgram, int]]]:

@@ -230,6 +230,7 @@ ARM64 = ArchFacts(
         system_calls=SystemCalls("__arm64_sys_", (272, 8, 16, 24, 32, 40)),  # orig_x0, x1 to x5
         saved_registers=(*(f"regs[{number}]" for number in range(31)), "sp", "pc", "pstate"),
         saved_mode=("pstate", 0x1F, (4, 5, 8, 9)),  # EL1t, EL1h, EL2t, EL2h
+        user_tables=(),
         static_call_trampoline=None,
     ),
     capstone=Syntax("CS_ARCH_ARM64", ("CS_MODE_ARM",), None),

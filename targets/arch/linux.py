@@ -88,6 +88,8 @@ class LinuxFacts:
     saved_registers: tuple[str, ...]
     # What tells of saved registers that they are the kernel's own: a member, bits of it, and the values that they have.
     saved_mode: tuple[str, int, tuple[int, ...]]
+    # Bits of registers that are set while user mode's own tables, which lack the kernel, are in use (PTI).
+    user_tables: tuple[tuple[str, int], ...]
     static_call_trampoline: int | None  # bytes of the jump that the kernel rewrites; None: there are none
 
 

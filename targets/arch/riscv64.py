@@ -213,6 +213,7 @@ RISCV64 = ArchFacts(
         system_calls=SystemCalls("__riscv_sys_", (280, 88, 96, 104, 112, 120)),  # orig_a0, a1 to a5
         saved_registers=("", *GENERAL[1:], "epc"),
         saved_mode=("status", 0x100, (0x100,)),  # SPP
+        user_tables=(),
         static_call_trampoline=None,
     ),
     capstone=Syntax("CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC"), None),

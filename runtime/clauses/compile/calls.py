@@ -43,13 +43,8 @@ def stack_trace(generator: Generator, frames: int | None, *, is_user: bool) -> C
 
 def _user_stack(environment: Environment) -> Callable[[Firing, int], Stack]:
     """A function that gives a stack of user mode, with its names: when it is shown, the process may be gone."""
-    unwind, names, number = environment.user_stacks.stack, environment.user_symbols.names, environment.profile.integer
-
-    def stack(firing: Firing, frames: int) -> Stack:
-        addresses = unwind(firing, frames)
-        return Stack(addresses, frames, True, number(firing, "pid"), names(addresses))  # noqa: FBT003  # a field
-
-    return stack
+    unwind, named, number = environment.user_stacks.stack, environment.user_symbols.stack, environment.profile.integer
+    return lambda firing, frames: named(unwind(firing, frames), frames, number(firing, "pid"))
 
 
 def symbol(generator: Generator, node: program.SymbolKey) -> Code:
@@ -65,10 +60,5 @@ def symbol(generator: Generator, node: program.SymbolKey) -> Code:
 
 def _user_symbol(environment: Environment) -> Callable[[Firing, int, str], SymbolName]:
     """A function that names an address of user mode, now: later the process may be gone."""
-    name, start, number = environment.user_symbols.name, environment.symbols.object_start, environment.profile.integer
-
-    def symbol(firing: Firing, address: int, kind: str) -> SymbolName:
-        first, text = name(address, kind)
-        return SymbolName(kind, first if text else start(address, kind), number(firing, "pid"), text)
-
-    return symbol
+    named, number = environment.user_symbols.symbol, environment.profile.integer
+    return lambda firing, address, kind: named(address, kind, number(firing, "pid"))

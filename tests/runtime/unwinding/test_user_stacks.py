@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kinst.runtime.api import open_image
+from kinst.runtime.clauses.environment import Stack, SymbolName
 from kinst.runtime.tracing.host import blank_firing
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Firing
@@ -79,15 +80,22 @@ def test_a_program_is_found_where_it_lies(machine: str) -> None:
     image, moved = elf_image(case.path), 0x7F12_3456_7000
     start = image.symbols.address_of("printk")
     offset = None if start is None else image.offset_of(start)
+    assert start is not None
     assert offset is not None
     programs = UserPrograms([case.path], arch, Mapped(case.path, moved))
     there = offset + moved
-    assert programs.name(there + 4, "ufunc") == (there, f"kernel-{machine}`printk")
-    assert programs.name(there + 4, "uaddr") == (there + 4, f"kernel-{machine}`printk+0x4")
-    assert programs.names([there, 0x1000]) == (f"kernel-{machine}`printk", "0x1000")
+    printk = f"kernel-{machine}`printk"
+    assert programs.symbol(there + 4, "ufunc", 7) == SymbolName("ufunc", start, 0, printk)
+    assert programs.symbol(there + 4, "uaddr", 7) == SymbolName("uaddr", start + 4, 0, f"{printk}+0x4")
+    assert programs.symbol(0x1000, "usym", 7) == SymbolName("usym", 0x1000, 7, "0x1000")
+    assert programs.stack((there, there + 4), 5, 7) == Stack(
+        (start, start + 4), 5, is_user=True, names=(printk, f"{printk}+0x4")
+    )
+    assert programs.stack((there, 0x1000), 5, 7) == Stack(
+        (start, 0x1000), 5, is_user=True, process=7, names=(printk, "0x1000")
+    )
     twice = UserPrograms([case.path, case.path], arch, Mapped(case.path, moved))
-    assert twice.names([there]) == (f"{there:#x}",)
-    assert UserPrograms([], arch, NoMemory()).names([there]) == ()
+    assert twice.symbol(there, "usym", 7).name == f"{there:#x}"
 
 
 def test_a_program_is_for_the_guests_machine() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from kinst.runtime.clauses.aggregations import AggregationStore
 from kinst.runtime.clauses.buffers import Buffers
 from kinst.runtime.clauses.compile.clause import compile_clause
-from kinst.runtime.clauses.environment import Record
+from kinst.runtime.clauses.environment import Record, Stack, SymbolName
 from kinst.runtime.clauses.guest_memory import GuestMemory
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.clauses.speculations import Speculations
@@ -110,11 +110,11 @@ class UserStacks:
 
 
 class UserSymbols:
-    def names(self, addresses: Sequence[int]) -> tuple[str, ...]:
-        return tuple(f"f+{address}" for address in addresses)
+    def stack(self, addresses: tuple[int, ...], frames: int, process: int) -> Stack:
+        return Stack(addresses, frames, is_user=True, process=process, names=tuple(f"f+{one}" for one in addresses))
 
-    def name(self, address: int, kind: str) -> tuple[int, str]:
-        return address & ~0xFF, f"{kind} f"
+    def symbol(self, address: int, kind: str, process: int) -> SymbolName:
+        return SymbolName(kind, address & ~0xFF, process, f"{kind} f")
 
 
 class Symbols:
