@@ -1,0 +1,96 @@
+"""samples/d/linux: each script says what it does, compiles for a real kernel, and prints what that kernel then did."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kinst.runtime.cli import run
+from tests.images import at_hand, real_image
+from tests.samples.machines import SAMPLES
+from tests.system.linux_runs import initrd_of, run_linux
+
+FOLDER = SAMPLES / "d" / "linux"
+SCRIPTS = sorted(FOLDER.glob("*.d"))
+ALL = [word for path in SCRIPTS for word in ("-s", str(path))]
+INIT = SAMPLES / "linux" / "init"
+# What samples/linux/init starts, in its order.
+STARTED = (
+    "/bin/busybox --install -s /bin",
+    "mount -t devtmpfs dev /dev",
+    "mount -t proc proc /proc",
+    "ls -l /bin",
+    "grep -c busybox /tmp/applets",
+    "sort -r /tmp/applets",
+    "awk { sum += $5 } END { print sum }",
+    "gzip /tmp/applets",
+    "wc -c",
+    "cat /proc/version",
+    "sleep 0.1",
+    "reboot -f",
+)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_is_a_script_that_says_what_it_does(path: Path) -> None:
+    text = path.read_text()
+    assert text.startswith(f"#!/usr/bin/env -S kinst-run -s\n/*\n * {path.stem}.d - ")
+    assert f" * USAGE: kinst-run -s samples/d/linux/{path.name} VMLINUX" in text
+    assert path.stat().st_mode & 0o111 == 0o111
+    assert f"| `{path.name}` |" in (SAMPLES / "README.md").read_text()
+    assert max(map(len, text.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("name", at_hand("linux-amd64"))
+def test_all_compile_for_a_real_kernel(name: str) -> None:
+    result = CliRunner().invoke(run, ["-e", *ALL, str(real_image(name))])
+    assert result.exit_code == 0, result.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", at_hand("linux-amd64", "linux-arm64", "linux-riscv64", "linux-6.12-amd64", "linux-6.12-arm64")
+)
+def test_all_tell_of_a_real_run(name: str, tmp_path: Path) -> None:
+    machine = name.rpartition("-")[2]
+    initrd = initrd_of(machine, INIT, tmp_path)
+    text, _ = run_linux(name, initrd, users=[tmp_path / "busybox"], more=ALL)
+
+    started = re.findall(r"^ +(\d+) +(\d+) ([\w.]+) +([/\w].*)$", text, re.MULTILINE)
+    programs = [arguments for _, _, _, arguments in started]
+    places = [STARTED.index(one) for one in programs]  # busybox runs some of its applets without execve()
+    assert places == sorted(places)
+    assert {STARTED[0], STARTED[2], "grep -c busybox /tmp/applets", "sleep 0.1", "reboot -f"} <= set(programs)
+    assert _number(text, r"^(\d+) programs were started$") == len(programs)
+    assert re.search(r"^ *\d+ ls +3 +0 /bin$", text, re.MULTILINE)
+    assert re.search(r"^ *\d+ ls +-1 +2 /etc/passwd$", text, re.MULTILINE)
+
+    calls = Counter[tuple[str, str]]()
+    for program, call, count in re.findall(r"^(\S+) +([a-z]\w+) +(\d+)$", text, re.MULTILINE):
+        calls[program, call] += int(count)
+    assert sum(calls.values()) == _number(text, r"^(\d+) system calls in all$")
+    assert calls["ls", "getdents64"] >= 2
+    returned = re.findall(r"^(\S+) +(\w+) +(\d+) +(\d+) +(\d+)$", text, re.MULTILINE)
+    latencies = {(program, call): int(count) for program, call, count, _, longest in returned if int(longest) >= 0}
+    assert latencies["ls", "getdents64"] == calls["ls", "getdents64"]
+    assert re.search(r"^ls +openat +2 +\d+$", text, re.MULTILINE)  # ENOENT
+
+    faults = re.findall(r"^(\S+) +(busybox`\w+|0x[0-9a-f]+) +(\d+)$", text, re.MULTILINE)
+    assert sum(int(count) for *_, count in faults) == _number(text, r"^(\d+) page faults in all$") > 300
+    assert sum(int(count) for _, where, count in faults if where.startswith("busybox`")) > 300
+    assert _number(text, r"^(\d+) pages in all$") > 3000
+    assert _number(text, r"^(\d+) initcalls took \d+ us$") > 300
+    assert _number(text, r"^ *(\d+) us  \S+`load_system_certificate_list$") > 1000
+    for heading in ("grep (ns)", "sort (ns)", "grep\n", "sort\n"):
+        assert f"\n{heading}" in text
+    assert re.search(r"`schedule\+0x\w+$", text, re.MULTILINE)  # where tasks wait
+    assert re.search(r"^busybox`\w+(\+0x\w+)?\nbusybox`", text, re.MULTILINE)  # user mode's stacks
+    assert not re.search(r"`(asm_)?common_interrupt\+0x\w+\n +\d+$", text, re.MULTILINE)  # a stack that ends too soon
+
+
+def _number(text: str, pattern: str) -> int:
+    found = re.search(pattern, text, re.MULTILINE)
+    assert found is not None, pattern
+    return int(found[1])
