@@ -79,7 +79,7 @@ def open_disk(path: Path, mode: DiskMode = DiskMode.COPY) -> Disk:
         size = _checked_size(path, descriptor)
         _lock(path, descriptor, mode)
         if mode is DiskMode.COPY:
-            return CopiedDisk(os.fsencode(path.name), descriptor, size)
+            return CopiedDisk(os.fsencode(path.name), os.dup(descriptor), size)
         return FileDisk(os.fsencode(path.name), os.dup(descriptor), size, is_read_only=mode is DiskMode.READ_ONLY)
     except OSError as error:
         raise UsageError(f"{path}: cannot be a disk: {error.strerror}") from None
@@ -141,8 +141,10 @@ class CopiedDisk:
     is_read_only = False
 
     def __init__(self, name: bytes, descriptor: int, size: int, room: Callable[[], int] = host_memory) -> None:
-        """The mapping has a descriptor, and so the lock, of its own. `room`: the bytes that the host has left."""
+        """Takes the descriptor, and closes it in the end. `room`: the bytes that the host has left."""
         self.name, self.size = name, size
+        self._descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
         # Without MAP_NORESERVE the kernel may refuse to map a file that is larger than its memory.
         flags = mmap.MAP_PRIVATE | _MAP_NORESERVE
         self._content = memoryview(mmap.mmap(descriptor, size, flags, mmap.PROT_READ | mmap.PROT_WRITE))
@@ -151,17 +153,24 @@ class CopiedDisk:
         self._room = room
 
     def read(self, offset: int, buffers: Sequence[memoryview]) -> None:
-        """Fill buffers."""
+        """Fill buffers. Raises OSError where the file has become shorter."""
+        self._check_file()
         for buffer in buffers:
             buffer[:] = self._content[offset : offset + len(buffer)]
             offset += len(buffer)
 
     def write(self, offset: int, buffers: Sequence[memoryview]) -> None:
-        """Change the copy. Raises OSError if it would take what the host has left of its memory."""
+        """Change the copy. Raises OSError if it would take what the host has left of its memory, and as `read`."""
+        self._check_file()
         self._copy(offset, sum(map(len, buffers)))
         for buffer in buffers:
             self._content[offset : offset + len(buffer)] = buffer
             offset += len(buffer)
+
+    def _check_file(self) -> None:
+        """Pages behind the end of a file are a signal that ends the process, copies of them too."""
+        if os.fstat(self._descriptor).st_size < self.size:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     def _copy(self, offset: int, size: int) -> None:
         """Note the pages that will be copied. A guest could fill a file of any size."""

@@ -67,7 +67,7 @@ def test_copies_end_where_the_host_has_no_memory_left(image: Path) -> None:
     left = 1 << 30
     with image.open("r+b") as file:
         file.truncate(64 << 20)
-        disk = CopiedDisk(b"disk", file.fileno(), 64 << 20, lambda: left)
+        disk = CopiedDisk(b"disk", os.dup(file.fileno()), 64 << 20, lambda: left)
     write(disk, 0, bytes(20 << 20))
     left = 100 << 20
     write(disk, 1 << 20, bytes(10 << 20))  # these were copied before

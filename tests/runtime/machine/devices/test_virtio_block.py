@@ -111,12 +111,15 @@ def test_a_read_only_disk_is_not_written(image: Path) -> None:
     assert request(guest, Kind.IN, 0, SECTOR) == (OK, content(0))
 
 
-def test_an_error_of_the_host_is_one_of_the_disk(image: Path) -> None:
-    guest = guest_of(image, DiskMode.READ_ONLY)
+@pytest.mark.parametrize("mode", DiskMode)
+def test_an_error_of_the_host_is_one_of_the_disk(image: Path, mode: DiskMode) -> None:
+    guest = guest_of(image, mode)
     with image.open("r+b") as file:
         file.truncate(SECTOR)
     assert request(guest, Kind.IN, 0, 2 * SECTOR)[0] == ERROR
-    assert request(guest, Kind.IN, 0, SECTOR) == (OK, content(0))
+    with image.open("r+b") as file:
+        file.truncate(SECTORS * SECTOR)
+    assert request(guest, Kind.IN, 0, 2 * SECTOR) == (OK, content(0) + bytes(SECTOR))
 
 
 @pytest.mark.parametrize(
