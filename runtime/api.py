@@ -24,6 +24,7 @@ from kinst.rewriter.resolve import resolve
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source, plan_probes
 from kinst.rewriter.write import write_image
 from kinst.runtime.engine.bare_qiling import BareQiling
+from kinst.runtime.input.typist import lines_to_type
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.disk import Disk
 from kinst.runtime.providers.probe_table import Probe
@@ -31,7 +32,7 @@ from kinst.runtime.tracing.ending import Ending
 from kinst.runtime.tracing.given import Action, actions_of, files_of, modules_of, options_of, path_of, program_of
 from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.guest_view import GuestView
-from kinst.runtime.tracing.limits import Limits, limits
+from kinst.runtime.tracing.limits import Limits, limits, pattern
 from kinst.runtime.tracing.records import Kept, Reader, Record
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.running import Running
@@ -322,8 +323,19 @@ class Trace(Reader):
         return end
 
     def type(self, data: bytes) -> None:
-        """Type keys on the guest's console."""
+        """Type keys on the guest's console, at once."""
         self.guest.system.serial_line.type(data)
+
+    def type_lines(self, text: bytes, *, prompt: str | None = None) -> None:
+        """Let lines be typed on the guest's console while it runs, each with Enter if it has an end: when the console's
+        last line matches the regular expression `prompt`, or without one when the guest waits for input and has printed
+        nothing for 20 ms.
+
+        Raises:
+            UsageError: `prompt` is no regular expression.
+        """
+        awaited = None if prompt is None else pattern("prompt", prompt)
+        self.guest.typist.add(lines_to_type(text), awaited)
 
     def stop(self) -> None:
         """Called from an action: stop the guest after the current instruction. It can continue."""

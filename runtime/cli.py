@@ -14,7 +14,7 @@ from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.dlang.syntax.language import VERSION
 from kinst.runtime.machine.configuration import ClockKind, Configuration, FileAt
 from kinst.runtime.machine.disk import Disk, DiskMode, open_disk
-from kinst.runtime.tracing.limits import Limits, limits
+from kinst.runtime.tracing.limits import Limits, limits, pattern
 from kinst.runtime.tracing.program_text import Origin, ProgramText, read_script
 from kinst.runtime.tracing.request import Request
 from kinst.targets.errors import ImageError, KinstError, UsageError
@@ -40,6 +40,7 @@ _OF_IMAGES: Final = (
     "debug_file",
     "modules",
     "users",
+    "input",
 )  # options
 _FILE: Final = FileName(path_type=Path, dir_okay=False)
 _PROGRAMS: Final = {
@@ -209,6 +210,13 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
 @click.option("--wall-timeout", metavar="T", help="End after so much of the host's time since the guest was started.")
 @click.option("--until", metavar="REGEX", help="End after a line of the console that matches.")
 @click.option("--console", type=_FILE, metavar="FILE", help="Write the guest's console there instead of to stdout.")
+@click.option(
+    "--input",
+    type=_FILE,
+    metavar="FILE",
+    help="Type the lines of FILE, each when the guest waits for input and has printed nothing for 20 ms.",
+)
+@click.option("--prompt", metavar="REGEX", help="Type each line when the console's last line matches.")
 @click.pass_context
 def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  # one for each option
     """Run a kernel or firmware image under emulation, and D programs when its probes fire.
@@ -224,6 +232,9 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
     What the programs need is patched in memory. Without a program, an image that kinst-rewrite patched fires its own
     probes, and any other just runs. The options of one letter are those of dtrace(1); programs can be given several
     times. Exit status: 0 done, 1 error, 2 usage, or what exit() said.
+
+    Standard input is the guest's serial line, if it is a pipe, a file, or a terminal that shows the guest's console.
+    There, Ctrl-A x ends the run, and Ctrl-A h tells more.
     """
     with reported(_NAME):
         if given["is_version"]:
@@ -254,6 +265,9 @@ def _carry_out(request: Request, bounds: Limits, given: dict[str, Any]) -> int:
         is_json=given["form"] == "json",
         output=given["output"],
         console=given["console"],
+        typed=_typed(given["input"]),
+        prompt=_prompt(given),
+        takes_standard_input=request.call is None and "-" not in given[_parameter(Origin.SCRIPT)],
     )
     with told_of_arguments(request.image, request.arguments):
         return carry_out(request, bounds, wishes)
@@ -384,6 +398,20 @@ def _disk(text: str) -> Disk:
     if comma and mode in (DiskMode.READ_WRITE.value, DiskMode.READ_ONLY.value):
         return open_disk(Path(name), DiskMode(mode))
     return open_disk(Path(text))
+
+
+def _typed(path: Path | None) -> tuple[bytes, ...]:
+    from kinst.runtime.input.typist import lines_to_type
+
+    return () if path is None else tuple(lines_to_type(bytes(_mapped("--input", path))))
+
+
+def _prompt(given: dict[str, Any]) -> re.Pattern[bytes] | None:
+    if given["prompt"] is None:
+        return None
+    if given["input"] is None:
+        raise UsageError(f"--prompt {given['prompt']}: there is nothing to type: give --input")
+    return pattern("--prompt", given["prompt"])
 
 
 def _module(text: str) -> tuple[str, Path]:

@@ -6,6 +6,7 @@ from typing import Any, BinaryIO, Final, TextIO
 from kinst.runtime.clauses.environment import ErrorRecord, Record, Symbols
 from kinst.runtime.consumer import flow
 from kinst.runtime.consumer.aggregation_text import AggregationText
+from kinst.runtime.consumer.console_lines import LiveLines, WholeLines
 from kinst.runtime.consumer.live_options import LiveOptions
 from kinst.runtime.consumer.messages import Drop, action_failed_message, drop_message, error_message
 from kinst.runtime.consumer.records import ClauseSteps, Step, Surroundings
@@ -62,7 +63,8 @@ class TextOutput:
         self._options = options
         self._console_output = console
         self._epid = epid
-        self._partial = bytearray()  # the console's line so far, while it shares the stream with records
+        self._whole_lines = WholeLines(self._stream.write_shown)
+        self._live_lines = LiveLines(self._stream.write_shown)
         self._has_header = False
         self._rows: dict[int, bytes] = {}
         self._flow = flow.FlowIndent()
@@ -113,6 +115,7 @@ class TextOutput:
         self._taken, self._following = taken, None
         for place, entry in enumerate(taken):
             if isinstance(entry, tuple):
+                self._leave_line()
                 self._consume(entry, place)
             elif isinstance(entry, bytes):
                 self._console(entry)
@@ -171,16 +174,20 @@ class TextOutput:
     def _console(self, data: bytes) -> None:
         if self._console_output is not None:
             self._console_output.write(data)
-        elif not self._clauses:
-            self._stream.write_shown(data)
+        elif self._stream.is_terminal:
+            self._live_lines.show(data)
+        elif self._clauses:
+            self._whole_lines.show(data)
         else:
-            self._partial += data
-            end = self._partial.rfind(b"\n") + 1
-            if end:
-                self._stream.write_shown(bytes(self._partial[:end]))
-                del self._partial[:end]
+            self._stream.write_shown(data)
+
+    def _leave_line(self) -> None:
+        """Something else than the console is about to be printed."""
+        if self._stream.is_terminal:
+            self._live_lines.leave()
 
     def _say(self, line: str) -> None:
+        self._leave_line()
         self._stream.flush()
         self._errors.write(line + "\n")
 
@@ -196,6 +203,8 @@ class TextOutput:
 
     def flush(self) -> None:
         """Pass everything printed so far on to the readers."""
+        if self._stream.is_terminal:
+            self._live_lines.come_back()
         self._stream.flush()
         self._errors.flush()
         if self._console_output is not None:
@@ -204,9 +213,8 @@ class TextOutput:
     def finish(self, end: Mapping[str, Any] | None = None) -> None:
         """Print what comes at the end of a run: the console's last line, a blank line, and the aggregations that no
         printa() printed. How the run ended is told elsewhere."""
-        if self._partial:
-            self._stream.write_shown(bytes(self._partial) + b"\n")
-            self._partial.clear()
+        self._live_lines.finish()
+        self._whole_lines.finish()
         if self._clauses:
             self._stream.write(b"\n")
         for aggregation in self._totals.unprinted():

@@ -29,6 +29,11 @@ class OutputStream:
         self._pieces: list[bytes] = []
 
     @property
+    def is_terminal(self) -> bool:
+        """Whether output goes to a terminal now."""
+        return self._is_terminal if self._file is None else self._is_file_terminal
+
+    @property
     def shown(self) -> Callable[[bytes], bytes] | None:
         """A function that escapes text for `write_shown`; None if nothing needs to be escaped."""
         return self._visible if self._is_terminal or self._is_file_terminal else None
@@ -38,8 +43,7 @@ class OutputStream:
 
     def write(self, data: bytes) -> None:
         """Write output; control characters are escaped for a terminal."""
-        is_shown = self._is_terminal if self._file is None else self._is_file_terminal
-        self.write_shown(visible_bytes(data) if is_shown else data)
+        self.write_shown(visible_bytes(data) if self.is_terminal else data)
 
     def write_shown(self, data: bytes) -> None:
         """Write output whose control characters a terminal may obey."""

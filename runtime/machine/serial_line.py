@@ -47,10 +47,6 @@ class SerialLine:
         """Let `source` type, too."""
         self._sources.append(source)
 
-    def detach(self, source: Source) -> None:
-        """Forget a source. What it has typed, and the guest has not taken, is lost."""
-        self._sources.remove(source)
-
     @property
     def is_empty(self) -> bool:
         """Whether the guest has taken all that was typed by `type`."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kinst.runtime.engine.bare_qiling import BareQiling
+from kinst.runtime.input.typist import Typist
 from kinst.runtime.machine.call import FunctionCall, find_function
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.loaded import Loaded
@@ -42,6 +43,7 @@ class Guest:
         self.result: int | None = None  # the result of a call that has returned
         self._watch = UntilWatch(system)
         system.attach_timed(self._watch)
+        self.typist = Typist(system)
         self._places = Whereabouts(system, loaded, surroundings.symbols)
         self._call: FunctionCall | None = None
         self._is_started = False
@@ -71,11 +73,12 @@ class Guest:
         Raises:
             MachineError: the guest stopped for good.
         """
-        system, watch = self.system, self._watch
+        system, watch, typist = self.system, self._watch, self.typist
 
         def sink(data: bytes) -> None:
             console(data)
             watch.look(data)
+            typist.hear(data)
 
         system.console_sink = sink
         watch.look_for(limits.until)

@@ -22,15 +22,18 @@ class Limits:
 
 def limits(timeout: float | None = None, wall_timeout: float | None = None, until: str | None = None) -> Limits:
     """Limits from seconds and the text of an expression. Raises UsageError."""
-    return Limits(_nanoseconds(timeout), _nanoseconds(wall_timeout), None if until is None else _compiled(until))
+    return Limits(
+        _nanoseconds(timeout), _nanoseconds(wall_timeout), None if until is None else pattern("--until", until)
+    )
 
 
 def _nanoseconds(seconds: float | None) -> int | None:
     return None if seconds is None else int(seconds * 1e9)
 
 
-def _compiled(expression: str) -> re.Pattern[bytes]:
+def pattern(option: str, expression: str) -> re.Pattern[bytes]:
+    """A regular expression for the guest's console, from the value of an option. Raises UsageError."""
     try:
         return re.compile(expression.encode(errors="surrogateescape"))
     except re.error as error:
-        raise UsageError(f"--until {expression}: not a regular expression: {error}") from error
+        raise UsageError(f"{option} {expression}: not a regular expression: {error}") from error

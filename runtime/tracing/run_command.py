@@ -1,5 +1,6 @@
 """The options of kinst-run, checked -> what it lists, prints, or traces."""
 
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from kinst.runtime.consumer.output import TextOutput
+from kinst.runtime.input.standard_input import NOTICE, StandardInput, connected, standard_input
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.ending import Ending
 from kinst.runtime.tracing.limits import Limits
@@ -38,6 +40,9 @@ class Wishes:
     is_json: bool
     output: Path | None  # appended to; None: stdout
     console: Path | None  # the guest's; None: stdout, too
+    typed: tuple[bytes, ...]  # lines of --input
+    prompt: re.Pattern[bytes] | None  # what is awaited before each; None: that the guest waits for input
+    takes_standard_input: bool  # whether it may be the guest's
 
 
 def carry_out(request: Request, limits: Limits, wishes: Wishes) -> int:
@@ -109,7 +114,8 @@ def _trace(tracing: Tracing, limits: Limits, wishes: Wishes) -> int:
         if wishes.console is not None:
             console = files.enter_context(wishes.console.open("wb"))
         output = _output(tracing, stream, console, is_json=wishes.is_json)
-        ending = _run(tracing, output, limits)
+        shows_console = (console or stream).isatty() and not (wishes.is_json and console is None)
+        ending = _run(tracing, output, limits, wishes, shows_console=shows_console)
         if tracing.traced.answer:
             stream.write(f"{tracing.traced.answer}\n".encode())
     if wishes.is_verbose or not tracing.options.is_on("quiet"):
@@ -118,11 +124,41 @@ def _trace(tracing: Tracing, limits: Limits, wishes: Wishes) -> int:
     return _status(tracing, output, ending)
 
 
-def _run(tracing: Tracing, output: "TextOutput | JsonOutput", limits: Limits) -> Ending:
-    running = tracing.start(output)
-    finish = tracing.traced.surroundings.host.finish
-    with interruptible(finish, signal.SIGINT, signal.SIGTERM):
+def _run(
+    tracing: Tracing, output: "TextOutput | JsonOutput", limits: Limits, wishes: Wishes, *, shows_console: bool
+) -> Ending:
+    """`shows_console`: the guest's console goes to a terminal."""
+    finish, guest = tracing.traced.surroundings.host.finish, tracing.guest
+    kind = StandardInput.NOTHING if guest is None else _standard_input(wishes, shows_console=shows_console)
+    running = tracing.start(output, is_live=shows_console or kind is not StandardInput.NOTHING)
+    with ExitStack() as stack:
+        stack.enter_context(interruptible(finish, *_ending_signals()))
+        if guest is not None:
+            guest.typist.add(wishes.typed, wishes.prompt)
+            end = lambda: finish(End.INTERRUPTED)  # noqa: E731
+            stack.enter_context(connected(kind, guest.system.serial_line, end, _tell))
+        if kind is StandardInput.TERMINAL and not tracing.options.is_on("quiet"):
+            _warn(NOTICE)
         return running.finish(running.go(limits))
+
+
+def _standard_input(wishes: Wishes, *, shows_console: bool) -> StandardInput:
+    """What standard input is to the guest. With --input only a terminal is something: a script must not depend on what
+    else is there to be read."""
+    kind = standard_input(shows_console=shows_console) if wishes.takes_standard_input else StandardInput.NOTHING
+    return StandardInput.NOTHING if wishes.typed and kind is StandardInput.STREAM else kind
+
+
+def _ending_signals() -> list[signal.Signals]:
+    """The signals that end the run, SIGHUP among them unless nohup(1) says otherwise."""
+    hang_up = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
+    return [signal.SIGINT, signal.SIGTERM, *hang_up]
+
+
+def _tell(text: str) -> None:
+    """Show the user of a terminal a text."""
+    sys.stderr.write(f"\n{text}\n")
+    sys.stderr.flush()
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -55,14 +55,18 @@ class Traced(Protocol):
 class Running:
     """One run, in one or more stretches. `ending` is None until it is over."""
 
-    def __init__(self, traced: Traced, tracer: Tracer, output: Output, clock: ClockKind) -> None:
-        """Write the breakpoints of what `tracer` has enabled. Nothing runs yet."""
+    def __init__(
+        self, traced: Traced, tracer: Tracer, output: Output, clock: ClockKind, *, is_live: bool = False
+    ) -> None:
+        """Write the breakpoints of what `tracer` has enabled. Nothing runs yet. `is_live`: somebody follows the guest's
+        console, who is to see at once what it prints."""
         self._traced, self._tracer, self._output = traced, tracer, output
         self._is_begun = False
         self.ending: Ending | None = None
         traced.surroundings.arm()
         traced.on_turn(lambda: tracer.after_turn(output))
-        if clock is ClockKind.HOST and traced.has_guest:
+        tracer.is_live = is_live
+        if traced.has_guest and (clock is ClockKind.HOST or is_live):
             traced.surroundings.host.attach(DrainTimer(tracer, output))
 
     def go(self, limits: Limits) -> End:

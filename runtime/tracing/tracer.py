@@ -44,6 +44,7 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
 
 SOONEST: Final = 1_000_000  # ns between two drains, however high the rate
+_ECHO: Final = 10_000_000  # ns until somebody who types sees what the guest answers
 _CHILL_INTERVAL: Final = 1_000_000_000  # ns
 _MOST_CHILLED: Final = 500_000_000  # ns within an interval
 _LARGEST: Final = 1 << 36  # the most bytes of a buffer under bufresize=manual, which does not allow a smaller one
@@ -109,6 +110,7 @@ class Tracer:
         self.option: Callable[[str], int] = options.number
         self.clauses: list[Clause] = []
         self.exit_status: int | None = None
+        self.is_live = False  # whether somebody follows the guest's console and types
         self._notices: list[str] = []  # those not reported yet
         self._noticed: set[tuple[str, int]] = set()
         self._said: set[str] = set()  # why variables are not known
@@ -275,6 +277,8 @@ class Tracer:
     def console(self, data: bytes) -> None:
         """Add what the guest printed, between the records of what happened before and after."""
         self.buffers.append_console(data)
+        if self.is_live:
+            self._next_drain = min(self._next_drain, self.now() + _ECHO)
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
@@ -293,11 +297,16 @@ class Tracer:
         output.finish(ending.value())
         output.flush()
 
+    @property
+    def due(self) -> int | None:
+        """When something is to be consumed next, in ns; None after exit()."""
+        return min(self._next_drain, self._next_snapshot) if self.state.is_tracing else None
+
     def after_turn(self, output: Output) -> None:
         """Between two turns of a CPU, consume what is due. After exit() nothing is due until END has fired, since what
         is still to be consumed must see what END adds."""
-        now = self.now()
-        if not self.state.is_tracing or now < min(self._next_drain, self._next_snapshot):
+        now, due = self.now(), self.due
+        if due is None or now < due:
             return
         if now >= self._next_snapshot:
             self._snapshot(now)
@@ -351,7 +360,8 @@ class Tracer:
             self._next_status = now + max(SOONEST, self.options.number("statusrate"))
             output.drops(self._lost())
         self._tell(output)
-        output.flush()
+        if not is_last:
+            output.flush()
 
     def _tell(self, output: Output) -> None:
         output.notices(self._notices)

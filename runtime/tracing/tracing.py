@@ -172,9 +172,10 @@ class Tracing:
         """None without an image, and in a machine that is not ours."""
         return self._subject.guest
 
-    def start(self, output: Output) -> Running:
-        """A run with this output. Nothing runs yet. Call `enable` before."""
-        return Running(self.traced, self.tracer, output, self.request.configuration.clock)
+    def start(self, output: Output, *, is_live: bool = False) -> Running:
+        """A run with this output. Nothing runs yet. Call `enable` before. `is_live`: somebody follows the guest's
+        console, who is to see at once what it prints."""
+        return Running(self.traced, self.tracer, output, self.request.configuration.clock, is_live=is_live)
 
 
 def _load(checker: Checker, library: ParsedProgram) -> None:

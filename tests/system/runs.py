@@ -88,6 +88,5 @@ def run(
 def let_go(trace: Trace, until: str | None, asks: bytes | None, limit: float = LIMIT) -> End:
     """To the end. A key is pressed when the guest asks for one."""
     if asks is not None:
-        assert trace.run(seconds=limit, until=re.escape(asks.decode())) is End.UNTIL
-        trace.type(b" ")
+        trace.type_lines(b" ", prompt=re.escape(asks.decode()))
     return trace.run(seconds=limit, until=until)

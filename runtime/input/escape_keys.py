@@ -1,0 +1,45 @@
+"""Keys of a terminal -> what goes to the guest, and commands for us: Ctrl-A and another key, as in QEMU."""
+
+from enum import Enum
+from typing import Final
+
+HELP: Final = """\
+Ctrl-A x       end the run; what END prints still comes
+Ctrl-A h       this help
+Ctrl-A Ctrl-A  send Ctrl-A to the guest, and so does Ctrl-A a
+Everything else goes to the guest. Ctrl-C ends the run if the guest has taken no key for a second."""
+_ESCAPE: Final = 0x01
+
+
+class Command(Enum):
+    """What is asked of us."""
+
+    END = b"x"
+    HELP = b"h"
+
+
+_COMMANDS: Final = {command.value[0]: command for command in Command}
+_SENT: Final = b"a\x01"  # what lets Ctrl-A go to the guest
+
+
+class EscapeKeys:
+    """Remembers Ctrl-A from one piece of input to the next."""
+
+    def __init__(self) -> None:
+        self._is_escaped = False
+
+    def split(self, data: bytes) -> tuple[bytes, list[Command]]:
+        """What goes to the guest, and the commands. An unknown key after Ctrl-A is dropped."""
+        typed, commands = bytearray(), []
+        for key in data:
+            if not self._is_escaped:
+                self._is_escaped = key == _ESCAPE
+                if not self._is_escaped:
+                    typed.append(key)
+                continue
+            self._is_escaped = False
+            if key in _SENT:
+                typed.append(_ESCAPE)
+            elif key in _COMMANDS:
+                commands.append(_COMMANDS[key])
+        return bytes(typed), commands

@@ -1,0 +1,31 @@
+"""A pipe, a socket or a file -> bytes for the guest, read only as it takes them. Their end is no end of the run."""
+
+import os
+import select
+
+
+class Stream:
+    """Standard input that is no terminal; implements `kinst.runtime.machine.serial_line.Source`."""
+
+    def __init__(self, descriptor: int) -> None:
+        """Nothing is read before the guest wants something."""
+        self._descriptor = descriptor
+        self._is_over = False
+
+    def look(self) -> None:
+        """Do nothing: all bytes are the guest's."""
+
+    def take(self, size: int) -> bytes:
+        """See `Source`."""
+        if self._is_over or not select.select([self._descriptor], (), (), 0)[0]:
+            return b""
+        try:
+            data = os.read(self._descriptor, size)
+        except OSError:  # a socket that was closed by the other side in disorder
+            data = b""
+        self._is_over = not data
+        return data
+
+    def descriptor(self, *, is_awaited: bool) -> int | None:
+        """See `Source`."""
+        return self._descriptor if is_awaited and not self._is_over else None

@@ -1,0 +1,94 @@
+"""Lines of text and the guest's console -> lines typed one by one, whenever the guest waits for one.
+
+Everything is decided by the machine's time, so that under the instruction clock the guest receives the same at the same
+instruction in every run.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.machine.console_line import ConsoleLine
+from kinst.runtime.machine.system import System
+
+_REST: Final = 20_000_000  # ns without output after which a guest is not about to print more
+_MOST_HEARD: Final = 1 << 16  # bytes that are kept to be looked at together
+
+
+def lines_to_type(text: bytes) -> list[bytes]:
+    """The lines of a text as they are typed: Enter is a carriage return. A last line without an end has none."""
+    *lines, rest = text.split(b"\n")
+    typed = [line.removesuffix(b"\r") + b"\r" for line in lines]
+    return [*typed, rest] if rest else typed
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    data: bytes
+    prompt: re.Pattern[bytes] | None  # what the console's last line must contain; None: the guest waits for input
+
+
+class Typist:
+    """Types lines in their order."""
+
+    def __init__(self, system: System) -> None:
+        """There is nothing to type yet."""
+        self._system = system
+        self._lines: deque[_Line] = deque()
+        self._shown = ConsoleLine()
+        self._heard = bytearray()  # what is not in `_shown` yet
+        self._heard_at = 0
+        self._is_searched = True  # whether the console's last line is known not to be the prompt
+        system.attach_timed(self)
+        system.serial_line.on_wait = self._guest_waits
+
+    def add(self, lines: Iterable[bytes], prompt: re.Pattern[bytes] | None = None) -> None:
+        """Type these lines after those that are still to be typed: each when the last line of the console matches
+        `prompt`, or without one when the guest waits for input: it polls its UART or all CPUs sleep, and it has printed
+        nothing for a while."""
+        self._lines.extend(_Line(line, prompt) for line in lines)
+        self._is_searched = False
+
+    def hear(self, data: bytes) -> None:
+        """The guest printed something."""
+        self._heard += data
+        self._heard_at = self._system.clock.now()
+        self._is_searched = False
+        if len(self._heard) > _MOST_HEARD:
+            self._show()
+
+    def _show(self) -> None:
+        self._shown.add(bytes(self._heard))
+        self._heard.clear()
+
+    def deadline(self) -> int | None:
+        """When it may be time to type, in ns; None if only the guest can change that."""
+        if not self._lines:
+            return None
+        if self._lines[0].prompt is None:
+            quiet = self._heard_at + _REST
+            return quiet if quiet > self._system.clock.now() else None
+        return None if self._is_searched else self._heard_at + _REST
+
+    def advance(self) -> None:
+        """Type the next line if its prompt is shown."""
+        prompt = self._lines[0].prompt
+        self._is_searched = True
+        self._show()
+        if prompt is not None and prompt.search(self._shown.text):
+            self._type()
+
+    def _guest_waits(self) -> None:
+        """Type the next line if it has no prompt, and nothing is on its way to the guest or from it."""
+        if not self._lines or self._lines[0].prompt is not None or not self._system.serial_line.is_empty:
+            return
+        if self._system.clock.now() >= self._heard_at + _REST:
+            self._type()
+
+    def _type(self) -> None:
+        """Type a line. What is shown already was the prompt of this line, not of the next."""
+        self._show()
+        self._shown.clear()
+        self._system.serial_line.type(self._lines.popleft().data)
