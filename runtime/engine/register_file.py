@@ -55,6 +55,7 @@ class RegisterFile:
         self._word_names = words.names
         self._slots: dict[str, tuple[Slot, ctypes.c_int]] = {}
         self._readers: dict[str, Callable[[], int]] = {}
+        self._writers: dict[str, Callable[[int], None]] = {}
         self._buffer = (ctypes.c_uint8 * _BUFFER_SIZE)()
         self._pointer = ctypes.c_void_p(ctypes.addressof(self._buffer))
         self._view = memoryview(self._buffer).cast("B")
@@ -66,13 +67,25 @@ class RegisterFile:
 
     def set(self, name: str, value: int) -> None:
         """Change the register; the value is cut to its size."""
+        writer = self._writers.get(name)
+        if writer is None:
+            writer = self._writers[name] = self._new_writer(name)
+        writer(value)
+
+    def _new_writer(self, name: str) -> Callable[[int], None]:
+        """Make the function that writes a register. Exceptions write many, so most registers have their own buffer."""
         if name in self._hidden:
-            self._hidden[name](name, value)
-            return
+            return partial(self._hidden[name], name)
         if name in self._word_names:
-            self._words.set(name, value)
-            return
+            return partial(self._words.set, name)
         slot, number = self._slots.get(name) or self._add(name)
+        if slot.size != 8 or slot.is_part:
+            return partial(self._set_part, slot, number)
+        buffer = (ctypes.c_uint8 * _BUFFER_SIZE)(*slot.template)
+        write = partial(self._write, number, ctypes.c_void_p(ctypes.addressof(buffer)))
+        return partial(_write_word, ctypes.c_uint64.from_buffer(buffer, slot.offset), write)
+
+    def _set_part(self, slot: Slot, number: ctypes.c_int, value: int) -> None:
         view = self._view
         view[: len(slot.template)] = slot.template
         if slot.is_part:
@@ -124,6 +137,11 @@ class RegisterFile:
 def _read_word(read: Callable[[], int], word: ctypes.c_uint64) -> int:
     read()
     return word.value
+
+
+def _write_word(word: ctypes.c_uint64, write: Callable[[], int], value: int) -> None:
+    word.value = value  # which cuts it
+    write()
 
 
 def _read_bytes(read: Callable[[], int], view: memoryview) -> int:
