@@ -425,8 +425,8 @@ class System:
         if self.on_event is not None:
             self.on_event(event, pc)
             return
-        if self.exceptions.is_undefined(event) and len(self.undefined) < _UNDEFINED_KEPT:
-            self.undefined.setdefault(pc, self.instruction(pc))
+        if len(self.undefined) < _UNDEFINED_KEPT and pc not in self.undefined and self.exceptions.is_undefined(event):
+            self.undefined[pc] = self.instruction(pc)
         self._outcome(self.exceptions.event(self.current, event), pc, self.exceptions.name(event))
 
     def _page_fault(self, fault: PageFault) -> None:

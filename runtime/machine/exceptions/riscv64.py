@@ -138,8 +138,10 @@ class Riscv64Exceptions:
     def _may_read_time(self, registers: Registers) -> bool:
         """Whether mcounteren.TM and scounteren.TM let the mode read the time (3.1.11, 4.1.5)."""
         privilege = registers.get("priv")
+        if privilege == MACHINE:
+            return True
         with machine_mode(registers):
-            allowed = privilege == MACHINE or bool(registers.get("mcounteren") & 2)
+            allowed = bool(registers.get("mcounteren") & 2)
             return allowed and (privilege != USER or bool(registers.get("scounteren") & 2))
 
     def page_fault(self, cpu: Cpu, fault: PageFault) -> Outcome:
@@ -266,7 +268,10 @@ def _entries(vector: int) -> Sequence[int]:
 def _fetch(cpu: Cpu, pc: int) -> int:
     """The instruction at `pc`; 0 if it cannot be read."""
     try:
-        first = int.from_bytes(cpu.fetch(pc, 2), "little")
-        return first if first & 3 != 3 else first | int.from_bytes(cpu.fetch(pc + 2, 2), "little") << 16
+        size = 2 if pc & 0xFFF == 0xFFE else 4  # not what may be on a page that is not mapped
+        word = int.from_bytes(cpu.fetch(pc, size), "little")
+        if word & 3 != 3:
+            return word & 0xFFFF
+        return word if size == 4 else word | int.from_bytes(cpu.fetch(pc + 2, 2), "little") << 16
     except PageFault:
         return 0
