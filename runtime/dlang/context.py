@@ -16,6 +16,7 @@ class MatchedProbes:
     arguments: tuple[CType, ...] | None  # types of args[0], args[1], ...; None: not known for these probes
     is_mixed: bool = False  # several probes with different arguments: args[] is D_ARGS_MULTI
     obstacle: str = ""  # why `arguments` are not known, if there is a reason
+    translated: tuple[str, ...] = ()  # for each argument the struct that a pointer is shown as; empty: it is not
 
 
 class ProbeLookup(Protocol):

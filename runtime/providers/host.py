@@ -17,7 +17,7 @@ from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import ProbeError
 from kinst.targets.image import Image
-from kinst.targets.manifest import PROBE_FORM, Manifest
+from kinst.targets.manifest import PROBE_FORM, Manifest, ProbeKind
 from kinst.targets.probe import ProbeName, parse_probe_names
 
 Called = Callable[[Firing], None]
@@ -80,7 +80,7 @@ class ProviderHost(Protocol):
 
     def plant(self, description: str, called: Called, *, may_lack: bool = False) -> Point:
         """A point, not armed yet, at every place of a description: `fbt::f:entry`, `fbt::f:return`, `kinst::f:12`,
-        `kinst::0xADDRESS:`. `called` gets the firing, with the arguments that fbt or kinst have at that place. With
+        `kinst::0xADDRESS:`, `sdt:::NAME`. `called` gets the firing, with the arguments that these have there. With
         `may_lack` there may be no such place, such as the return of a function that never returns: nothing is called.
 
         Raises:
@@ -147,7 +147,7 @@ class ImageHost:
 
     def plant(self, description: str, called: Called, *, may_lack: bool = False) -> Point:
         """See `ProviderHost`."""
-        names = parse_probe_names(description, providers=("fbt", "kinst"))
+        names = parse_probe_names(description, providers=("fbt", "kinst", "sdt"))
         point = _PlantedPoint(names, called, may_lack=may_lack)
         if self._sites is not None:
             point.place(self._sites)
@@ -191,4 +191,7 @@ def _rows_of(manifest: Manifest, names: tuple[ProbeName, ...]) -> list[int]:
         kinds = [int(kind) for kind, (provider, _) in PROBE_FORM.items() if name.matches_provider(provider)]
         rows = np.flatnonzero(np.isin(manifest.probes["kind"], kinds))
         found += matching_rows(manifest, rows, name).tolist()
+        if name.provider == "sdt":
+            static = np.flatnonzero(manifest.probes["kind"] == ProbeKind.SDT).tolist()
+            found += [row for row in static if name.matches(*manifest.probe_fields(row))]
     return sorted(set(found))

@@ -5,11 +5,13 @@ field matches the entry point's name, which is also the provider's name, or if i
 has.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
 from typing import Any, Final
 
+from kinst.runtime.providers.events import sched_provider
 from kinst.runtime.providers.host import Called, Point, ProviderHost
 from kinst.runtime.providers.probe_table import Identifiers
 from kinst.runtime.providers.provider import (
@@ -28,6 +30,7 @@ from kinst.targets.errors import KinstError, MachineError
 from kinst.targets.probe import ProbeName, matcher
 
 ENTRY_POINTS: Final = "kinst.providers"
+_OWN: Final[Mapping[str, Callable[[ProviderHost], Provider]]] = MappingProxyType({"sched": sched_provider})
 
 
 def asks_for(descriptions: Collection[str], identified: Collection[str]) -> Callable[[str], bool]:
@@ -43,8 +46,8 @@ def asks_for(descriptions: Collection[str], identified: Collection[str]) -> Call
 def installed_providers(
     host: ProviderHost | None = None, is_wanted: Callable[[str], bool] = lambda _name: True
 ) -> list[Provider]:
-    """The providers of other packages that a run of an image wants. Without an image there is nothing for them to
-    trace.
+    """The providers that a run of an image wants, of other packages and `_OWN`. Without an image there is nothing for
+    them to trace.
 
     Raises:
         ProviderError: the entry point of a package does not work; the message has the package's name and the reason.
@@ -52,7 +55,8 @@ def installed_providers(
     if host is None:
         return []
     found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
-    return [_made(entry, host) for entry in found if is_wanted(entry.name)]
+    own = [make(host) for name, make in _OWN.items() if is_wanted(name)]
+    return [*own, *(_made(entry, host) for entry in found if is_wanted(entry.name))]
 
 
 def _made(entry: EntryPoint, host: ProviderHost) -> Provider:

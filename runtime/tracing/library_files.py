@@ -1,7 +1,7 @@
-"""-L and -x libdir: folders with D libraries -> the libraries to read, in order."""
+"""-L and -x libdir, and our own for the providers that a program names -> the D libraries to read, in order."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,8 +9,11 @@ from typing import Final
 from kinst.runtime.dlang.syntax import control_lines, tree
 from kinst.runtime.dlang.syntax.errors import DError, Span
 from kinst.runtime.tracing.program_text import ProgramText, read_library
+from kinst.targets.c_types import ImageTypes
 
 _SUFFIX: Final = ".d"
+_OF_LINUX: Final = ("sched",)  # providers whose arguments our libraries translate
+_LINUX: Final = "struct task_struct"
 _MOST_SHOWN: Final = 10  # libraries of a circle
 _COMMENT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/', re.DOTALL)
 _CONTROL: Final = re.compile(r"^[\f\t\v ]*#(.*)$", re.MULTILINE)
@@ -44,6 +47,16 @@ def find(folders: Sequence[str]) -> dict[str, Library]:
                 program = read_library(file)
                 found[file.name] = Library(program, _needs(program))
     return found
+
+
+def own(providers: Callable[[str], bool], types: ImageTypes) -> dict[str, Library]:
+    """Our libraries for arguments of the providers that are wanted, if the image has the types that they translate."""
+    if not any(map(providers, _OF_LINUX)) or types.type_named(_LINUX) is None:
+        return {}
+    every = find([str(Path(__file__).with_name("libraries"))])
+    wanted = {f"linux_{name}.d" for name in _OF_LINUX if providers(name)}
+    needed = {name for one in wanted for name, _ in every[one].needs}
+    return {name: library for name, library in every.items() if name in wanted | needed}
 
 
 def in_order(libraries: Mapping[str, Library]) -> list[Library]:

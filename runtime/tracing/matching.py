@@ -67,7 +67,8 @@ class Matching:
         if not count and not self._options.is_on("zdefs"):
             raise DError("D_PDESC_ZERO", self._nothing(description, found.fields))
         if self._inlines is None or found.name not in self._inlines:
-            return MatchedProbes(found.fields, count, *self._arguments(found.probes))
+            arguments, is_mixed = self._arguments(found.probes)
+            return MatchedProbes(found.fields, count, arguments, is_mixed, "", self._translated(found.probes))
         arguments, is_mixed = self._inlines.types(found.name, self._types_of, _are_same)
         return MatchedProbes(found.fields, count, arguments, is_mixed, self._inlines.obstacle(found.name))
 
@@ -160,14 +161,20 @@ class Matching:
                 return None, True
         return self._types_of(int(identifiers[0])), False
 
+    def _translated(self, identifiers: NDArray[np.intp]) -> tuple[str, ...]:
+        """What the arguments are shown as: names of structs, or empty texts."""
+        arguments = self._providers.arguments(int(identifiers[0])) if len(identifiers) else None
+        shown = (one.translated for one in arguments or ())
+        return tuple(one.removesuffix(" *") if isinstance(one, str) else "" for one in shown)
+
     def _types_of(self, identifier: int) -> tuple[CType, ...] | None:
         """The argument types of one probe."""
-        texts = self._providers.argument_types(identifier)
-        if texts is None:
+        arguments = self._providers.arguments(identifier)
+        if arguments is None:
             return None
         types = []
-        for text in texts:
-            found = self._resolve(text)
+        for argument in arguments:
+            found = self._resolve(argument.native)
             if found is None:
                 break  # after an unknown type, no further types are given
             types.append(found)

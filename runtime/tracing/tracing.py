@@ -75,14 +75,19 @@ class Tracing:
         self._tracer: Tracer | None = None
 
     def _read_libraries(self) -> list[ParsedProgram]:
-        """The libraries of -L in their order. They declare types that are needed to read the programs."""
+        """The libraries of -L, and ours, in their order. They declare types that are needed to read the programs."""
         if self.options.is_on("nolibs"):
             return []
         try:
-            libraries = library_files.in_order(library_files.find(self.options.library_folders))
+            found = library_files.own(self._names_provider, self._subject.types)
+            libraries = library_files.in_order(found | library_files.find(self.options.library_folders))
         except library_files.LibraryError as error:
             raise self._reader.failed(error.program, error.error) from error
         return [self._reader.read(library.program) for library in libraries]
+
+    def _names_provider(self, name: str) -> bool:
+        """Whether a program seems to name a provider: it is not read yet."""
+        return any(f"{name}:" in program.text for program in self._subject.programs)
 
     def _declare(self, read: Sequence[ParsedProgram]) -> None:
         """Check what is outside clauses, before probes are known. Raises DError."""

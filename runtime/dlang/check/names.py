@@ -6,7 +6,7 @@ from kinst.runtime.dlang.check import inlines, stability
 from kinst.runtime.dlang.check.declared import entry_operand
 from kinst.runtime.dlang.check.members import dereferenced
 from kinst.runtime.dlang.check.memory import c_type, in_memory
-from kinst.runtime.dlang.check.operands import Operand, Use
+from kinst.runtime.dlang.check.operands import TRANSLATED, Operand, Translation, Use
 from kinst.runtime.dlang.check.operators import additive
 from kinst.runtime.dlang.check.reader import Reader
 from kinst.runtime.dlang.check.variables import element, scoped_entry, undefined
@@ -216,4 +216,9 @@ def _argument(reader: Reader, node: tree.Index, number: int) -> Operand:
     if is_void(kind):
         raise DError("D_ARGS_TYPE", f"failed to resolve native type for args[{number}]", node.span)
     value = program.Builtin(kind, "args", program.Integer(UINT64, number))
-    return Operand(kind, value, is_lvalue=True, is_variable=True)
+    operand = Operand(kind, value, is_lvalue=True, is_variable=True)
+    output = reader.scope.lookup(matched.translated[number]) if number < len(matched.translated) else None
+    translator = None if output is None else reader.translators.find(operand, output)
+    if translator is None:
+        return operand
+    return Operand(TRANSLATED, value, translation=Translation(translator, value, is_pointer=True))
