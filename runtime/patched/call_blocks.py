@@ -48,8 +48,8 @@ class _Ends:
     stops: frozenset[int]  # all of them
 
 
-def _ends_of(block: Block, moved: int, called: int, ways_back: frozenset[int]) -> _Ends:
-    calls = {function + moved & _ADDRESS for function in block.callees.functions} | {called}
+def _ends_of(block: Block, moved: int, called: tuple[int, ...], ways_back: frozenset[int]) -> _Ends:
+    calls = {function + moved & _ADDRESS for function in block.callees.functions} | {*called}
     back = {address + moved & _ADDRESS for address in (block.address, *ways_back)}
     places = {place + moved & _ADDRESS: target + moved & _ADDRESS for place, target in block.places.items()}
     return _Ends(frozenset(calls), frozenset(back), places, frozenset(calls | back | places.keys()))
@@ -70,7 +70,9 @@ class CallBlocks:
         self._nops = nops
         self._cpu = cpu
         self._ways_back = ways_back
-        self._known: dict[tuple[int, int, int], _Ends] = {}  # by address of a block, how far it moved, what is called
+        self._known: dict[
+            tuple[int, int, tuple[int, ...]], _Ends
+        ] = {}  # by address of a block, how far it moved, what is called
         self._is_lost = False  # the arguments of the tracepoint that fires
 
     def enabling(self, block: Block, enabling: Enabling) -> Enabling:
@@ -122,12 +124,19 @@ class CallBlocks:
         longest = max(map(len, self._nops))
         return not self._cpu.frame.load(place, longest).to_bytes(longest, "little").startswith(self._nops)
 
+    def _words(self, moved: int, *addresses: int) -> tuple[int, ...]:
+        """Words at these addresses; none where nothing is mapped, before the kernel has mapped its data."""
+        found = []
+        for address in filter(None, addresses):
+            with suppress(PageFault):
+                found.append(self._cpu.frame.load(address + moved & _ADDRESS, _WORD))
+        return tuple(found)
+
     def _ends(self, block: Block, moved: int) -> _Ends:
         callees = block.callees
-        called = 0
-        if callees.word:
-            with suppress(PageFault):  # before the kernel has mapped its data
-                called = self._cpu.frame.load(callees.word + moved & _ADDRESS, _WORD)
+        # A compiler that sees the tracepoint's function may put its loop into the block: it calls what the record,
+        # which is its own list of tracers now, begins with.
+        called = self._words(moved, callees.record, callees.word)
         key = block.address, moved, called
         found = self._known.get(key)
         if found is None:

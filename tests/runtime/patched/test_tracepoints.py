@@ -30,16 +30,19 @@ sdt:sample::step
     printf("%d %s %d %d/%d ", args[0], stringof(args[1]), args[2], args[3]->low, args[3]->high);
     printf("%d %d %d %d %d\\n", args[4], args[5], args[6], args[7], args[8]);
 }
-sdt:::odd, sdt:::helped { printf("%s %d\\n", probename, args[0]); }
+sdt:::odd, sdt:::looped, sdt:::helped { printf("%s %d\\n", probename, args[0]); }
 sdt:::looked_at { printf("never\\n"); }
 """
 FIRED: Final = """\
 0 text 255 1/0 0 0 0 8 0
+looped 0
 helped 0
 1 ext 0 1/1 3 9 -1 8 0
 odd 1
+looped 10
 helped 2
 2 text 1 1/2 10 100 -2 8 1
+looped 20
 helped 4
 """
 RESULT: Final = "work(3) = 0xc\n"  # what it returns without probes, and nobody was called
@@ -91,7 +94,7 @@ def test_a_patched_image_has_them_and_its_file_keeps_their_nops(image: Path) -> 
 def test_the_image_tells_its_tracepoints(image: Path) -> None:
     found = {one.name: one for one in tracepoints(open_image(image))}
     assert {name: one.system for name, one in found.items()} == {
-        "step": "sample", "odd": "sample", "helped": "sample", "looked_at": ""
+        "step": "sample", "odd": "sample", "helped": "sample", "looked_at": "", "looped": ""
     }  # fmt: skip  # no code asks for `unused`
     assert len(found["helped"].places) > 1  # in `work`, and in the function that it calls
     listed = CliRunner().invoke(list_probes, [str(image), "sdt:sample::"])

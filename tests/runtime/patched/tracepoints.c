@@ -86,6 +86,7 @@ TRACEPOINT(odd, int turn)
 TRACEPOINT(helped, int turn)
 TRACEPOINT(looked_at)
 TRACEPOINT(unused)
+TRACEPOINT(looped, int turn)
 EVENT(step)
 EVENT(odd)
 EVENT(helped)
@@ -107,6 +108,9 @@ long work(int turns)
         asm volatile("" ::: "memory");
         TRACE(step, 1, turn, "text" + turn % 2, turn - 1, &pair, sum, sum * sum, -turn, 8, turn / 2);
         TRACE(odd, turn & 1, turn);
+        if (asked(&__tracepoint_looped)) /* the compiler has put the tracepoint's function here */
+            for (struct tracepoint_func *one = __tracepoint_looped.funcs; one && one->func; one++)
+                ((int (*)(void *, int))one->func)(one->data, 10 * turn);
         if (asked(&__tracepoint_helped))
             help(turn);
         if (asked(&__tracepoint_looked_at))
