@@ -93,7 +93,7 @@ Examples:
 @click.option("--restore", "is_restore", is_flag=True, help="Write the original of a patched IMAGE.")
 @_command
 def rewrite(image: Path, output: Path | None, *, is_restore: bool, **options: Any) -> int:
-    """Put probes into a kernel or firmware IMAGE, an ELF file of amd64, arm64 or riscv64.
+    """Put probes into a kernel or firmware IMAGE, an ELF file of amd64, arm64 or riscv64 (or a vmlinuz with one in it).
 
     The result is the original byte for byte, but for the probed instructions, those of --patch, one program header, and
     what is appended: trampolines and a manifest, which kinst-run reads. A patched IMAGE keeps all that it has.

@@ -73,6 +73,8 @@ def rewrite_image(
         write_lines(outcome_lines(resolution, plan))
     if not dry_run:
         write_image(plan, target, trampoline_symbols=trampoline_symbols, progress=progress)
+        if packing := opened.program.image.packing:
+            remark([f"{source.path.name}: {packing}: the ELF file in it was patched, and is written"])
     if as_json:
         value = plan_value(resolution, plan, None if dry_run else target)
         click.echo(json.dumps(value | {"patches": list(patch_values(opened.program, added))}, indent=2))

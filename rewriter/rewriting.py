@@ -20,8 +20,9 @@ from kinst.rewriter.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.restore import open_original
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import FileKind
-from kinst.targets.elf.symbols import Symbols, no_symbols, read_symbol_file
+from kinst.targets.elf.symbols import STT_FUNC, Symbols, no_symbols, read_symbol_file
 from kinst.targets.image import Image, is_elf, open_debug_symbols
+from kinst.targets.kernel_names import own_names
 from kinst.targets.manifest import SITE, Manifest, Method
 from kinst.targets.probe import ProbeName
 
@@ -73,12 +74,15 @@ def with_requests(opened: Opened, requests: Sequence[PatchRequest], *, force: bo
 
 
 def _given(image: Image, source: Source, manifest: Manifest | None) -> Symbols:
-    """The names in a patched image, then those of the debug file and of the symbol file."""
+    """The names in a patched image, then those of the debug file and of the symbol file; if none of these, nor the
+    image's symbols, names a function, those that a Linux kernel keeps for itself."""
     found = no_symbols() if manifest is None else manifest.given
     if source.debug_file is not None:
         found = found.joined(open_debug_symbols(source.debug_file, image).beside(image.symbols.joined(found)))
     if source.symbols is not None:
         found = found.joined(_symbol_file(source.symbols, image).beside(image.symbols.joined(found)))
+    if not np.isin(STT_FUNC, np.concatenate([image.symbols.kind, found.kind])):
+        return found.joined(own_names(image))
     return found
 
 

@@ -219,7 +219,8 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
 @click.option("--prompt", metavar="REGEX", help="Type each line when the console's last line matches.")
 @click.pass_context
 def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  # one for each option
-    """Run a kernel or firmware image under emulation, and D programs when its probes fire.
+    """Run a kernel or firmware image under emulation, and D programs when its probes fire. IMAGE is an ELF file, or a
+    Linux kernel as it is installed (vmlinuz).
 
     \b
     How often is each function called?   kinst-run kernel.elf -n 'fbt:::entry { @[probefunc] = count(); }'

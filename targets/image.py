@@ -34,6 +34,7 @@ from kinst.targets.elf.second_reader import read_again
 from kinst.targets.elf.sections import CodeRegion, Section, Segment, sections_of, segments_of
 from kinst.targets.elf.symbols import Symbols, read_symbols
 from kinst.targets.errors import ImageError
+from kinst.targets.packed.boot_image import unpacked
 from kinst.targets.visible import visible
 
 __all__ = [
@@ -61,13 +62,14 @@ class Image:
     path: Path
     module: str
     facts: ArchFacts
-    data: NDArray[np.uint8]  # the whole file, mapped read-only
+    data: NDArray[np.uint8]  # the whole ELF file, mapped read-only unless it is packed in another
     header: ElfHeader
     segments: tuple[Segment, ...]
     sections: tuple[Section, ...]
     code_regions: tuple[CodeRegion, ...]  # in address order, not overlapping
     symbols: Symbols  # .symtab, then .dynsym
     relocations: Relocations  # those that are applied at load time, or by the image itself when it starts
+    packing: str  # what the file is that has the ELF file in it ("bzImage, xz"); "": it is the ELF file itself
 
     @property
     def kind(self) -> FileKind:
@@ -97,6 +99,13 @@ class Image:
     def section(self, name: str) -> Section | None:
         """The first section of that name."""
         return next((section for section in self.sections if section.name == name), None)
+
+    def is_code(self, addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which of many link addresses are in its code."""
+        inside = np.zeros(len(addresses), np.bool_)
+        for region in self.code_regions:
+            inside |= addresses - np.uint64(region.address) < np.uint64(region.size)  # below the start it wraps round
+        return inside
 
     def offset_of(self, address: int) -> int | None:
         """The file offset of a link address; None where the file has no byte for it."""
@@ -192,7 +201,7 @@ def module_name(path: Path) -> str:
 
 
 def _read(path: Path, module: str) -> Image:
-    data = map_file(path)
+    data, packing = unpacked(map_file(path))
     facts = _facts(read_elf_header(data))
     tables = read_tables(data)
     header = tables.header
@@ -205,7 +214,7 @@ def _read(path: Path, module: str) -> Image:
         raise ImageError("no code: no executable section or segment has bytes in the file")
     symbols = read_symbols(data, header, sections)
     relocations = read_relocations(data, header, segments, sections)
-    return Image(path, module, facts, data, header, segments, sections, regions, symbols, relocations)
+    return Image(path, module, facts, data, header, segments, sections, regions, symbols, relocations, packing)
 
 
 def _facts(header: ElfHeader) -> ArchFacts:

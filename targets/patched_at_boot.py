@@ -63,7 +63,7 @@ def _read(image: Image, place: tuple[int, int], layout: RecordLayout, reason: Re
     starts = np.uint64(address) + np.arange(len(rows), dtype=np.uint64) * np.uint64(layout.size)
     sites = record_addresses(image, rows, starts, layout.site)
     sizes = _lengths(image, rows, sites, layout, is_ftrace=reason is Reason.TRACER_CALL)
-    is_code = _in_code(image, sites)
+    is_code = image.is_code(sites)
     if not len(sites) or np.mean(is_code) < _FITTING:
         return None
     if layout.probed_with is not None:
@@ -72,17 +72,10 @@ def _read(image: Image, place: tuple[int, int], layout: RecordLayout, reason: Re
     if layout.replacement is not None:
         copied = record_addresses(image, rows, starts, layout.replacement)
         length = _byte_lengths(rows, layout.replacement_length_at, layout.length_width)
-        copies = np.stack([copied, length], axis=1)[_in_code(image, copied)]
+        copies = np.stack([copied, length], axis=1)[image.is_code(copied)]
         found.append(_with_reason(copies, Reason.REPLACEMENT))
     ranges = np.concatenate(found)
     return ranges[ranges[:, 1] > 0]
-
-
-def _in_code(image: Image, address: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    inside = np.zeros(len(address), np.bool_)
-    for region in image.code_regions:
-        inside |= address - np.uint64(region.address) < np.uint64(region.size)  # wraps round below: not less
-    return inside
 
 
 def _byte_lengths(rows: NDArray[np.uint8], offset: int, width: int) -> NDArray[np.uint64]:

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.compression import zstd
 from kinst.targets.debuginfo.debug_relocations import relocate
 from kinst.targets.elf.file import ElfLike
 from kinst.targets.elf.header import SHT_NOBITS, FileKind
@@ -118,14 +119,8 @@ def _inflated(data: bytes, size: int) -> NDArray[np.uint8]:
 
 
 def _zstd(data: bytes, size: int) -> NDArray[np.uint8]:
-    import zstandard  # here, since it takes 20 ms and hardly any image needs it
-
     _check_size(size)
-    try:
-        found = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(size + 1)
-    except zstandard.ZstdError as error:
-        raise ImageError(f"damaged: {error}") from None
-    return _checked(found, size)
+    return _checked(zstd(data, size + 1), size)
 
 
 def _check_size(size: int) -> None:

@@ -4,7 +4,7 @@ The tables of a vmlinux hold up to 236,000 symbols: LIEF makes one Python object
 riscv64 kernel), so the tables are read as arrays from the mapped file.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -221,17 +221,22 @@ def read_symbol_file(path: Path, *, regions: Sequence[CodeRegion] = ()) -> Symbo
     ]
     if not found:
         raise ImageError(f"{path}: no symbols: expected lines such as 'ffffffff81000000 T _text'")
-    rows = np.zeros(len(found), SYMBOL)
+    symbols = nm_symbols(found)
+    _check_fit(path, symbols, regions)
+    return symbols
+
+
+def nm_symbols(found: Iterable[tuple[int, int, str, str]]) -> Symbols:
+    """Symbols by address, size (0: not known), letter and name, as nm has them."""
+    rows: list[tuple[int, ...]] = []
     strings = bytearray(b"\0")
-    for row, (address, size, letter, name) in enumerate(found):
+    for address, size, letter, name in found:
         kind = STT_FUNC if letter in _NM_CODE else STT_NOTYPE
         binding = STB_WEAK if letter in _NM_WEAK else STB_GLOBAL if letter.isupper() else STB_LOCAL
         section = SHN_ABS if letter in "aA" else SECTION_UNKNOWN
-        rows[row] = (len(strings), binding << 4 | kind, 0, section, address, size)
+        rows.append((len(strings), binding << 4 | kind, 0, section, address, size))
         strings += name.encode() + b"\0"
-    symbols = symbols_of(rows, bytes(strings))
-    _check_fit(path, symbols, regions)
-    return symbols
+    return symbols_of(np.array(rows, SYMBOL), bytes(strings))
 
 
 def _check_fit(path: Path, symbols: Symbols, regions: Sequence[CodeRegion]) -> None:

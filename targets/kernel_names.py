@@ -1,0 +1,32 @@
+"""An image without symbols -> those of the Linux kernel in it, which has them for its own messages."""
+
+import numpy as np
+
+from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.elf.symbols import Symbols, nm_symbols, no_symbols
+from kinst.targets.image import Image
+from kinst.targets.kallsyms import Kernel, kernel_symbols
+from kinst.targets.visible import text_of
+
+
+def own_names(image: Image) -> Symbols:
+    """The symbols of its kallsyms, without sizes; none if it has none."""
+    data = image.data.tobytes()
+
+    def address(offset: int) -> int | None:
+        for segment in image.segments:
+            if segment.kind == PT_LOAD and 0 <= offset - segment.offset < segment.file_size:
+                return segment.address + offset - segment.offset
+        return None
+
+    def word(offset: int) -> int:
+        """As it is when the image has relocated itself."""
+        table = image.relocations
+        rows = np.flatnonzero(table.relative & (table.address == np.uint64(address(offset) or 0)))
+        return int(table.addend[rows[0]]) if len(rows) else int.from_bytes(data[offset : offset + 8], "little")
+
+    found = kernel_symbols(Kernel(data, word, address, image.is_code))
+    if found is None:
+        return no_symbols()
+    rows = zip(found.addresses.tolist(), map(chr, found.letters), map(text_of, found.names), strict=True)
+    return nm_symbols((place, 0, letter, name) for place, letter, name in rows)
