@@ -63,7 +63,7 @@ PN_XNUM: Final = 0xFFFF
 
 # What people hand over instead of an ELF file, by its first bytes, and what to do about it.
 _OTHER_FORMATS: Final = (
-    (b"MZ", "a PE/EFI image: give the ELF file it was made from"),
+    (b"MZ", "a PE/EFI image, and no Linux kernel that is known: give the ELF file it was made from"),
     (b"!<arch>", "an archive (.a or .deb): take the image out of it first"),
     (b"\x27\x05\x19\x56", "a U-Boot image: give the ELF file it was made from"),
     (b"\xd0\x0d\xfe\xed", "a device tree or FIT image: give the ELF file it was made from"),

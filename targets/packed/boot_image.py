@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.compression import compression_of, decompressed
 from kinst.targets.errors import ImageError
+from kinst.targets.packed.raw_kernel import elf_of_image
 
 _LARGEST: Final = 1 << 30  # bytes of a kernel; a vmlinux with debug information has 600 MB
 _MOST_LAYERS: Final = 3
@@ -50,7 +51,8 @@ def _layer(data: NDArray[np.uint8]) -> tuple[str, NDArray[np.uint8] | None]:
         return "bzImage", _payload(data, head)
     if head[:2] == b"MZ" and head[4:8] == b"zimg":
         return "EFI zboot", _zboot(data, head)
-    return "", None
+    made = elf_of_image(data)
+    return ("", None) if made is None else ("Image", made)
 
 
 def _decompressed(data: NDArray[np.uint8]) -> NDArray[np.uint8]:

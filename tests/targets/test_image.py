@@ -190,7 +190,7 @@ def test_a_vmlinux_opens_in_seconds_and_without_a_second_copy(name: str) -> None
         (b"hello, world\n" * 10, "no ELF magic"),
         (b"\x1f\x8b\x08" + bytes(100), "damaged"),
         (b"\xfd7zXZ\0" + bytes(100), "damaged"),
-        (b"MZ" + bytes(100), "EFI image"),
+        (b"MZ" + bytes(100), "PE/EFI image"),
         (b"\xd0\x0d\xfe\xed" + bytes(100), "device tree"),
         (b"!<arch>\n" + bytes(100), "archive"),
     ],
