@@ -1,0 +1,39 @@
+"""The console's line on a terminal makes way for records, and comes back below them."""
+
+import pytest
+
+from kinst.runtime.consumer.console_lines import LiveLines
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> bytearray:
+    monkeypatch.setenv("COLUMNS", "10")
+    return bytearray()
+
+
+def test_a_line_makes_way_and_comes_back(written: bytearray) -> None:
+    lines = LiveLines(written.extend)
+    lines.show(b"one\r\n# ls")
+    lines.leave()
+    lines.leave()
+    written += b"record\n"
+    lines.come_back()
+    lines.come_back()
+    lines.show(b"\r\n")
+    lines.leave()
+    assert written == b"one\r\n# ls\r    \rrecord\n# ls\r\n"
+
+
+def test_a_line_that_is_wider_than_the_terminal_stays(written: bytearray) -> None:
+    lines = LiveLines(written.extend)
+    lines.show(b"# 0123456789")
+    lines.leave()
+    assert written == b"# 0123456789\n"
+
+
+def test_the_last_line_is_ended(written: bytearray) -> None:
+    lines = LiveLines(written.extend)
+    lines.show(b"# ")
+    lines.finish()
+    lines.finish()
+    assert written == b"# \n"
