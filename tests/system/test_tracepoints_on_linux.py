@@ -1,0 +1,37 @@
+"""Tracepoints of Debian's kernels beside what is counted without them, on all three machines."""
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from kinst.runtime.cli import run
+from tests.images import at_hand, real_image
+
+KERNELS = (
+    *("linux-amd64", "linux-arm64", "linux-riscv64"),
+    *("linux-6.12-amd64", "linux-6.12-arm64", "linux-7-riscv64"),
+)
+PROGRAM = """
+sdt:sched::sched_switch { @["tracepoint"] = count(); }
+sched:::off-cpu { @["off-cpu"] = count(); @to[args[1]->pr_fname] = count(); }
+sched:::on-cpu { @["on-cpu"] = count(); @at[execname] = count(); }
+fbt::__switch_to:entry { @["switched"] = count(); }
+sdt:irq::irq_handler_entry { @irq[stringof(args[1]->name)] = count(); }
+END { printa("%s %@d\\n", @); printa("to %s %@d\\n", @to); printa("at %s %@d\\n", @at); printa("irq %s %@d\\n", @irq); }
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", at_hand(*KERNELS))
+def test_switches_of_tasks_are_all_told_and_rightly(name: str) -> None:
+    options = ("-q", "--clock", "icount", "--timeout", "1500ms", "--console", "/dev/null", "-n", PROGRAM)
+    result = CliRunner().invoke(run, [*options, str(real_image(name))])
+    assert result.exit_code == 0, result.stderr
+    assert "error on enabled probe" not in result.stderr
+    counts = {row[0]: int(row[1]) for row in re.findall(r"^(\S+) (\d+)$", result.stdout, re.MULTILINE)}
+    assert counts["tracepoint"] == counts["switched"] == counts["off-cpu"] == counts["on-cpu"] > 50
+    # Who is told to come is who then runs.
+    come, run_now = (set(re.findall(rf"^{word} (.+) (\d+)$", result.stdout, re.MULTILINE)) for word in ("to", "at"))
+    assert come == run_now
+    assert re.search(r"^irq \S*timer \d+$", result.stdout, re.MULTILINE)
