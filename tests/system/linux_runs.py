@@ -37,4 +37,5 @@ def run_linux(
     result = CliRunner().invoke(run, [*options, *more, "--initrd", str(initrd), str(real_image(name))])
     assert result.exit_code == 0, result.stderr
     assert "error on enabled probe" not in result.stderr, result.stderr
+    assert "drop" not in result.stderr, result.stderr
     return result.stdout, _STAMP.sub("", console.read_text(errors="replace").replace("\r\n", "\n"))
