@@ -1,4 +1,4 @@
-"""pc-amd64: a PC as GRUB or QEMU's -kernel hands it to a kernel, without ACPI tables and I/O APIC.
+"""pc-amd64: a PC as GRUB or QEMU's -kernel hands it to a kernel, without I/O APIC; ACPI switches it off.
 
 Ports and interrupts are those of the IBM PC/AT; the ends of the run those of QEMU's "pc" machine.
 """
@@ -22,6 +22,7 @@ MACHINE = MachineFacts(
         "rtc": DeviceFacts("rtc", 0x70, 2, 8, Space.PORTS),
         "post": DeviceFacts("port_io", 0x80, 1, None, Space.PORTS),
         "exit": DeviceFacts("port_io", 0xF4, 4, None, Space.PORTS),
+        "power-events": DeviceFacts("port_io", 0x600, 4, 9, Space.PORTS),
         "power": DeviceFacts("port_io", 0x604, 2, None, Space.PORTS),
         "reset": DeviceFacts("port_io", 0xCF9, 1, None, Space.PORTS),
         # Only with disks or other virtio devices. Their memory is a small part of what QEMU has.

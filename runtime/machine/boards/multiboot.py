@@ -140,7 +140,7 @@ def _original(image: Image, manifest: Manifest | None, offset: int, size: int) -
 
 
 def pvh_information(
-    command_line: str, memory: tuple[MemoryRange, ...], at: int, module: range | None = None
+    command_line: str, memory: tuple[MemoryRange, ...], at: int, module: range | None = None, acpi: int = 0
 ) -> Information:
     """struct hvm_start_info, version 1, followed by the memory map and the command line.
 
@@ -150,6 +150,6 @@ def pvh_information(
     modules = b"" if module is None else struct.pack("<QQQQ", module.start, len(module), 0, 0)
     table, list_, text = at + 64, at + 64 + len(rows), at + 64 + len(rows) + len(modules)
     counted = (1, list_) if modules else (0, 0)
-    structure = struct.pack("<IIIIQQQQII", _PVH_MAGIC, 1, 0, *counted, text, 0, table, len(memory), 0)
+    structure = struct.pack("<IIIIQQQQII", _PVH_MAGIC, 1, 0, *counted, text, acpi, table, len(memory), 0)
     pieces = ((at, structure), (table, rows), (list_, modules), (text, command_line.encode() + b"\0"))
     return Information(at, tuple(Piece(address, content) for address, content in pieces if content))

@@ -5,6 +5,7 @@ from typing import Final
 
 from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.boards import multiboot, multiboot2
+from kinst.runtime.machine.boards.acpi import acpi_tables
 from kinst.runtime.machine.boards.initrd import place_below
 from kinst.runtime.machine.boards.linux_boot import boot_parameters
 from kinst.runtime.machine.boards.multiboot import Information, MemoryKind, MemoryRange, pvh_entry, pvh_information
@@ -14,7 +15,7 @@ from kinst.runtime.machine.devices.i8042 import I8042
 from kinst.runtime.machine.devices.lapic import LocalApics, Wiring
 from kinst.runtime.machine.devices.pic8259 import Pic8259
 from kinst.runtime.machine.devices.pit8254 import Pit8254, SpeakerPort
-from kinst.runtime.machine.devices.port_io import AcpiPowerControl, DebugExit, PostCode, ResetControl
+from kinst.runtime.machine.devices.port_io import AcpiEvents, AcpiPowerControl, DebugExit, PostCode, ResetControl
 from kinst.runtime.machine.devices.rtc import Rtc
 from kinst.runtime.machine.devices.uart16550 import Uart16550
 from kinst.runtime.machine.exceptions.amd64 import EXTERNAL, Amd64Exceptions
@@ -35,8 +36,8 @@ _LEAST, _MOST = 2 << 20, 3 << 30  # devices have their windows above that
 # Kernels use the serial line only if they are told to. GNU Mach is started by Multiboot. Linux is started by PVH, and
 # is also told not to look for what this machine lacks.
 _MULTIBOOT_DEFAULT: Final = "console=com0"
-_PVH_DEFAULT: Final = "earlyprintk=ttyS0 console=ttyS0 noapic nolapic acpi=off"
-_NO_PCI: Final = " pci=off"
+_PVH_DEFAULT: Final = "earlyprintk=ttyS0 console=ttyS0 noapic nolapic"
+_PCI, _NO_PCI = " acpi=off", " pci=off"  # ACPI tells nothing of the bus
 _PCI_INTERRUPTS: Final = (10, 11, 9, 5)  # those that no device of the board has
 
 # GRUB's segments; the Multiboot specification does not say which to use.
@@ -126,6 +127,7 @@ class PcAmd64:
             "keyboard-command": keyboard.command,
             "post": PostCode(),
             "exit": DebugExit(machine.power_off),
+            "power-events": AcpiEvents(),
             "power": AcpiPowerControl(machine.power_off),
             "reset": ResetControl(machine.power_off),
         }
@@ -252,13 +254,17 @@ def _start_image(machine: Machine, image: Loaded) -> None:
 def _linux_information(
     machine: Machine,
     image: Loaded,
-    make: Callable[[str, tuple[MemoryRange, ...], int, range | None], Information],
+    make: Callable[[str, tuple[MemoryRange, ...], int, range | None, int], Information],
 ) -> Information:
     """What Linux is told, in the form that `make` gives it, with the initial file system in memory."""
-    default = _PVH_DEFAULT + ("" if has_devices(machine) else _NO_PCI)
+    default = _PVH_DEFAULT + (_PCI if has_devices(machine) else _NO_PCI)
     text = default if machine.command_line is None else machine.command_line
     initrd = place_below(machine, machine.ram_size, image.end)
-    return make(text, memory_map(machine.ram_size), _INFORMATION, initrd)
+    devices = machine.facts.devices
+    registers = (devices[name] for name in ("power-events", "power", "reset"))
+    for piece in acpi_tables(_BIOS, len(machine.cpus), *registers):
+        _write_piece(machine, piece.address, piece.data)
+    return make(text, memory_map(machine.ram_size), _INFORMATION, initrd, _BIOS)
 
 
 def _multiboot_information(

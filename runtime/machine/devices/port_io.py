@@ -28,6 +28,25 @@ class DebugExit:
 
 
 @dataclass(slots=True)
+class AcpiEvents:
+    """PM1a_EVT of QEMU's PC (0x600): two bytes of events, of which none ever comes, and two that enable them (ACPI
+    4.8.3.1)."""
+
+    size: int = field(default=4, init=False)
+    _enabled: int = field(default=0, init=False)
+
+    def read(self, offset: int, size: int) -> int:
+        """A byte: 0 of the events, and what was last written of the others."""
+        return 0 if offset < 2 else self._enabled >> 8 * (offset - 2) & 0xFF
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """Change a byte of what is enabled; writing clears events, of which there are none."""
+        if offset >= 2:
+            at = 8 * (offset - 2)
+            self._enabled = self._enabled & ~(0xFF << at) | (value & 0xFF) << at
+
+
+@dataclass(slots=True)
 class AcpiPowerControl:
     """PM1a_CNT of QEMU's PC (0x604): bit 13, SLP_EN, switches the machine off (ACPI 4.8.3.2.1)."""
 
