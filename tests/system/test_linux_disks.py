@@ -82,7 +82,7 @@ def test_linux_mounts_disks_and_writes_where_it_may(name: str, tmp_path: Path) -
 
     assert result.exit_code == 0, result.stderr
     text = console.read_text(errors="replace").replace("\r", "")
-    shown = re.sub(r"(?m)^\[ *\d+\.\d+\] .*\n", "", text[text.index("read-only") :])
+    shown = re.sub(r"(?m)^\[ *\d+\.\d+\] .*\n", "", text[text.index("read-onlycopied") :])
     digest = subprocess.run(["sha256sum"], input=LARGE, capture_output=True, check=True).stdout.decode()[:64]
     assert shown.startswith("read-onlycopiedwritten1\n0\n0\n")
     assert re.findall(r"([0-9a-f]{64})  (\S+)", shown) == [(digest, "/a/large"), (digest, "/b/copy")]

@@ -37,7 +37,7 @@ _LEAST, _MOST = 2 << 20, 3 << 30  # devices have their windows above that
 # is also told not to look for what this machine lacks.
 _MULTIBOOT_DEFAULT: Final = "console=com0"
 _PVH_DEFAULT: Final = "earlyprintk=ttyS0 console=ttyS0 noapic nolapic"
-_PCI, _NO_PCI = " acpi=off", " pci=off"  # ACPI tells nothing of the bus
+_PCI, _NO_PCI = " pci=noacpi", " pci=off"  # ACPI tells nothing of the bus
 _PCI_INTERRUPTS: Final = (10, 11, 9, 5)  # those that no device of the board has
 
 # GRUB's segments; the Multiboot specification does not say which to use.
