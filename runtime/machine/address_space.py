@@ -233,7 +233,9 @@ class AddressSpace:
         if self._memory.find(physical) is None:
             return self._grant_device(address, physical, access)
         if page in self._memory.code_pages:
-            return physical, permissions
+            # A kernel changes its code by an alias that is writable and not executable. For Unicorn it is executable,
+            # else only the first store would be noticed; no kernel is known to try whether a fetch by it faults.
+            return physical, permissions | (_EXECUTE if permissions & _WRITE else 0)
         if access is Access.FETCH:
             self._memory.add_code_page(page)
             if page in self._written:

@@ -186,3 +186,23 @@ def test_a_page_that_becomes_code_is_not_granted_for_writing_as_before() -> None
     system.engine.live.set("priv", 1)
     assert system.run(10**9) is End.POWER_OFF
     assert [system.engine.live.get(name) for name in ("a1", "a2", "a3")] == [7, 8, 9]
+
+
+def test_code_is_changed_by_an_address_that_cannot_be_executed() -> None:
+    """As kernels do with theirs: 1 GiB from 0x80000000 is mapped once more at 0xC0000000, without X. Unicorn itself
+    notices the first store to such a page."""
+    facts = machine_facts("virt-riscv64")
+    system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    where, root = facts.ram_base + 0x10_0000, facts.ram_base + 0x20_0000
+    for index, entry in ((0, 0xC7), (2, facts.ram_base >> 2 | 0xCF), (3, facts.ram_base >> 2 | 0xC7)):
+        system.memory.store(root + 8 * index, 8, entry)
+    system.memory.write(where, code(addi(A0, ZERO, 1), jalr(ZERO, RA)))
+    words = [*la(S0, where), *la(S2, where + (1 << 30)), jalr(RA, S0), addi(A1, A0, 0)]
+    instruction = int.from_bytes(code(addi(A0, ZERO, 2)), "little")
+    words += [store(A0, S2, 16), *li(T0, instruction), store(T0, S2, size=2), jalr(RA, S0)]
+    system.memory.write(facts.ram_base, code(*words, *POWER_OFF))
+    system.board.start(system, Loaded(cast("Image", None), 0, facts.ram_base, ()))
+    system.engine.live.set("priv", 1)
+    system.engine.live.set("satp", 8 << 60 | root >> 12)
+    assert system.run(10**9) is End.POWER_OFF
+    assert [system.engine.live.get(name) for name in ("a1", "a0")] == [1, 2]
