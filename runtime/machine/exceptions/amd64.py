@@ -301,19 +301,22 @@ class Amd64Exceptions:
         registers.set("rip", registers.get("lstar") - 2 & 0xFFFF_FFFF_FFFF_FFFF)
 
     def _identify(self, cpu: Cpu) -> bool:
-        """CPUID leaf 1 with this CPU's APIC number in EBX 31:24; the other leaves are Unicorn's."""
+        """CPUID leaf 1 with this CPU's APIC number in EBX 31:24 and without RDRAND, which Unicorn answers with the
+        host's random numbers: no two runs would be the same. The other leaves are Unicorn's, without RDSEED."""
         registers = cpu.registers
-        if self.processors == 1 or registers.get("rax") & 0xFFFF_FFFF != 1:
+        if registers.get("rax") & 0xFFFF_FFFF != 1:
             return False
+        several = self.processors > 1
         os_xsave = (registers.get("cr4") >> 18 & 1) << 27
         registers.set("rax", _CPUID_1["rax"])
-        registers.set("rbx", cpu.number << 24 | self.processors << 16 | 0x800)
-        registers.set("rcx", _CPUID_1["rcx"] | os_xsave)
-        registers.set("rdx", _CPUID_1["rdx"] | 1 << 28)  # HTT: EBX 23:16 counts
+        registers.set("rbx", cpu.number << 24 | several * self.processors << 16 | 0x800)
+        registers.set("rcx", _CPUID_1["rcx"] & ~_RDRAND | os_xsave)
+        registers.set("rdx", _CPUID_1["rdx"] | several << 28)  # HTT: EBX 23:16 counts
         return True
 
 
 # The answers of Unicorn 2.1's own CPU (QEMU's Haswell without what Unicorn cannot do).
+_RDRAND: Final = 1 << 30
 _CPUID_1: Final = {"rax": 0x306C4, "rcx": 0xC6D8_2203, "rdx": 0x078B_FBFD}
 
 

@@ -362,6 +362,12 @@ def test_each_cpu_has_its_number() -> None:
         assert guest.get("rdx") >> 9 & 1
 
 
+def test_no_cpu_offers_random_numbers_of_the_host() -> None:
+    rdrand, rdseed = (Guest(f"mov ${leaf}, %eax; xor %ecx, %ecx; cpuid").run() for leaf in (1, 7))
+    assert not rdrand.get("rcx") >> 30 & 1
+    assert not rdseed.get("rbx") >> 18 & 1
+
+
 @pytest.mark.parametrize("size", [512 << 10, 4 << 30])
 def test_memory_that_no_pc_of_ours_has(size: int) -> None:
     facts, image = machine_facts("pc-amd64"), real_image("gnumach")
