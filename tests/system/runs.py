@@ -3,7 +3,7 @@ as it was left."""
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +62,7 @@ def run(
     image: Path | None = None,
     method: Method | None = None,
     clock: str = "icount",
+    options: Mapping[str, str | None] | None = None,
     prepare: Prepare = lambda _guest: None,
     action: Callable[[Hit], None] | None = None,
 ) -> Run:
@@ -80,6 +81,7 @@ def run(
             cpus=cpus,
             clock=clock,
             method=method,
+            options=options,
         )
     prepare(trace.guest)
     return Run(trace, let_go(trace, case.until, case.asks), hits)
