@@ -8,10 +8,12 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kinst.runtime.machine.console_line import ConsoleLine
-from kinst.runtime.machine.system import System
+
+if TYPE_CHECKING:
+    from kinst.runtime.machine.system import System  # which imports the engine
 
 _REST: Final = 20_000_000  # ns without output after which a guest is not about to print more
 _MOST_HEARD: Final = 1 << 16  # bytes that are kept to be looked at together
@@ -33,7 +35,7 @@ class _Line:
 class Typist:
     """Types lines in their order."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: "System") -> None:
         """There is nothing to type yet."""
         self._system = system
         self._lines: deque[_Line] = deque()

@@ -22,7 +22,6 @@ from kinst.targets.arch.registry import NAMES
 from kinst.targets.instruction import DEFERRED, Reason, Verdict
 from kinst.targets.manifest import Manifest
 from kinst.targets.probe import parse_probe_names
-from tests.gated import long_after_first
 from tests.images import at_hand, real_image
 from tests.system.counting import Trace, Window
 from tests.system.runs import Prepare
@@ -65,7 +64,8 @@ def booted(arch: str, descriptions: tuple[str, ...] = (), prepare: Prepare = lam
     return Booted(guest, hits)
 
 
-@pytest.mark.parametrize("arch", long_after_first(NAMES))
+@pytest.mark.long
+@pytest.mark.parametrize("arch", NAMES)
 def test_drawn_sites_fire_whenever_control_comes_to_them(arch: str) -> None:
     if not at_hand(f"linux-{arch}"):
         pytest.skip(f"linux-{arch} was not downloaded")

@@ -13,7 +13,6 @@ from kinst.targets.functions import Evidence, Functions
 from kinst.targets.image import Image, open_image
 from kinst.targets.named_functions import NamedFunctions, data_in_code, named_functions
 from kinst.targets.startup import entry_point, startup32
-from tests.gated import long_after_first
 from tests.images import CACHE, real_image
 from tests.targets.inputs import functions_of, stripped, symbol_table
 from tests.writers.elf import EM_AARCH64, EM_RISCV, EM_X86_64, Part, Symbol, elf64
@@ -141,7 +140,8 @@ def test_what_is_found_in_stripped_kernels_is_code(name: str, tmp_path: Path) ->
     assert missing < total / 30
 
 
-@pytest.mark.parametrize("name", long_after_first(LARGE))
+@pytest.mark.long
+@pytest.mark.parametrize("name", LARGE)
 def test_functions_of_stripped_linux(name: str, tmp_path: Path) -> None:
     """The scale that the tool is for: more than 40,000 functions found, 99 of 100 right, in seconds."""
     whole = open_image(real_image(name))
