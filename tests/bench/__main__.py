@@ -62,11 +62,10 @@ def measured(ways: list[Way]) -> dict[str, float]:
     return {name: statistics.median(spent) for name, spent in times.items()}
 
 
-def entries(count: int) -> str:
-    """The description of the entries of the first `count` functions (a power of ten)."""
-    return (
-        "fbt::f" + {1: "0", 100: "[0-9],fbt::f[1-9][0-9]", 10_000: "[0-9]*"}[count].replace(",", ":entry,") + ":entry"
-    )
+def entries(count: int) -> list[str]:
+    """Descriptions of the entries of the first `count` functions (a power of ten)."""
+    names = {1: ["f0"], 100: ["f[0-9]", "f[1-9][0-9]"], 10_000: ["f[0-9]*"]}[count]
+    return [f"fbt::{name}:entry" for name in names]
 
 
 def hooked(workload: Workload, count: int, hook: Callable[[QilingRun, int], None]) -> QilingRun:
@@ -83,7 +82,7 @@ def bench(workload: Workload, probes: int, called: int) -> dict[str, float]:
         [
             Way("plain ours", OurRun(workload, FUNCTIONS), called, CALLS),
             Way("plain Qiling", QilingRun(workload, FUNCTIONS), called, CALLS),
-            Way("ours", OurRun(workload, FUNCTIONS, entries(probes)), called, HITS),
+            Way("ours", OurRun(workload, FUNCTIONS, *entries(probes)), called, HITS),
             Way("hook_address", hooked(workload, probes, QilingRun.hook_addresses), called, few),
             Way("hook_intr", hooked(workload, probes, QilingRun.hook_breakpoints), called, HITS),
         ]
