@@ -155,11 +155,18 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
     holding = name.copy()  # the function of the site, whose code is decoded to find it again
     holding[is_static] = found.function[at[is_static]].astype(np.uint64)  # its primary name
     name[is_static] = holding[is_static][first][static_row]
-    used, row = np.unique(np.concatenate([name, holding]), return_inverse=True)
-    numbers = used.astype(np.int64).tolist()
-    rows = names.row_of()[used.astype(np.int64)]
+    row_of = names.row_of()
+    is_used = np.zeros(
+        len(row_of), np.bool_
+    )  # a table of all names: sorting those of three million sites takes a second
+    is_used[name] = is_used[holding] = True
+    used = np.flatnonzero(is_used)
+    rows = row_of[used]
     order = np.argsort(program.functions.address[rows], kind="stable")
-    function, holding = np.argsort(order)[row].astype(np.uint64).reshape(2, -1)
+    numbers = used[order].tolist()
+    place = np.zeros(len(row_of), np.uint64)
+    place[numbers] = np.arange(len(used))
+    function, holding = place[name], place[holding]
     offset = found.address[at] - program.functions.address[found.function[at]]
     offset[kind != ProbeKind.KINST] = 0
     offset[is_static] = static_row
@@ -167,7 +174,7 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
     enablings = np.zeros(len(at), ENABLING)
     enablings["site"], enablings["probe"] = np.cumsum(fresh) - 1, probe
     expansions = (outcome.expansion for outcome in resolution.outcomes)
-    table, strings = _functions(resolution, [numbers[row] for row in order.tolist()], rows[order])
+    table, strings = _functions(resolution, numbers, rows[order])
     sites = at[fresh]
     manifest = Manifest(
         tool_version(), "", len(program.image.data), program.image.facts.name, program.image.module, Method.AUTO.value,
