@@ -156,9 +156,8 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
     holding[is_static] = found.function[at[is_static]].astype(np.uint64)  # its primary name
     name[is_static] = holding[is_static][first][static_row]
     row_of = names.row_of()
-    is_used = np.zeros(
-        len(row_of), np.bool_
-    )  # a table of all names: sorting those of three million sites takes a second
+    # A table of all names: sorting those of three million sites takes a second.
+    is_used = np.zeros(len(row_of), np.bool_)
     is_used[name] = is_used[holding] = True
     used = np.flatnonzero(is_used)
     rows = row_of[used]

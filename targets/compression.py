@@ -36,24 +36,19 @@ def decompressed(data: bytes, most: int) -> bytes:
     raise ImageError("compressed in a way that is not known")
 
 
-def zstd(data: bytes, most: int) -> bytes:
+def zstd(data: bytes, most: int, *, all_frames: bool = True) -> bytes:
     """At most `most` bytes of what zstd compressed. Raises ImageError: it is damaged."""
     import zstandard  # here, since it takes 20 ms and hardly any image needs it
 
     try:
-        return zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(most)
+        return zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=all_frames).read(most)
     except zstandard.ZstdError as error:
         raise ImageError(f"damaged: {error}") from None
 
 
 def _first_frame(data: bytes, most: int) -> bytes:
     """Of zstd. A kernel has its size behind it."""
-    import zstandard
-
-    try:
-        return zstandard.ZstdDecompressor().stream_reader(data).read(most)
-    except zstandard.ZstdError as error:
-        raise ImageError(f"damaged: {error}") from None
+    return zstd(data, most, all_frames=False)
 
 
 def _gzip(data: bytes, most: int) -> bytes:

@@ -24,6 +24,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.elf.symbols import Symbols, nm_symbols
+from kinst.targets.visible import text_of
+
 Addresses = NDArray[np.uint64]
 _DIGITS: Final = b"".join(b"%d\0" % digit for digit in range(10))
 _FIRST_DIGIT: Final = 0x30
@@ -45,6 +48,12 @@ class KernelSymbols:
     addresses: Addresses
     letters: bytes
     names: tuple[bytes, ...]
+
+    @property
+    def symbols(self) -> Symbols:
+        """The same as a symbol table; sizes are not known."""
+        rows = zip(self.addresses.tolist(), map(chr, self.letters), map(text_of, self.names), strict=True)
+        return nm_symbols((address, 0, letter, name) for address, letter, name in rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,9 @@
 import numpy as np
 
 from kinst.targets.elf.header import PT_LOAD
-from kinst.targets.elf.symbols import Symbols, nm_symbols, no_symbols
+from kinst.targets.elf.symbols import Symbols, no_symbols
 from kinst.targets.image import Image
 from kinst.targets.kallsyms import Kernel, kernel_symbols
-from kinst.targets.visible import text_of
 
 
 def own_names(image: Image) -> Symbols:
@@ -28,5 +27,4 @@ def own_names(image: Image) -> Symbols:
     found = kernel_symbols(Kernel(data, word, address, image.is_code))
     if found is None:
         return no_symbols()
-    rows = zip(found.addresses.tolist(), map(chr, found.letters), map(text_of, found.names), strict=True)
-    return nm_symbols((place, 0, letter, name) for place, letter, name in rows)
+    return found.symbols

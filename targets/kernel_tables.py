@@ -27,6 +27,13 @@ def table_place(image: Image, name: str, symbols: tuple[str, str] | None) -> tup
     return (start, end - start) if first is not None and last is not None and last - first == end - start - 1 else None
 
 
+def records_of(image: Image, place: tuple[int, int], width: int) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
+    """(n, width) bytes of the records of a table, and their addresses."""
+    address, size = place
+    rows = np.frombuffer(image.read(address, size), np.uint8).reshape(-1, width)
+    return rows, np.uint64(address) + np.arange(len(rows), dtype=np.uint64) * np.uint64(width)
+
+
 def record_addresses(
     image: Image, rows: NDArray[np.uint8], starts: NDArray[np.uint64], field: Pointer
 ) -> NDArray[np.uint64]:

@@ -19,7 +19,7 @@ from kinst.targets.elf.header import SHT_PROGBITS, FileKind
 from kinst.targets.elf.symbols import STT_FUNC
 from kinst.targets.image import Image
 from kinst.targets.instruction import Reason
-from kinst.targets.kernel_tables import record_addresses, table_place
+from kinst.targets.kernel_tables import record_addresses, records_of, table_place
 from kinst.targets.patterns import matches
 
 Ranges = NDArray[np.uint64]  # (n, 3) address, size and Reason
@@ -56,11 +56,9 @@ def _ranges_of(image: Image, table: BootTable) -> Ranges:
 
 def _read(image: Image, place: tuple[int, int], layout: RecordLayout, reason: Reason) -> Ranges | None:
     """What a table lists, if it can have this layout: whole records, and nearly all addresses are in code."""
-    address, size = place
-    if size % layout.size:
+    if place[1] % layout.size:
         return None
-    rows = np.frombuffer(image.read(address, size), np.uint8).reshape(-1, layout.size)
-    starts = np.uint64(address) + np.arange(len(rows), dtype=np.uint64) * np.uint64(layout.size)
+    rows, starts = records_of(image, place, layout.size)
     sites = record_addresses(image, rows, starts, layout.site)
     sizes = _lengths(image, rows, sites, layout, is_ftrace=reason is Reason.TRACER_CALL)
     is_code = image.is_code(sites)

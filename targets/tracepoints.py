@@ -21,7 +21,7 @@ from kinst.targets.arch.linux import JUMP_LABEL_LAYOUTS, JUMP_LABELS, JumpLabelL
 from kinst.targets.elf.header import FileKind
 from kinst.targets.elf.symbols import SHN_UNDEF, Symbols
 from kinst.targets.image import Image
-from kinst.targets.kernel_tables import record_addresses, table_place, text_at, words_at
+from kinst.targets.kernel_tables import record_addresses, records_of, table_place, text_at, words_at
 from kinst.targets.static_probes import Callees, is_name
 
 _TRACEPOINT: Final = "__tracepoint_"
@@ -45,14 +45,15 @@ class Tracepoint:
 
 def tracepoints(image: Image) -> tuple[Tracepoint, ...]:
     """All tracepoints that code of the image asks for, by name. None without symbols: nothing else names them."""
-    if image.kind is FileKind.REL or table_place(image, *JUMP_LABELS) is None:
+    table = None if image.kind is FileKind.REL else table_place(image, *JUMP_LABELS)
+    if table is None:
         return ()
     records = _records(image.symbols)
     if not records:
         return ()
     starts = np.array([start for start, _, _ in records], np.uint64)
     sizes = np.array([size for _, size, _ in records], np.uint64)
-    places = _places(image, starts, sizes)
+    places = _places(image, table, starts, sizes)
     systems = _systems(image, starts)
     called = {text: _named(image.symbols, text) for text in (FUNCTION, _TRAMPOLINE, _CALL_KEY)}
     found = []
@@ -85,13 +86,14 @@ def _records(symbols: Symbols) -> list[tuple[int, int, str]]:
     return found
 
 
-def _places(image: Image, starts: NDArray[np.uint64], sizes: NDArray[np.uint64]) -> Mapping[int, list[tuple[int, int]]]:
+def _places(
+    image: Image, table: tuple[int, int], starts: NDArray[np.uint64], sizes: NDArray[np.uint64]
+) -> Mapping[int, list[tuple[int, int]]]:
     """By row of a tracepoint: (nop, target) of the records whose key lies in it."""
-    place = table_place(image, *JUMP_LABELS)
-    layout = None if place is None else next((one for one in JUMP_LABEL_LAYOUTS if place[1] % one.size == 0), None)
-    if place is None or layout is None:
+    layout = next((one for one in JUMP_LABEL_LAYOUTS if table[1] % one.size == 0), None)
+    if layout is None:
         return {}
-    code, target, key = _jump_labels(image, place, layout)
+    code, target, key = _jump_labels(image, table, layout)
     row = np.searchsorted(starts, key, "right") - 1
     inside = (row >= 0) & (key - starts[row] < sizes[row])
     found: dict[int, list[tuple[int, int]]] = {}
@@ -103,9 +105,7 @@ def _places(image: Image, starts: NDArray[np.uint64], sizes: NDArray[np.uint64])
 
 def _jump_labels(image: Image, place: tuple[int, int], layout: JumpLabelLayout) -> tuple[NDArray[np.uint64], ...]:
     """Columns: the instruction, the target, and the key without its flags."""
-    address, size = place
-    rows = np.frombuffer(image.read(address, size), np.uint8).reshape(-1, layout.size)
-    starts = np.uint64(address) + np.arange(len(rows), dtype=np.uint64) * np.uint64(layout.size)
+    rows, starts = records_of(image, place, layout.size)
     code, target, key = (
         record_addresses(image, rows, starts, field) for field in (layout.code, layout.target, layout.key)
     )

@@ -34,7 +34,7 @@ from kinst.targets.elf.header import (
     FileKind,
 )
 from kinst.targets.elf.relocations import RELA, RELR_SIZE
-from kinst.targets.elf.symbols import SHN_ABS, STB_LOCAL, SYMBOL, Symbols, nm_symbols
+from kinst.targets.elf.symbols import SHN_ABS, STB_LOCAL, SYMBOL, Symbols
 from kinst.targets.errors import ImageError
 from kinst.targets.kallsyms import Kernel, KernelSymbols, kernel_symbols
 from kinst.targets.visible import text_of
@@ -217,8 +217,7 @@ def _segments(base: int, size: int, room: int, sections: Sequence[_Section]) -> 
 
 def _symbols(names: KernelSymbols) -> Symbols:
     """Local ones first, as ELF wants it."""
-    rows = zip(names.addresses.tolist(), map(chr, names.letters), map(text_of, names.names), strict=True)
-    found = nm_symbols((address, 0, letter, name) for address, letter, name in rows)
+    found = names.symbols
     return found.take(np.argsort(found.binding != STB_LOCAL, kind="stable"))
 
 
