@@ -5,11 +5,12 @@ each): a class with the methods of `environment.GuestProfile`, and a function th
 None if the image is not that system's. The bare machine's profile is here.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from kinst.runtime.clauses.environment import GuestProfile, Memory
+from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import ImageTypes
@@ -77,6 +78,7 @@ class OperatingSystem:
     name: str  # as --os names it
     evidence: str  # the symbol that images of it have
     profile: Callable[[Guest], GuestProfile | None]  # None: it is not in the image
+    constants: Mapping[str, int] = field(default_factory=lambda: FREEBSD)  # NULL, SIGINT and the like
 
 
 class BareProfile:

@@ -1,11 +1,11 @@
 """What every program knows without declaring it: variables, constants, and which words are functions."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from kinst.runtime.dlang.types.types import (
     INT,
     INT64,
-    LONG,
     STRING,
     UINT,
     UINT32,
@@ -76,13 +76,19 @@ _ERRORS: Final = (
     "FAULT", "NOTBLK", "BUSY", "EXIST", "XDEV", "NODEV", "NOTDIR", "ISDIR", "INVAL", "NFILE", "MFILE", "NOTTY",
     "TXTBSY", "FBIG", "NOSPC", "SPIPE", "ROFS", "MLINK", "PIPE", "DOM", "RANGE", "AGAIN",
 )  # fmt: skip
-CONSTANTS: Final[dict[str, tuple[DType, int]]] = {
-    "NULL": (LONG, 0),
-    "DTRACEFLT_LIBRARY": (INT, 1000),
-    **{f"DTRACEFLT_{name}": (INT, number) for number, name in enumerate(_FAULTS)},
-    **{f"SIG{name}": (INT, number) for number, name in enumerate(_SIGNALS, 1)},
-    **{f"E{name}": (INT, number) for number, name in enumerate(_ERRORS, 1)},
-}
+_ENDS: Final = ("EXITED", "KILLED", "DUMPED", "TRAPPED", "STOPPED", "CONTINUED")
+
+
+def constants_of(errors: Sequence[str], signals: Sequence[str]) -> dict[str, int]:
+    """NULL, SIGINT and the like, where an operating system has these errors and signals: their names without E and SIG,
+    the one with number 1 first, and an empty one for a number that is not used."""
+    kinds = (("E", 1, errors), ("SIG", 1, signals), ("CLD_", 1, _ENDS), ("DTRACEFLT_", 0, _FAULTS))
+    numbers = {f"{kind}{name}": at for kind, first, names in kinds for at, name in enumerate(names, first) if name}
+    return {"NULL": 0, "DTRACEFLT_LIBRARY": 1000, **numbers}
+
+
+# Without an image, and where its system is not known.
+FREEBSD: Final = constants_of(_ERRORS, _SIGNALS)
 
 AGGREGATING: Final = frozenset(
     {"avg", "count", "llquantize", "lquantize", "max", "min", "quantize", "stddev", "sum"}

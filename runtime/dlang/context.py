@@ -1,8 +1,10 @@
 """What the front end needs from the session while it reads a program. Contracts only."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import CType, ImageTypes
 
@@ -64,3 +66,4 @@ class CheckContext:
     types: ImageTypes
     probes: ProbeLookup
     options: OptionValues
+    constants: Mapping[str, int] = field(default_factory=lambda: FREEBSD)

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Final
 
 from kinst.runtime.clauses.profiles import Guest, OperatingSystem
+from kinst.runtime.systems.linux_constants import CONSTANTS
 from kinst.runtime.systems.linux_registers import SavedRegisters
 from kinst.runtime.systems.linux_threads import LinuxThreads
 from kinst.runtime.systems.structures import find_way, followed
@@ -160,4 +161,4 @@ def linux_profile(guest: Guest) -> LinuxProfile | None:
     return None if guest.symbol("init_task") is None else LinuxProfile(guest)
 
 
-LINUX: Final = OperatingSystem("linux", "init_task", linux_profile)
+LINUX: Final = OperatingSystem("linux", "init_task", linux_profile, CONSTANTS)

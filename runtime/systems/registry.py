@@ -1,8 +1,19 @@
 """The operating systems that are known, in the order in which an image is asked for their evidence."""
 
+from collections.abc import Mapping
 from typing import Final
 
-from kinst.runtime.clauses.profiles import OperatingSystem
+from kinst.runtime.clauses.profiles import AUTO, OperatingSystem
+from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.systems.linux import LINUX
+from kinst.targets.image import Image
 
 SYSTEMS: Final[tuple[OperatingSystem, ...]] = (LINUX,)
+
+
+def constants_of(image: Image, wanted: str) -> Mapping[str, int]:
+    """D's constants where the image is traced: those of the system that is `wanted` (`--os`), if it is there."""
+    there = (
+        one for one in SYSTEMS if wanted in (AUTO, one.name) and image.symbols.address_of(one.evidence) is not None
+    )
+    return next((one.constants for one in there), FREEBSD)

@@ -1,13 +1,15 @@
 """A request with an image -> what programs are read against, and the guest with what they describe patched in."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from kinst.rewriter.inline_probes import is_inline
 from kinst.rewriter.resolve import numbering_of
 from kinst.rewriter.rewriting import Opened, open_source
 from kinst.rewriter.static_sites import static_records
+from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.providers.plugged import asks_for
+from kinst.runtime.systems.registry import constants_of
 from kinst.runtime.tracing.building import build
 from kinst.runtime.tracing.built import Build, Built
 from kinst.runtime.tracing.guest import Guest
@@ -41,6 +43,7 @@ class ImageSubject:
         self.programs = _programs(request)
         self._opened: Opened | None = None
         self.types: ImageTypes = NoImageTypes()
+        self.constants: Mapping[str, int] = FREEBSD
         self.arch: ArchFacts = NO_IMAGE_ARCH
         self.providers: tuple[str, ...] = ()
         self._placed: tuple[str, ...] = ()
@@ -50,6 +53,7 @@ class ImageSubject:
             opened = self._opened = opened or open_source(source_of(request))
             image = opened.program.image
             self.types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))
+            self.constants = constants_of(image, request.system)
             self.arch, own = image.facts, static_records(image).providers
             self.providers = tuple(dict.fromkeys((*PROVIDERS, *own)))
             self._placed = tuple(dict.fromkeys((*_WITH_PLACES, *own)))

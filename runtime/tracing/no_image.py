@@ -6,6 +6,7 @@ from kinst.runtime.clauses.guest_memory import no_guest
 from kinst.runtime.clauses.no_guest import NoStacks, NoSymbols, NoUserSymbols
 from kinst.runtime.clauses.profiles import BareProfile
 from kinst.runtime.clauses.scratch import Scratch
+from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.profile import ProfileProvider
@@ -23,6 +24,7 @@ class NoImage:
     """No image; implements `kinst.runtime.tracing.subject.Subject`."""
 
     guest = None
+    constants = FREEBSD
     inlines = None
     providers = ()
     refusals = ()

@@ -1,6 +1,6 @@
 """A request -> what its programs are read against: an image, or nothing but the machine's time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kinst.runtime.tracing.no_image import NoImage
@@ -32,6 +32,11 @@ class Subject(Protocol):
     @property
     def types(self) -> ImageTypes:
         """The types that programs name."""
+        ...
+
+    @property
+    def constants(self) -> Mapping[str, int]:
+        """NULL, SIGINT and the like: some are of the image's system."""
         ...
 
     @property

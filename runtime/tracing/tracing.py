@@ -71,7 +71,8 @@ class Tracing:
             subject.inlines,
             subject.providers,
         )
-        self._checker = Checker(CheckContext(surroundings.host.arch, subject.types, self.matching, self.options))
+        arch, constants = surroundings.host.arch, subject.constants
+        self._checker = Checker(CheckContext(arch, subject.types, self.matching, self.options, constants))
         self._tracer: Tracer | None = None
 
     def _read_libraries(self) -> list[ParsedProgram]:
@@ -91,7 +92,8 @@ class Tracing:
 
     def _declare(self, read: Sequence[ParsedProgram]) -> None:
         """Check what is outside clauses, before probes are known. Raises DError."""
-        checker = Checker(CheckContext(self._subject.arch, self._subject.types, EveryProbe(), self.options))
+        subject = self._subject
+        checker = Checker(CheckContext(subject.arch, subject.types, EveryProbe(), self.options, subject.constants))
         for parsed in read:
             if parsed.program.is_library:
                 _load(checker, parsed)

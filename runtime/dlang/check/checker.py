@@ -41,7 +41,7 @@ class Checker:
 
     def __init__(self, context: CheckContext) -> None:
         scope = TypeScope(context.types, context.options.number("strsize"), self._is_variable)
-        known = Inlines(dict(context.arch.register_names), context.types, scope)
+        known = Inlines({**context.constants, **context.arch.register_names}, context.types, scope)
         known.defined.update(INLINES)
         self._session = Session(context, scope, known)
 

@@ -1,11 +1,10 @@
 """What a program has declared so far: variables, inlines and translators, by name."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from kinst.runtime.dlang import program
-from kinst.runtime.dlang.builtins import CONSTANTS
 from kinst.runtime.dlang.check.compatibility import is_accepted
 from kinst.runtime.dlang.check.operands import DeclaredVariable, Operand, Translator, constant_operand
 from kinst.runtime.dlang.program import Scope
@@ -114,7 +113,7 @@ class Inline:
 class Inlines:
     """All inlines of a session, the constants that every program has, and the parameters that are in scope."""
 
-    registers: dict[str, int]  # R_ constants
+    constants: Mapping[str, int]  # R_RAX, NULL, SIGINT and the like
     image: ImageTypes
     scope: TypeScope
     defined: dict[str, Inline] = field(default_factory=dict)
@@ -135,18 +134,16 @@ class Inlines:
         return None if bound is None else replace(bound)
 
     def constant(self, name: str) -> Operand | None:
-        """R_RAX, NULL, SIGINT and the like, which DTrace's libraries define as inlines; and the program's own
-        enumerators, which libdtrace treats as inlines. None for other names."""
-        if name in self.registers:
-            return constant_operand(INT, self.registers[name])
-        known = CONSTANTS.get(name)
+        """What DTrace's libraries define as inlines; and the program's own enumerators, which libdtrace treats as
+        inlines. None for other names."""
+        known = self.constants.get(name)
         if known is not None:
-            return constant_operand(INT, known[1])
+            return constant_operand(INT, known)
         return self.own_enumerator(name)
 
     def known(self) -> Iterator[str]:
         """Names of inlines, and of the constants that come from no debug information."""
-        yield from (*self.defined, *self.registers, *CONSTANTS)
+        yield from (*self.defined, *self.constants)
 
     def own_enumerator(self, name: str) -> Operand | None:
         """An enumerator that the program declared."""

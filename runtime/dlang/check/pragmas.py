@@ -4,7 +4,6 @@ from itertools import islice
 from typing import Final
 
 from kinst.runtime.dlang import versions
-from kinst.runtime.dlang.builtins import CONSTANTS
 from kinst.runtime.dlang.check.checking import Checking
 from kinst.runtime.dlang.context import OptionValues
 from kinst.runtime.dlang.syntax import tree
@@ -104,7 +103,7 @@ def _binding(node: tree.Pragma, checking: Checking) -> None:
 
 def _about(node: tree.Pragma, name: str, checking: Checking) -> None:
     """Note a pragma about one of the program's own names, which may be defined later."""
-    if versions.is_own(name, checking.context.options) or name in CONSTANTS:
+    if versions.is_own(name, checking.context.options) or name in checking.context.constants:
         raise _out_of_scope(node)
     if not checking.reaches(tree.Name(node.span, name)):
         checking.program.awaited.setdefault(name, (node.kind, node.span))

@@ -1,0 +1,36 @@
+"""D's constants on Linux. Errors and signals have the numbers of its asm-generic headers on all three machines."""
+
+from typing import Final
+
+from kinst.runtime.dlang.builtins import constants_of
+
+_ERRORS: Final = (
+    "PERM", "NOENT", "SRCH", "INTR", "IO", "NXIO", "2BIG", "NOEXEC", "BADF", "CHILD", "AGAIN", "NOMEM", "ACCES",
+    "FAULT", "NOTBLK", "BUSY", "EXIST", "XDEV", "NODEV", "NOTDIR", "ISDIR", "INVAL", "NFILE", "MFILE", "NOTTY",
+    "TXTBSY", "FBIG", "NOSPC", "SPIPE", "ROFS", "MLINK", "PIPE", "DOM", "RANGE", "DEADLK", "NAMETOOLONG", "NOLCK",
+    "NOSYS", "NOTEMPTY", "LOOP", "", "NOMSG", "IDRM", "CHRNG", "L2NSYNC", "L3HLT", "L3RST", "LNRNG", "UNATCH", "NOCSI",
+    "L2HLT", "BADE", "BADR", "XFULL", "NOANO", "BADRQC", "BADSLT", "", "BFONT", "NOSTR", "NODATA", "TIME", "NOSR",
+    "NONET", "NOPKG", "REMOTE", "NOLINK", "ADV", "SRMNT", "COMM", "PROTO", "MULTIHOP", "DOTDOT", "BADMSG", "OVERFLOW",
+    "NOTUNIQ", "BADFD", "REMCHG", "LIBACC", "LIBBAD", "LIBSCN", "LIBMAX", "LIBEXEC", "ILSEQ", "RESTART", "STRPIPE",
+    "USERS", "NOTSOCK", "DESTADDRREQ", "MSGSIZE", "PROTOTYPE", "NOPROTOOPT", "PROTONOSUPPORT", "SOCKTNOSUPPORT",
+    "OPNOTSUPP", "PFNOSUPPORT", "AFNOSUPPORT", "ADDRINUSE", "ADDRNOTAVAIL", "NETDOWN", "NETUNREACH", "NETRESET",
+    "CONNABORTED", "CONNRESET", "NOBUFS", "ISCONN", "NOTCONN", "SHUTDOWN", "TOOMANYREFS", "TIMEDOUT", "CONNREFUSED",
+    "HOSTDOWN", "HOSTUNREACH", "ALREADY", "INPROGRESS", "STALE", "UCLEAN", "NOTNAM", "NAVAIL", "ISNAM", "REMOTEIO",
+    "DQUOT", "NOMEDIUM", "MEDIUMTYPE", "CANCELED", "NOKEY", "KEYEXPIRED", "KEYREVOKED", "KEYREJECTED", "OWNERDEAD",
+    "NOTRECOVERABLE", "RFKILL", "HWPOISON",
+)  # fmt: skip
+_SIGNALS: Final = (
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM",
+    "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO",
+    "PWR", "SYS",
+)  # fmt: skip
+_CONSTANTS: Final = constants_of(_ERRORS, _SIGNALS)
+# Names that share a number.
+CONSTANTS: Final = _CONSTANTS | {
+    "EWOULDBLOCK": _CONSTANTS["EAGAIN"],
+    "ENOTSUP": _CONSTANTS["EOPNOTSUPP"],
+    "EDEADLOCK": _CONSTANTS["EDEADLK"],
+    "SIGCLD": _CONSTANTS["SIGCHLD"],
+    "SIGIOT": _CONSTANTS["SIGABRT"],
+    "SIGPOLL": _CONSTANTS["SIGIO"],
+}
