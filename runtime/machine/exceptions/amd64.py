@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine.exceptions.amd64_cpuid import identify
 from kinst.runtime.machine.exceptions.amd64_segments import (
     EFER_SCE,
     MODE_CPL,
@@ -239,7 +240,7 @@ class Amd64Exceptions:
                 self._system_call(cpu)
                 return True
             case "cpuid":
-                return self._identify(cpu)
+                return identify(cpu, self.processors)
             case "rdtscp":
                 cpu.registers.set("rcx", cpu.registers.get("tsc_aux") & 0xFFFF_FFFF)
         value = self.time_stamp()
@@ -299,25 +300,6 @@ class Amd64Exceptions:
         load_flat_stack(registers, selector + 8)
         registers.set("rflags", flags & ~(registers.get("sfmask") | RF) | 2)
         registers.set("rip", registers.get("lstar") - 2 & 0xFFFF_FFFF_FFFF_FFFF)
-
-    def _identify(self, cpu: Cpu) -> bool:
-        """CPUID leaf 1 with this CPU's APIC number in EBX 31:24 and without RDRAND, which Unicorn answers with the
-        host's random numbers: no two runs would be the same. The other leaves are Unicorn's, without RDSEED."""
-        registers = cpu.registers
-        if registers.get("rax") & 0xFFFF_FFFF != 1:
-            return False
-        several = self.processors > 1
-        os_xsave = (registers.get("cr4") >> 18 & 1) << 27
-        registers.set("rax", _CPUID_1["rax"])
-        registers.set("rbx", cpu.number << 24 | several * self.processors << 16 | 0x800)
-        registers.set("rcx", _CPUID_1["rcx"] & ~_RDRAND | os_xsave)
-        registers.set("rdx", _CPUID_1["rdx"] | several << 28)  # HTT: EBX 23:16 counts
-        return True
-
-
-# The answers of Unicorn 2.1's own CPU (QEMU's Haswell without what Unicorn cannot do).
-_RDRAND: Final = 1 << 30
-_CPUID_1: Final = {"rax": 0x306C4, "rcx": 0xC6D8_2203, "rdx": 0x078B_FBFD}
 
 
 def _makes_double_fault(first: int, second: int, *, is_software: bool) -> bool:
