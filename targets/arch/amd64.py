@@ -138,6 +138,9 @@ _WORDS = {
     "exception_is_int": (5388, 4),
     # The exception in delivery: QEMU makes the next one a double fault. -1: none.
     "old_exception": (5496, 4),
+    # Of SVM's guest mode: the address of its control block, and bits for instructions that end it.
+    "svm.block": (5504, 8),
+    "svm.intercepts": (5520, 8),
 }
 # Registers that do have a name, and where they are: to be sure that the structure is the one above.
 _LANDMARKS = {"rax": 0, "r15": 120, "cr2": 440, "lstar": 4840, "pat": 5280}

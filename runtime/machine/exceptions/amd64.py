@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine.exceptions import amd64_model_specific as model_specific
 from kinst.runtime.machine.exceptions.amd64_cpuid import identify
 from kinst.runtime.machine.exceptions.amd64_segments import (
     EFER_SCE,
@@ -146,6 +147,9 @@ class Amd64Exceptions:
             return Outcome.WAIT
         if event.source is Source.INVALID:
             return self._raise(cpu, INVALID_OPCODE, 0)
+        if event.number == model_specific.INTERCEPTED:
+            model_specific.read(cpu)
+            return Outcome.ANSWERED
         is_software = bool(registers.get("exception_is_int"))
         if is_software and not registers.get("cr0") & CR0_PE:
             raise MachineError(f"int {event.number:#x} in real mode calls the BIOS, which this machine does not have")

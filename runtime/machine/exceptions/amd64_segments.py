@@ -36,6 +36,7 @@ MODE_BASES: Final = 1 << 6  # the bases of DS, ES or SS matter
 MODE_PROTECTED: Final = 1 << 7
 MODE_LONG: Final = 1 << 14
 MODE_CS64: Final = 1 << 15
+MODE_GUEST: Final = 1 << 21  # SVM's guest mode: `amd64_model_specific`
 
 EFER_SCE: Final = 1 << 0
 EFER_LME: Final = 1 << 8
@@ -114,7 +115,7 @@ def enter_protected_mode(registers: Registers, code: int, data: int) -> None:
     _set_control(registers, _Control(cr0=CR0_ET | CR0_PE))
     load_segment(registers, "cs", Segment(code, 0, 0xFFFF_FFFF, _CODE_SEGMENT | BIG | GRANULAR))
     _load_flat_data(registers, data)
-    registers.set("hflags", MODE_PROTECTED | MODE_CS32 | MODE_SS32)
+    _set_mode(registers, MODE_PROTECTED | MODE_CS32 | MODE_SS32)
 
 
 def enter_real_mode(registers: Registers, page: int) -> None:
@@ -123,7 +124,7 @@ def enter_real_mode(registers: Registers, page: int) -> None:
     load_segment(registers, "cs", Segment(page << 8, page << 12, 0xFFFF, _CODE_SEGMENT))
     for name in _DATA_SEGMENTS:
         load_segment(registers, name, Segment(0, 0, 0xFFFF, _DATA_SEGMENT))
-    registers.set("hflags", MODE_BASES)
+    _set_mode(registers, MODE_BASES)
     registers.set("rip", 0)
 
 
@@ -131,7 +132,7 @@ def enter_long_mode(registers: Registers, tables: int) -> None:
     """Enter 64-bit mode at privilege 0, with the page tables at physical address `tables`."""
     cr0 = CR0_PG | CR0_WP | CR0_ET | CR0_PE
     _set_control(registers, _Control(cr0=cr0, cr3=tables, cr4=CR4_PAE, efer=EFER_LME | EFER_LMA))
-    registers.set("hflags", MODE_PROTECTED | MODE_LONG)
+    _set_mode(registers, MODE_PROTECTED | MODE_LONG)
     load_flat_code(registers, 0x10)
     _load_flat_data(registers, 0x18)
 
@@ -154,6 +155,10 @@ def _set_control(registers: Registers, control: _Control) -> None:
     for table in ("gdtr", "idtr"):
         registers.set(f"{table}.base", 0)
         registers.set(f"{table}.limit", 0xFFFF)
+
+
+def _set_mode(registers: Registers, mode: int) -> None:
+    registers.set("hflags", registers.get("hflags") & MODE_GUEST | mode)
 
 
 def _load_flat_data(registers: Registers, selector: int) -> None:

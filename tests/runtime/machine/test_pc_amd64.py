@@ -337,10 +337,14 @@ def test_hlt_with_interrupts_off_ends_the_run() -> None:
         Guest("cli; hlt").run()
 
 
+START_SECOND: Final = (
+    "mov $0xfee00310, %rbx; movl $0x01000000, (%rbx); movl $0x4500, -0x10(%rbx); movl $0x4608, -0x10(%rbx);"
+)
+
+
 def test_there_is_no_bios_to_call() -> None:
     """The second CPU starts in real mode, as a start-up IPI says."""
-    send = "mov $0xfee00310, %rbx; movl $0x01000000, (%rbx); movl $0x4500, -0x10(%rbx); movl $0x4608, -0x10(%rbx);"
-    guest = Guest(f"{send} wait: jmp wait", cpus=2)
+    guest = Guest(f"{START_SECOND} wait: jmp wait", cpus=2)
     guest.system.memory.write(0x8000, bytes.fromhex("cd15"))
     with pytest.raises(MachineError, match="int 0x15 in real mode calls the BIOS, which this machine does not have"):
         guest.run()
@@ -360,6 +364,44 @@ def test_each_cpu_has_its_number() -> None:
         guest = Guest("mov $1, %eax; cpuid", cpus=cpus).run()
         assert guest.get("rbx") & 0xFFFF_0000 == expected
         assert guest.get("rdx") >> 9 & 1
+
+
+def registers_of_cpuid(guest: Guest) -> list[int]:
+    return [guest.get(name) for name in ("rax", "rbx", "rcx", "rdx")]
+
+
+def cpuid(leaf: int, part: int, cpus: int) -> list[int]:
+    return registers_of_cpuid(Guest(f"mov ${leaf:#x}, %eax; mov ${part:#x}, %ecx; cpuid", cpus=cpus).run())
+
+
+def test_cpus_are_cores_of_one_package() -> None:
+    """Three of them have numbers of two bits."""
+    assert [cpuid(0xB, part, 3) for part in range(3)] == [[0, 1, 0x100, 0], [2, 3, 0x201, 0], [0, 0, 2, 0]]
+    assert [cpuid(4, part, 3)[0] >> 26 for part in range(4)] == [3, 3, 3, 0]
+    for leaf, part in ((0xB, 0), (0xB, 1)):
+        assert cpuid(leaf, part, 1) == [0, 0, 0, 0]
+    (alone, *rest), (one_of_two, *same) = cpuid(4, 2, 1), cpuid(4, 2, 2)
+    assert (alone | 1 << 26, rest) == (one_of_two, same)
+
+
+# In 16-bit mode: read IA32_APIC_BASE, and store it at 0x9000.
+#                               mov $0x1b,%ecx  rdmsr  mov %edx,0x9004  mov %eax,0x9000  hlt
+READ_BASE: Final = bytes.fromhex("66b91b000000    0f32   66891604 90      66a3 0090        f4")
+
+
+def test_one_cpu_is_the_one_that_booted() -> None:
+    """IA32_APIC_BASE tells which, and where the local APICs are; Linux 6.12 starts no other CPU if none is."""
+    guest = Guest(f"{START_SECOND} wait: cmpl $0, 0x9000; je wait; nop; mov $0x1b, %ecx; rdmsr; rdmsr", cpus=2)
+    guest.system.memory.write(0x8000, READ_BASE)
+    guest.run()
+    assert (guest.get("rax"), guest.get("rdx")) == (0xFEE0_0900, 0)
+    assert guest.system.memory.load(0x9000, 8) == 0xFEE0_0800
+
+
+def test_other_model_specific_registers_are_unicorn_s() -> None:
+    read = "mov $0x277, %ecx; rdmsr; mov %rax, %rsi; mov $0xc0000080, %ecx; rdmsr"
+    assert (guest := Guest(read).run()).get("rsi") == 0x0007_0406
+    assert guest.get("rax") == 0x500
 
 
 def test_no_cpu_offers_random_numbers_of_the_host() -> None:
