@@ -225,6 +225,7 @@ ARM64 = ArchFacts(
         tables=_TABLES,
         lengths=((pattern(""), 4),),
         tracer_room=NOP,
+        tracer_scratch=tuple(f"x{number}" for number in range(9, 18)),
         runtime_constants=(16, 4),  # four movz and movk; one lsr
         current=CurrentTask(("sp_el0",), ("tpidr_el1",), ("__entry_task",)),
         system_calls=SystemCalls("__arm64_sys_", (272, 8, 16, 24, 32, 40)),  # orig_x0, x1 to x5

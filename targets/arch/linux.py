@@ -80,6 +80,9 @@ class LinuxFacts:
     # Bytes of an instruction that a table lists without its length: those of the first pattern that matches.
     lengths: tuple[tuple[Pattern, int], ...]
     tracer_room: int | bytes  # what functions begin with: bytes of one call or nop, or the nop that it is full of
+    # Registers that the tracer, called there, does not give back (arch/*/kernel: ftrace_caller), beside flags: nothing
+    # is in them when a function begins.
+    tracer_scratch: tuple[str, ...]
     # Bytes that are written for an address and for a shift count, from where a record of runtime_const leads.
     runtime_constants: tuple[int, int]
     current: CurrentTask

@@ -208,6 +208,7 @@ RISCV64 = ArchFacts(
         tables=_TABLES,
         lengths=(*((Pattern(3, low), 2) for low in range(3)), (pattern(""), 4)),  # the low two bits tell (ISA, 1.5)
         tracer_room=C_NOP,
+        tracer_scratch=tuple(f"t{number}" for number in range(7)),
         runtime_constants=(24, 4),  # lui, lui, addiw, addiw, slli, add; one srliw
         current=CurrentTask(("x4", "sscratch"), (), ()),  # tp
         system_calls=SystemCalls("__riscv_sys_", (280, 88, 96, 104, 112, 120)),  # orig_a0, a1 to a5

@@ -1,0 +1,86 @@
+"""A program and its instructions -> the registers and flags that are dead before each: a trampoline need not save them.
+
+What a kernel or firmware reads where its code does not show it counts as read: an instruction with an entry in the
+exception table reads everything, for the handler or the fixup gets all registers. Other faults end in a dump at most,
+and interrupts give back what they found. Where the kernel itself writes code, anything may come to stand, but for the
+room for its tracer: there is nothing, or a call that gives back all that functions begin with.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.liveness.effects import EVERYTHING, Effector, Effects, Masks, effector
+from kinst.rewriter.liveness.search import live_before
+from kinst.rewriter.program import Program
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.exception_table import expected_faults
+from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from kinst.targets.module_code import code_of
+
+_MARGIN: Final = 32
+_BATCH: Final = 1 << 16  # instructions at a time: their arrays stay in the cache
+
+
+def dead_before(program: Program, found: Instructions, read_too: Masks | None = None) -> Masks:
+    """The registers and flags that are dead before each of some instructions, as bits: whatever is in them, the code
+    does the same.
+
+    Args:
+        program: the image that the instructions are of.
+        found: whole functions, ascending by address (`instructions_of`). The more of them, the more is known, since
+            calls are followed into what is there.
+        read_too: registers that something else reads at an instruction, such as the clauses of a probe there.
+
+    Returns:
+        For each instruction a word in which bit n is register n of the trap frame; `effector` names those of flags.
+    """
+    machine, is_room = effector(program.image.facts), found.reason == Reason.TRACER_CALL
+    effects = _effects(program, found, machine)
+    effects.reads[is_room] = effects.writes[is_room] = 0
+    if read_too is not None:
+        effects.reads[:] |= read_too
+    live = live_before(replace(found, flow=np.where(is_room, np.uint8(Flow.NEXT), found.flow)), effects)
+    behind = _behind_rooms(found, is_room)
+    scratch = np.uint32(_tracer_scratch(program.image.facts, machine))
+    live[behind] &= ~scratch if read_too is None else ~scratch | read_too[behind]
+    dead: Masks = ~(live | np.uint32(machine.held))
+    return dead
+
+
+def _behind_rooms(found: Instructions, is_room: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The first instruction behind each function's room for the tracer, if control comes to it from nowhere else."""
+    behind = np.zeros(len(found), np.bool_)
+    behind[1:] = is_room[:-1] & ~is_room[1:] & (found.function[1:] == found.function[:-1])
+    rows = np.flatnonzero(behind)
+    behind[rows[np.isin(found.address[rows], found.target)]] = False
+    return behind
+
+
+def _tracer_scratch(facts: ArchFacts, machine: Effector) -> int:
+    return sum(1 << facts.registers.index(name) for name in facts.linux.tracer_scratch) | sum(machine.flags.values())
+
+
+def _effects(program: Program, found: Instructions, machine: Effector) -> Effects:
+    reads = np.full(len(found), EVERYTHING, np.uint32)
+    writes = np.zeros(len(found), np.uint32)
+    known = _is_as_it_runs(program, found)
+    for region in program.image.code_regions:
+        first, end = np.searchsorted(found.address, (region.address, region.address + region.size))
+        code = np.append(code_of(program.image, region), np.zeros(_MARGIN, np.uint8))
+        for start in range(int(first), int(end), _BATCH):
+            rows = slice(start, min(start + _BATCH, int(end)))
+            offsets = (found.address[rows] - np.uint64(region.address)).view(np.int64)
+            part = machine.effects(code, offsets, found.size[rows])
+            reads[rows] = np.where(known[rows], part.reads, np.uint32(EVERYTHING))
+            writes[rows] = np.where(known[rows], part.writes, np.uint32(0))
+    return Effects(reads, writes)
+
+
+def _is_as_it_runs(program: Program, found: Instructions) -> NDArray[np.bool_]:
+    """Whether an instruction's bytes in the file tell all that it reads."""
+    is_code = ~np.isin(found.reason, (Reason.DATA, Reason.RELOCATED)) & (found.verdict != Verdict.DEFER)
+    known: NDArray[np.bool_] = is_code & ~np.isin(found.address, expected_faults(program.image))
+    return known
