@@ -142,6 +142,7 @@ class ImageFile:
         files: Mapping[int, bytes] | None = None,
         disks: Sequence[Disk] = (),
         rng_seed: int | None = None,
+        virtio_console: bool = False,
         method: Method | None = None,
     ) -> "Trace":
         """Load the image into a machine and enable probes; nothing runs yet.
@@ -163,6 +164,7 @@ class ImageFile:
             files: raw bytes by the physical address where they are put.
             disks: of the guest (virtio), each from `open_disk`, for one trace.
             rng_seed: gives the guest a source of random numbers (virtio), which follow from it.
+            virtio_console: gives it a console (virtio) beside the serial line.
             method: how probed instructions are carried out.
 
         Raises:
@@ -176,7 +178,7 @@ class ImageFile:
             options=options_of(options),
             configuration=Configuration(
                 *(cpus, memory, ClockKind(clock), command_line, initrd, kaslr_seed, device_tree, files_of(files)),
-                *(tuple(disks), rng_seed),
+                *(tuple(disks), rng_seed, virtio_console),
             ),
             machine=machine,
             call=call,

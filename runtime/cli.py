@@ -199,6 +199,12 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
     metavar="N",
     help="Give the guest a source of random numbers (virtio), which follow from this number.",
 )
+@click.option(
+    "--virtio-console",
+    "has_virtio_console",
+    is_flag=True,
+    help="Give the guest a console (virtio, Linux' hvc0) beside its serial line; once it is used, it is typed at.",
+)
 @click.option("--append", metavar="TEXT", help="Command line for the kernel; default: the machine's own.")
 @click.option(
     "--kaslr-seed",
@@ -358,6 +364,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
             tuple(_placed(text) for text in given["loads"]),
             tuple(_disk(text) for text in given["disks"]),
             given["rng_seed"],
+            given["has_virtio_console"],
         ),
         machine=given["machine"],
         system=given["system"],

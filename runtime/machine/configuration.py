@@ -36,6 +36,7 @@ class Configuration:
     files: tuple[FileAt, ...] = ()  # what else is in memory
     disks: tuple[Disk, ...] = ()
     rng_seed: int | None = None  # for a source of random numbers; None: there is none
+    has_virtio_console: bool = False  # beside the serial line
 
 
 class End(Enum):

@@ -170,6 +170,11 @@ class Machine(Protocol):
         ...
 
     @property
+    def has_virtio_console(self) -> bool:
+        """Whether it has a console beside the serial line, as `--virtio-console` says."""
+        ...
+
+    @property
     def cpus(self) -> Sequence[Cpu]:
         """Its CPUs, as many as `--cpus` says. At first only CPU 0 is on."""
         ...

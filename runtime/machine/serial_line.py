@@ -34,6 +34,7 @@ class SerialLine:
         self._sources: list[Source] = []
         self._receivers: list[Callable[[], None]] = []
         self._is_awaited = False
+        self._owner: object = None
         self.on_wait: Callable[[], None] = lambda: None  # called when the guest waits for somebody to type
 
     # -- who types ----------------------------------------------------------------------------------------------------
@@ -58,8 +59,15 @@ class SerialLine:
         """Call `receiver` whenever there may be something to take."""
         self._receivers.append(receiver)
 
-    def take(self, size: int) -> bytes:
-        """What was typed, at most `size` bytes, for a guest that an interrupt will tell of it."""
+    def claim(self, owner: object) -> None:
+        """From now on, only `owner` receives."""
+        self._owner = owner
+
+    def take(self, size: int, owner: object = None) -> bytes:
+        """What was typed, at most `size` bytes, for a guest that an interrupt will tell of it; nothing if another owns
+        the line."""
+        if owner is not self._owner:
+            return b""
         data = bytes(self._waiting[:size])
         del self._waiting[:size]
         for source in self._sources:

@@ -57,6 +57,7 @@ class System:
         self.files = PlacedFiles(configuration.files, self.arch)
         self.disks = configuration.disks
         self.rng_seed = configuration.rng_seed
+        self.has_virtio_console = configuration.has_virtio_console
         self.ram_size = facts.ram_size if configuration.memory is None else configuration.memory
         self.memory = PhysicalMemory(self.engine)
         self.memory.add_ram(facts.ram_base, self.ram_size)

@@ -99,6 +99,7 @@ class Traffic:
     device_tree: bytes | None = None
     disks: Sequence[Disk] = ()
     rng_seed: int | None = None
+    has_virtio_console: bool = False
     ram_size: int = _RAM
 
     def __post_init__(self) -> None:

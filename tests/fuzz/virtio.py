@@ -10,9 +10,11 @@ from typing import Final
 from hypothesis import strategies as st
 
 from kinst.runtime.machine.devices.virtio_block import VirtioBlock
+from kinst.runtime.machine.devices.virtio_console import VirtioConsole
 from kinst.runtime.machine.devices.virtio_device import Model
 from kinst.runtime.machine.devices.virtio_entropy import VirtioEntropy
 from kinst.runtime.machine.disk import SECTOR, DiskMode, open_disk
+from kinst.runtime.machine.serial_line import SerialLine
 from tests.fuzz.kind import Finding, Kind
 from tests.fuzz.traffic import Reader
 from tests.runtime.machine.devices.virtio_driver import DATA, INDIRECT, RAM, RAM_SIZE, SLOT, TABLE, Driver
@@ -75,12 +77,21 @@ def _operate(guest: Driver, data: Reader) -> None:
         guest.start(entries=1 << (data.number(1) & 7))
 
 
+def _model(number: int, file: Path, mode: DiskMode) -> Model:
+    if number < len(_MODES):
+        return VirtioBlock(open_disk(file, mode))
+    if number == len(_MODES):
+        return VirtioEntropy(number)
+    line = SerialLine()
+    line.type(_DISK)
+    return VirtioConsole(lambda _: None, line)
+
+
 def _run(drawn: tuple[int, bool, bytes], folder: Path) -> None:
     number, is_pci, content = drawn
     file, data, mode = folder / "disk", Reader(content), _MODES[number % len(_MODES)]
     file.write_bytes(_DISK)
-    model: Model = VirtioBlock(open_disk(file, mode)) if number < len(_MODES) else VirtioEntropy(number)
-    guest = Driver(model, is_pci=is_pci)
+    guest = Driver(_model(number, file, mode), is_pci=is_pci)
     guest.start()
     while data.at < len(content):
         _operate(guest, data)
@@ -92,5 +103,5 @@ def _run(drawn: tuple[int, bool, bytes], folder: Path) -> None:
 
 
 VIRTIO: Final = Kind(
-    "virtio", st.tuples(st.integers(0, len(_MODES)), st.booleans(), st.binary(min_size=8, max_size=1500)), _run
+    "virtio", st.tuples(st.integers(0, len(_MODES) + 1), st.booleans(), st.binary(min_size=8, max_size=1500)), _run
 )

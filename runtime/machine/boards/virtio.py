@@ -1,4 +1,4 @@
-"""The disks and the source of random numbers that the user wants -> virtio devices, in slots or on a PCI bus."""
+"""The disks and other devices that the user wants -> virtio devices, in slots or on a PCI bus."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -12,6 +12,7 @@ from kinst.runtime.machine.devices.pci_bus import (
     PciMemory,
 )
 from kinst.runtime.machine.devices.virtio_block import VirtioBlock
+from kinst.runtime.machine.devices.virtio_console import VirtioConsole
 from kinst.runtime.machine.devices.virtio_device import Model, VirtioDevice
 from kinst.runtime.machine.devices.virtio_entropy import VirtioEntropy
 from kinst.runtime.machine.devices.virtio_mmio import VirtioSlots
@@ -60,13 +61,15 @@ def attach_pci(machine: Machine, lines: dict[int, Line]) -> None:
 
 def has_devices(machine: Machine) -> bool:
     """Whether the user wants any."""
-    return bool(machine.disks) or machine.rng_seed is not None
+    return bool(machine.disks) or machine.rng_seed is not None or machine.has_virtio_console
 
 
 def _models(machine: Machine, room: int) -> list[Model]:
     models: list[Model] = [VirtioBlock(disk) for disk in machine.disks]
     if machine.rng_seed is not None:
         models.append(VirtioEntropy(machine.rng_seed))
+    if machine.has_virtio_console:
+        models.append(VirtioConsole(machine.console_output, machine.serial_line))
     if len(models) > room:
         raise MachineError(f"{machine.facts.name}: has room for {room} disks and other devices, not for {len(models)}")
     return models

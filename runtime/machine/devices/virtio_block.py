@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import Final
 
 from kinst.runtime.machine.devices.split_queue import BrokenQueueError, Chain
+from kinst.runtime.machine.devices.virtio_device import Prompt
 from kinst.runtime.machine.disk import SECTOR, Disk
 
 OK, ERROR, UNSUPPORTED = 0, 1, 2  # status
@@ -31,7 +32,7 @@ class Kind(IntEnum):
     GET_ID = 8
 
 
-class VirtioBlock:
+class VirtioBlock(Prompt):
     """The model of a disk."""
 
     identity = 2

@@ -5,6 +5,7 @@ a `Model`. Work is done between two turns of a CPU, some time after the driver n
 run under the instruction clock.
 """
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from kinst.runtime.machine.device import Line
@@ -49,9 +50,28 @@ class Model(Protocol):
         """The most entries of each queue, powers of 2."""
         ...
 
+    def attach(self, notify: Callable[[int], None]) -> None:
+        """Called once: `notify` makes the device look into a queue, as its driver can."""
+        ...
+
+    def can_serve(self, queue: int) -> bool:
+        """Whether it can carry out now what is in a queue."""
+        ...
+
     def serve(self, chain: Chain) -> int:
         """Carry out what a chain asks for; returns how many bytes were written to it. Raises BrokenQueueError."""
         ...
+
+
+class Prompt:
+    """What models have in common that carry out everything as soon as they see it."""
+
+    def attach(self, notify: Callable[[int], None]) -> None:
+        """See `Model`."""
+
+    def can_serve(self, queue: int) -> bool:
+        """See `Model`."""
+        return True
 
 
 class VirtioDevice:
@@ -68,6 +88,7 @@ class VirtioDevice:
         self._notified = set[int]()
         self._due: int | None = None
         machine.attach_timed(self)
+        model.attach(self.notify)
 
     # -- what transports pass on --------------------------------------------------------------------------------------
 
@@ -125,17 +146,17 @@ class VirtioDevice:
         self._due = None
         left = _AT_ONCE
         for index in sorted(self._notified):
-            left = self._work(self.queues[index], left)
+            left = self._work(index, left)
             if left > 0:
                 self._notified.discard(index)
         if self._notified:
             self._due = self._machine.clock.now() + _LATENCY
 
-    def _work(self, queue: SplitQueue, left: int) -> int:
+    def _work(self, index: int, left: int) -> int:
         """Serve chains while there are any and `left` bytes are not moved. Returns the rest of them."""
-        before = left
+        queue, before = self.queues[index], left
         try:
-            while left > 0 and self._is_at_work() and queue.is_ready:
+            while left > 0 and self._is_at_work() and queue.is_ready and self.model.can_serve(index):
                 chain = queue.take()
                 if chain is None:
                     break

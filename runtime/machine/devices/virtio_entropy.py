@@ -4,11 +4,12 @@ from random import Random
 from typing import Final
 
 from kinst.runtime.machine.devices.split_queue import BrokenQueueError, Chain
+from kinst.runtime.machine.devices.virtio_device import Prompt
 
 _AT_MOST: Final = 4096  # bytes at once: a buffer need not be filled
 
 
-class VirtioEntropy:
+class VirtioEntropy(Prompt):
     """The model of the source."""
 
     identity = 4

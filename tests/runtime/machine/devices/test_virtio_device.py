@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from kinst.runtime.machine.devices.split_queue import Chain
+from kinst.runtime.machine.devices.virtio_device import Prompt
 from tests.runtime.machine.devices.virtio_driver import (
     ACKNOWLEDGED,
     DATA,
@@ -30,7 +31,7 @@ TRANSPORTS = pytest.mark.parametrize("is_pci", [False, True], ids=["slot", "pci"
 
 
 @dataclass
-class Echo:
+class Echo(Prompt):
     """A model that writes what it reads, as far as there is room."""
 
     identity: int = 42

@@ -87,7 +87,7 @@ class Driver:
             self._device = _Memory(self.function)
         else:
             self._device = VirtioSlots(SLOT_SIZE, SLOT_SIZE, {0: VirtioDevice(machine, model, self.bench.line)})
-        self.entries = 0
+        self.entries = self.queue = 0
         self._available = self._seen = 0
 
     def read(self, register: str, at: int = 0) -> int:
@@ -115,10 +115,13 @@ class Driver:
         self.write("status", ACKNOWLEDGED | HAS_DRIVER | FEATURES_OK)
         return self.read("status")
 
-    def start(self, *, entries: int = 8, table: int = TABLE, driver: int = DRIVER, device: int = DEVICE) -> None:
+    def start(
+        self, *, queue: int = 0, entries: int = 8, table: int = TABLE, driver: int = DRIVER, device: int = DEVICE
+    ) -> None:
         """Everything that a driver does before it uses the device."""
         self.negotiate()
-        self.write("queue", 0)
+        self.queue = queue
+        self.write("queue", queue)
         self.entries = min(entries, self.read("maximum"))
         self.write("size", self.entries)
         for area, address in (("table", table), ("driver", driver), ("device", device)):
@@ -145,7 +148,7 @@ class Driver:
             memory.store(DRIVER + 4 + 2 * (self._available % self.entries), 2, head)
             self._available = self._available + 1 & 0xFFFF
         memory.store(DRIVER + 2, 2, self._available)
-        self.write("notify", 0)
+        self.write("notify", self.queue)
 
     def used(self) -> list[tuple[int, int]]:
         """Heads and lengths of the chains that came back since the last call."""
