@@ -205,8 +205,8 @@ IS_BYTE_OPERATION = _opcode_mask(
 )
 
 
-def _cells(code: str) -> NDArray[np.bool_]:
-    """(opcodes, 256 ModRM bytes): where the pattern's `code` applies."""
+def opcode_cells(code: str) -> NDArray[np.bool_]:
+    """(opcodes, 256 ModRM bytes): where a pattern's `code` applies."""
     words = code.split()
     escape = MAP_0F if words[0] == "0f" else ONE_BYTE
     opcode, *rest = words[1:] if escape else words
@@ -236,7 +236,7 @@ def _layers() -> tuple[NDArray[np.uint8], ...]:
     """The first, second, ... pattern (row + 1) of every opcode and ModRM; 0 where no pattern is left."""
     layers = [np.zeros((_OPCODES, 256), np.uint8)]
     for row, pattern in enumerate(PATTERNS, start=1):
-        cells = _cells(pattern.code)
+        cells = opcode_cells(pattern.code)
         for layer in layers:
             free = cells & (layer == 0)
             layer[free] = row

@@ -64,6 +64,7 @@ class ArchFacts:
     2. Write what needs code, in a file <name>.py of each room; the room's `registry.py` finds it by name.
 
        rewriter/arch               DISSECTOR: instructions -> kinds and verdicts; trampolines (`Dissector`)
+       rewriter/liveness           EFFECTOR: the registers and flags that instructions read and write (`Effector`)
        runtime/trap/arch           EMULATOR: the effects of displaced instructions (`Emulator`)
        runtime/unwinding/arch      STACK: what instructions do to the stack, and which are calls (`StackEffects`)
        runtime/paging              WALKER: page tables -> translations and faults (`Walker`)

@@ -12,12 +12,14 @@ from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.liveness.effects import EVERYTHING
 from kinst.rewriter.program import Program, instructions_of, open_program
 from kinst.targets.image import open_image
-from kinst.targets.instruction import Flow, Instructions
+from kinst.targets.instruction import Flow, Instructions, Reason
 from tests.gated import long_where
 from tests.images import at_hand, real_image
 from tests.rewriter.liveness.machine import Machine, drawn_values, poisoned
 
-IMAGES = at_hand("opensbi-1.6", "u-boot-arm64", "linux-arm64", "linux-riscv64")
+IMAGES = at_hand(
+    "opensbi-1.6", "u-boot-arm64", "u-boot-amd64", "gnumach", "linux-amd64", "linux-arm64", "linux-riscv64"
+)
 PLACES = 40
 STEPS = 300
 DIRECT = (Flow.JUMP, Flow.CALL)
@@ -40,11 +42,18 @@ def code_of(image: str) -> Code:
     return Code(program, found, dead_before(program, found))
 
 
-def around(program: Program, address: int) -> tuple[int, bytes]:
-    """The code within `ROOM` bytes of an address, and where it begins."""
-    region = next(one for one in program.image.code_regions if 0 <= address - one.address < one.size)
+def around(code: Code, address: int) -> tuple[int, bytes]:
+    """The code within `ROOM` bytes of an address, and where it begins. The rooms for the kernel's tracer are empty."""
+    image, found = code.program.image, code.found
+    region = next(one for one in image.code_regions if 0 <= address - one.address < one.size)
     low, high = max(address - ROOM, region.address), min(address + ROOM, region.address + region.size)
-    return low, program.image.read(low, high - low)
+    content = bytearray(image.read(low, high - low))
+    for row in np.flatnonzero(
+        (found.reason == Reason.TRACER_CALL) & (found.address - np.uint64(low) < len(content) - 16)
+    ):
+        at, size = int(found.address[row]) - low, int(found.size[row])
+        content[at : at + size] = image.facts.sized_nops[size]
+    return low, bytes(content)
 
 
 def disagreements(code: Code, dead: NDArray[np.uint32], seed: int) -> list[str]:
@@ -53,7 +62,7 @@ def disagreements(code: Code, dead: NDArray[np.uint32], seed: int) -> list[str]:
     choose, wrong = random.Random(seed), []
     for row in choose.sample(np.flatnonzero(dead).tolist(), PLACES):
         start = int(found.address[row])
-        low, content = around(code.program, start)
+        low, content = around(code, start)
         first_row, last_row = np.searchsorted(found.address, (low, low + len(content) - 16))
         within = frozenset(found.address[first_row:last_row].tolist())
         values = drawn_values(name, choose)
