@@ -45,6 +45,7 @@ _IO_READ = ctypes.CFUNCTYPE(ctypes.c_uint64, _Handle, ctypes.c_uint64, ctypes.c_
 _IO_WRITE = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint64, ctypes.c_uint, ctypes.c_uint64, _Handle)
 _PORT_IN = ctypes.CFUNCTYPE(ctypes.c_uint32, _Handle, ctypes.c_uint32, ctypes.c_int, _Handle)
 _PORT_OUT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint32, _Handle)
+_CODE = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint64, ctypes.c_uint32, _Handle)
 _INSTRUCTION = ctypes.CFUNCTYPE(ctypes.c_uint32, _Handle, _Handle)
 
 _FLUSH_TLB: Final = const.UC_CTL_IO_WRITE << 30 | const.UC_CTL_TLB_FLUSH
@@ -124,14 +125,15 @@ class QilingMachine:
 
     # -- callbacks ----------------------------------------------------------------------------------------------------
 
-    def _hook(self, kind: int, callback: Any, *extra: Any) -> None:
+    def _hook(self, kind: int, callback: Any, *extra: Any, bounds: tuple[int, int] = (1, 0)) -> None:
+        """`bounds` are the first and last address; if the first is greater, every address."""
         handle = ctypes.c_size_t()
-        # begin > end: at every address
-        bounds = (ctypes.c_uint64(1), ctypes.c_uint64(0))
         function = ctypes.cast(callback, ctypes.c_void_p)
         self._check(
             self._library.uc_hook_add(
-                self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, None, *bounds, *extra
+                *(self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, None),
+                *map(ctypes.c_uint64, bounds),
+                *extra,
             )
         )
         self._kept.append(callback)
@@ -184,6 +186,16 @@ class QilingMachine:
 
         number = getattr(unicorn.x86_const, f"UC_X86_INS_{name.upper()}")
         self._hook(const.UC_HOOK_INSN, _INSTRUCTION(callback), ctypes.c_int(number))
+
+    def on_code(self, address: int, handle: Callable[[], None]) -> None:
+        """Call `handle` before the instruction at a virtual address, which was not translated yet. If it writes the
+        PC of `live`, the CPU goes on there; `set_pc` does not do that here, since Unicorn's uc_reg_write_batch does not
+        end the block."""
+
+        def callback(_uc: int, _address: int, _size: int, _data: int) -> None:
+            self._guarded(None, handle)
+
+        self._hook(const.UC_HOOK_CODE, _CODE(callback), bounds=(address, address))
 
     def on_system_registers(
         self,

@@ -100,6 +100,7 @@ class AddressSpace:
         self.device_pages: set[int] = set()
         self.has_only_aliases = False  # `--call`: the guest has no MMU and nothing else
         self._nothing_there = nothing_there
+        self.code_found: Callable[[int], None] = lambda _page: None  # called with a physical page before its code runs
         self.fault: PageFault | None = None
         self._blocks: dict[int, set[int]] = {}  # log2 of the size -> numbers of blocks that may be in the TLB
         self._entries: list[int] = []  # physical addresses of what the last walk read
@@ -114,6 +115,11 @@ class AddressSpace:
     def start(self) -> None:
         """Note that the first CPU, whose registers are set, is about to run."""
         self._has_started, self._first_tables = True, self._walker.tables(self._registers)
+
+    @property
+    def is_physical(self) -> bool:
+        """Whether the running CPU does not translate addresses."""
+        return self._walker.tables(self._registers) is None
 
     def stage(self) -> Stage:
         """How the running CPU's translations are to be understood."""
@@ -238,6 +244,7 @@ class AddressSpace:
             return physical, permissions | (_EXECUTE if permissions & _WRITE else 0)
         if access is Access.FETCH:
             self._memory.add_code_page(page)
+            self.code_found(page)
             if page in self._written:
                 self._engine.flush_tlb()
             return physical, permissions

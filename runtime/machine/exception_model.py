@@ -89,6 +89,16 @@ class ExceptionModel(Protocol):
         and "out" always go to the ports' devices. Empty except on amd64."""
         ...
 
+    @property
+    def translation_switch(self) -> tuple[int, int] | None:
+        """Bits of the instruction that turns address translation on, and their values, where Unicorn goes on with what
+        it knew without: `turn_on` carries it out. None: Unicorn does it right."""
+        ...
+
+    def turn_on(self, cpu: Cpu, instruction: int) -> bool:
+        """Carry out `translation_switch`, but for the PC and the TLB; False leaves it to Unicorn."""
+        ...
+
     def foreign_mode(self, cpu: Cpu) -> str:
         """The CPU's mode, if the machine's dissector cannot read its code; empty if it can."""
         ...

@@ -23,6 +23,7 @@ from kinst.runtime.machine.exception_model import Event, Outcome, Source, System
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.runtime.machine.placed_files import PlacedFiles
 from kinst.runtime.machine.serial_line import SerialLine
+from kinst.runtime.machine.translation_switch import TranslationSwitch
 from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.trap.trap import Port, TrapPath
@@ -98,6 +99,8 @@ class System:
         self.memory.add_ram(OPEN_BUS_CODE, PAGE)
         self.memory.write(OPEN_BUS_CODE, b"\xff" * PAGE)
         self._hook_instructions()
+        if self.exceptions.translation_switch is not None:
+            self._find_translation_switch(self.exceptions.translation_switch)
         if self.exceptions.interrupt_mask is not None:
             self.engine.watch_interrupt_mask(*self.exceptions.interrupt_mask)
 
@@ -157,6 +160,15 @@ class System:
             return is_done
 
         self.engine.on_system_registers(known, read, write)
+
+    def _find_translation_switch(self, bits: tuple[int, int]) -> None:
+        switch = TranslationSwitch(self.engine, bits, lambda found: self.exceptions.turn_on(self.current, found))
+
+        def look(page: int) -> None:
+            if self.space.is_physical:
+                switch.look(self.memory, page)
+
+        self.space.code_found = look
 
     # -- what boards and devices use ----------------------------------------------------------------------------------
 

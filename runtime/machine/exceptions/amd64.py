@@ -116,6 +116,7 @@ class Amd64Exceptions:
     interrupt_mask: Final = ("rflags", IF, IF)
     system_registers: Final[frozenset[SystemRegister]] = frozenset()
     instructions: Final = frozenset({"syscall", "cpuid", "rdtsc", "rdtscp"})
+    translation_switch: Final = None
 
     def __init__(self, source: InterruptSource) -> None:
         self._source = source
@@ -133,6 +134,10 @@ class Amd64Exceptions:
     def is_halted_for_good(self) -> bool:
         """Whether no CPU will ever execute anything again. Many kernels end this way."""
         return len(self._halted) == self.started
+
+    def turn_on(self, cpu: Cpu, instruction: int) -> bool:
+        """Never called: there is no `translation_switch`."""
+        return False
 
     def foreign_mode(self, cpu: Cpu) -> str:
         """Empty for 64-bit code (CS.L in long mode). Compatibility mode counts as foreign."""

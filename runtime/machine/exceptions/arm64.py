@@ -123,6 +123,7 @@ class Arm64Exceptions:
     breakpoint_bias: int = 4
     interrupt_mask: tuple[str, int, int] | None = ("pstate", MASK_IRQ | MASK_FIQ, 0)
     instructions: frozenset[str] = frozenset()
+    translation_switch: tuple[int, int] | None = None
 
     # The timer's, and those that have another value in Unicorn than on the board's CPU.
     system_registers: frozenset[SystemRegister] = TIMER_REGISTERS | {*IDENTITY, MPIDR_EL1, ISR_EL1}
@@ -136,6 +137,10 @@ class Arm64Exceptions:
         """Let `reset` set the registers of a CPU that is switched on, once the engine has loaded it: Unicorn crashes
         when a system register is written in a saved state."""
         self._resets[cpu.number] = reset
+
+    def turn_on(self, cpu: "Cpu", instruction: int) -> bool:
+        """Never called: there is no `translation_switch`."""
+        return False
 
     def foreign_mode(self, _cpu: "Cpu") -> str:
         """Empty: A32 is not emulated."""

@@ -56,6 +56,9 @@ class Riscv64Exceptions:
     interrupt_mask: tuple[str, int, int] | None = None
     system_registers: frozenset[SystemRegister] = frozenset()
     instructions: frozenset[str] = frozenset()
+    # csrrw rd, satp, rs1. The mode takes effect at once (4.1.11), and kernels rely on a fault behind it. Unicorn 2.1.4
+    # drops its translations only if the ASID changes as well; QEMU has done it always since 6.2.
+    translation_switch: tuple[int, int] | None = 0xFFF0_707F, 0x1800_1073
 
     def __init__(self, read_time: Callable[[], int]) -> None:
         """`read_time` gives the value of the time CSR."""
@@ -75,6 +78,19 @@ class Riscv64Exceptions:
         self._resets[cpu.number] = reset
 
     # -- events -------------------------------------------------------------------------------------------------------
+
+    def turn_on(self, cpu: Cpu, instruction: int) -> bool:
+        """Write satp from S mode. What cannot be written (a mode that there is not, or mstatus.TVM) is Unicorn's."""
+        registers, target, source = cpu.registers, instruction >> 7 & 31, instruction >> 15 & 31
+        if registers.get("priv") != SUPERVISOR:
+            return False
+        before, value = registers.get("satp"), registers.get(f"x{source}")
+        registers.set("satp", value)
+        if registers.get("satp") != value:
+            return False
+        if target:
+            registers.set(f"x{target}", before)
+        return True
 
     def foreign_mode(self, _cpu: "Cpu") -> str:
         """Empty: XLEN is fixed."""

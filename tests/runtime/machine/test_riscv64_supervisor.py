@@ -31,6 +31,7 @@ from tests.runtime.machine.riscv_words import (
     S3,
     S4,
     S5,
+    S6,
     SRET,
     T0,
     T1,
@@ -285,6 +286,26 @@ def test_a_fence_drops_translations(fence: tuple[int, ...]) -> None:
     guest.run()
     assert guest.get("s1") == 11
     assert (guest.get("s3"), guest.get("s5")) == (13, virtual + 0x100)
+
+
+@pytest.mark.parametrize("is_swapped", [False, True], ids=["csrw", "csrrw"])
+def test_translation_is_on_at_once(*, is_swapped: bool) -> None:
+    """Linux turns it on where its code is not mapped, and goes on at stvec: in memory that nothing else maps."""
+    root, high = DATA, 0xFFFF_FFC0_0000_0000
+    switch = csrw("satp", T0) | (S1 << 7 if is_swapped else 0)
+    before = (
+        *li(T0, 8), shift(T0, T0, 60, left=True), *li(T1, root >> 12), add(T0, T0, T1),
+        *li(T2, -1), shift(T2, T2, 38, left=True), *la(T1, VECTOR - 0x8000_0000), add(T2, T2, T1), csrw("stvec", T2),
+        *li(S1, 5), jal(ZERO, 4),
+    )  # fmt: skip
+    guest = Guest((*before, switch, addi(S6, S6, 1)))
+    guest.system.memory.store(root + 8 * 256, 8, 0x8000_0000 >> 2 | 0xCF)
+    guest.run()
+    where = guest.start + 4 * (len(before) + 1)
+    assert [guest.get(name) for name in ("s3", "s4", "s5", "s6")] == [12, where, where, 0]
+    assert guest.get("pc") > high
+    assert guest.get("satp") == 8 << 60 | root >> 12
+    assert guest.get("s1") == (0 if is_swapped else 5)
 
 
 def add(rd: int, rs1: int, rs2: int) -> int:
