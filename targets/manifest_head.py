@@ -21,7 +21,6 @@ from kinst.targets.static_probes import Callees, PlaceKind, StaticPlace, StaticP
 _MOST_BYTES: Final = 1 << 48  # of a file, and identifiers of probes
 _LONGEST_RECORD: Final = 1 << 12  # bytes of a tracepoint
 _OF_D: Final = frozenset("{};#")  # what a D program needs to do anything, and no probe's name
-_TRAP: Final = "trap"  # what manifests of the first version call Method.AUTO
 
 
 def packed_head(manifest: Manifest, records: Sequence[str]) -> memoryview:
@@ -65,7 +64,7 @@ def read_head(data: memoryview) -> tuple[dict[str, Any], Mapping[str, Any]]:
         "original_size": number_of(head["original_size"], _MOST_BYTES),
         "arch": _one_of(head["arch"], NAMES),
         "module": text_of_value(head["module"]),
-        "method": _one_of(head["method"], (*Method, _TRAP)),
+        "method": _method(head),
         "options": tuple(map(_option, head["options"])),
         "trampolines": (address_of(start), number_of(size, (1 << 64) - address_of(start) + 1)),
         "restore": tuple((number_of(offset, _MOST_BYTES), bytes.fromhex(text)) for offset, text in head["restore"]),
@@ -89,6 +88,12 @@ def _one_of(value: Any, known: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{str(value)[:40]!r} is none of {', '.join(known)}")
     return str(value)
+
+
+def _method(head: Mapping[str, Any]) -> str:
+    """How displaced instructions are carried out. What the first version called trap was AUTO."""
+    method = _one_of(head["method"], tuple(Method))
+    return Method.AUTO.value if method == Method.TRAP and "next_identifier" not in head else method
 
 
 def _option(value: Any) -> str:

@@ -4,7 +4,8 @@ from enum import StrEnum
 
 
 class Method(StrEnum):
-    """`--method`. Manifests of the first version say "trap" for AUTO."""
+    """`--method`."""
 
     AUTO = "auto"  # in trampolines, but for those that must be emulated
     EMULATE = "emulate"  # emulated wherever that can be
+    TRAP = "trap"  # as AUTO, and each hit is told to the tracer, also where the engine could count it

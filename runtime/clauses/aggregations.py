@@ -95,6 +95,29 @@ class AggregationStore:
 
     def updater(self, aggregation: Aggregation) -> Updater:
         """A function that adds one value: it takes the CPU, key, value and increment."""
+        tables, admit = self._room(aggregation)
+        make = _UPDATERS.get(aggregation.function)
+        if make is not None:
+            return make(tables, admit)
+        return self._quantizing(tables, admit, bucket_function(aggregation))
+
+    def adder(self, aggregation: Aggregation) -> Callable[[int, Key, int], None]:
+        """A function that adds to a count(): it takes the CPU, key and number."""
+        tables, admit = self._room(aggregation)
+
+        def add(cpu: int, key: Key, number: int) -> None:
+            table = tables[cpu]
+            if key in table:
+                table[key] += number
+            elif admit(cpu, key):
+                table[key] = number
+            else:
+                self.drops[cpu] += number - 1  # one of them is counted
+
+        return add
+
+    def _room(self, aggregation: Aggregation) -> tuple["Tables", "Admit"]:
+        """An aggregation's tables, and what decides whether there is room for a new key."""
         _, tables = self._tables.setdefault(aggregation.number, (aggregation, defaultdict(dict)))
         cost = _kernel_cost(aggregation, self._strsize)
 
@@ -107,10 +130,7 @@ class AggregationStore:
             self._used[cpu], self._memory = used, memory
             return True
 
-        make = _UPDATERS.get(aggregation.function)
-        if make is not None:
-            return make(tables, admit)
-        return self._quantizing(tables, admit, bucket_function(aggregation))
+        return tables, admit
 
     def _quantizing(self, tables: "Tables", admit: "Admit", bucket_of: Callable[[int], int]) -> Updater:
         def update(cpu: int, key: Key, value: int, increment: int) -> None:

@@ -406,6 +406,11 @@ class InstructionCounter(_NativeHook):
         """Set the size of the trampolines' slots in bytes, a power of two."""
         self._state[_SLOT_MASK] = size - 1
 
+    @property
+    def word(self) -> int:
+        """The address of the budget's 64-bit word in the host's memory: adding 1 does what `take_back` does."""
+        return ctypes.addressof(self._state) + 8 * _WORD
+
     def take_back(self) -> None:
         """Do not count the last breakpoint: the instruction that it replaces runs, and is counted, in a trampoline."""
         self._state[_WORD] += 1

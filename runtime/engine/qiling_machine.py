@@ -18,6 +18,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.engine.block_watch import BlockWatch
+from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 from kinst.runtime.engine.cpu_states import CpuStates
 from kinst.runtime.engine.native_hooks import BlockHook, BlockMarks, InstructionCounter
 from kinst.runtime.engine.register_file import RegisterFile
@@ -99,11 +100,12 @@ class QilingMachine:
         self.counter: InstructionCounter | None = None
         self.frame = RegisterFrame(self._quick, self._handle, [self._register_number(name) for name in arch.registers])
         self._write_pc = self.frame.writer((arch.pc,))
+        self._pc_number = self._register_number(arch.registers[arch.pc])
         self._pc_value = ctypes.c_uint64()
         self._read_pc = partial(
             self._quick.uc_reg_read,
             self._handle,
-            ctypes.c_int(self._register_number(arch.registers[arch.pc])),
+            ctypes.c_int(self._pc_number),
             ctypes.c_void_p(ctypes.addressof(self._pc_value)),
         )
         self._pc = arch.pc
@@ -161,10 +163,31 @@ class QilingMachine:
         entry[0], entry[1] = found  # struct uc_tlb_entry {uint64_t paddr; uint32_t perms;}
         return True
 
-    def on_interrupt(self, handle: Callable[[int, int, int], None]) -> None:
-        """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions. It is Unicorn's
-        own callback, since every hit comes this way. What it raises is lost, so it must call `fail`."""
-        self._hook(const.UC_HOOK_INTR, _INTERRUPT(handle))
+    def on_interrupt(
+        self, handle: Callable[[int, int, int], None], number: int, bias: int
+    ) -> BreakpointCounters | None:
+        """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions, but for the
+        breakpoints that are set in the returned object: those are counted. It is Unicorn's own callback, since every
+        hit comes this way. What it raises is lost, so it must call `fail`.
+
+        Args:
+            handle: the callback.
+            number: of the exception that a breakpoint is.
+            bias: how far the PC is behind the breakpoint then, in bytes.
+
+        Returns:
+            None on a host that cannot count.
+        """
+        read, write = (
+            ctypes.cast(function, ctypes.c_void_p).value or 0
+            for function in (self._library.uc_reg_read, self._library.uc_reg_write)
+        )
+        credit = 0 if self.counter is None else self.counter.word
+        counters = BreakpointCounters(read, write, self._pc_number, (number, bias), credit)
+        callback = _INTERRUPT(handle)
+        self._kept += callback, counters
+        self._hook_natively(const.UC_HOOK_INTR, *counters.callback(ctypes.cast(callback, ctypes.c_void_p)))
+        return counters if counters.is_native else None
 
     def on_ports(self, ports: Window) -> None:
         """Send amd64's in and out to `ports`; the port is the offset."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, assert_never
 
+from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.engine.reports import Stop
 from kinst.runtime.machine.address_space import OPEN_BUS, OPEN_BUS_CODE, AddressSpace
@@ -26,6 +27,7 @@ from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.machine.translation_switch import TranslationSwitch
 from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import Access, PageFault
+from kinst.runtime.trap.counted import CountedSites
 from kinst.runtime.trap.trap import Port, TrapPath
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.registry import arch_by_name
@@ -94,7 +96,7 @@ class System:
         self.current.registers = self.engine.live
         self.current.power_on()
         self.trap = self._make_trap_path()
-        self.engine.on_interrupt(self.trap.handler())
+        self._counters = self._count_breakpoints()
         self.engine.map_window(OPEN_BUS, PAGE, Window(Bus(), 0))
         self.memory.add_ram(OPEN_BUS_CODE, PAGE)
         self.memory.write(OPEN_BUS_CODE, b"\xff" * PAGE)
@@ -134,6 +136,13 @@ class System:
             fault=self._page_fault,
         )
         return TrapPath(self.arch, port, self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias)
+
+    def _count_breakpoints(self) -> BreakpointCounters | None:
+        model = self.exceptions
+        counters = self.engine.on_interrupt(self.trap.handler(), model.breakpoint_number, model.breakpoint_bias)
+        if counters is not None:
+            self.trap.counted = CountedSites(counters, self.arch.return_breakpoint)
+        return counters
 
     def _set_vector(self, number: int, value: int) -> None:
         self.engine.live.set(f"q{number}", value)
@@ -396,6 +405,8 @@ class System:
         self.current = cpu
         self.trap.fired = cpu.fired
         self.trap.firing.cpu = self.trap.firing.thread = cpu.number
+        if self._counters is not None:
+            self._counters.use(cpu.number)
         cpu.have_lines_changed = True  # the engine still has the other CPU's interrupts
 
     # -- interrupts and events ----------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ Sites are kept as columns, since a kernel may have millions. A site becomes an o
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ ArgumentAt = Callable[[int, int], Argument]  # (row of the probe, link address o
 # A site of these kinds is a return only if control leaves the function: a conditional branch or a computed jump out of
 # the function is a tail call; inside the function it is a loop or a switch.
 _CONDITIONAL = (Flow.BRANCH, Flow.INDIRECT_JUMP)
+_CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 _LONGEST = 16  # the most bytes of a site
 
 
@@ -68,6 +69,7 @@ class SiteTable:
         self.is_armed = self._is_patched.copy()  # sites at which memory has a breakpoint: at first those of the file
         self._marks = StaticMarks(patched.loaded)
         self.is_stale = True  # memory is not yet armed for what is enabled
+        self._fill: Callable[[int, bytes], None] | None = None  # writes a trampoline; None: nobody can reach them
 
     def rows_of(self, identifiers: NDArray[np.intp]) -> NDArray[np.intp]:
         """The rows of those identifiers that are probes of this image."""
@@ -159,6 +161,13 @@ class SiteTable:
         trap.trampolines = range(start, start + size)
         engine.set_trampolines(start, size, self.arch.slot_size)
 
+        def fill(slot: int, content: bytes) -> None:
+            if space.fetch(slot, len(content)) != content:
+                space.fill_overlay(slot, content)
+                engine.forget_code(slot, len(content))
+
+        self._fill = fill
+
     def slot_bytes(self, slots: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """(n, slot_size) bytes of trampolines in the file -> the bytes that are executed."""
         slots = slots.copy()
@@ -199,11 +208,12 @@ class SiteTable:
             record = self.manifest.sites[row]
         bias = self._patched.loaded.bias
         size = int(record["size"])
-        emulation = None
+        emulation, aside = None, None
         is_asked_for = (method or self.manifest.method) == Method.EMULATE and record["kind"] in self.arch.emulable
         if record["verdict"] == Verdict.EMULATE or is_asked_for:
             instruction = record["original"].tobytes()[:size] if moved is None else moved
             emulation = self._emulator.emulation(int(record["kind"]), instruction)
+            aside = self._aside(record, instruction)
         rows = self.manifest.enablings["probe"][slice(*self._first_enabling[row : row + 2].tolist())]
         is_static = self.manifest.probes["kind"][rows] == ProbeKind.SDT
         plain = [row for row in rows[~is_static].tolist() if target is None or self._stands_for(row, record, target)]
@@ -211,7 +221,26 @@ class SiteTable:
         fired, instead = self._static(record, rows[is_static].tolist())
         enablings += fired
         address, trampoline = int(record["address"]) + bias, int(record["trampoline"]) + bias
-        return Site(address, size, trampoline, instead or emulation, tuple(enablings))
+        site = Site(address, size, trampoline, instead or emulation, tuple(enablings))
+        return site if instead or aside is None else replace(site, aside=aside)
+
+    def _aside(self, record: np.void, instruction: bytes) -> Callable[[int], int | None] | None:
+        """`Site.aside` of an instruction that is emulated."""
+        kind, size = int(record["kind"]), len(instruction)
+        if kind in self.arch.idle:
+            return lambda address: address + size
+        fill, ended = self._fill, self.arch.return_breakpoint
+        if kind not in self.arch.movable or record["flow"] in _CALLS or fill is None or ended is None:
+            return None
+        slot = int(record["trampoline"]) + self._patched.loaded.bias
+        end = self.armed_bytes[max(self.armed_bytes)]
+        between = b"" if size == ended else self.arch.sized_nops[ended - size]
+
+        def to_trampoline(_address: int) -> int:
+            fill(slot, instruction + between + end)
+            return slot
+
+        return to_trampoline
 
     def _stands_for(self, row: int, record: np.void, target: int) -> bool:
         """Whether a probe still makes sense for what the guest wrote at its site: a return may have become a nop."""

@@ -105,6 +105,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         locate=moved.locate,
         profile=profile,
         arm=(lambda: None) if code is None else code.arm,
+        fold=(lambda: None) if system.trap.counted is None else system.trap.counted.fold,
     )
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
     return Guest(prepared, system, loaded, code, surroundings, inlines)

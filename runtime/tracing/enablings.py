@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.providers.provider import Action, Probe, Providers
+from kinst.runtime.trap.counted import Counting
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.probe import ProbeName
 
@@ -18,12 +19,13 @@ from kinst.targets.probe import ProbeName
 @dataclass(frozen=True, slots=True)
 class Enabled:
     """A compiled clause and its probes, ascending. `pattern` is compared with probes that are created later.
-    `is_prompt`: the consumer must act as soon as the clause has run."""
+    `is_prompt`: the consumer must act as soon as the clause has run. `count` takes the probe, the CPU and the hits."""
 
     run: Callable[[Firing], None]
     probes: NDArray[np.intp]
     pattern: ProbeName | None
     is_prompt: bool = False
+    count: Callable[[int, int, int], None] | None = None  # what several hits do, if all that one does is to count
 
 
 class Enablings:
@@ -97,16 +99,27 @@ class Enablings:
         if self._consume is not None and any(self._clauses[number].is_prompt for number in numbers):
             consume = self._consume
             runs = (*runs, lambda _firing: consume())
-        if len(runs) == 1 and begin is None:
-            return runs[0]
+        run = runs[0] if len(runs) == 1 and begin is None else _all_of(runs, begin)
+        counts = [count for number in numbers if (count := self._clauses[number].count) is not None]
+        return Counting(run, _each(counts)) if len(counts) == len(runs) else run
 
-        def run_all(firing: Firing) -> None:
-            if begin is not None:
-                begin()
-            for run in runs:
-                run(firing)
 
-        return run_all
+def _all_of(runs: Sequence[Action], begin: Callable[[], None] | None) -> Action:
+    def run_all(firing: Firing) -> None:
+        if begin is not None:
+            begin()
+        for run in runs:
+            run(firing)
+
+    return run_all
+
+
+def _each(counts: Sequence[Callable[[int, int, int], None]]) -> Callable[[int, int, int], None]:
+    def count_all(probe: int, cpu: int, hits: int) -> None:
+        for count in counts:
+            count(probe, cpu, hits)
+
+    return count_all
 
 
 def _numbers(combinations: Sequence[tuple[int, int]], index: int) -> tuple[int, ...]:

@@ -69,6 +69,7 @@ class Idle:
             locate=lambda link, _site: link,
             profile=BareProfile(""),
             arm=lambda: None,
+            fold=lambda: None,
         )
 
     def on_turn(self, callback: Callable[[], None]) -> None:

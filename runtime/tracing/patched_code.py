@@ -20,6 +20,7 @@ from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.frame_rules import FrameRules
 from kinst.runtime.unwinding.pending_returns import PendingReturns
 from kinst.runtime.unwinding.return_addresses import ReturnAddresses, named, reader
+from kinst.targets.method import Method
 
 
 class PatchedCode:
@@ -38,6 +39,8 @@ class PatchedCode:
         """
         self._system = system
         loaded = self._loaded = patched.loaded
+        if patched.manifest.method == Method.TRAP:
+            system.trap.counted = None
         self.sites = SiteTable(patched, system.arch, emulator(system.arch), system.exceptions)
         self.sites.map_trampolines(system.space, system.trap, system.engine)
         trampolines = moved_trampolines(system, loaded, patched.manifest.trampolines[0])

@@ -29,3 +29,4 @@ class Surroundings:
     locate: Callable[[int, int], int]  # a link address, for the code at another address -> where it is now
     profile: GuestProfile
     arm: Callable[[], None]  # writes the breakpoints of what is enabled into memory
+    fold: Callable[[], None]  # gives hits that were only counted to the actions (`Counting`)

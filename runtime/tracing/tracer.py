@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from kinst.runtime.clauses.aggregations import AggregationStore
 from kinst.runtime.clauses.buffers import Buffers
 from kinst.runtime.clauses.compile.clause import compile_clause
+from kinst.runtime.clauses.compile.counting import Count, compile_counting, why_not_counted
 from kinst.runtime.clauses.environment import (
     ErrorRecord,
     GuestProfile,
@@ -92,7 +93,8 @@ class Tracer:
         self._host = surroundings.host
         self._providers = surroundings.providers
         self._output: Output | None = None  # from when BEGIN fires
-        self._arm = surroundings.arm
+        self._arm, self._fold = surroundings.arm, surroundings.fold
+        self._counts = True  # whether hits that were only counted mean something: not after exit()
         self._dtrace = surroundings.dtrace
         self.memory: Memory = surroundings.memory
         self.stacks: Stacks = surroundings.stacks
@@ -154,12 +156,13 @@ class Tracer:
             before = len(enabled)
             for clause in program.clauses:
                 _, probes = matching.probes(clause.description)
-                run = compile_clause(clause, len(self.clauses), self.state, self)
-                run = matching.wrapped(clause.description, run)
+                compiled = compile_clause(clause, len(self.clauses), self.state, self)
+                run = matching.wrapped(clause.description, compiled)
+                count = self._counter(clause) if run is compiled else None
                 self.clauses.append(clause)
                 pattern = matching.pattern(clause.description)
                 is_prompt = any(isinstance(action, prompt) for action in clause.actions)
-                enabled.append(Enabled(run, probes, pattern, is_prompt))
+                enabled.append(Enabled(run, probes, pattern, is_prompt, count))
             counts.append(sum(len(one.probes) for one in enabled[before:]))
         called = [self._called(action, matching) for action in actions]
         counts += [len(one.probes) for one in called]
@@ -171,6 +174,19 @@ class Tracer:
         self._enablings.enable(self._providers)
         self._providers.on_create(self._enable_new)
         return counts
+
+    def _counter(self, clause: Clause) -> Count | None:
+        """What several hits of the next clause do at once, if all that one does is to count."""
+        if why_not_counted(clause) or self.options.is_set("aggsize"):  # which keys find room: those that come first
+            return None
+        blank = self._host.firing(0, TRACER_THREAD)
+        count = compile_counting(clause, len(self.clauses), self.state, self, blank)
+
+        def while_tracing(probe: int, cpu: int, hits: int) -> None:
+            if self._counts:
+                count(probe, cpu, hits)
+
+        return while_tracing
 
     def _called(self, action: PythonAction, matching: Matching) -> Enabled:
         description = action.description
@@ -208,6 +224,8 @@ class Tracer:
 
     def exit(self, status: int) -> None:
         """exit(status): tracing is over except for END."""
+        self._fold()
+        self._counts = False
         self.exit_status = status
         self.state.is_tracing = False
         self._host.finish(End.EXIT)
@@ -352,6 +370,7 @@ class Tracer:
 
     def _snapshot(self, now: int) -> None:
         self._next_snapshot = now + max(SOONEST, self.options.number("aggrate"))
+        self._fold()
         self.totals.absorb(self.store.take())
 
     def _consume(self, output: Output, now: int, *, is_last: bool = False) -> None:

@@ -16,6 +16,7 @@ matter.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.arch.emulator import Emulation
@@ -64,15 +65,21 @@ class Enabling:
     error: Callable[[Firing], int] | None = None  # errno, where what has an error number ends
 
 
+def _nowhere(_address: int) -> None:
+    """The instruction is emulated."""
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One probed instruction. `emulation` is None if it runs in its trampoline."""
+    """One probed instruction. `emulation` is None if it runs in its trampoline. Else `aside` tells, for an address of
+    it, where the CPU can go instead of that: to a trampoline, or on if the instruction does nothing; None: nowhere."""
 
     address: int
     size: int
     trampoline: int
     emulation: Emulation | None
     enablings: tuple[Enabling, ...]
+    aside: Callable[[int], int | None] = _nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,26 @@ class Port:
     fault: Callable[[PageFault], None]  # called to deliver a fault of an emulated access; the PC is at the site
 
 
+class SiteCounter(Protocol):
+    """Has the engine count hits that nobody looks at. `kinst.runtime.trap.counted.CountedSites` implements it."""
+
+    def add(self, site: Site, at: int) -> None:
+        """Count the hits of a site at an address, if that is all that they do."""
+        ...
+
+    def remove(self, address: int) -> None:
+        """Do not count a site any more. A CPU in its trampoline can still leave it."""
+        ...
+
+    def user(self, trampoline: int) -> tuple[int, int] | None:
+        """The site that a CPU in a trampoline comes from, and the next instruction; None: it was not counted."""
+        ...
+
+    def fold(self) -> None:
+        """Give what was counted to the actions."""
+        ...
+
+
 class TrapPath:
     """The armed sites, and what happens at them."""
 
@@ -101,6 +128,7 @@ class TrapPath:
         self._handlers: list[Invop] = []  # newest last
         self.trampolines = range(0)
         self._slots: dict[int, tuple[int, int]] = {}  # amd64: slot -> (site, next instruction)
+        self.counted: SiteCounter | None = None  # where the engine can count
         self.firing = Firing(port.frame, Enabling(0, lambda _firing: None, lambda _firing, _index: 0, 0))
 
     # -- arming -------------------------------------------------------------------------------------------------------
@@ -109,6 +137,8 @@ class TrapPath:
         """Add a site, at another `address` if its code was relocated. This does not write its breakpoint."""
         at = site.address if address is None else address
         self.hits[at] = self._kinst_invop(site)
+        if self.counted is not None:
+            self.counted.add(site, at)
         if site.emulation is not None:
             return
         if self._arch.return_breakpoint is not None:
@@ -120,6 +150,8 @@ class TrapPath:
         """Remove sites. A CPU in one of their trampolines can still leave it."""
         for address in addresses:
             self.hits.pop(address, None)
+            if self.counted is not None:
+                self.counted.remove(address)
 
     def original(self, pc: int) -> int:
         """The address in the original code that `pc` stands for. If `pc` is in a trampoline, that is the site, or after
@@ -128,14 +160,17 @@ class TrapPath:
             return pc
         slot = pc - (pc - self.trampolines.start) % self._arch.slot_size
         if self._arch.return_breakpoint is not None:
-            if not self.fired or self.fired[-1][0] != slot:
-                return pc
-            _, site, following = self.fired.pop()
-        elif slot in self._slots:
-            site, following = self._slots[slot]
+            found = self.fired.pop()[1:] if self.fired and self.fired[-1][0] == slot else self._counted_in(slot)
         else:
+            found = self._slots.get(slot)
+        if found is None:
             return pc
+        site, following = found
         return site if pc == slot else following
+
+    def _counted_in(self, slot: int) -> tuple[int, int] | None:
+        """The counted site that runs in a trampoline, for which there is no FIRED state, and the next instruction."""
+        return None if self.counted is None else self.counted.user(slot)
 
     # -- hits ---------------------------------------------------------------------------------------------------------
 
@@ -264,7 +299,7 @@ class TrapPath:
                 enabling.action(firing)
             if take_back is not None:
                 take_back()
-            if has_state:
+            if has_state and self._counted_in(slot) is None:  # else the engine ends the trampoline, from now on
                 self.fired.append((slot, pc, pc + size))
             regs[pc_index] = slot
             write_pc()

@@ -86,6 +86,20 @@ class Kind(IntEnum):
     DEBUG_STATE = 144
 
 
+MOVABLE = frozenset(
+    {
+        Kind.BR,
+        Kind.RET,
+        Kind.MOV_REGISTER,
+        Kind.MOVZ,
+        Kind.MOVN,
+        Kind.ADD_IMMEDIATE,
+        Kind.SUB_IMMEDIATE,
+        Kind.STP_PRE_SP,
+        Kind.LDP_POST_SP,
+    }
+)
+
 _PARTS = {f"{width}{number}": number for width in "xw" for number in range(31)} | {
     "sp": SP,
     "wsp": SP,
@@ -177,6 +191,8 @@ ARM64 = ArchFacts(
     trampoline_window=1 << 32,
     kinds=Kind,
     emulable=frozenset(),  # what can be emulated always is
+    movable=MOVABLE,
+    idle=frozenset({Kind.NOP}),
     registers=REGISTERS,
     pc=PC,
     stack_pointer=SP,

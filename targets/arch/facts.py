@@ -89,6 +89,9 @@ class ArchFacts:
 
     kinds: type[IntEnum]  # the machine's own `Kind`, stored in the manifest
     emulable: frozenset[IntEnum]  # kinds that run in a trampoline since that is cheaper, but can be emulated, too
+    # Kinds that are emulated since that is cheaper, but would do the same in a trampoline, unless they are calls.
+    movable: frozenset[IntEnum]
+    idle: frozenset[IntEnum]  # kinds that do nothing
 
     # The trap frame: one unsigned 64-bit word a register, in this order; `frame[name]` is `registers.index(name)`.
     registers: tuple[str, ...]

@@ -80,6 +80,23 @@ class Kind(IntEnum):
     LANDING_PAD = 137  # lpad (Zicfilp), which is auipc x0
 
 
+MOVABLE = frozenset(
+    {
+        Kind.JALR,
+        Kind.C_JR,
+        Kind.ADDI,
+        Kind.LUI,
+        Kind.SD_SP,
+        Kind.C_ADDI,
+        Kind.C_LI,
+        Kind.C_LUI,
+        Kind.C_ADDI16SP,
+        Kind.C_ADDI4SPN,
+        Kind.C_MV,
+        Kind.C_SDSP,
+    }
+)
+
 _SHAPE = CodeShape(
     fill=(0x00,),
     padding=(
@@ -136,6 +153,8 @@ RISCV64 = ArchFacts(
     trampoline_window=1 << 31,
     kinds=Kind,
     emulable=frozenset(),  # what can be emulated always is
+    movable=MOVABLE,
+    idle=frozenset({Kind.C_NOP}),
     registers=(*GENERAL, "pc"),
     pc=PC,
     stack_pointer=SP,

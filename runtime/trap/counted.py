@@ -1,0 +1,140 @@
+"""Sites at which hits are only counted: the engine counts them, and nobody is told of a single one.
+
+A hit in Python takes one to four microseconds, most of it the way into Python and back. If all that a site's probes do
+is to count (`Counting`), the engine adds the hit to a cell and lets the CPU go on: in the trampoline, or behind an
+instruction that does nothing. What was counted is asked for before anybody looks (`fold`).
+
+A trampoline that ends with a breakpoint serves one address only while nobody else uses it. If code of which there is a
+copy comes to its trampoline from there, too, its hits go to Python again, which knows where the CPU comes from.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from kinst.runtime.trap.trap import Firing, Site
+
+_HIGHEST = (1 << 64) - 3  # addresses beyond are not those of a table's rows
+
+
+class Counters(Protocol):
+    """Counts breakpoints. `kinst.runtime.engine.breakpoint_counters.BreakpointCounters` implements it."""
+
+    def set(self, address: int, following: int, cell: int, *, has_credit: bool) -> None:
+        """Count the breakpoint at `address` in `cell` (0: in none), and let the CPU go on at `following`. With
+        `has_credit` the displaced instruction will be counted as an instruction, and the breakpoint is not."""
+        ...
+
+    def drop(self, address: int) -> None:
+        """Report a breakpoint's hits again."""
+        ...
+
+    def cell(self) -> int:
+        """A new cell, which each CPU has for itself."""
+        ...
+
+    def give_back(self, cells: list[int]) -> None:
+        """Let cells that no breakpoint has any more be given out again."""
+        ...
+
+    def take(self) -> list[tuple[int, int, int]]:
+        """CPU, cell and hits of what was counted since the last time."""
+        ...
+
+
+class Counting:
+    """An action that does nothing but count, so that a number of hits tells it all."""
+
+    __slots__ = ("count", "run")
+
+    def __init__(self, run: Callable[[Firing], None], count: Callable[[int, int, int], None]) -> None:
+        """`run` does what a single hit does. `count` does it for several: it takes the probe, the CPU and the hits."""
+        self.run, self.count = run, count
+
+    def __call__(self, firing: Firing) -> None:
+        """Do what a single hit does."""
+        self.run(firing)
+
+
+def counts_only(site: Site) -> bool:
+    """Whether all that a hit of the site does is to count."""
+    return bool(site.enablings) and all(
+        isinstance(one.action, Counting) and one.leaving is None for one in site.enablings
+    )
+
+
+class CountedSites:
+    """The sites that the engine counts."""
+
+    def __init__(self, counters: Counters, return_breakpoint: int | None) -> None:
+        """`return_breakpoint`: where in a trampoline a second breakpoint ends it; None: it jumps back."""
+        self._counters = counters
+        self._return_breakpoint = return_breakpoint
+        self._cells: dict[int, int] = {}  # by address of a site
+        self._counts: dict[int, list[tuple[Counting, int]]] = {}  # by cell: actions and their probes
+        self._left: list[int] = []  # cells whose breakpoints are gone
+        self._users: dict[int, tuple[int, int]] = {}  # trampoline -> the one site that uses it, the next instruction
+        self._shared: set[int] = set()  # trampolines of several sites
+
+    def add(self, site: Site, at: int) -> None:
+        """Count the hits of a site at an address, if that is all that they do."""
+        self.remove(at)
+        if counts_only(site) and at <= _HIGHEST:
+            following = self._following(site, at)
+            if following is not None:
+                self._count(site, at, following)
+        elif site.emulation is None:
+            self._free(site.trampoline)
+
+    def _count(self, site: Site, at: int, following: int) -> None:
+        cell = self._cells[at] = self._counters.cell()
+        self._counts[cell] = [(one.action, one.probe) for one in site.enablings if isinstance(one.action, Counting)]
+        self._counters.set(at, following, cell, has_credit=following != at + site.size)
+
+    def _following(self, site: Site, at: int) -> int | None:
+        """Where the CPU goes on when a hit was counted; None: that takes Python."""
+        place = site.trampoline if site.emulation is None else site.aside(at)
+        if place is None or place == at + site.size:
+            return place
+        return place if self._has_for_itself(place, at, at + site.size) else None
+
+    def _has_for_itself(self, trampoline: int, at: int, following: int) -> bool:
+        """Let a site use a trampoline. False if another one has used it."""
+        if self._return_breakpoint is None:
+            return True
+        user = self._users.get(trampoline)
+        if user is not None and user[0] != at:
+            self._shared.add(trampoline)
+        if trampoline in self._shared:
+            self._free(trampoline)
+            return False
+        self._users[trampoline] = at, following
+        self._counters.set(trampoline + self._return_breakpoint, following, 0, has_credit=False)
+        return True
+
+    def _free(self, trampoline: int) -> None:
+        """Let nobody be counted that uses a trampoline: Python does."""
+        user = self._users.pop(trampoline, None)
+        if user is not None and self._return_breakpoint is not None:
+            self.remove(user[0])
+            self._counters.drop(trampoline + self._return_breakpoint)
+
+    def remove(self, address: int) -> None:
+        """Do not count a site any more. A CPU in its trampoline can still leave it."""
+        cell = self._cells.pop(address, None)
+        if cell is not None:
+            self._counters.drop(address)
+            self._left.append(cell)
+
+    def user(self, trampoline: int) -> tuple[int, int] | None:
+        """The site that a CPU in a trampoline comes from, and the next instruction; None: it was not counted."""
+        return self._users.get(trampoline)
+
+    def fold(self) -> None:
+        """Give what was counted to the actions."""
+        for cpu, cell, hits in self._counters.take():
+            for action, probe in self._counts[cell]:
+                action.count(probe, cpu, hits)
+        for cell in self._left:
+            del self._counts[cell]
+        self._counters.give_back(self._left)
+        self._left = []

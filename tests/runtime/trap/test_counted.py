@@ -1,0 +1,149 @@
+"""Which sites the engine counts, where it lets the CPU go on, and what the actions are told: no emulator, a table that
+remembers what it is told."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from kinst.runtime.trap.arch.emulator import Emulation
+from kinst.runtime.trap.counted import CountedSites, Counting
+from kinst.runtime.trap.trap import Enabling, Firing, Site
+
+END = 4  # where in a trampoline the second breakpoint is
+SLOT = 0x9000
+
+
+@dataclass
+class Table:
+    """Rows by address: where the CPU goes on, the cell and whether there is a credit; and hits that are to be taken."""
+
+    rows: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
+    hits: list[tuple[int, int, int]] = field(default_factory=list)
+    given_back: list[int] = field(default_factory=list)
+    last: int = 0
+
+    def set(self, address: int, following: int, cell: int, *, has_credit: bool) -> None:
+        self.rows[address] = following, cell, has_credit
+
+    def drop(self, address: int) -> None:
+        self.rows.pop(address, None)
+
+    def cell(self) -> int:
+        self.last += 1
+        return self.last
+
+    def give_back(self, cells: list[int]) -> None:
+        self.given_back += cells
+
+    def take(self) -> list[tuple[int, int, int]]:
+        taken, self.hits = self.hits, []
+        return taken
+
+    def hit(self, address: int, hits: int, cpu: int = 0) -> None:
+        self.hits.append((cpu, self.rows[address][1], hits))
+
+
+@dataclass
+class Told:
+    """An action, and what it is told."""
+
+    hits: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def enabling(self, probe: int = 7) -> Enabling:
+        action = Counting(lambda _firing: None, lambda *hits: self.hits.append(hits))
+        return Enabling(probe, action, lambda _firing, _index: 0, 0)
+
+
+def nothing(_firing: Firing) -> None:
+    """An action that looks at each hit."""
+
+
+LOOKING = Enabling(8, nothing, lambda _firing, _index: 0, 0)
+NOTHING = Emulation(lambda _frame: None, ())
+
+
+@pytest.fixture
+def table() -> Table:
+    return Table()
+
+
+@pytest.fixture
+def counted(table: Table) -> CountedSites:
+    return CountedSites(table, END)
+
+
+def site(*enablings: Enabling, address: int = 0x1000) -> Site:
+    return Site(address, 4, SLOT, None, enablings)
+
+
+def test_a_copied_instruction_is_counted_on_the_way_to_its_trampoline(table: Table, counted: CountedSites) -> None:
+    told = Told()
+    counted.add(site(told.enabling()), 0x1000)
+    assert table.rows == {0x1000: (SLOT, 1, True), SLOT + END: (0x1004, 0, False)}
+    assert counted.user(SLOT) == (0x1000, 0x1004)
+
+    table.hit(0x1000, 5, cpu=1)
+    counted.fold()
+    counted.fold()
+    assert told.hits == [(7, 1, 5)]
+
+
+def test_a_trampoline_that_jumps_back_needs_no_second_breakpoint(table: Table) -> None:
+    CountedSites(table, None).add(site(Told().enabling()), 0x1000)
+
+    assert table.rows == {0x1000: (SLOT, 1, True)}
+
+
+def test_whoever_looks_at_a_hit_is_called(table: Table, counted: CountedSites) -> None:
+    counted.add(site(), 0x1000)
+    counted.add(site(LOOKING), 0x1000)
+    counted.add(site(Told().enabling(), LOOKING), 0x1000)
+    counted.add(site(replace(Told().enabling(), leaving=(0x1000, 0x2000))), 0x1000)
+
+    assert table.rows == {}
+
+
+def test_what_is_emulated_goes_aside_or_is_not_counted(table: Table, counted: CountedSites) -> None:
+    emulated = replace(site(Told().enabling()), emulation=NOTHING)
+    counted.add(emulated, 0x1000)
+    assert table.rows == {}
+
+    counted.add(replace(emulated, aside=lambda address: address + 4), 0x1000)
+    assert table.rows == {0x1000: (0x1004, 1, False)}
+
+    counted.add(replace(emulated, aside=lambda _address: SLOT), 0x1000)
+    assert table.rows == {0x1000: (SLOT, 2, True), SLOT + END: (0x1004, 0, False)}
+
+
+def test_a_trampoline_of_two_addresses_is_left_to_those_who_know_which(table: Table, counted: CountedSites) -> None:
+    told = Told()
+    counted.add(site(told.enabling()), 0x1000)
+    table.hit(0x1000, 3)
+    counted.add(site(told.enabling()), 0x5000)  # a copy of the code
+    assert table.rows == {}
+    assert counted.user(SLOT) is None
+
+    counted.add(site(told.enabling()), 0x1000)
+    assert table.rows == {}
+    counted.fold()
+    assert told.hits == [(7, 0, 3)]  # nothing is lost
+
+
+def test_a_site_that_is_looked_at_from_now_on_has_its_trampoline_back(table: Table, counted: CountedSites) -> None:
+    counted.add(site(Told().enabling()), 0x1000)
+    counted.remove(0x1000)
+    assert table.rows == {SLOT + END: (0x1004, 0, False)}  # a CPU may be in it
+
+    counted.add(site(LOOKING), 0x1000)
+    assert table.rows == {}
+
+
+def test_cells_are_used_again_when_their_hits_were_told(table: Table, counted: CountedSites) -> None:
+    told = Told()
+    counted.add(site(told.enabling()), 0x1000)
+    table.hit(0x1000, 2)
+    counted.remove(0x1000)
+    assert table.given_back == []
+
+    counted.fold()
+    assert (told.hits, table.given_back) == ([(7, 0, 2)], [1])

@@ -1,0 +1,80 @@
+"""Hits that the engine counts by itself: programs print what they print when each hit is told, the guest notices
+nothing, and counts are right at every moment at which somebody looks."""
+
+from collections import Counter
+
+import pytest
+from click.testing import CliRunner
+
+from kinst.runtime.api import open_image
+from kinst.runtime.cli import run as kinst_run
+from kinst.runtime.trap.counted import CountedSites
+from kinst.targets.manifest import Method
+from tests.system.cases import BY_NAME, SAMPLES, Case
+from tests.system.plain import drawn_probes, plain_run
+from tests.system.runs import Run, let_go, run
+from tests.system.state import differences
+
+each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
+KEYS = "fbt::: { @[probefunc, probename, cpu, id] = count(); @all = count(); }"
+PROGRAMS = {
+    "keys": KEYS,
+    "predicates": 'fbt::: /probename == "entry"/ { @[probefunc] = count(); } fbt::: /cpu == 1/ { @second = count(); }',
+    "beside clauses that look": f"{KEYS} fbt::k*:entry {{ @a[probefunc] = sum(arg0); }}",
+    "read and changed on the way": f"""{KEYS}
+        tick-200us {{ printa("%s %s %d %d %@d\\n", @); clear(@all); }}
+        tick-500us {{ normalize(@all, 2); printa(@all); trunc(@, 5); }}""",
+    "exit": f"{KEYS} tick-700us {{ exit(3); }}",
+    "exit at a site": f"{KEYS} fbt::kmalloc:return /timestamp > 300000/ {{ exit(0); }}",
+    "few at a time": f"#pragma D option aggrate=100us\n{KEYS}",
+    "room for some": f"#pragma D option aggsize=2k\n{KEYS}",
+}
+
+
+def printed(case: Case, program: str, method: str, cpus: int = 2) -> tuple[int, str, str]:
+    words = ["-q", "--clock", "icount", "--cpus", str(cpus), "--method", method, "-n", program, str(case.path)]
+    result = CliRunner().invoke(kinst_run, words, prog_name="kinst-run")
+    return result.exit_code, result.stdout, result.stderr
+
+
+@each_sample
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_print_the_same(case: Case, name: str) -> None:
+    told = printed(case, PROGRAMS[name], "trap")
+    assert printed(case, PROGRAMS[name], "auto") == told
+    assert len(told[1]) > 100
+
+
+def counted(case: Case, program: str, cpus: int) -> Run:
+    """A run under a program whose hits are counted."""
+    with open_image(case.path) as file:
+        trace = file.trace(program, machine=case.machine, cpus=cpus, clock="icount")
+    told = trace.guest.system.trap
+    told.fired = trace.guest.system.current.fired  # to be looked at in the end
+    done = Run(trace, let_go(trace, case.until, case.asks), Counter())
+    counts = told.counted
+    assert isinstance(counts, CountedSites)
+    # Most sites were counted: a site of which there is a copy, and calls, are not.
+    assert len(counts._cells) > len(told.hits) // 4
+    return done
+
+
+@each_sample
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_nothing_tells_the_run_from_the_plain_one(case: Case, cpus: int) -> None:
+    assert differences(plain_run(case, cpus), counted(case, "fbt:::, kinst::: { @ = count(); }", cpus)) == []
+
+
+@pytest.mark.parametrize("name", ["u-boot-arm64", "gnumach", "opensbi-1.6"])
+def test_nothing_tells_the_run_of_a_real_image_from_the_plain_one(name: str) -> None:
+    """U-Boot copies itself to the top of RAM, breakpoints and all."""
+    case = BY_NAME[name]
+    program = ", ".join(("fbt:::", *drawn_probes(case))) + " { @ = count(); }"
+    assert differences(plain_run(case), counted(case, program, 1)) == []
+
+
+def test_method_trap_tells_each_hit() -> None:
+    with open_image(SAMPLES[0].path) as file:
+        trace = file.trace("fbt:::entry { @ = count(); }", clock="icount", method=Method.TRAP)
+    assert trace.guest.system.trap.counted is None
+    assert run(SAMPLES[0], ("fbt:::entry",), method=Method.TRAP).hits.total() > 100
