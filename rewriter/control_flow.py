@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.sites import Decoded
-from kinst.targets.instruction import Flow
+from kinst.targets.instruction import Flow, Reason
 
 _FALLS: Final = (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL)
+_CALLS: Final = (Flow.CALL, Flow.INDIRECT_CALL)
 _JUMPS: Final = (Flow.JUMP, Flow.BRANCH)
 _LARGEST: Final = 1 << 16  # instructions of functions in which control is followed
 _KEPT: Final = 4  # functions: copies come function by function
@@ -33,6 +34,7 @@ class ControlFlow:
         self._address = found.address[rows]
         flow, end = found.flow[rows], self._address + found.size[rows]
         does_fall, does_jump = np.isin(flow, _FALLS), np.isin(flow, _JUMPS)
+        self._may_end = (found.reason[rows] == Reason.BREAKPOINT) | np.isin(flow, _CALLS)
         self._next = np.where(does_fall, self._at(end), _NOWHERE)
         self._goal = np.where(does_jump, self._at(found.target[rows]), _NOWHERE)
         self._ways = does_fall.astype(np.int64) + (does_jump & ~(does_fall & (found.target[rows] == end)))
@@ -80,6 +82,10 @@ class ControlFlow:
             found.add(position)
             waiting += instead.get(position) or (int(self._next[position]), int(self._goal[position]))
         return found, left
+
+    def may_end(self, position: int) -> bool:
+        """Whether control may never come to what follows: after a call, or BUG()."""
+        return position >= 0 and bool(self._may_end[position])
 
     def address(self, position: int) -> int:
         """The address of an instruction."""

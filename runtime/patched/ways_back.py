@@ -31,7 +31,9 @@ class WaysBack:
             return frozenset({behind})
         pairs = ((flow.position(one), flow.position(goal)) for one, goal in places.items())
         own = {at: goal for at, goal in pairs if at >= 0}
-        usual, _ = flow.reached((flow.first, flow.position(behind)), {at: (at + 1,) for at in own})
+        # Compilers put a block behind what does not come back: a call of panic(), BUG().
+        ends = {goal - 1: (-1,) for goal in own.values() if flow.may_end(goal - 1)}
+        usual, _ = flow.reached((flow.first, flow.position(behind)), ends | {at: (at + 1,) for at in own})
         either = {at: (at + 1, goal) for at, goal in own.items()}
         _, joined = flow.reached((flow.position(target),), either, _Outside(usual))
         return frozenset({behind, *map(flow.address, joined)})
