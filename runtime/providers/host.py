@@ -15,6 +15,7 @@ from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.providers.site_provider import matching_rows
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import ProbeError
 from kinst.targets.image import Image
 from kinst.targets.manifest import PROBE_FORM, Manifest, ProbeKind
@@ -57,6 +58,11 @@ class ProviderHost(Protocol):
     @property
     def image(self) -> Image:
         """The original image, with link addresses."""
+        ...
+
+    @property
+    def types(self) -> ImageTypes:
+        """The image's types, of its BTF or DWARF; nothing of them is read before one is asked for."""
         ...
 
     @property
@@ -103,9 +109,10 @@ def fire(firing: Firing, enabling: Enabling) -> None:
 class ImageHost:
     """A `ProviderHost`. The session reads `names` to plan its patches, and calls `attach` when the image is loaded."""
 
-    def __init__(self, image: Image) -> None:
+    def __init__(self, image: Image, types: ImageTypes) -> None:
         """`image` is the original one, without patches."""
         self.image = image
+        self.types = types
         self.arch = image.facts
         self._points: list[_PlantedPoint] = []
         self._sites: SiteTable | None = None

@@ -9,10 +9,10 @@ from functools import cache
 from typing import Final
 
 from kinst.runtime.clauses.profiles import Guest, OperatingSystem
+from kinst.runtime.providers.structures import find_way, followed
 from kinst.runtime.systems.linux_constants import CONSTANTS
 from kinst.runtime.systems.linux_registers import SavedRegisters
 from kinst.runtime.systems.linux_threads import LinuxThreads
-from kinst.runtime.systems.structures import find_way, followed
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
 

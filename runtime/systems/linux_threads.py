@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kinst.runtime.clauses.environment import Memory
-from kinst.runtime.systems.structures import Way, followed
+from kinst.runtime.providers.structures import Way, followed
 from kinst.runtime.trap.faults import Fault
 
 _WORD: Final = 8

@@ -63,7 +63,7 @@ class ImageSubject:
         opened = self._opened
         image = None if opened is None else opened.program.image
         self._identified = {} if opened is None else _identified(opened, descriptions)
-        plug_ins = PlugIns(image, asks_for(descriptions, self._identified))
+        plug_ins = PlugIns(image, self.types, asks_for(descriptions, self._identified))
         names = self._names([str(self._identified.get(text, text)) for text in descriptions])
         prepared = prepare(self._request, opened, (*names, *plug_ins.names), self.types)
         self._built = self._build(prepared, self.types, plug_ins, warn)

@@ -6,6 +6,7 @@ from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.providers.host import GuestMemory, ImageHost
 from kinst.runtime.providers.plugged import installed_providers
 from kinst.runtime.providers.provider import Providers
+from kinst.targets.c_types import ImageTypes
 from kinst.targets.image import Image
 from kinst.targets.probe import ProbeName
 
@@ -13,13 +14,13 @@ from kinst.targets.probe import ProbeName
 class PlugIns:
     """The providers of other packages that programs name."""
 
-    def __init__(self, image: Image | None, is_wanted: Callable[[str], bool]) -> None:
-        """`image` is the original; None if the image runs as it is and nothing may be added.
+    def __init__(self, image: Image | None, types: ImageTypes, is_wanted: Callable[[str], bool]) -> None:
+        """`image` is the original, with its types; None if the image runs as it is and nothing may be added.
 
         Raises:
             ProviderError: the entry point of a package does not work.
         """
-        self._host = None if image is None else ImageHost(image)
+        self._host = None if image is None else ImageHost(image, types)
         self._providers = installed_providers(self._host, is_wanted)
 
     @property

@@ -17,6 +17,7 @@ from kinst.runtime.providers.plugged import asks_for, installed_providers
 from kinst.runtime.providers.provider import Provider, ProviderError
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.registry import NAMES
+from kinst.targets.c_types import NoImageTypes
 from kinst.targets.probe import ProbeName
 from tests.runtime.providers.traced import SAMPLES, names_of, sample, traced
 
@@ -159,7 +160,7 @@ def test_an_image_without_the_function_has_no_probes(installed: Path, tmp_path: 
 def test_a_package_that_breaks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, "broken-one", "[kinst.providers]\nbroken = kinst_broken_module:make\n")
     monkeypatch.syspath_prepend(tmp_path)
-    host = ImageHost(open_source(Source(sample("amd64"))).program.image)
+    host = ImageHost(open_source(Source(sample("amd64"))).program.image, NoImageTypes())
     with pytest.raises(
         ProviderError, match=r"provider broken of broken-one: ModuleNotFoundError: .*kinst_broken_module"
     ):
@@ -176,7 +177,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImageHost:
     """A host for a package that cannot be loaded."""
     install(tmp_path, "broken-one", "[kinst.providers]\nrpc = kinst_broken_module:make\n")
     monkeypatch.syspath_prepend(tmp_path)
-    return ImageHost(open_source(Source(sample("amd64"))).program.image)
+    return ImageHost(open_source(Source(sample("amd64"))).program.image, NoImageTypes())
 
 
 @pytest.mark.parametrize("description", ["rpc:::", "r*:::done", "rpc:v2:read:done", "99999"])

@@ -22,6 +22,7 @@ from kinst.runtime.providers.kinst import kinst_provider
 from kinst.runtime.providers.provider import Action, Provider, Providers
 from kinst.runtime.providers.sdt import sdt_providers
 from kinst.runtime.trap.arch.registry import emulator
+from kinst.targets.c_types import NoImageTypes
 from kinst.targets.machines.registry import default_machine, machine_facts
 from kinst.targets.probe import ProbeName, parse_probe_names
 
@@ -67,7 +68,7 @@ def traced(
 ) -> Traced:
     """Patch an image in memory for `descriptions` and for the points of the providers `made` with its host."""
     opened = open_source(Source(path))
-    host = ImageHost(opened.program.image)
+    host = ImageHost(opened.program.image, NoImageTypes())
     others = [make(host) for make in made]
     known = provider_names(opened.program.image)
     names = [name for text in descriptions for name in parse_probe_names(text, providers=known)]

@@ -1,7 +1,7 @@
 """Keys of self-> on Linux: one for each task that ever was, however often its memory is used, and no more than live."""
 
+from kinst.runtime.providers.structures import Way
 from kinst.runtime.systems.linux_threads import LinuxThreads
-from kinst.runtime.systems.structures import Way
 from tests.runtime.unwinding.memories import Words
 
 OFFSETS = {"stack_canary": 8, "start_time": 16, "stack": 24, "exit_state": 32, "on_rq": 40}

@@ -1,9 +1,10 @@
 """Members of a kernel's structures, and what the guest's memory has there. Where they lie, BTF or DWARF tells."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
-from kinst.runtime.clauses.environment import Memory
+from kinst.runtime.providers.host import GuestMemory, ProviderHost
 from kinst.runtime.trap.faults import Fault
 from kinst.targets.c_types import Aggregate, CType, ImageTypes, Pointer, size_of, strip
 
@@ -14,8 +15,8 @@ Way = tuple[tuple[int, int], ...]  # (offset, size) of each member on a way: poi
 
 
 def find_way(types: ImageTypes, start: str, members: Sequence[str]) -> Way | None:
-    """How to get from a structure, `struct task_struct`, to a member, or to one of a structure that a member points to.
-    None: types do not tell."""
+    """How to get from a structure, `struct task_struct`, to a member, or to one of a structure that a member is or
+    points to. None: types do not tell."""
     kind: CType | None = types.type_named(start)
     way: list[tuple[int, int]] = []
     for name in members:
@@ -23,7 +24,8 @@ def find_way(types: ImageTypes, start: str, members: Sequence[str]) -> Way | Non
         member = None if structure is None else structure.find(name)
         if member is None:
             return None
-        way.append((member.offset, size_of(member.type) or 0))
+        inside = way.pop()[0] if way and kind is not None and isinstance(strip(kind), Aggregate) else 0
+        way.append((inside + member.offset, size_of(member.type) or 0))
         kind = member.type
     return tuple(way)
 
@@ -39,7 +41,21 @@ def _structure(types: ImageTypes, kind: CType | None) -> Aggregate | None:
     return plain if isinstance(plain, Aggregate) else None
 
 
-def followed(memory: Memory, address: int, way: Way) -> int:
+class Structures:
+    """Numbers in structures that a kernel's own addresses lead to."""
+
+    def __init__(self, host: ProviderHost) -> None:
+        """Nothing is read yet."""
+        self._host = host
+        self._way = cache(lambda start, *members: find_way(host.types, start, members))  # types are large
+
+    def number(self, address: int, start: str, *members: str) -> int:
+        """A member's value, without a sign, from the address of a `start`; 0 where it cannot be told."""
+        way = self._way(start, *members)
+        return followed(self._host.memory, address, way) if way else 0
+
+
+def followed(memory: GuestMemory, address: int, way: Way) -> int:
     """The number at the end of a way; 0 where a pointer on it is NULL or leads nowhere."""
     for offset, size in way:
         if not address:
