@@ -11,8 +11,10 @@ from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 from typing import Any, Final
 
-from kinst.runtime.providers.events import sched_provider
 from kinst.runtime.providers.host import Called, Point, ProviderHost
+from kinst.runtime.providers.linux_io import io_provider
+from kinst.runtime.providers.linux_proc import proc_provider
+from kinst.runtime.providers.linux_sched import sched_provider
 from kinst.runtime.providers.probe_table import Identifiers
 from kinst.runtime.providers.provider import (
     Action,
@@ -30,7 +32,9 @@ from kinst.targets.errors import KinstError, MachineError
 from kinst.targets.probe import ProbeName, matcher
 
 ENTRY_POINTS: Final = "kinst.providers"
-_OWN: Final[Mapping[str, Callable[[ProviderHost], Provider]]] = MappingProxyType({"sched": sched_provider})
+_OWN: Final[Mapping[str, Callable[[ProviderHost], Provider]]] = MappingProxyType(
+    {"io": io_provider, "proc": proc_provider, "sched": sched_provider}
+)
 
 
 def asks_for(descriptions: Collection[str], identified: Collection[str]) -> Callable[[str], bool]:

@@ -12,7 +12,7 @@ from kinst.runtime.tracing.program_text import ProgramText, read_library
 from kinst.targets.c_types import ImageTypes
 
 _SUFFIX: Final = ".d"
-_OF_LINUX: Final = ("sched",)  # providers whose arguments our libraries translate
+_OF_LINUX: Final = ("io", "proc", "sched")  # providers whose arguments our libraries translate
 _LINUX: Final = "struct task_struct"
 _MOST_SHOWN: Final = 10  # libraries of a circle
 _COMMENT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/', re.DOTALL)
