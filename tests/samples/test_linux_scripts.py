@@ -16,8 +16,9 @@ FOLDER = SAMPLES / "d" / "linux"
 SCRIPTS = sorted(FOLDER.glob("*.d"))
 ALL = [word for path in SCRIPTS for word in ("-s", str(path))]
 INIT = SAMPLES / "linux" / "init"
-# What samples/linux/init starts, in its order.
+# What the kernel and samples/linux/init start, in this order.
 STARTED = (
+    "/bin/sh /init",
     "/bin/busybox --install -s /bin",
     "mount -t devtmpfs dev /dev",
     "mount -t proc proc /proc",
@@ -62,7 +63,7 @@ def test_all_tell_of_a_real_run(name: str, tmp_path: Path) -> None:
     programs = [arguments for _, _, _, arguments in started]
     places = [STARTED.index(one) for one in programs]  # busybox runs some of its applets without execve()
     assert places == sorted(places)
-    assert {STARTED[0], STARTED[2], "grep -c busybox /tmp/applets", "sleep 0.1", "reboot -f"} <= set(programs)
+    assert {*STARTED[:2], STARTED[3], "grep -c busybox /tmp/applets", "sleep 0.1", "reboot -f"} <= set(programs)
     assert _number(text, r"^(\d+) programs were started$") == len(programs)
     assert re.search(r"^ *\d+ ls +3 +0 /bin$", text, re.MULTILINE)
     assert re.search(r"^ *\d+ ls +-1 +2 /etc/passwd$", text, re.MULTILINE)

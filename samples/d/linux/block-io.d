@@ -2,19 +2,20 @@
 /*
  * block-io.d - size of what is read from and written to disks, by program.
  *
- * The program is the one that runs when the request is made: of what is written later, a thread of the kernel.
+ * The program is the one that runs when the disk is asked: of what is written later, a thread of the kernel.
  *
- * USAGE: kinst-run -s samples/d/linux/block-io.d VMLINUX --initrd FILE --console /dev/null
+ * USAGE: kinst-run -s samples/d/linux/block-io.d VMLINUX --initrd FILE --disk FILE --console /dev/null
  */
 
 #pragma D option quiet
 
-fbt::submit_bio_noacct:entry
+io:::start
 {
-	@block_sizes[execname, args[0]->bi_opf & 1 ? "write" : "read"] = quantize(args[0]->bi_iter.bi_size);
+	this->way = args[0]->b_flags & B_READ ? "reads from" : "writes to";
+	@block_sizes[execname, this->way, args[1]->dev_statname] = quantize(args[0]->b_bcount);
 }
 
 END
 {
-	printa("%s: %s (bytes)%@d\n", @block_sizes);
+	printa("%s %s %s (bytes)%@d\n", @block_sizes);
 }

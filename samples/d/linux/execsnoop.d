@@ -2,7 +2,7 @@
 /*
  * execsnoop.d - programs as they are started, with their arguments.
  *
- * The line is printed when execve() has succeeded, by the new program. Its parent is the one that forked.
+ * The line is printed by the new program, before its first instruction. Its parent is the one that forked.
  *
  * USAGE: kinst-run -s samples/d/linux/execsnoop.d VMLINUX --initrd FILE --console /dev/null
  */
@@ -14,8 +14,7 @@ BEGIN
 	printf("%6s %6s %-16s %s\n", "PID", "PPID", "PROGRAM", "ARGUMENTS");
 }
 
-syscall::execve:return
-/!errno/
+proc:::exec-success
 {
 	printf("%6d %6d %-16s %s\n", pid, ppid, execname, execargs);
 	@started = count();

@@ -2,8 +2,8 @@
 /*
  * off-cpu-stacks.d - where tasks wait: time off the CPU, by program and stack.
  *
- * From the call of the scheduler to its return, which is when the task runs again. The argument is the number of
- * stacks to print; those that wait longest come last.
+ * From the switch to another task until the task runs again. The argument is the number of stacks to print; those that
+ * wait longest come last.
  *
  * USAGE: kinst-run -s samples/d/linux/off-cpu-stacks.d VMLINUX [STACKS] --initrd FILE --console /dev/null
  */
@@ -11,12 +11,12 @@
 #pragma D option quiet
 #pragma D option defaultargs
 
-fbt::__schedule:entry
+sched:::off-cpu
 {
 	self->off_cpu = timestamp;
 }
 
-fbt::__schedule:return
+sched:::on-cpu
 /self->off_cpu/
 {
 	@off_cpu[execname, stack()] = sum((timestamp - self->off_cpu) / 1000);

@@ -2,24 +2,24 @@
 /*
  * run-queue-latency.d - how long a task waits for a CPU when it could run, by name.
  *
- * From the moment it is woken to the one at which a CPU has switched to it.
+ * From the moment it comes into a run queue, new or woken, to the one at which a CPU has switched to it.
  *
  * USAGE: kinst-run -s samples/d/linux/run-queue-latency.d VMLINUX --initrd FILE --console /dev/null
  */
 
 #pragma D option quiet
 
-fbt::try_to_wake_up:entry
-/!woken[arg0]/
+sched:::enqueue
+/args[0]->pr_lwpid != tid/
 {
-	woken[arg0] = timestamp;
+	queued[args[0]->pr_lwpid] = timestamp;
 }
 
-fbt::finish_task_switch*:entry
-/woken[(uint64_t)curthread]/
+sched:::on-cpu
+/queued[tid]/
 {
-	@run_queue[execname] = quantize(timestamp - woken[(uint64_t)curthread]);
-	woken[(uint64_t)curthread] = 0;
+	@run_queue[execname] = quantize(timestamp - queued[tid]);
+	queued[tid] = 0;
 }
 
 END
