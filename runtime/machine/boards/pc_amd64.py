@@ -18,8 +18,8 @@ from kinst.runtime.machine.devices.pit8254 import Pit8254, SpeakerPort
 from kinst.runtime.machine.devices.port_io import AcpiEvents, AcpiPowerControl, DebugExit, PostCode, ResetControl
 from kinst.runtime.machine.devices.rtc import Rtc
 from kinst.runtime.machine.devices.uart16550 import Uart16550
-from kinst.runtime.machine.exceptions import amd64_model_specific as model_specific
 from kinst.runtime.machine.exceptions.amd64 import EXTERNAL, Amd64Exceptions
+from kinst.runtime.machine.exceptions.amd64_model_specific import ModelSpecificRegisters
 from kinst.runtime.machine.exceptions.amd64_segments import enter_long_mode, enter_protected_mode, enter_real_mode
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
@@ -79,9 +79,7 @@ class PcAmd64:
         self.exceptions.time_stamp = machine.clock.now  # `MachineFacts.timebase`: one count per nanosecond
         self._attach_interrupts(machine)
         self._attach_devices(machine)
-        model_specific.place_map(machine.memory)
-        for cpu in machine.cpus:
-            model_specific.intercept(cpu.registers)
+        self.exceptions.answer_reads = ModelSpecificRegisters(machine).answer
         self._waiting = {cpu.number for cpu in machine.cpus[1:]}
         for cpu in machine.cpus[1:]:
             enter_real_mode(cpu.registers, 0)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
-from kinst.runtime.machine.exceptions import amd64_model_specific as model_specific
 from kinst.runtime.machine.exceptions.amd64_cpuid import identify
+from kinst.runtime.machine.exceptions.amd64_model_specific import INTERCEPTED
 from kinst.runtime.machine.exceptions.amd64_segments import (
     EFER_SCE,
     MODE_CPL,
@@ -121,6 +121,7 @@ class Amd64Exceptions:
     def __init__(self, source: InterruptSource) -> None:
         self._source = source
         self.time_stamp: Callable[[], int] = lambda: 0  # the time-stamp counter; the board sets it
+        self.answer_reads: Callable[[Cpu], None] = lambda _cpu: None  # of model-specific registers; the board sets it
         self.processors = 1  # how many CPUID reports
         self.started = 1  # how many run
         self._halted: set[int] = set()  # CPUs in hlt with interrupts off: only another CPU can wake them
@@ -152,8 +153,8 @@ class Amd64Exceptions:
             return Outcome.WAIT
         if event.source is Source.INVALID:
             return self._raise(cpu, INVALID_OPCODE, 0)
-        if event.number == model_specific.INTERCEPTED:
-            model_specific.read(cpu)
+        if event.number == INTERCEPTED:
+            self.answer_reads(cpu)
             return Outcome.ANSWERED
         is_software = bool(registers.get("exception_is_int"))
         if is_software and not registers.get("cr0") & CR0_PE:

@@ -398,6 +398,13 @@ def test_one_cpu_is_the_one_that_booted() -> None:
     assert guest.system.memory.load(0x9000, 8) == 0xFEE0_0800
 
 
+def test_a_model_specific_register_is_read_behind_a_breakpoint() -> None:
+    """Unicorn sets RIP behind the last software interrupt whatever the exception is."""
+    guest = Guest("mov $0x1b, %ecx; int3; xor %eax, %eax; rdmsr; mov %eax, %r15d")
+    guest.write(STUBS + 32 * 3, "iretq")
+    assert guest.run().get("r15") == 0xFEE0_0900
+
+
 def test_other_model_specific_registers_are_unicorn_s() -> None:
     read = "mov $0x277, %ecx; rdmsr; mov %rax, %rsi; mov $0xc0000080, %ecx; rdmsr"
     assert (guest := Guest(read).run()).get("rsi") == 0x0007_0406
