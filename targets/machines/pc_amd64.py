@@ -1,4 +1,4 @@
-"""pc-amd64: a PC as GRUB or QEMU's -kernel hands it to a kernel, without I/O APIC; ACPI switches it off.
+"""pc-amd64: a PC as GRUB or QEMU's -kernel hands it to a kernel; ACPI switches it off.
 
 Ports and interrupts are those of the IBM PC/AT; the ends of the run those of QEMU's "pc" machine.
 """
@@ -28,6 +28,7 @@ MACHINE = MachineFacts(
         # Only with disks or other virtio devices. Their memory is a small part of what QEMU has.
         "pci": DeviceFacts("pci_bus", 0xCF8, 8, None, Space.PORTS),
         "pci-memory": DeviceFacts("pci_bus", 0xFEB0_0000, 0x10_0000),
+        "ioapic": DeviceFacts("ioapic", 0xFEC0_0000, 0x1000),
         "lapic": DeviceFacts("lapic", 0xFEE0_0000, 0x1000),
     },
     timebase=1_000_000_000,

@@ -1,14 +1,18 @@
-"""What a kernel that finds its machine by ACPI must know to switch it off: tables for memory, in the order
+"""What a kernel that finds its machine by ACPI must know of CPUs, interrupts, a PCI bus and how to switch it off:
+tables for memory, in the order
 
-    RSDP   XSDT   FADT   MADT   FACS   DSDT
+    RSDP   XSDT   FADT   FACS   DSDT   MADT
 
 ACPI Specification 6.5, chapter 5: each table but RSDP and FACS begins with a header of 36 bytes. The machine has the
 fixed hardware of a PC without power management timer, and one sleeping state, \\_S5: off.
 """
 
 import struct
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from kinst.runtime.machine.boards.acpi_pci import root_bridge
+from kinst.runtime.machine.boards.aml import named, package
 from kinst.runtime.machine.boards.multiboot import Piece
 from kinst.runtime.machine.devices.lapic import BASE as LOCAL_APICS
 from kinst.targets.machines.machine import DeviceFacts
@@ -21,23 +25,33 @@ _LEGACY_DEVICES, _KEYBOARD = 1, 2  # IAPC_BOOT_ARCH
 _WBINVD, _C1, _NO_POWER_BUTTON, _NO_SLEEP_BUTTON, _RESET = 1 << 0, 1 << 2, 1 << 4, 1 << 5, 1 << 10
 _NO_STATE: Final = 0xFFFF  # latency of a power state of CPUs that does not exist
 _PORT: Final = 1  # an address space
-# Name (\_S5, Package () { 0, 0, 0, 0 }): NameOp "_S5_" PackageOp PkgLength 4 elements, each ZeroOp
-_SWITCHED_OFF: Final = b"\x08_S5_\x12\x06\x04\0\0\0\0"
+_SWITCHED_OFF: Final = named(b"_S5_", package(*[b"\0"] * 4))
+# Of the MADT: ISA interrupts that are not what they are on a PC/AT, a rising edge at the pin of the same number (MPS
+# INTI flags, table 5.26). The timer is at pin 2, and what PCI devices and ACPI have stays high.
+TIMER_PIN: Final = 2
+_TIMER, _STAYS_HIGH = 0, 0b1101
+_EVERY_CPU, _NMI_INPUT = 0xFF, 1
 
 
-def acpi_tables(at: int, cpus: int, events: DeviceFacts, control: DeviceFacts, reset: DeviceFacts) -> tuple[Piece, ...]:
+def acpi_tables(
+    at: int, cpus: int, devices: Mapping[str, DeviceFacts], interrupts: Mapping[int, int]
+) -> tuple[Piece, ...]:
     """The tables for physical addresses from `at` on; the first is RSDP.
 
     Args:
         at: a multiple of 64.
         cpus: how many, numbered as their local APICs are.
-        events: registers PM1a_EVT, with the interrupt that ACPI has.
-        control: register PM1a_CNT.
-        reset: register whose bits 1 and 2 reset the machine.
+        devices: those of the machine; here are used "power-events" (registers PM1a_EVT, with the interrupt that ACPI
+            has), "power" (PM1a_CNT), "reset" (bits 1 and 2 reset the machine), "ioapic", "pci" and "pci-memory".
+        interrupts: those of devices on the PCI bus, by the device's number; empty: there is no such bus.
     """
+    events, control, reset = (devices[name] for name in ("power-events", "power", "reset"))
+    bus = root_bridge(interrupts, devices["pci"], devices["pci-memory"]) if interrupts else b""
+    by_level = sorted({events.interrupt or 0, *interrupts.values()})
     places = [at + _TABLE * number for number in (0, 1, 2, 6, 7)]  # FADT takes four
     rsdp, xsdt, fadt, facs, dsdt = places
-    madt = dsdt + _TABLE
+    differentiated = _table(b"DSDT", 2, _SWITCHED_OFF + bus)
+    madt = dsdt + -(-len(differentiated) // _TABLE) * _TABLE
     root = _RSDP.pack(b"RSD PTR ", 0, _MAKER, 2, 0, 36, xsdt, 0)
     root = _summed(root, 8, root[:20])
     contents = (
@@ -45,8 +59,8 @@ def acpi_tables(at: int, cpus: int, events: DeviceFacts, control: DeviceFacts, r
         (xsdt, _table(b"XSDT", 1, struct.pack("<QQ", fadt, madt))),
         (fadt, _table(b"FACP", 3, _fixed(facs, dsdt, events, control, reset))),
         (facs, struct.pack("<4sI", b"FACS", 64).ljust(64, b"\0")),
-        (dsdt, _table(b"DSDT", 2, _SWITCHED_OFF)),
-        (madt, _table(b"APIC", 1, _processors(cpus))),
+        (dsdt, differentiated),
+        (madt, _table(b"APIC", 1, _interrupt_controllers(cpus, devices["ioapic"], by_level))),
     )
     return tuple(Piece(place, content) for place, content in contents)
 
@@ -84,7 +98,13 @@ def _fixed(facs: int, dsdt: int, events: DeviceFacts, control: DeviceFacts, rese
     return bytes(table[_HEADER.size :])
 
 
-def _processors(cpus: int) -> bytes:
-    """Of the MADT (5.2.12): the local APICs' address, that there are PICs, and an entry of type 0 a CPU."""
-    entries = (struct.pack("<BBBBI", 0, 8, number, number, 1) for number in range(cpus))
+def _interrupt_controllers(cpus: int, io_apic: DeviceFacts, by_level: Sequence[int]) -> bytes:
+    """Of the MADT (5.2.12): the local APICs' address, that there are PICs, and entries, each with its type and size."""
+    entries = (
+        *(struct.pack("<BBBBI", 0, 8, number, number, 1) for number in range(cpus)),
+        struct.pack("<BBBxII", 1, 12, 0, io_apic.address, 0),
+        struct.pack("<BBBBIH", 2, 10, 0, _TIMER, TIMER_PIN, 0),
+        *(struct.pack("<BBBBIH", 2, 10, 0, number, number, _STAYS_HIGH) for number in by_level),
+        struct.pack("<BBBHB", 4, 6, _EVERY_CPU, 0, _NMI_INPUT),
+    )
     return struct.pack("<II", LOCAL_APICS, 1) + b"".join(entries)

@@ -5,13 +5,14 @@ from typing import Final
 
 from kinst.runtime.machine.board import BoardFactory
 from kinst.runtime.machine.boards import multiboot, multiboot2
-from kinst.runtime.machine.boards.acpi import acpi_tables
+from kinst.runtime.machine.boards.acpi import TIMER_PIN, acpi_tables
 from kinst.runtime.machine.boards.initrd import place_below
 from kinst.runtime.machine.boards.linux_boot import boot_parameters
 from kinst.runtime.machine.boards.multiboot import Information, MemoryKind, MemoryRange, pvh_entry, pvh_information
-from kinst.runtime.machine.boards.virtio import attach_pci, has_devices
-from kinst.runtime.machine.device import Device
+from kinst.runtime.machine.boards.virtio import attach_pci, has_devices, pci_interrupts
+from kinst.runtime.machine.device import Device, Line
 from kinst.runtime.machine.devices.i8042 import I8042
+from kinst.runtime.machine.devices.ioapic import IoApic
 from kinst.runtime.machine.devices.lapic import LocalApics, Wiring
 from kinst.runtime.machine.devices.pic8259 import Pic8259
 from kinst.runtime.machine.devices.pit8254 import Pit8254, SpeakerPort
@@ -35,11 +36,11 @@ _BIOS_DATA, _VIDEO, _BIOS, _HIGH = 0x9_FC00, 0xA_0000, 0xF_0000, 0x10_0000
 _BIOS_AREA: Final = 0x400
 _LEAST, _MOST = 2 << 20, 3 << 30  # devices have their windows above that
 # Kernels use the serial line only if they are told to. GNU Mach is started by Multiboot. Linux is started by PVH, and
-# is also told not to look for what this machine lacks.
+# is also told not to look for what this machine lacks, or what one CPU does without in less time.
 _MULTIBOOT_DEFAULT: Final = "console=com0"
-_PVH_DEFAULT: Final = "earlyprintk=ttyS0 console=ttyS0 noapic nolapic"
-_PCI, _NO_PCI = " pci=noacpi", " pci=off"  # ACPI tells nothing of the bus
-_PCI_INTERRUPTS: Final = (10, 11, 9, 5)  # those that no device of the board has
+_PVH_DEFAULT: Final = "earlyprintk=ttyS0 console=ttyS0"
+_ONE_CPU, _NO_PCI = " noapic nolapic", " pci=off"
+_PCI_INTERRUPTS: Final = (10, 11, 5)  # those that no device of the board has
 
 # GRUB's segments; the Multiboot specification does not say which to use.
 _CODE32, _DATA32 = 0x10, 0x18
@@ -53,6 +54,18 @@ class _Interrupts:
 
     pic: Pic8259
     apics: LocalApics
+    io_apic: IoApic
+
+    def line(self, number: int) -> Line:
+        """The line of IRQ 0 to 15, which goes to both controllers: kernels mask the inputs of one of them."""
+        pic = self.pic.line(number)
+        pin = self.io_apic.line(number or TIMER_PIN)
+
+        def drive(level: bool) -> None:  # noqa: FBT001 - the form of every line
+            pic(level)
+            pin(level)
+
+        return drive
 
     def pending(self, cpu: int) -> int | None:
         vector = self.apics.pending(cpu)
@@ -99,25 +112,28 @@ class PcAmd64:
         ]
         apics = LocalApics(machine.clock, wirings, lambda: machine.current.number)
         pic = Pic8259(apics.external(0))
-        self._interrupts.pic, self._interrupts.apics = pic, apics
+        io_apic = IoApic(apics.send)
+        apics.ended = io_apic.end_of_interrupt
+        self._interrupts.pic, self._interrupts.apics, self._interrupts.io_apic = pic, apics, io_apic
         _attach(machine, "pic", pic.master_ports)
         _attach(machine, "pic2", pic.slave_ports)
         _attach(machine, "pic-trigger", pic.trigger_ports)
         _attach(machine, "lapic", apics)
+        _attach(machine, "ioapic", io_apic)
         machine.attach_timed(apics)
 
     def _attach_devices(self, machine: Machine) -> None:
-        pic, clock = self._interrupts.pic, machine.clock
+        clock = machine.clock
 
-        def line_of(name: str) -> int:
+        def line_of(name: str) -> Line:
             interrupt = machine.facts.devices[name].interrupt
             assert interrupt is not None
-            return interrupt
+            return self._interrupts.line(interrupt)
 
-        pit = Pit8254(clock, pic.line(line_of("timer")))
-        rtc = Rtc(clock, pic.line(line_of("rtc")), _cmos(machine))
-        keyboard = I8042(pic.line(line_of("keyboard")), pic.line(line_of("keyboard-command")), machine.power_off)
-        console = Uart16550(machine, pic.line(line_of("console")))
+        pit = Pit8254(clock, line_of("timer"))
+        rtc = Rtc(clock, line_of("rtc"), _cmos(machine))
+        keyboard = I8042(line_of("keyboard"), line_of("keyboard-command"), machine.power_off)
+        console = Uart16550(machine, line_of("console"))
         for timed in (pit, rtc, _HaltWatch(self.exceptions)):
             machine.attach_timed(timed)
         devices: dict[str, Device] = {
@@ -136,8 +152,9 @@ class PcAmd64:
         for name, device in devices.items():
             _attach(machine, name, device)
         if has_devices(machine):
-            pic.trigger_by_level(_PCI_INTERRUPTS)  # as a BIOS does it, since devices of a PCI bus may share one
-            attach_pci(machine, {number: pic.line(number) for number in _PCI_INTERRUPTS})
+            # As a BIOS does it, since devices of a PCI bus may share one.
+            self._interrupts.pic.trigger_by_level(_PCI_INTERRUPTS)
+            attach_pci(machine, {number: self._interrupts.line(number) for number in _PCI_INTERRUPTS})
 
     def _stop(self, cpu: Cpu) -> None:
         """INIT: the CPU waits for a start-up IPI. On the boot CPU it would restart the BIOS, which this machine
@@ -259,12 +276,12 @@ def _linux_information(
     make: Callable[[str, tuple[MemoryRange, ...], int, range | None, int], Information],
 ) -> Information:
     """What Linux is told, in the form that `make` gives it, with the initial file system in memory."""
-    default = _PVH_DEFAULT + (_PCI if has_devices(machine) else _NO_PCI)
+    has_bus = has_devices(machine)
+    default = _PVH_DEFAULT + (_ONE_CPU if len(machine.cpus) == 1 else "") + ("" if has_bus else _NO_PCI)
     text = default if machine.command_line is None else machine.command_line
     initrd = place_below(machine, machine.ram_size, image.end)
-    devices = machine.facts.devices
-    registers = (devices[name] for name in ("power-events", "power", "reset"))
-    for piece in acpi_tables(_BIOS, len(machine.cpus), *registers):
+    interrupts = pci_interrupts(_PCI_INTERRUPTS) if has_bus else {}
+    for piece in acpi_tables(_BIOS, len(machine.cpus), machine.facts.devices, interrupts):
         _write_piece(machine, piece.address, piece.data)
     return make(text, memory_map(machine.ram_size), _INFORMATION, initrd, _BIOS)
 

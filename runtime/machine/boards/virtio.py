@@ -40,6 +40,11 @@ def virtio_slots(machine: Machine, stride: int, order: Sequence[int], line: Call
     return VirtioSlots(len(order) * stride, stride, devices)
 
 
+def pci_interrupts(numbers: Sequence[int]) -> dict[int, int]:
+    """Which of the interrupts for PCI a device has, by the device's number."""
+    return {device: numbers[(device - 1) % len(numbers)] for device in range(1, _PCI_DEVICES + 1)}
+
+
 def attach_pci(machine: Machine, lines: dict[int, Line]) -> None:
     """Attach a PCI bus with the devices. `lines` are those for PCI, by interrupt number.
 
@@ -48,10 +53,10 @@ def attach_pci(machine: Machine, lines: dict[int, Line]) -> None:
     """
     models, facts = _models(machine, _PCI_DEVICES), machine.facts.devices
     ports, memory = facts["pci"], facts["pci-memory"]
-    numbers, shared = list(lines), {number: _SharedLine(line) for number, line in lines.items()}
+    interrupts, shared = pci_interrupts(list(lines)), {number: _SharedLine(line) for number, line in lines.items()}
     functions: list[PciFunction] = [HostBridge()]
     for index, model in enumerate(models):
-        number = numbers[index % len(numbers)]
+        number = interrupts[index + 1]
         functions.append(VirtioPci(machine, model, shared[number].input(), number, memory.address + index * SIZE))
     address = ConfigurationAddress()
     machine.attach_ports(address, ports.address, is_whole=True)

@@ -40,11 +40,20 @@ class Register(IntEnum):
     DIVIDE = 0x3E0
 
 
+class Mode(IntEnum):
+    """What a message does (SDM 11.6.1)."""
+
+    FIXED = 0
+    LOWEST = 1  # of the destination's APICs, to the one of the lowest priority
+    NMI = 4
+    INIT = 5
+    START_UP = 6
+
+
 # The interrupt command register (SDM figure 11-12):
 #
 #   63       56 55   20 19  18 17 16  15    14   13  12   11  10      8 7      0
 #   destination    0    shorthand  0  level assert 0 status logical mode  vector
-_FIXED, _LOWEST, _NMI, _INIT, _STARTUP = 0, 1, 4, 5, 6
 _SELF, _ALL, _OTHERS = 1, 2, 3
 _MASKED: Final = 1 << 16
 _PERIODIC: Final = 1 << 17
@@ -52,6 +61,17 @@ _ENABLED: Final = 1 << 8  # a bit of SVR
 _EXTERNAL: Final = 7  # delivery mode of a LINT pin: the vector comes from the PIC
 _VERSION: Final = 0x14 | 5 << 16  # an integrated APIC with six LVT entries
 _LVT: Final = frozenset({0x320, 0x330, 0x340, 0x350, 0x360, 0x370})
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An interrupt on its way to the local APICs of a destination."""
+
+    mode: int
+    vector: int
+    destination: int
+    is_logical: bool
+    is_level: bool = False  # of a line that stays asserted: its end is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +88,13 @@ class Wiring:
 
 @dataclass(slots=True)
 class _Apic:
-    """The APIC of one CPU. `requested` and `in_service` have one bit per vector."""
+    """The APIC of one CPU. `requested`, `in_service` and `by_level` have one bit per vector."""
 
     number: int
     wiring: Wiring
     requested: int = 0
     in_service: int = 0
+    by_level: int = 0
     lint0: bool = False
     registers: dict[int, int] = field(default_factory=dict)
     timer_start: int = 0
@@ -83,7 +104,7 @@ class _Apic:
 
     def reset(self) -> None:
         """Reset the registers (SDM 11.4.7.1); the logical destination and all vectors are lost."""
-        self.requested = self.in_service = 0
+        self.requested = self.in_service = self.by_level = 0
         self.registers = dict.fromkeys(_LVT, _MASKED) | {Register.SVR: 0xFF, Register.DFR: 0xFFFF_FFFF}
         if self.number == 0:
             self.registers[Register.LVT_LINT0] = _EXTERNAL << 8  # as a BIOS leaves it: the PIC reaches the boot CPU
@@ -116,10 +137,15 @@ class _Apic:
         self.wiring.interrupt(self.pending() is not None)
         self.wiring.external(self.lint0 and self.takes_external)
 
-    def request(self, vector: int) -> None:
-        if self.enabled and vector >= 16:
-            self.requested |= 1 << vector
-            self.update()
+    def request(self, vector: int, *, is_level: bool = False) -> bool:
+        """Take a vector; False if it is lost."""
+        if not self.enabled or vector < 16:
+            return False
+        bit = 1 << vector
+        self.requested |= bit
+        self.by_level = self.by_level | bit if is_level else self.by_level & ~bit
+        self.update()
+        return True
 
     def acknowledge(self) -> int:
         vector = self.pending()
@@ -130,10 +156,14 @@ class _Apic:
         self.update()
         return vector
 
-    def end_of_interrupt(self) -> None:
-        if self.in_service:
-            self.in_service &= ~(1 << (self.in_service.bit_length() - 1))
+    def end_of_interrupt(self) -> int | None:
+        """End the one in service with the highest vector. Returns it if it came from a level."""
+        if not self.in_service:
+            return None
+        vector = self.in_service.bit_length() - 1
+        self.in_service &= ~(1 << vector)
         self.update()
+        return vector if self.by_level >> vector & 1 else None
 
     def is_destination(self, destination: int, *, logical: bool) -> bool:
         """Whether a message is for this APIC, by its number or by a bit of its logical address, flat or cluster (SDM
@@ -189,6 +219,7 @@ class LocalApics:
         self._clock = clock
         self._apics = [_Apic(number, wiring) for number, wiring in enumerate(wirings)]
         self._current = current
+        self.ended: Callable[[int], None] = lambda _vector: None  # told of each end of an interrupt by level
 
     def external(self, number: int) -> Line:
         """Pin LINT0 of a CPU's APIC, which the PIC drives."""
@@ -222,7 +253,7 @@ class LocalApics:
         apic = self._apics[self._current()]
         register = offset & ~15
         if register == Register.EOI:
-            apic.end_of_interrupt()
+            self._end_of_interrupt(apic)
         elif register == Register.ICR_LOW:
             apic.registers[register] = value & ~(1 << 12)
             self._send(apic, value)
@@ -256,7 +287,8 @@ class LocalApics:
             return apic.priority()
         if register == Register.CURRENT_COUNT:
             return apic.current_count(self._clock.now())
-        for bank, vectors in ((Register.ISR, apic.in_service), (Register.IRR, apic.requested)):
+        banks = (Register.ISR, apic.in_service), (Register.TMR, apic.by_level), (Register.IRR, apic.requested)
+        for bank, vectors in banks:
             if bank <= register < bank + 0x80:
                 return vectors >> (register - bank) // 16 * 32 & 0xFFFF_FFFF
         return apic.get(register)
@@ -269,35 +301,53 @@ class LocalApics:
         elapsed = apic.get(Register.INITIAL_COUNT) - count
         apic.timer_start = now - elapsed * apic.tick()
 
-    def _send(self, sender: _Apic, command: int) -> None:
-        vector, mode = command & 0xFF, command >> 8 & 7
-        targets = self._targets(sender, command)
-        if mode == _LOWEST:
-            targets = targets[:1]
-        for apic in targets:
-            self._deliver(apic, mode, vector, command)
+    def _end_of_interrupt(self, apic: _Apic) -> None:
+        vector = apic.end_of_interrupt()
+        if vector is not None:
+            self.ended(vector)
 
-    def _targets(self, sender: _Apic, command: int) -> list[_Apic]:
-        shorthand = command >> 18 & 3
+    def send(self, message: Message) -> bool:
+        """Deliver a message; True if an APIC accepts it."""
+        destination, is_logical = message.destination, message.is_logical
+        return self._deliver(
+            [apic for apic in self._apics if apic.is_destination(destination, logical=is_logical)], message
+        )
+
+    def _send(self, sender: _Apic, command: int) -> None:
+        """Carry out what was written to ICR."""
+        mode, shorthand = command >> 8 & 7, command >> 18 & 3
+        if mode == Mode.INIT and command >> 15 & 1 and not command >> 14 & 1:
+            return  # the de-assert that old start-up sequences send has no effect today
+        destination = sender.get(Register.ICR_HIGH) >> 24
+        message = Message(mode, command & 0xFF, destination, bool(command >> 11 & 1))
+        if shorthand:
+            self._deliver(self._targets(sender, shorthand), message)
+        else:
+            self.send(message)
+
+    def _targets(self, sender: _Apic, shorthand: int) -> list[_Apic]:
         if shorthand == _SELF:
             return [sender]
-        if shorthand:
-            return [apic for apic in self._apics if shorthand == _ALL or apic is not sender]
-        destination = sender.get(Register.ICR_HIGH) >> 24
-        return [apic for apic in self._apics if apic.is_destination(destination, logical=bool(command >> 11 & 1))]
+        return [apic for apic in self._apics if shorthand == _ALL or apic is not sender]
 
-    def _deliver(self, apic: _Apic, mode: int, vector: int, command: int) -> None:
-        if mode in (_FIXED, _LOWEST):
-            apic.request(vector)
-        elif mode == _NMI:
-            apic.wiring.nmi(_RAISED)  # an edge: the CPU lowers it when it takes the NMI
-        elif mode == _INIT:
-            # The de-assert that old start-up sequences send (level triggered, not asserted) has no effect today.
-            if command >> 14 & 1 or not command >> 15 & 1:
+    def _deliver(self, targets: list[_Apic], message: Message) -> bool:
+        if message.mode == Mode.LOWEST:
+            targets = sorted((apic for apic in targets if apic.enabled), key=_Apic.priority)[:1]
+        accepted = [self._reach(apic, message) for apic in targets]
+        return any(accepted)
+
+    def _reach(self, apic: _Apic, message: Message) -> bool:
+        match message.mode:
+            case Mode.FIXED | Mode.LOWEST:
+                return apic.request(message.vector, is_level=message.is_level)
+            case Mode.NMI:
+                apic.wiring.nmi(_RAISED)  # an edge: the CPU lowers it when it takes the NMI
+            case Mode.INIT:
                 apic.reset()
                 apic.wiring.init()
-        elif mode == _STARTUP:
-            apic.wiring.start_up(vector)
+            case Mode.START_UP:
+                apic.wiring.start_up(message.vector)
+        return True
 
 
 _LVT_BITS: Final = 0x1_F7FF

@@ -384,6 +384,24 @@ def test_cpus_are_cores_of_one_package() -> None:
     assert (alone | 1 << 26, rest) == (one_of_two, same)
 
 
+def test_a_timer_interrupt_comes_through_the_io_apic() -> None:
+    """The PIT is at pin 2; the PIC, whose inputs are masked, is out of the way."""
+    enable = "mov $0xfee000f0, %rbx; movl $0x1ff, (%rbx); mov $0xfec00000, %rbx;"
+    route = "movl $0x15, (%rbx); movl $0, 0x10(%rbx); movl $0x14, (%rbx); movl $0x44, 0x10(%rbx);"
+    guest = Guest(enable + route + out(*PIT) + "sti; hlt; nop").run()
+    assert guest.report()["vector"] == 0x44
+    assert guest.system.clock.now() == pytest.approx(0x1000 * 1_000_000_000 / 1_193_182, rel=0.01)
+
+
+def test_a_cpu_starts_again_after_an_init() -> None:
+    """It counts its starts, in 16-bit mode, and waits."""
+    wait = "movl ${count}, %ecx; wait{count}: cmpl %ecx, 0x9000; jne wait{count};"
+    starts = "".join(START_SECOND + wait.format(count=count) for count in (1, 2, 3))
+    guest = Guest(f"{starts} mov 0x9000, %r15d", cpus=2)
+    guest.system.memory.write(0x8000, bytes.fromhex("66ff060090 f4"))  # incl 0x9000; hlt
+    assert guest.run().get("r15") == 3
+
+
 # In 16-bit mode: read IA32_APIC_BASE, and store it at 0x9000.
 #                               mov $0x1b,%ecx  rdmsr  mov %edx,0x9004  mov %eax,0x9000  hlt
 READ_BASE: Final = bytes.fromhex("66b91b000000    0f32   66891604 90      66a3 0090        f4")
