@@ -137,6 +137,7 @@ Examples:
 @click.argument("specs", nargs=-1, metavar="[SPEC]...")
 @_source_options
 @click.option("--disassemble", "-d", is_flag=True, help="Instructions with offset, verdict and reason of refusal.")
+@click.option("--jumps", is_flag=True, help="How each site could be a jump, or why not; a summary on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 @_command
 def list_probes(image: Path, specs: tuple[str, ...], **options: Any) -> int:

@@ -1,11 +1,21 @@
 """The options of kinst-list, checked -> the probes or instructions of an image on stdout."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinst.rewriter.command_output import json_array, remark, write_lines
-from kinst.rewriter.listing import disassembly_lines, inlined_copies, instruction_rows, probe_lines, probe_values
+from kinst.rewriter.jumps.report import JumpReport, jump_report
+from kinst.rewriter.listing import (
+    Notes,
+    disassembly_lines,
+    inlined_copies,
+    instruction_rows,
+    probe_lines,
+    probe_values,
+)
 from kinst.rewriter.outcome_report import summary_lines
 from kinst.rewriter.probe_choice import check_outcomes, default_specs, probe_names
 from kinst.rewriter.progress import Progress
@@ -20,6 +30,7 @@ def list_image(
     progress: Progress,
     *,
     disassemble: bool,
+    jumps: bool,
     as_json: bool,
     include_excluded: bool,
     quiet: bool,
@@ -30,7 +41,7 @@ def list_image(
         KinstError: the image cannot be read, or a name stands for nothing.
     """
     opened = open_source(source, progress=progress)
-    if opened.manifest is not None and len(opened.manifest.probes) and not specs:
+    if opened.manifest is not None and len(opened.manifest.probes) and not specs and not jumps:
         write_lines(json_array(probe_values(opened.manifest)) if as_json else probe_lines(opened.manifest))
         return
     image = opened.program.image
@@ -39,18 +50,37 @@ def list_image(
         opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress
     )
     if disassemble:
-        write_lines(_json_disassembly(resolution) if as_json else disassembly_lines(resolution, _functions(resolution)))
+        functions = _functions(resolution)
+        report = _report(opened, _addresses(resolution, functions), progress, quiet=quiet) if jumps else None
+        values = (_function_value(resolution, row, report) for row in functions)
+        write_lines(json_array(values) if as_json else disassembly_lines(resolution, functions, report))
     else:
         check_outcomes(resolution, strict=False)
-        _list_probes(opened, resolution, progress, as_json=as_json, quiet=quiet)
+        _list_probes(opened, resolution, progress, jumps=jumps, as_json=as_json, quiet=quiet)
 
 
-def _list_probes(opened: Opened, resolution: Resolution, progress: Progress, *, as_json: bool, quiet: bool) -> None:
+def _list_probes(
+    opened: Opened, resolution: Resolution, progress: Progress, *, jumps: bool, as_json: bool, quiet: bool
+) -> None:
     manifest, rows, lost = listed_probes(opened, resolution, progress)
     if not quiet:
         remark(summary_lines(resolution, lost, len(manifest.sites)))
-    copies = inlined_copies(resolution)
-    write_lines(json_array(probe_values(manifest, rows, copies)) if as_json else probe_lines(manifest, rows, copies))
+    report = _report(opened, manifest.sites["address"], progress, quiet=quiet) if jumps else None
+    notes = Notes(inlined_copies(resolution), report)
+    write_lines(json_array(probe_values(manifest, rows, notes)) if as_json else probe_lines(manifest, rows, notes))
+
+
+def _report(opened: Opened, addresses: NDArray[np.uint64], progress: Progress, *, quiet: bool) -> JumpReport:
+    report = jump_report(opened.program, addresses, progress)
+    if not quiet:
+        remark([report.summary()])
+    return report
+
+
+def _addresses(resolution: Resolution, functions: list[int]) -> NDArray[np.uint64]:
+    """Those of the instructions of some functions."""
+    found = resolution.code.instructions
+    return found.address[np.isin(found.function, functions)]
 
 
 def _functions(resolution: Resolution) -> list[int]:
@@ -62,14 +92,11 @@ def _functions(resolution: Resolution) -> list[int]:
     return [int(row) for row in np.unique(np.concatenate(rows))]
 
 
-def _json_disassembly(resolution: Resolution) -> Iterator[str]:
+def _function_value(resolution: Resolution, row: int, report: JumpReport | None) -> dict[str, Any]:
     functions, image = resolution.program.functions, resolution.program.image
-    return json_array(
-        {
-            "function": functions.names[row],
-            "address": int(functions.address[row]),
-            "size": int(functions.size[row]),
-            "instructions": list(instruction_rows(image, resolution.code, row)),
-        }
-        for row in _functions(resolution)
-    )
+    return {
+        "function": functions.names[row],
+        "address": int(functions.address[row]),
+        "size": int(functions.size[row]),
+        "instructions": list(instruction_rows(image, resolution.code, row, report)),
+    }

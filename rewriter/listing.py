@@ -1,6 +1,7 @@
 """Probes and instructions of an image -> the lines of `kinst-list`, in the columns of ``dtrace -l``, or JSON values."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.inline_probes import InlineSite
+from kinst.rewriter.jumps.report import JumpReport
 from kinst.rewriter.resolve import Resolution
 from kinst.rewriter.sites import Decoded
 from kinst.targets.image import Image
@@ -51,33 +53,49 @@ def probe_rows(manifest: Manifest, rows: NDArray[np.intp] | None = None) -> Iter
         yield Row(number, (identifier, provider, manifest.module, names[function], name or str(offset)))
 
 
-def probe_lines(
-    manifest: Manifest, rows: NDArray[np.intp] | None = None, copies: Mapping[int, InlineSite] | None = None
-) -> Iterator[str]:
-    """The lines of ``dtrace -l``. A probe in an inlined copy (`inlined_copies`) is followed by what was inlined and the
-    place of the call; a deferred one is marked as such."""
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What is told of probes beside their names: inlined copies by the address of their site (`inlined_copies`), and
+    how sites could be jumps."""
+
+    copies: Mapping[int, InlineSite]
+    jumps: JumpReport | None = None
+
+
+_NO_NOTES: Final = Notes({})
+
+
+def probe_lines(manifest: Manifest, rows: NDArray[np.intp] | None = None, notes: Notes = _NO_NOTES) -> Iterator[str]:
+    """The lines of ``dtrace -l``. A probe in an inlined copy is followed by what was inlined and the place of the call;
+    a deferred one is marked as such."""
     yield HEADER
     sites, deferred = _site_counts(manifest)
-    for row, site in _with_copies(manifest, rows, copies or {}):
-        notes = [] if site is None else [_copy_text(site)]
+    addresses = _site_addresses(manifest)
+    for row, site in _with_copies(manifest, rows, notes.copies):
+        told = [] if site is None else [_copy_text(site)]
         if deferred[row.row]:
             is_all = deferred[row.row] == sites[row.row]
-            notes.append("deferred" if is_all else f"deferred at {deferred[row.row]} of {sites[row.row]} sites")
-        yield f"{row.text:<80} {', '.join(notes)}" if notes else row.text
+            told.append("deferred" if is_all else f"deferred at {deferred[row.row]} of {sites[row.row]} sites")
+        if notes.jumps is not None:
+            told.append(f"jump {_jump_counts(list(map(notes.jumps.method, addresses(row.row))))}")
+        yield f"{row.text:<80} {', '.join(told)}" if told else row.text
 
 
 def probe_values(
-    manifest: Manifest, rows: NDArray[np.intp] | None = None, copies: Mapping[int, InlineSite] | None = None
+    manifest: Manifest, rows: NDArray[np.intp] | None = None, notes: Notes = _NO_NOTES
 ) -> Iterator[dict[str, Any]]:
     """The same for `json.dumps`."""
     sites, deferred = _site_counts(manifest)
-    for row, site in _with_copies(manifest, rows, copies or {}):
+    addresses = _site_addresses(manifest)
+    for row, site in _with_copies(manifest, rows, notes.copies):
         value: dict[str, Any] = dict(zip(("id", "provider", "module", "function", "name"), row.fields, strict=True))
         if deferred[row.row]:
             value["deferred"] = {"sites": deferred[row.row], "of": sites[row.row]}
         if site is not None:
             calls = [{"file": copy.call.file, "line": copy.call.line} for copy in site.copies]
             value["inlined"] = {"function": site.function, "calls": calls}
+        if notes.jumps is not None:
+            value["jumps"] = [{"address": one, **notes.jumps.value(one)} for one in addresses(row.row)]
         yield value
 
 
@@ -87,6 +105,21 @@ def _site_counts(manifest: Manifest) -> tuple[list[int], list[int]]:
     count = len(manifest.probes)
     deferred = probe[manifest.is_deferred[site]]
     return np.bincount(probe, minlength=count).tolist(), np.bincount(deferred, minlength=count).tolist()
+
+
+def _jump_counts(methods: Sequence[str]) -> str:
+    """``together``; of several sites ``2 alone, 1 trap``."""
+    counts = Counter(methods).most_common()
+    return methods[0] if len(methods) == 1 else ", ".join(f"{count} {method}" for method, count in counts)
+
+
+def _site_addresses(manifest: Manifest) -> Callable[[int], list[int]]:
+    """A function from the row of a probe to the addresses of its sites."""
+    order = np.argsort(manifest.enablings["probe"], kind="stable")
+    ordered = manifest.enablings["probe"][order]
+    first = np.searchsorted(ordered, np.arange(len(manifest.probes) + 1))
+    address = manifest.sites["address"][manifest.enablings["site"][order]]
+    return lambda row: address[first[row] : first[row + 1]].tolist()
 
 
 def inlined_copies(resolution: Resolution) -> dict[int, InlineSite]:
@@ -109,7 +142,9 @@ def _copy_text(site: InlineSite) -> str:
     return f"{site.function} at {call.file}:{call.line}" if call.file else site.function
 
 
-def instruction_rows(image: Image, code: Decoded, function: int) -> Iterator[dict[str, Any]]:
+def instruction_rows(
+    image: Image, code: Decoded, function: int, jumps: JumpReport | None = None
+) -> Iterator[dict[str, Any]]:
     """Each instruction of a function: where it is, what it is, and how a probe on it would be carried out."""
     start = int(code.functions.address[function])
     first, last = int(code.first[function]), int(code.last[function])
@@ -129,6 +164,7 @@ def instruction_rows(image: Image, code: Decoded, function: int) -> Iterator[dic
             "verdict": verdict.name.lower(),
             "reason": reason.name.lower() if reason else "",
             "why": reason.text,
+            **({} if jumps is None else {"jump": jumps.value(address)}),
         }
 
 
@@ -148,18 +184,25 @@ def _single(image: Image, data: bytes, address: int) -> str:
     return "; ".join(line.text for line in disassemble(image.facts, data, address))
 
 
-def disassembly_lines(resolution: Resolution, functions: Sequence[int]) -> Iterator[str]:
+def disassembly_lines(
+    resolution: Resolution, functions: Sequence[int], jumps: JumpReport | None = None
+) -> Iterator[str]:
     """The instructions of some functions, each with its offset and verdict."""
     image, code = resolution.program.image, resolution.code
     for function in functions:
         address, size = int(code.functions.address[function]), int(code.functions.size[function])
         yield f"{code.functions.names[function]}: {address:#x}, {size} bytes"
-        for row in instruction_rows(image, code, function):
+        for row in instruction_rows(image, code, function, jumps):
             how = f"{_HOW[row['verdict']]}: {row['why']}" if row["reason"] else _HOW[row["verdict"]]
             kind = "" if row["kind"] == "OTHER" else f" ({row['kind'].lower().replace('_', ' ')})"
             text = row["text"].replace("\t", " ")
-            yield f"{row['offset']:8} {row['address']:#18x}  {row['bytes']:16} {text:40} {how}{kind}"
+            yield f"{row['offset']:8} {row['address']:#18x}  {row['bytes']:16} {text:40} {how}{kind}{_jump_text(row)}"
         yield ""
+
+
+def _jump_text(row: Mapping[str, Any]) -> str:
+    jump = row.get("jump")
+    return "" if jump is None else f"; jump {jump['method']}: {jump['why']}; dead: {' '.join(jump['dead']) or 'none'}"
 
 
 _HOW: Final = {"copy": "trampoline", "emulate": "emulated", "refuse": "refused", "defer": "deferred"}

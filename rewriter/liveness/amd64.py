@@ -28,8 +28,8 @@ class Amd64Effector:
 
     @property
     def flags(self) -> Mapping[str, int]:
-        """The arithmetic ones, by the manual's letters without the F."""
-        return MappingProxyType(forms.FLAGS)
+        """The arithmetic ones."""
+        return MappingProxyType({f"{name.lower()}f": bit for name, bit in forms.FLAGS.items()})
 
     @property
     def held(self) -> int:

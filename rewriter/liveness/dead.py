@@ -82,5 +82,5 @@ def _effects(program: Program, found: Instructions, machine: Effector) -> Effect
 def _is_as_it_runs(program: Program, found: Instructions) -> NDArray[np.bool_]:
     """Whether an instruction's bytes in the file tell all that it reads."""
     is_code = ~np.isin(found.reason, (Reason.DATA, Reason.RELOCATED)) & (found.verdict != Verdict.DEFER)
-    known: NDArray[np.bool_] = is_code & ~np.isin(found.address, expected_faults(program.image))
+    known: NDArray[np.bool_] = is_code & ~np.isin(found.address, expected_faults(program.image).instruction)
     return known

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
-from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax, UnwindFacts
+from kinst.targets.arch.facts import ArchFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
     COMMON_TABLES,
     BootTable,
@@ -299,6 +299,7 @@ AMD64 = ArchFacts(
         nothing=frozenset({0}),
     ),
     code_shape=_SHAPE,
+    jump=JumpFacts(size=5, reach=1 << 31, short=(2, -126, 129), joins=True),  # jmp rel32, jmp rel8
     linux=LinuxFacts(
         boot_magic=None,
         tables=_TABLES,

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
-from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax, UnwindFacts
+from kinst.targets.arch.facts import ArchFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
     COMMON_TABLES,
     BootTable,
@@ -236,6 +236,7 @@ ARM64 = ArchFacts(
         nothing=frozenset({0, 256}),
     ),
     code_shape=_SHAPE,
+    jump=JumpFacts(size=4, reach=1 << 27, short=None, joins=False),  # b
     linux=LinuxFacts(
         boot_magic=b"ARM\x64",
         tables=_TABLES,

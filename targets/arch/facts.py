@@ -54,6 +54,17 @@ class UnwindFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class JumpFacts:
+    """The jump that a site becomes, and how far others than the site itself may be moved for it."""
+
+    size: int  # bytes of the jump that reaches the trampolines
+    reach: int  # how far it goes, in bytes
+    # Bytes of the short jump, and how far from its own address it reaches, back and ahead; None: there is none.
+    short: tuple[int, int, int] | None
+    joins: bool  # whether `kinst.rewriter.jumps` finds all addresses of code that instructions make
+
+
+@dataclass(frozen=True, slots=True)
 class ArchFacts:
     """Everything that differs between machines and needs no code. No field of it, nor of the records in it, has a
     default: None is given where a field's comment says what it means.
@@ -120,6 +131,7 @@ class ArchFacts:
 
     relocations: RelocationFacts
     code_shape: CodeShape
+    jump: JumpFacts
     linux: LinuxFacts
 
     capstone: Syntax

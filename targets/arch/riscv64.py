@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
-from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax, UnwindFacts
+from kinst.targets.arch.facts import ArchFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
     COMMON_TABLES,
     BootTable,
@@ -222,6 +222,7 @@ RISCV64 = ArchFacts(
         nothing=frozenset({0, 51}),
     ),
     code_shape=_SHAPE,
+    jump=JumpFacts(size=4, reach=1 << 20, short=(2, -2048, 2046), joins=False),  # jal, c.j
     linux=LinuxFacts(
         boot_magic=b"RSC\x05",
         tables=_TABLES,

@@ -217,6 +217,23 @@ def test_list_as_json_and_disassembly(image: Path) -> None:
     assert value[0]["instructions"][0]["reason"] == "landing_pad"
 
 
+def test_list_says_how_sites_can_be_jumps(image: Path) -> None:
+    result = run("list", image, "kinst::vm_fault:", "--jumps")
+    assert result.stdout.splitlines()[1].endswith(" jump together")
+    assert (
+        "5 of 7 sites can be jumps (71.4 %): 2 inside, 1 together, 1 relay, 1 padding; traps: 2 led to" in result.stderr
+    )
+    jumps = [row["jumps"][0] for row in json.loads(run("list", image, "kinst::vm_fault:", "--jumps", "--json").stdout)]
+    methods = ["together", "inside", "inside", "relay", "trap", "trap", "padding"]
+    assert [jump["method"] for jump in jumps] == methods
+    assert jumps[3]["dead"] == ["rax", "cf", "pf", "af", "zf", "sf", "of"]
+    lines = run("list", image, "kinst::vm_fault:", "-d", "--jumps").stdout.splitlines()
+    assert "; jump trap: a breakpoint: it cannot be probed; dead: " in lines[1]
+    rows = json.loads(run("list", image, "kinst::vm_fault:", "-d", "--jumps", "--json").stdout)[0]["instructions"]
+    assert rows[0]["jump"]["method"] == "trap"
+    assert {"address": rows[1]["address"], **rows[1]["jump"]} == jumps[0]
+
+
 def test_disassembly_shows_functions_of_which_nothing_can_be_probed(image: Path) -> None:
     result = run("list", image, "vm_fault_quick:", "--disassemble")
     assert result.exit_code == 0 and "sti" in result.stdout

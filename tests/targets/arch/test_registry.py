@@ -21,7 +21,7 @@ from kinst.runtime.trap.arch.registry import emulator, moved_trampoline
 from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.unwind import StackEffects
 from kinst.targets.arch.code_shape import CodeShape
-from kinst.targets.arch.facts import ArchFacts, EngineFacts, Syntax, UnwindFacts
+from kinst.targets.arch.facts import ArchFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import LinuxFacts
 from kinst.targets.arch.registry import ARCHES, NAMES, arch_by_elf_machine, arch_by_name
 from kinst.targets.arch.relocations import RelocationFacts
@@ -29,7 +29,7 @@ from kinst.targets.errors import ImageError, UsageError
 from kinst.targets.instruction import Reason
 from kinst.targets.machines.registry import default_machine
 
-RECORDS = (ArchFacts, UnwindFacts, EngineFacts, Syntax, CodeShape, LinuxFacts, RelocationFacts)
+RECORDS = (ArchFacts, UnwindFacts, EngineFacts, JumpFacts, Syntax, CodeShape, LinuxFacts, RelocationFacts)
 EVERY = pytest.mark.parametrize("facts", ARCHES, ids=NAMES)
 
 

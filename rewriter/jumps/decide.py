@@ -1,0 +1,158 @@
+"""A program and its instructions -> how each can become a jump to its trampoline.
+
+The classic ways, the best first: in the instruction's own bytes; over the instructions behind it, which then run in the
+trampoline, too; over padding behind it; by a short jump to padding within reach. A jump over several instructions must
+be there before the code runs: a CPU that was interrupted between two of them comes back into the middle of the jump.
+Jumps whose upper bytes are those of the next instruction (e9patch's "punned" ones) are left out: their trampolines
+would lie anywhere within 2 GB, where the guest has memory of its own.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.jumps.landings import landings
+from kinst.rewriter.jumps.methods import Decisions, Hindrance, JumpMethod
+from kinst.rewriter.jumps.padding import Padding, padding, swept_between
+from kinst.rewriter.jumps.relays import relays
+from kinst.rewriter.program import Program
+from kinst.targets.arch.facts import JumpFacts
+from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.exception_table import expected_faults
+from kinst.targets.image import Image
+from kinst.targets.instruction import Flow, Instructions, Verdict
+
+Rows = NDArray[np.int64]
+Column = NDArray[np.uint8]
+Addresses = NDArray[np.uint64]
+_FALLS: Final = (Flow.NEXT, Flow.BRANCH)
+_NEVER_FALLS: Final = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN)
+_STAYING: Final = (Hindrance.REFUSED, Hindrance.DEFERRED, Hindrance.EXPECTED_FAULT, Hindrance.OUT_OF_REACH)
+_GAP: Final = 1 << 24  # bytes between segments that belong together
+_SEVERAL: Final = (JumpMethod.TOGETHER, JumpMethod.PADDING)
+
+
+def decide(program: Program, found: Instructions, sites: Rows) -> Decisions:
+    """How each of some sites can be a jump.
+
+    Args:
+        program: the image.
+        found: all instructions of its functions, ascending by address.
+        sites: rows of `found`, ascending, each once.
+
+    Returns:
+        A row a site.
+    """
+    facts, between = program.image.facts.jump, swept_between(program)
+    targets = landings(program, found, between)
+    room = padding(program, found, between, targets)
+    walk = _Walk.over(program, found, sites, targets, room)
+    method = np.where(walk.last == sites, JumpMethod.ALONE, JumpMethod.TOGETHER).astype(np.uint8)
+    method[walk.has_padding] = JumpMethod.PADDING
+    method[walk.hindrance != 0] = JumpMethod.TRAP
+    _join(sites, walk.last, method)
+    last = walk.last[method == JumpMethod.PADDING]
+    used = found.address[last] + found.size[last]
+    short = np.flatnonzero(_may_relay(found, sites, targets, walk.hindrance, facts) & (method == JumpMethod.TRAP))
+    relay = np.zeros(len(sites), np.uint64)
+    relay[short] = relays(found.address[sites[short]], room, used, facts)
+    method[relay != 0] = JumpMethod.RELAY
+    hindrance = np.where(method == JumpMethod.TRAP, walk.hindrance, np.uint8(0))
+    return Decisions(method, hindrance, relay)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Columns, a row a site: the last instruction that the jump would cover, whether it covers padding behind that, and
+    a `Hindrance`."""
+
+    last: Rows
+    has_padding: NDArray[np.bool_]
+    hindrance: Column
+
+    @classmethod
+    def over(cls, program: Program, found: Instructions, sites: Rows, targets: Addresses, room: Padding) -> "_Walk":
+        facts, stays = program.image.facts.jump, _staying(program, found)
+        walk = cls(sites.copy(), np.zeros(len(sites), np.bool_), stays[sites])
+        start, size = found.address[sites], found.size[sites].astype(np.int64)
+        walk._hinder(_end_of(program.image, start) - start >= np.uint64(facts.reach), Hindrance.OUT_OF_REACH)
+        walk._hinder(_is_entered(targets, start, facts.size), Hindrance.LED_TO)
+        has_computed = np.zeros(len(program.functions), np.bool_)
+        has_computed[found.function[found.flow == Flow.INDIRECT_JUMP]] = True
+        is_unsure = has_computed[found.function[sites]] | (not facts.joins)
+        for _ in range(facts.size):
+            short = np.flatnonzero((size < facts.size) & (walk.hindrance == 0) & ~walk.has_padding)
+            if not short.size:
+                break
+            at = walk.last[short]
+            end = found.address[at] + found.size[at]
+            never_falls = np.isin(found.flow[at], _NEVER_FALLS)
+            walk.has_padding[short] = never_falls & (room.behind(end) >= facts.size - size[short])
+            following = np.minimum(at + 1, len(found) - 1)
+            obstacle = np.where(stays[following] != 0, Hindrance.NOT_MOVABLE, 0)
+            obstacle[is_unsure[short]] = Hindrance.COMPUTED_JUMP if facts.joins else Hindrance.TOO_SHORT
+            obstacle[(found.address[following] != end) | ~np.isin(found.flow[at], _FALLS)] = Hindrance.LEAVES
+            obstacle[walk.has_padding[short]] = Hindrance.NONE
+            walk.hindrance[short] = obstacle
+            on = short[(obstacle == 0) & ~walk.has_padding[short]]
+            walk.last[on] += 1
+            size[on] += found.size[walk.last[on]]
+        return walk
+
+    def _hinder(self, rows: NDArray[np.bool_], why: Hindrance) -> None:
+        self.hindrance[rows & (self.hindrance == 0)] = why
+
+
+def _end_of(image: Image, address: Addresses) -> Addresses:
+    """The end of what the image has from each address on, over small gaps: trampolines may lie behind it."""
+    loaded = sorted((one.address, one.address + one.size) for one in image.segments if one.kind == PT_LOAD)
+    found = address.copy()
+    for region in image.code_regions:
+        end = region.address + region.size
+        for start, last in loaded:
+            end = max(end, last) if start <= end + _GAP else end
+        found[address - np.uint64(region.address) < np.uint64(region.size)] = end
+    return found
+
+
+def _staying(program: Program, found: Instructions) -> Column:
+    """Why instructions cannot be moved into a trampoline, as a `Hindrance`."""
+    why = np.zeros(len(found), np.uint8)
+    why[np.isin(found.address, expected_faults(program.image).instruction)] = Hindrance.EXPECTED_FAULT
+    why[found.verdict == Verdict.DEFER] = Hindrance.DEFERRED
+    why[found.verdict == Verdict.REFUSE] = Hindrance.REFUSED
+    return why
+
+
+def _is_entered(targets: Addresses, start: Addresses, size: int) -> NDArray[np.bool_]:
+    """Whether something leads to a byte of each range but the first."""
+    first = np.searchsorted(targets, start, "right")
+    result: NDArray[np.bool_] = np.searchsorted(targets, start + np.uint64(size)) > first
+    return result
+
+
+def _may_relay(
+    found: Instructions, sites: Rows, targets: Addresses, hindrance: Column, facts: JumpFacts
+) -> NDArray[np.bool_]:
+    """Which sites have room for a short jump."""
+    if facts.short is None:
+        return np.zeros(len(sites), np.bool_)
+    size = facts.short[0]
+    movable = ~np.isin(hindrance, _STAYING)
+    fits: NDArray[np.bool_] = movable & (found.size[sites] >= size) & ~_is_entered(targets, found.address[sites], size)
+    return fits
+
+
+def _join(sites: Rows, last: Rows, method: Column) -> None:
+    """Sites that the jump of a site before them covers are in its trampoline."""
+    rows, ends = sites.tolist(), last.tolist()
+    done = -1
+    for site in np.flatnonzero(np.isin(method, _SEVERAL)).tolist():
+        if site <= done:
+            continue
+        done = site
+        while done + 1 < len(rows) and rows[done + 1] <= ends[site]:
+            done += 1
+            method[done] = JumpMethod.INSIDE

@@ -1,0 +1,88 @@
+"""A program -> the addresses to which control may come, other than from the instruction before.
+
+No jump may cover them. Whatever looks like the address of code counts: a jump is not worth a mistake. Only computed
+jumps that add up where they go (``switch`` in position-independent code) escape: their functions are told by flow.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.program import Program
+from kinst.targets.arch.linux import JUMP_LABEL_LAYOUTS, JUMP_LABELS
+from kinst.targets.elf.header import PT_LOAD, FileKind
+from kinst.targets.exception_table import expected_faults
+from kinst.targets.image import CodeRegion, Image
+from kinst.targets.instruction import Flow, Instructions
+from kinst.targets.kernel_tables import record_addresses, records_of, table_place
+from kinst.targets.module_code import code_of
+from kinst.targets.sweeping import Swept
+
+Addresses = NDArray[np.uint64]
+_DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
+_HIGHEST_HALF: Final = 0xFFFF_FFFF_8000_0000  # from here on 4 bytes that are sign-extended hold an address
+_LEA: Final = 0x8D
+
+
+def landings(program: Program, found: Instructions, between: Swept) -> Addresses:
+    """Addresses in code, ascending, each once.
+
+    Args:
+        program: the image.
+        found: all instructions of its functions.
+        between: what stands between its functions.
+    """
+    image = program.image
+    parts = [
+        program.functions.address,
+        image.symbols.address,
+        *(one.target[np.isin(one.flow, _DIRECT)] for one in (found, between.instructions)),
+        *_in_tables(image),
+        *_in_data(image),
+    ]
+    for region in image.code_regions if image.facts.jump.joins else ():
+        first, end = np.searchsorted(found.address, (region.address, region.address + region.size))
+        parts += _in_code(code_of(image, region), region, found.address[first:end], found.size[first:end])
+    every = np.unique(np.concatenate([part[image.is_code(part)] for part in parts]))
+    aligned: Addresses = every[every % np.uint64(image.facts.instruction_alignment) == 0]
+    return aligned
+
+
+def _in_tables(image: Image) -> Iterator[Addresses]:
+    """What is stored as a distance: where the kernel goes on after faults, and where static keys jump."""
+    yield expected_faults(image).fixup
+    place = None if image.kind is FileKind.REL else table_place(image, *JUMP_LABELS)
+    for layout in JUMP_LABEL_LAYOUTS if place is not None else ():
+        if place is not None and place[1] % layout.size == 0:
+            yield record_addresses(image, *records_of(image, place, layout.size), layout.target)
+
+
+def _in_data(image: Image) -> Iterator[Addresses]:
+    """Words of what is loaded, and what relocations store there."""
+    yield image.relocations.pointers
+    is_high = all(region.address >= _HIGHEST_HALF for region in image.code_regions)
+    for segment in image.segments:
+        if segment.kind != PT_LOAD:
+            continue
+        start = segment.offset + -segment.address % 8
+        content = image.data[start : segment.offset + segment.file_size]
+        yield content[: len(content) // 8 * 8].view("<u8")
+        if is_high:
+            yield content[: len(content) // 4 * 4].view("<i4").astype(np.int64).view(np.uint64)
+
+
+def _in_code(
+    code: NDArray[np.uint8], region: CodeRegion, address: Addresses, size: NDArray[np.uint8]
+) -> Iterator[Addresses]:
+    """Numbers in instructions of amd64: immediates, which come last, and what ``lea`` computes from RIP."""
+    end = (address - np.uint64(region.address)).view(np.int64) + size
+    for width in (4, 8):
+        last = end[size > width]
+        numbers = np.ndarray((max(len(code) - width + 1, 0),), f"<i{width}", code, strides=(1,))[last - width]
+        yield numbers.astype(np.int64).view(np.uint64)
+    last = end[size >= 6]
+    loads = last[(code[last - 6] == _LEA) & (code[last - 5] & 0xC7 == 5)]
+    distance = np.ndarray((max(len(code) - 3, 0),), "<i4", code, strides=(1,))[loads - 4].astype(np.int64)
+    yield np.uint64(region.address) + (loads + distance).view(np.uint64)

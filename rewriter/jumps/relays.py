@@ -1,0 +1,45 @@
+"""Sites that are too short for a jump -> short jumps to padding within reach, where there is room for a long one."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.jumps.padding import Padding
+from kinst.targets.arch.facts import JumpFacts
+
+Addresses = NDArray[np.uint64]
+
+
+def relays(address: Addresses, padding: Padding, used: Addresses, facts: JumpFacts) -> Addresses:
+    """Where the long jump of each site is; 0 where there is no room. Each is for one site.
+
+    Args:
+        address: of the sites, ascending.
+        padding: the room.
+        used: ends of instructions behind which room is used already, by one jump each.
+        facts: how long jumps are, and how far they reach.
+    """
+    found = np.zeros(len(address), np.uint64)
+    if facts.short is None or not len(address):
+        return found
+    free = _places(padding, used, facts.size)
+    _, lowest, highest = facts.short
+    first = np.searchsorted(free, address + np.uint64(lowest % (1 << 64))).tolist()
+    last = np.searchsorted(free, address + np.uint64(highest), "right").tolist()
+    taken, place = np.full(len(address), -1), 0
+    for site, (start, end) in enumerate(zip(first, last, strict=True)):
+        place = max(place, start)  # the lowest that is left: those behind may serve the sites behind
+        if place < end:
+            taken[site], place = place, place + 1
+    served = taken >= 0
+    found[served] = free[taken[served]]
+    return found
+
+
+def _places(padding: Padding, used: Addresses, size: int) -> Addresses:
+    """Room for one jump each."""
+    start = padding.start + np.where(np.isin(padding.start, used), np.uint64(size), np.uint64(0))
+    count = np.maximum((padding.end - start).view(np.int64), 0) // size
+    row = np.repeat(np.arange(len(start)), count)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    places: Addresses = start[row] + (within * size).astype(np.uint64)
+    return places

@@ -1,0 +1,107 @@
+"""Little functions -> how each of their instructions can become a jump; relays against the best that there can be."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinst.rewriter.jumps.decide import decide
+from kinst.rewriter.jumps.methods import Hindrance, JumpMethod
+from kinst.rewriter.jumps.padding import Padding
+from kinst.rewriter.jumps.relays import relays
+from kinst.rewriter.program import instructions_of
+from kinst.targets.arch.amd64 import AMD64
+from kinst.targets.instruction import Verdict
+from tests.rewriter.programs import STEP, TEXT, program, small
+
+A, T, N, P, R, X = (
+    JumpMethod.ALONE,
+    JumpMethod.TOGETHER,
+    JumpMethod.INSIDE,
+    JumpMethod.PADDING,
+    JumpMethod.RELAY,
+    JumpMethod.TRAP,
+)
+LED_TO, LEAVES, COMPUTED = Hindrance.LED_TO, Hindrance.LEAVES, Hindrance.COMPUTED_JUMP
+NOT_MOVABLE = Hindrance.NOT_MOVABLE
+
+BASE = np.uint64(1 << 20)
+# The last bytes of a function are followed by int3 up to the next multiple of 0x40.
+CASES = {
+    "its own bytes": ("mov $1, %eax; ret", [A, P], []),
+    "over neighbours": ("push %rbp; mov %rsp, %rbp; push %rbx; mov $1, %eax; ret", [T, N, N, A, P], []),
+    "a prefix of neighbours": ("push %rbp; push %rbx; mov $1, %eax; ret", [T, N, N, P], []),
+    "a branch to a neighbour": ("push %rbp; a: push %rbx; mov $1, %eax; jmp a", [X, T, N, P], [LED_TO]),
+    "a call comes back": ("push %rbp; call *%rax; mov $1, %eax; ret", [X, R, A, P], [LEAVES]),
+    "a call at the end": ("push %rbp; call {other}; mov $1, %eax; ret", [T, N, A, P], []),
+    "a conditional branch inside": ("test %eax, %eax; je b; push %rbx; b: mov $1, %eax; ret", [T, N, N, A, P], []),
+    "its landing": ("test %eax, %eax; b: push %rbx; je b; mov $1, %eax; ret", [R, T, N, N, P], []),
+    "a computed jump": ("push %rbp; mov %rsp, %rbp; mov $1, %eax; jmp *%rax", [X, R, A, P], [COMPUTED]),
+    "data of a computed address": ("push %rbp; c: push %rbx; mov $c, %rdi; ret", [X, T, N, P], [LED_TO]),
+    "lea of it": ("push %rbp; d: push %rbx; lea d(%rip), %rdi; ret", [X, T, N, P], [LED_TO]),
+    "what must stay": ("push %rbp; sti; mov $1, %eax; ret", [X, P], [NOT_MOVABLE]),
+    "over padding": ("pop %rbx; pop %rbp; ret", [P, N, N], []),
+}
+
+
+def methods(folder: Path, code: str) -> tuple[list[int], list[int]]:
+    """Of the instructions that can be probed: methods, and hindrances of those that have none."""
+    opened = program(folder, small(functions={"f": code, "other": "ret"}))
+    found = instructions_of(opened, np.arange(len(opened.functions)))
+    sites = np.flatnonzero((found.verdict != Verdict.REFUSE) & (found.address < TEXT + STEP))
+    decisions = decide(opened, found, sites)
+    return decisions.method.tolist(), decisions.hindrance[decisions.method == JumpMethod.TRAP].tolist()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_how_an_instruction_becomes_a_jump(name: str, tmp_path: Path) -> None:
+    code, expected, hindrances = CASES[name]
+    assert methods(tmp_path, code) == (expected, hindrances)
+
+
+def test_only_some_sites(tmp_path: Path) -> None:
+    """What is not a site is moved along all the same, and shares the fate of nobody."""
+    opened = program(tmp_path, small(functions={"f": CASES["over neighbours"][0], "other": "ret"}))
+    found = instructions_of(opened, np.arange(len(opened.functions)))
+    assert decide(opened, found, np.array([1])).method.tolist() == [T]
+    assert decide(opened, found, np.array([0, 2])).method.tolist() == [T, N]
+
+
+@given(
+    st.lists(st.integers(0, 600), max_size=9, unique=True),
+    st.lists(st.tuples(st.integers(0, 600), st.integers(1, 14)), max_size=4),
+)
+def test_as_many_relays_as_can_be(sites: list[int], runs: list[tuple[int, int]]) -> None:
+    """Each within reach and for one site; no other way serves more."""
+    lengths = dict(runs)
+    starts = sorted(lengths)
+    limits = [*starts[1:], 10_000][: len(starts)]
+    ends = [min(start + lengths[start], limit) for start, limit in zip(starts, limits, strict=True)]
+    room = Padding(np.array(starts, np.uint64) + BASE, np.array(ends, np.uint64) + BASE)
+    address = np.array(sorted(sites), np.uint64) + BASE
+    found = relays(address, room, np.zeros(0, np.uint64), AMD64.jump)
+    places = [
+        int(at) for start, end in zip(room.start, room.end, strict=True) for at in range(int(start), int(end) - 4, 5)
+    ]
+    served = [(int(site), int(place)) for site, place in zip(address, found, strict=True) if place]
+    assert len({place for _, place in served}) == len(served)
+    assert all(place in places and -126 <= place - site <= 129 for site, place in served)
+    assert len(served) == best([int(site) for site in address], places)
+
+
+def best(sites: list[int], places: list[int]) -> int:
+    """The size of a largest matching, by augmenting paths."""
+    owner: dict[int, int] = {}
+
+    def augment(site: int, seen: set[int]) -> bool:
+        for place in places:
+            if -126 <= place - site <= 129 and place not in seen:
+                seen.add(place)
+                if place not in owner or augment(owner[place], seen):
+                    owner[place] = site
+                    return True
+        return False
+
+    return sum(augment(site, set()) for site in sites)
