@@ -12,8 +12,8 @@ from kinst.runtime.tracing.program_text import ProgramText, read_library
 from kinst.targets.c_types import ImageTypes
 
 _SUFFIX: Final = ".d"
-_OF_LINUX: Final = ("io", "proc", "sched")  # providers whose arguments our libraries translate
-_LINUX: Final = "struct task_struct"
+# Providers whose arguments our libraries translate, and a type that each needs.
+_OF_LINUX: Final = {"io": "struct bio", "proc": "struct kernel_siginfo", "sched": "struct rq"}
 _MOST_SHOWN: Final = 10  # libraries of a circle
 _COMMENT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/', re.DOTALL)
 _CONTROL: Final = re.compile(r"^[\f\t\v ]*#(.*)$", re.MULTILINE)
@@ -51,10 +51,11 @@ def find(folders: Sequence[str]) -> dict[str, Library]:
 
 def own(providers: Callable[[str], bool], types: ImageTypes) -> dict[str, Library]:
     """Our libraries for arguments of the providers that are wanted, if the image has the types that they translate."""
-    if not any(map(providers, _OF_LINUX)) or types.type_named(_LINUX) is None:
+    named = [name for name, needed in _OF_LINUX.items() if providers(name) and types.type_named(needed) is not None]
+    if not named:
         return {}
     every = find([str(Path(__file__).with_name("libraries"))])
-    wanted = {f"linux_{name}.d" for name in _OF_LINUX if providers(name)}
+    wanted = {f"linux_{name}.d" for name in named}
     needed = {name for one in wanted for name, _ in every[one].needs}
     return {name: library for name, library in every.items() if name in wanted | needed}
 

@@ -1,5 +1,6 @@
 """A request -> programs compiled against an image (or none), with their probes enabled, ready to run."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -88,7 +89,8 @@ class Tracing:
 
     def _names_provider(self, name: str) -> bool:
         """Whether a program seems to name a provider: it is not read yet."""
-        return any(f"{name}:" in program.text for program in self._subject.programs)
+        named = re.compile(rf"\b{name}:")
+        return any(named.search(program.text) for program in self._subject.programs)
 
     def _declare(self, read: Sequence[ParsedProgram]) -> None:
         """Check what is outside clauses, before probes are known. Raises DError."""

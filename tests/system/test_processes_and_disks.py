@@ -18,6 +18,7 @@ from tests.system.test_linux_disks import MODULES
 from tests.writers.cpio import CHARACTERS, DIRECTORY, FILE, LINK, Entry, archive
 
 KERNELS = ("linux-amd64", "linux-6.12-amd64", "linux-arm64", "linux-6.12-arm64", "linux-riscv64", "linux-7-riscv64")
+NO_MODULES = "linux-7-riscv64"  # for disks, in the package of its image
 APPLETS = ("sh", "mount", "insmod", "cat", "sleep", "true", "dd", "grep", "reboot")
 BLOCK_IO = SAMPLES / "d" / "linux" / "block-io.d"
 # One program each; the shell forks for them.
@@ -122,7 +123,8 @@ def test_all_that_is_told_agrees(name: str, tmp_path: Path) -> None:
     text, console = run_linux(name, initrd, [PROGRAM], more=["--disk", str(disk), "-s", str(BLOCK_IO)])
     _check_processes(text, console)
     _check_signals(text, console)
-    _check_disk(text, console)
+    if name != NO_MODULES:
+        _check_disk(text, console)
 
 
 def _check_processes(text: str, console: str) -> None:

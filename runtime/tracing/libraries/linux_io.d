@@ -1,6 +1,6 @@
 /*
- * Types of io's arguments. A bio is what a disk's driver is given, or the first of a request; arg3 is how many bytes
- * all of it has, arg4 whether it failed. What Linux does not tell is 0 or "<none>".
+ * Types of io's arguments. A bio is what a disk's driver is given, or the first of a request; arg1 is the disk, arg3 how
+ * many bytes all of it has, arg4 whether it failed. What Linux does not tell is 0 or "<none>".
  */
 
 inline int B_ERROR = 0x4;
@@ -32,7 +32,7 @@ translator bufinfo_t < struct bio *B > {
 	b_bufsize = arg3;
 	b_iodone = (uintptr_t)B->bi_end_io;
 	b_error = arg4 ? EIO : 0;
-	b_edev = B->bi_bdev->bd_disk->major << 20 | B->bi_bdev->bd_disk->first_minor;
+	b_edev = ((struct gendisk *)arg1)->major << 20 | ((struct gendisk *)arg1)->first_minor;
 };
 
 typedef struct devinfo {
@@ -44,13 +44,13 @@ typedef struct devinfo {
 	string dev_pathname;
 } devinfo_t;
 
-translator devinfo_t < struct bio *B > {
-	dev_major = B->bi_bdev->bd_disk->major;
-	dev_minor = B->bi_bdev->bd_disk->first_minor;
+translator devinfo_t < struct gendisk *D > {
+	dev_major = D->major;
+	dev_minor = D->first_minor;
 	dev_instance = 0;
-	dev_name = stringof(B->bi_bdev->bd_disk->disk_name);
-	dev_statname = stringof(B->bi_bdev->bd_disk->disk_name);
-	dev_pathname = strjoin("/dev/", stringof(B->bi_bdev->bd_disk->disk_name));
+	dev_name = stringof(D->disk_name);
+	dev_statname = stringof(D->disk_name);
+	dev_pathname = strjoin("/dev/", stringof(D->disk_name));
 };
 
 typedef struct fileinfo {

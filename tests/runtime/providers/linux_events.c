@@ -55,12 +55,25 @@ struct gendisk {
     char disk_name[32];
     struct request_queue *queue;
 };
+#ifdef OLD /* 5.10 */
+#define BLOCK_DEVICE struct gendisk *bi_disk
+#define ON(disk) &disk
+#define WITH_QUEUE struct request_queue *queue,
+#define QUEUE &requests,
+#else
 struct block_device {
     struct gendisk *bd_disk;
 };
+#define BLOCK_DEVICE struct block_device *bi_bdev
+#define ON(disk) &on_##disk
+#define WITH_QUEUE
+#define QUEUE
+struct gendisk disk, memory;
+struct block_device on_disk = {&disk}, on_memory = {&memory};
+#endif
 enum flags { __REQ_SYNC = 11 };
 struct bio {
-    struct block_device *bi_bdev;
+    BLOCK_DEVICE;
     unsigned int bi_opf;
     unsigned char bi_status;
     struct {
@@ -80,9 +93,9 @@ TRACEPOINT(sched_process_exec, struct task_struct *task, int old, struct linux_b
 TRACEPOINT(sched_process_exit, struct task_struct *task)
 TRACEPOINT(signal_generate, int signal, struct kernel_siginfo *info, struct task_struct *to, int group, int result)
 TRACEPOINT(signal_deliver, int signal, struct kernel_siginfo *info, struct k_sigaction *action)
-TRACEPOINT(block_rq_issue, struct request *request)
+TRACEPOINT(block_rq_issue, WITH_QUEUE struct request *request)
 TRACEPOINT(block_rq_complete, struct request *request, unsigned char error, unsigned int bytes)
-TRACEPOINT(block_bio_queue, struct bio *bio)
+TRACEPOINT(block_bio_queue, WITH_QUEUE struct bio *bio)
 TRACEPOINT(block_bio_complete, struct request_queue *queue, struct bio *bio)
 
 struct cred root = {{1}, {2}, {3}, {4}};
@@ -95,9 +108,8 @@ struct kernel_siginfo child = {{17, 0, 1, {._sigchld = {7, 5, 3}}}};
 struct k_sigaction handler = {{0, (void *)0x4000}}, ignored = {{0, (void *)1}};
 struct request_queue requests = {&requests}, bios;
 struct gendisk disk = {254, 16, "vdb", &requests}, memory = {1, 0, "ram0", &bios};
-struct block_device on_disk = {&disk}, in_memory = {&memory};
-struct bio first = {&on_disk, 0, 0, {2048, 4096}, 0}, later = {&on_disk, 1, 0, {8, 512}, 0};
-struct bio copied = {&in_memory, 1 | 1 << __REQ_SYNC, 0, {16, 1024}, 0};
+struct bio first = {ON(disk), 0, 0, {2048, 4096}, 0}, later = {ON(disk), 1, 0, {8, 512}, 0};
+struct bio copied = {ON(memory), 1 | 1 << __REQ_SYNC, 0, {16, 1024}, 0};
 struct request reading = {12288, &first}, writing = {512, &later}, flushing = {0, 0};
 
 __attribute__((noipa)) struct linux_binprm *alloc_bprm(int at, struct filename *name)
@@ -150,17 +162,17 @@ __attribute__((noipa)) void ended(struct task_struct *task, int code)
 }
 __attribute__((noipa)) void disks(void)
 {
-    TRACE(block_bio_queue, 1, &first);
-    TRACE(block_rq_issue, 1, &reading);
+    TRACE(block_bio_queue, 1, QUEUE &first);
+    TRACE(block_rq_issue, 1, QUEUE &reading);
     TRACE(block_rq_complete, 1, &reading, 0, 4096);
     reading.__data_len -= 4096;
     first.bi_iter.bi_sector += 8;
     TRACE(block_rq_complete, 1, &reading, 0, 8192);
-    TRACE(block_rq_issue, 1, &flushing);
-    TRACE(block_rq_issue, 1, &writing);
+    TRACE(block_rq_issue, 1, QUEUE &flushing);
+    TRACE(block_rq_issue, 1, QUEUE &writing);
     TRACE(block_rq_complete, 1, &writing, 10, 512);
     TRACE(block_bio_complete, 1, &requests, &later);
-    TRACE(block_bio_queue, 1, &copied);
+    TRACE(block_bio_queue, 1, QUEUE &copied);
     copied.bi_status = 10;
     TRACE(block_bio_complete, 1, &bios, &copied);
 }
