@@ -146,8 +146,8 @@ def _options() -> dict[str, _Option]:
 
     add(
         When.COMPILE, _flag, 0,
-        "argref", "cpp", "cpphdrs", "defaultargs", "droptags", "empty", "errtags", "kdefs", "knodefs", "nolibs",
-        "pspec", "strip", "udefs", "unodefs", "verbose", "zdefs", "lazyload", "aggpercpu",
+        "argref", "cpp", "cpphdrs", "defaultargs", "droptags", "empty", "errtags", "explain", "kdefs", "knodefs",
+        "nolibs", "pspec", "strip", "udefs", "unodefs", "verbose", "zdefs", "lazyload", "aggpercpu",
     )  # fmt: skip
     add(When.COMPILE, _word, "", "define", "incdir", "undef", "libdir", "syslibdir", "ctypes", "dtypes")
     add(When.COMPILE, _version, VERSION, "version")

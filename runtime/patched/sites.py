@@ -5,6 +5,7 @@ Sites are kept as columns, since a kernel may have millions. A site becomes an o
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,14 @@ from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.exception_model import ExceptionModel
 from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.patched.call_blocks import Block, no_blocks
 from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
+from kinst.runtime.trap.counted import Counting
 from kinst.runtime.trap.trap import Enabling, Firing, Site, TrapPath
+from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
 from kinst.targets.instruction import Flow, Verdict
@@ -102,7 +106,16 @@ class SiteTable:
                 self._planted[row] = left
         self.is_stale = True
 
-    def _active(self) -> NDArray[np.bool_]:
+    @property
+    def counting(self) -> NDArray[np.bool_]:
+        """For each row of a probe, whether all that happens there is to count."""
+        is_counting = np.array([isinstance(action, Counting) for action in self._actions])
+        counting: NDArray[np.bool_] = is_counting[self._action_of]
+        counting[list(self._planted)] = False
+        return counting
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
         """For each row of a probe, whether anything happens there."""
         active: NDArray[np.bool_] = self._action_of != 0
         active[list(self._planted)] = True
@@ -113,7 +126,7 @@ class SiteTable:
         for all sites at once. This may be done while the guest runs, between two of its instructions."""
         enablings = self.manifest.enablings
         self.is_wanted = np.zeros(len(self._addresses), np.bool_)
-        self.is_wanted[enablings["site"][self._active()[enablings["probe"]]]] = True
+        self.is_wanted[enablings["site"][self.active[enablings["probe"]]]] = True
         self.is_armed = self.is_wanted & self._is_patched
         for size, rows in self._by_size():
             addresses = self._addresses[rows] + np.uint64(self._patched.loaded.bias)
@@ -213,7 +226,7 @@ class SiteTable:
         if record["verdict"] == Verdict.EMULATE or is_asked_for:
             instruction = record["original"].tobytes()[:size] if moved is None else moved
             emulation = self._emulator.emulation(int(record["kind"]), instruction)
-            aside = self._aside(record, instruction)
+            aside = self._aside(record, instruction, emulation)
         rows = self.manifest.enablings["probe"][slice(*self._first_enabling[row : row + 2].tolist())]
         is_static = self.manifest.probes["kind"][rows] == ProbeKind.SDT
         plain = [row for row in rows[~is_static].tolist() if target is None or self._stands_for(row, record, target)]
@@ -224,13 +237,14 @@ class SiteTable:
         site = Site(address, size, trampoline, instead or emulation, tuple(enablings))
         return site if instead or aside is None else replace(site, aside=aside)
 
-    def _aside(self, record: np.void, instruction: bytes) -> Callable[[int], int | None] | None:
+    def _aside(self, record: np.void, instruction: bytes, emulation: Emulation) -> Callable[[int], int | None] | None:
         """`Site.aside` of an instruction that is emulated."""
-        kind, size = int(record["kind"]), len(instruction)
-        if kind in self.arch.idle:
-            return lambda address: address + size
-        fill, ended = self._fill, self.arch.return_breakpoint
-        if kind not in self.arch.movable or record["flow"] in _CALLS or fill is None or ended is None:
+        kind, size, fill, ended = int(record["kind"]), len(instruction), self._fill, self.arch.return_breakpoint
+        if record["flow"] in _CALLS or fill is None:
+            return None
+        if kind in self.arch.onward:
+            return lambda address: self._led_to(emulation, address)
+        if kind not in self.arch.movable or ended is None:
             return None
         slot = int(record["trampoline"]) + self._patched.loaded.bias
         end = self.armed_bytes[max(self.armed_bytes)]
@@ -241,6 +255,14 @@ class SiteTable:
             return slot
 
         return to_trampoline
+
+    def _led_to(self, emulation: Emulation, address: int) -> int:
+        """Where an instruction at an address leads that looks at nothing."""
+        pc = self.arch.pc
+        regs = [0] * len(self.arch.registers)
+        regs[pc] = address
+        emulation.run(TrapFrame(regs, _no_load, _no_store, lambda _number, _value: None))
+        return int(regs[pc])  # an emulation may compute with numbers of numpy
 
     def _stands_for(self, row: int, record: np.void, target: int) -> bool:
         """Whether a probe still makes sense for what the guest wrote at its site: a return may have become a nop."""
@@ -308,6 +330,14 @@ class SiteTable:
         """The rows of the sites that may have a byte in a range."""
         bounds = np.array([max(address - _LONGEST, 0), min(address + size, 2**64 - 1)], np.uint64)
         return np.arange(*np.searchsorted(self._addresses, bounds))
+
+
+def _no_load(address: int, _size: int) -> NoReturn:
+    raise PageFault(address, Access.READ, 0)
+
+
+def _no_store(address: int, _size: int, _value: int) -> NoReturn:
+    raise PageFault(address, Access.WRITE, 0)
 
 
 def _scatter(memory: NDArray[np.uint8], start: int, addresses: NDArray[np.uint64], content: NDArray[np.uint8]) -> None:

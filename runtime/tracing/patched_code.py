@@ -9,6 +9,7 @@ from kinst.runtime.machine.call import CALL_RETURNS_TO
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.call_blocks import CallBlocks
 from kinst.runtime.patched.deferred import DeferredSites
+from kinst.runtime.patched.explained import explained
 from kinst.runtime.patched.mode_check import ModeCheck
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.runtime.patched.relocated import RelocatedCopies
@@ -80,6 +81,12 @@ class PatchedCode:
         self.sites.arm(self._system.memory, self._system.trap)
         if self._deferred is not None:
             self._deferred.refresh()
+
+    def explained(self) -> list[str]:
+        """Where the emulator counts hits by itself, and why it does not elsewhere: a line each."""
+        if self._system.trap.counted is None:
+            return ["each hit is told everywhere: --method trap, or a host without the code for it"]
+        return explained(self.sites)
 
     def passed_over(self) -> str:
         """The enabled sites that hold what cannot be probed because the guest wrote there; empty if there are none."""

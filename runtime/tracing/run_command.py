@@ -83,6 +83,9 @@ def _enable(tracing: Tracing, wishes: Wishes) -> None:
         if wishes.is_verbose:
             click.echo(tracing.report(program))
     _tell_refusals(tracing, permits_nothing=tracing.options.is_on("zdefs"))
+    if tracing.options.is_on("explain"):
+        for line in tracing.explained():
+            click.echo(f"{_NAME}: {line}", err=True)
 
 
 def _list(tracing: Tracing, wishes: Wishes, *, has_programs: bool) -> None:

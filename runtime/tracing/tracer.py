@@ -175,9 +175,20 @@ class Tracer:
         self._providers.on_create(self._enable_new)
         return counts
 
+    def _why_told(self, clause: Clause) -> str:
+        """Why each hit of a clause is told; empty if all that it does is to count."""
+        if self.options.is_set("aggsize"):
+            return "aggsize is set, and the keys that come first find room"
+        return why_not_counted(clause)
+
+    def explained(self) -> list[str]:
+        """What became of each clause: a line each."""
+        whys = [(clause.description, self._why_told(clause)) for clause in self.clauses]
+        return [f"{name}: each hit is told: {why}" if why else f"{name}: hits are counted" for name, why in whys]
+
     def _counter(self, clause: Clause) -> Count | None:
         """What several hits of the next clause do at once, if all that one does is to count."""
-        if why_not_counted(clause) or self.options.is_set("aggsize"):  # which keys find room: those that come first
+        if self._why_told(clause):
             return None
         blank = self._host.firing(0, TRACER_THREAD)
         count = compile_counting(clause, len(self.clauses), self.state, self, blank)

@@ -160,6 +160,11 @@ class Tracing:
         """What the programs describe but cannot have: a line for each description of which something was refused."""
         return tuple(self._subject.refusals)
 
+    def explained(self) -> list[str]:
+        """What became of each clause, and of the sites of its probes: a line each (-x explain)."""
+        code = None if self.guest is None else self.guest.code
+        return [*self.tracer.explained(), *([] if code is None else code.explained())]
+
     def report(self, program: ProgramText) -> str:
         """What -v says about a program that was enabled: its stability."""
         parsed = next(one for one in self.parsed if one.program is program)

@@ -4,8 +4,8 @@ A hit in Python takes one to four microseconds, most of it the way into Python a
 is to count (`Counting`), the engine adds the hit to a cell and lets the CPU go on: in the trampoline, or behind an
 instruction that does nothing. What was counted is asked for before anybody looks (`fold`).
 
-A trampoline that ends with a breakpoint serves one address only while nobody else uses it. If code of which there is a
-copy comes to its trampoline from there, too, its hits go to Python again, which knows where the CPU comes from.
+A trampoline that ends with a breakpoint serves one address here. If a copy of the code comes to it as well, the hits of
+both go to Python, which knows where the CPU comes from; what Python would emulate leaves it to the last one.
 """
 
 from collections.abc import Callable
@@ -65,8 +65,10 @@ def counts_only(site: Site) -> bool:
 class CountedSites:
     """The sites that the engine counts."""
 
-    def __init__(self, counters: Counters, return_breakpoint: int | None) -> None:
-        """`return_breakpoint`: where in a trampoline a second breakpoint ends it; None: it jumps back."""
+    def __init__(self, counters: Counters, return_breakpoint: int | None, trampolines: Callable[[], range]) -> None:
+        """`return_breakpoint`: where in a trampoline a second breakpoint ends it; None: it jumps back. `trampolines`
+        gives the addresses of all of them."""
+        self._trampolines = trampolines
         self._counters = counters
         self._return_breakpoint = return_breakpoint
         self._cells: dict[int, int] = {}  # by address of a site
@@ -88,28 +90,23 @@ class CountedSites:
     def _count(self, site: Site, at: int, following: int) -> None:
         cell = self._cells[at] = self._counters.cell()
         self._counts[cell] = [(one.action, one.probe) for one in site.enablings if isinstance(one.action, Counting)]
-        self._counters.set(at, following, cell, has_credit=following != at + site.size)
+        self._counters.set(at, following, cell, has_credit=following in self._trampolines())
 
     def _following(self, site: Site, at: int) -> int | None:
         """Where the CPU goes on when a hit was counted; None: that takes Python."""
         place = site.trampoline if site.emulation is None else site.aside(at)
-        if place is None or place == at + site.size:
+        if place is None or place not in self._trampolines() or self._return_breakpoint is None:
             return place
-        return place if self._has_for_itself(place, at, at + site.size) else None
-
-    def _has_for_itself(self, trampoline: int, at: int, following: int) -> bool:
-        """Let a site use a trampoline. False if another one has used it."""
-        if self._return_breakpoint is None:
-            return True
-        user = self._users.get(trampoline)
+        user = self._users.get(place)
         if user is not None and user[0] != at:
-            self._shared.add(trampoline)
-        if trampoline in self._shared:
-            self._free(trampoline)
-            return False
-        self._users[trampoline] = at, following
-        self._counters.set(trampoline + self._return_breakpoint, following, 0, has_credit=False)
-        return True
+            self._free(place)
+            if site.emulation is None:
+                self._shared.add(place)
+        if place in self._shared:
+            return None
+        self._users[place] = at, at + site.size
+        self._counters.set(place + self._return_breakpoint, at + site.size, 0, has_credit=False)
+        return place
 
     def _free(self, trampoline: int) -> None:
         """Let nobody be counted that uses a trampoline: Python does."""

@@ -72,7 +72,8 @@ def _nowhere(_address: int) -> None:
 @dataclass(frozen=True, slots=True)
 class Site:
     """One probed instruction. `emulation` is None if it runs in its trampoline. Else `aside` tells, for an address of
-    it, where the CPU can go instead of that: to a trampoline, or on if the instruction does nothing; None: nowhere."""
+    it, where the CPU can go instead: to a trampoline that does the same, or to where the instruction would lead if it
+    does nothing else; None: nowhere."""
 
     address: int
     size: int

@@ -102,7 +102,7 @@ class ArchFacts:
     emulable: frozenset[IntEnum]  # kinds that run in a trampoline since that is cheaper, but can be emulated, too
     # Kinds that are emulated since that is cheaper, but would do the same in a trampoline, unless they are calls.
     movable: frozenset[IntEnum]
-    idle: frozenset[IntEnum]  # kinds that do nothing
+    onward: frozenset[IntEnum]  # kinds that only go on, or if they are no calls to where they say themselves
 
     # The trap frame: one unsigned 64-bit word a register, in this order; `frame[name]` is `registers.index(name)`.
     registers: tuple[str, ...]

@@ -22,7 +22,7 @@ from tests.bench.ours import OurRun
 from tests.bench.workload import WORKLOADS, Workload
 
 FUNCTIONS = 10_000
-ROWS = ((1, 1), (100, 100), (10_000, 100), (10_000, 10_000))  # probes enabled, functions called
+ROWS = ((1, 1), (100, 100), (1_000, 1_000), (10_000, 100), (10_000, 10_000))  # probes enabled, functions called
 REPEATS = 7
 HITS = 20_000
 CALLS = 400_000
@@ -42,12 +42,13 @@ class Way:
         """Time one run. The records of each run are checked: a way that misses hits is not a way."""
         rounds = max(1, self.calls // self.functions)
         self.run.records.clear()
+        self.run.hits = 0
         start = time.perf_counter()
         self.run.run(self.functions, rounds)
         spent = time.perf_counter() - start
         expected = 0 if self.name.startswith("plain") else self.functions * rounds
-        if len(self.run.records) != expected:
-            raise AssertionError(f"{self.name}: {len(self.run.records)} records, not {expected}")
+        if len(self.run.records) + self.run.hits != expected:
+            raise AssertionError(f"{self.name}: {len(self.run.records)} records, {self.run.hits} hits, not {expected}")
         return spent / (self.functions * rounds)
 
 
@@ -62,9 +63,16 @@ def measured(ways: list[Way]) -> dict[str, float]:
     return {name: statistics.median(spent) for name, spent in times.items()}
 
 
+def _sizes(count: int) -> range:
+    """How many digits the numbers of the first `count` functions have."""
+    return range(1, len(str(count)))
+
+
 def entries(count: int) -> list[str]:
     """Descriptions of the entries of the first `count` functions (a power of ten)."""
-    names = {1: ["f0"], 100: ["f[0-9]", "f[1-9][0-9]"], 10_000: ["f[0-9]*"]}[count]
+    names = (
+        ["f0"] if count == 1 else ["f" + "[1-9]" * (size > 1) + "[0-9]" * max(1, size - 1) for size in _sizes(count)]
+    )
     return [f"fbt::{name}:entry" for name in names]
 
 
@@ -83,24 +91,41 @@ def bench(workload: Workload, probes: int, called: int) -> dict[str, float]:
             Way("plain ours", OurRun(workload, FUNCTIONS), called, CALLS),
             Way("plain Qiling", QilingRun(workload, FUNCTIONS), called, CALLS),
             Way("ours", OurRun(workload, FUNCTIONS, *entries(probes)), called, HITS),
+            Way("counted", OurRun(workload, FUNCTIONS, *entries(probes), is_counted=True), called, CALLS),
             Way("hook_address", hooked(workload, probes, QilingRun.hook_addresses), called, few),
             Way("hook_intr", hooked(workload, probes, QilingRun.hook_breakpoints), called, HITS),
         ]
     )
-    for way, plain in (("ours", "plain ours"), ("hook_address", "plain Qiling"), ("hook_intr", "plain Qiling")):
+    for way, plain in (
+        ("ours", "plain ours"),
+        ("counted", "plain ours"),
+        ("hook_address", "plain Qiling"),
+        ("hook_intr", "plain Qiling"),
+    ):
         times[way] -= times[plain]
     return times
 
 
-LAYOUT = "{:8} {:>7} {:>7}  {:>6} {:>7}  {:>12} {:>7}  {:>9} {:>7}  {:>6} {:>8} {:>7}"
+LAYOUT = "{:8} {:>7} {:>7}  {:>6} {:>7}  {:>7}  {:>12} {:>7}  {:>9} {:>7}  {:>6} {:>8} {:>7}"
 
 
 def main() -> None:
     """Print the table."""
-    print("ns a recorded hit (over the plain call), and ns a plain call")
+    print("ns a recorded hit and one that is only counted (over the plain call), and ns a plain call")
     print(
         LAYOUT.format(
-            *("machine", "probes", "called", "ours", "/first", "hook_address", "/ours", "hook_intr", "/ours"),
+            *(
+                "machine",
+                "probes",
+                "called",
+                "ours",
+                "/first",
+                "counted",
+                "hook_address",
+                "/ours",
+                "hook_intr",
+                "/ours",
+            ),
             *("plain", "Qiling's", "/plain"),
         )
     )
@@ -110,7 +135,14 @@ def main() -> None:
             times = bench(workload, probes, called)
             ours, plain = times["ours"], times["plain ours"]
             first = first or ours
-            cells = [workload.arch, f"{probes:,}", f"{called:,}", f"{ours:,.0f}", f"{ours / first:.2f}x"]
+            cells = [
+                workload.arch,
+                f"{probes:,}",
+                f"{called:,}",
+                f"{ours:,.0f}",
+                f"{ours / first:.2f}x",
+                f"{times['counted']:,.0f}",
+            ]
             for way in ("hook_address", "hook_intr"):
                 cells += [f"{times[way]:,.0f}", f"{times[way] / ours:.1f}x"]
             cells += [f"{plain:.0f}", f"{times['plain Qiling']:.0f}", f"{times['plain Qiling'] / plain:.1f}x"]

@@ -24,6 +24,7 @@ class QilingRun:
     def __init__(self, workload: Workload, functions: int) -> None:
         self.workload = workload
         self.records: list[Record] = []
+        self.hits = 0
         architecture = {"amd64": QL_ARCH.X8664, "arm64": QL_ARCH.ARM64, "riscv64": QL_ARCH.RISCV64}[workload.arch]
         profile = {
             "CODE": {

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
+from kinst.runtime.trap.counted import Counting
 from kinst.runtime.trap.trap import Firing
 from tests.bench.baselines import STACK, STOP, Record
 from tests.bench.workload import Workload
@@ -14,9 +15,15 @@ class OurRun:
     """The workload in a machine of ours, patched in memory with the probes that `descriptions` name."""
 
     def __init__(
-        self, workload: Workload, functions: int, *descriptions: str, action: Callable[[Firing], None] | None = None
+        self,
+        workload: Workload,
+        functions: int,
+        *descriptions: str,
+        action: Callable[[Firing], None] | None = None,
+        is_counted: bool = False,
     ) -> None:
-        """`action` is what a hit does; without it, what dtrace_probe() is given is recorded."""
+        """`action` is what a hit does; without it, what dtrace_probe() is given is recorded, or if `is_counted` hits
+        are only counted."""
         self.workload = workload
         self.records: list[Record] = []
         with tempfile.NamedTemporaryFile(suffix=".elf") as file:
@@ -28,9 +35,11 @@ class OurRun:
         self._arch = self.system.arch
         self._arguments = self._arch.arguments[:5]
         surroundings = trace.guest.surroundings
-        surroundings.providers.enable(surroundings.providers.enabled, action or self._record)
+        action = self.counting() if is_counted else action or self._record
+        surroundings.providers.enable(surroundings.providers.enabled, action)
         surroundings.arm()
         self.system.board.start(self.system, trace.guest.loaded)
+        self.hits = 0  # that were only counted
         self._stop = workload.base + STOP
         self.system.memory.write(self._stop, max(self.system.exceptions.armed.items())[1])
         self.system.trap.hits[self._stop] = self._returned
@@ -39,6 +48,14 @@ class OurRun:
         regs = firing.regs
         a, b, c, d, e = self._arguments
         self.records.append((firing.enabling.probe, regs[a], regs[b], regs[c], regs[d], regs[e]))
+
+    def counting(self) -> Counting:
+        """An action that only counts, in `hits`."""
+
+        def count(_probe: int, _cpu: int, hits: int) -> None:
+            self.hits += hits
+
+        return Counting(lambda _firing: count(0, 0, 1), count)
 
     def _returned(self, _pc: int) -> None:
         self.system.engine.set_pc(self._stop)
@@ -59,3 +76,5 @@ class OurRun:
         self.system.engine.set_pc(base)
         end = self.system.run()
         assert end is End.RETURNED, end
+        if self.system.trap.counted is not None:
+            self.system.trap.counted.fold()

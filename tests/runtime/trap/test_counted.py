@@ -11,6 +11,7 @@ from kinst.runtime.trap.trap import Enabling, Firing, Site
 
 END = 4  # where in a trampoline the second breakpoint is
 SLOT = 0x9000
+SLOTS = range(SLOT, SLOT + 0x100)
 
 
 @dataclass
@@ -69,7 +70,7 @@ def table() -> Table:
 
 @pytest.fixture
 def counted(table: Table) -> CountedSites:
-    return CountedSites(table, END)
+    return CountedSites(table, END, lambda: SLOTS)
 
 
 def site(*enablings: Enabling, address: int = 0x1000) -> Site:
@@ -89,7 +90,7 @@ def test_a_copied_instruction_is_counted_on_the_way_to_its_trampoline(table: Tab
 
 
 def test_a_trampoline_that_jumps_back_needs_no_second_breakpoint(table: Table) -> None:
-    CountedSites(table, None).add(site(Told().enabling()), 0x1000)
+    CountedSites(table, None, lambda: SLOTS).add(site(Told().enabling()), 0x1000)
 
     assert table.rows == {0x1000: (SLOT, 1, True)}
 
@@ -110,9 +111,11 @@ def test_what_is_emulated_goes_aside_or_is_not_counted(table: Table, counted: Co
 
     counted.add(replace(emulated, aside=lambda address: address + 4), 0x1000)
     assert table.rows == {0x1000: (0x1004, 1, False)}
+    counted.add(replace(emulated, aside=lambda address: address - 0x40), 0x1000)  # a jump
+    assert table.rows == {0x1000: (0xFC0, 2, False)}
 
     counted.add(replace(emulated, aside=lambda _address: SLOT), 0x1000)
-    assert table.rows == {0x1000: (SLOT, 2, True), SLOT + END: (0x1004, 0, False)}
+    assert table.rows == {0x1000: (SLOT, 3, True), SLOT + END: (0x1004, 0, False)}
 
 
 def test_a_trampoline_of_two_addresses_is_left_to_those_who_know_which(table: Table, counted: CountedSites) -> None:
@@ -127,6 +130,15 @@ def test_a_trampoline_of_two_addresses_is_left_to_those_who_know_which(table: Ta
     assert table.rows == {}
     counted.fold()
     assert told.hits == [(7, 0, 3)]  # nothing is lost
+
+
+def test_what_python_emulates_leaves_its_trampoline_to_the_last_one(table: Table, counted: CountedSites) -> None:
+    emulated = replace(site(Told().enabling()), emulation=NOTHING, aside=lambda _address: SLOT)
+    counted.add(emulated, 0x1000)
+    counted.add(emulated, 0x5000)
+
+    assert table.rows == {0x5000: (SLOT, 2, True), SLOT + END: (0x5004, 0, False)}
+    assert counted.user(SLOT) == (0x5000, 0x5004)
 
 
 def test_a_site_that_is_looked_at_from_now_on_has_its_trampoline_back(table: Table, counted: CountedSites) -> None:

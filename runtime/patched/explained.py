@@ -1,0 +1,46 @@
+"""The sites of enabled probes -> how many hits are counted by the engine, and why others are told one by one."""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.runtime.patched.sites import SiteTable
+from kinst.targets.instruction import Flow, Verdict
+from kinst.targets.manifest import ProbeKind
+
+_CALLS: Final = (Flow.CALL, Flow.INDIRECT_CALL)
+_WHY: Final = (
+    "the clauses of a probe there look at each hit",
+    "a function is left there by a jump, or may be",
+    "a static probe is there",
+    "what is displaced there depends on its own address",
+)
+
+
+def explained(sites: SiteTable) -> list[str]:
+    """A line for the sites that are counted, and for those that are not one for each reason."""
+    reasons = _reasons(sites)[sites.is_wanted]
+    counts = np.bincount(reasons, minlength=len(_WHY) + 1).tolist()
+    lines = [f"the emulator counts at {counts[0]:,} of {len(reasons):,} sites"]
+    lines += [f"each hit is told at {count:,}: {why}" for count, why in zip(counts[1:], _WHY, strict=True) if count]
+    deferred = int(np.count_nonzero(sites.is_wanted & sites.manifest.is_deferred))
+    if deferred:
+        lines.append(f"of all these, {deferred:,} depend on what the guest writes there")
+    return lines
+
+
+def _reasons(sites: SiteTable) -> NDArray[np.intp]:
+    """For each site 0 if it is counted, else the place of the reason in `_WHY`, from 1."""
+    manifest, arch = sites.manifest, sites.arch
+    found = np.zeros(len(manifest.sites), np.intp)
+    record = manifest.sites
+    kinds = [int(kind) for kind in (*arch.onward, *arch.movable)]
+    goes_aside = np.isin(record["kind"], kinds) & ~np.isin(record["flow"], _CALLS)
+    found[(record["verdict"] == Verdict.EMULATE) & ~goes_aside] = 4
+    enablings = manifest.enablings[sites.active[manifest.enablings["probe"]]]
+    kind, flow = manifest.probes["kind"][enablings["probe"]], record["flow"][enablings["site"]]
+    found[enablings["site"][kind == ProbeKind.SDT]] = 3
+    found[enablings["site"][(kind == ProbeKind.FBT_RETURN) & (flow != Flow.RETURN)]] = 2
+    found[enablings["site"][~sites.counting[enablings["probe"]]]] = 1
+    return found
