@@ -1,8 +1,10 @@
 """A program and its instructions -> how each can become a jump to its trampoline.
 
 The classic ways, the best first: in the instruction's own bytes; over the instructions behind it, which then run in the
-trampoline, too; over padding behind it; by a short jump to padding within reach. A jump over several instructions must
-be there before the code runs: a CPU that was interrupted between two of them comes back into the middle of the jump.
+trampoline, too; over padding behind it; by a short jump to padding within reach; in the trampoline of the site before
+it, if it is reached from there alone. A jump over several instructions must be there before the code runs: a CPU that
+was interrupted between two of them comes back into the middle of the jump.
+
 Jumps whose upper bytes are those of the next instruction (e9patch's "punned" ones) are left out: their trampolines
 would lie anywhere within 2 GB, where the guest has memory of its own.
 """
@@ -59,6 +61,7 @@ def decide(program: Program, found: Instructions, sites: Rows) -> Decisions:
     relay = np.zeros(len(sites), np.uint64)
     relay[short] = relays(found.address[sites[short]], room, used, facts)
     method[relay != 0] = JumpMethod.RELAY
+    _append(sites, method, _follows(program, found, sites, targets) & ~np.isin(walk.hindrance, _STAYING))
     hindrance = np.where(method == JumpMethod.TRAP, walk.hindrance, np.uint8(0))
     return Decisions(method, hindrance, relay)
 
@@ -79,9 +82,7 @@ class _Walk:
         start, size = found.address[sites], found.size[sites].astype(np.int64)
         walk._hinder(_end_of(program.image, start) - start >= np.uint64(facts.reach), Hindrance.OUT_OF_REACH)
         walk._hinder(_is_entered(targets, start, facts.size), Hindrance.LED_TO)
-        has_computed = np.zeros(len(program.functions), np.bool_)
-        has_computed[found.function[found.flow == Flow.INDIRECT_JUMP]] = True
-        is_unsure = has_computed[found.function[sites]] | (not facts.joins)
+        is_unsure = _has_computed_jump(program, found, sites) | (not facts.joins)
         for _ in range(facts.size):
             short = np.flatnonzero((size < facts.size) & (walk.hindrance == 0) & ~walk.has_padding)
             if not short.size:
@@ -143,6 +144,30 @@ def _may_relay(
     movable = ~np.isin(hindrance, _STAYING)
     fits: NDArray[np.bool_] = movable & (found.size[sites] >= size) & ~_is_entered(targets, found.address[sites], size)
     return fits
+
+
+def _has_computed_jump(program: Program, found: Instructions, sites: Rows) -> NDArray[np.bool_]:
+    """Whether the function of each site has a jump that may lead anywhere in it."""
+    has_computed = np.zeros(len(program.functions), np.bool_)
+    has_computed[found.function[found.flow == Flow.INDIRECT_JUMP]] = True
+    return has_computed[found.function[sites]]
+
+
+def _follows(program: Program, found: Instructions, sites: Rows, targets: Addresses) -> NDArray[np.bool_]:
+    """Which sites are reached from the instruction before them and from nowhere else."""
+    before = np.maximum(sites - 1, 0)
+    falls = np.isin(found.flow[before], _FALLS) & (found.address[before] + found.size[before] == found.address[sites])
+    is_sure = ~_has_computed_jump(program, found, sites) & program.image.facts.jump.joins
+    result: NDArray[np.bool_] = falls & is_sure & ~np.isin(found.address[sites], targets)
+    return result
+
+
+def _append(sites: Rows, method: Column, follows: NDArray[np.bool_]) -> None:
+    """Sites that have no room, but follow one that is a jump, go into its trampoline."""
+    is_next = np.append(False, sites[1:] == sites[:-1] + 1)
+    for site in np.flatnonzero(follows & is_next & (method == JumpMethod.TRAP)).tolist():
+        if method[site - 1] != JumpMethod.TRAP:
+            method[site] = JumpMethod.INSIDE
 
 
 def _join(sites: Rows, last: Rows, method: Column) -> None:

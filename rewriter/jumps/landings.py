@@ -10,11 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.jumps.references import references
 from kinst.rewriter.program import Program
 from kinst.targets.arch.linux import JUMP_LABEL_LAYOUTS, JUMP_LABELS
 from kinst.targets.elf.header import PT_LOAD, FileKind
 from kinst.targets.exception_table import expected_faults
-from kinst.targets.image import CodeRegion, Image
+from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Instructions
 from kinst.targets.kernel_tables import record_addresses, records_of, table_place
 from kinst.targets.module_code import code_of
@@ -23,7 +24,6 @@ from kinst.targets.sweeping import Swept
 Addresses = NDArray[np.uint64]
 _DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 _HIGHEST_HALF: Final = 0xFFFF_FFFF_8000_0000  # from here on 4 bytes that are sign-extended hold an address
-_LEA: Final = 0x8D
 
 
 def landings(program: Program, found: Instructions, between: Swept) -> Addresses:
@@ -44,7 +44,8 @@ def landings(program: Program, found: Instructions, between: Swept) -> Addresses
     ]
     for region in image.code_regions if image.facts.jump.joins else ():
         first, end = np.searchsorted(found.address, (region.address, region.address + region.size))
-        parts += _in_code(code_of(image, region), region, found.address[first:end], found.size[first:end])
+        places = found.address[first:end], found.size[first:end]
+        parts += references(image.facts)(code_of(image, region), region.address, *places)
     every = np.unique(np.concatenate([part[image.is_code(part)] for part in parts]))
     aligned: Addresses = every[every % np.uint64(image.facts.instruction_alignment) == 0]
     return aligned
@@ -60,8 +61,10 @@ def _in_tables(image: Image) -> Iterator[Addresses]:
 
 
 def _in_data(image: Image) -> Iterator[Addresses]:
-    """Words of what is loaded, and what relocations store there."""
+    """What relocations store, which in an image that can be moved is all; else words of what is loaded."""
     yield image.relocations.pointers
+    if image.relocations.relative.any():
+        return
     is_high = all(region.address >= _HIGHEST_HALF for region in image.code_regions)
     for segment in image.segments:
         if segment.kind != PT_LOAD:
@@ -71,18 +74,3 @@ def _in_data(image: Image) -> Iterator[Addresses]:
         yield content[: len(content) // 8 * 8].view("<u8")
         if is_high:
             yield content[: len(content) // 4 * 4].view("<i4").astype(np.int64).view(np.uint64)
-
-
-def _in_code(
-    code: NDArray[np.uint8], region: CodeRegion, address: Addresses, size: NDArray[np.uint8]
-) -> Iterator[Addresses]:
-    """Numbers in instructions of amd64: immediates, which come last, and what ``lea`` computes from RIP."""
-    end = (address - np.uint64(region.address)).view(np.int64) + size
-    for width in (4, 8):
-        last = end[size > width]
-        numbers = np.ndarray((max(len(code) - width + 1, 0),), f"<i{width}", code, strides=(1,))[last - width]
-        yield numbers.astype(np.int64).view(np.uint64)
-    last = end[size >= 6]
-    loads = last[(code[last - 6] == _LEA) & (code[last - 5] & 0xC7 == 5)]
-    distance = np.ndarray((max(len(code) - 3, 0),), "<i4", code, strides=(1,))[loads - 4].astype(np.int64)
-    yield np.uint64(region.address) + (loads + distance).view(np.uint64)

@@ -61,7 +61,7 @@ class JumpFacts:
     reach: int  # how far it goes, in bytes
     # Bytes of the short jump, and how far from its own address it reaches, back and ahead; None: there is none.
     short: tuple[int, int, int] | None
-    joins: bool  # whether `kinst.rewriter.jumps` finds all addresses of code that instructions make
+    joins: bool  # whether it may go over the instructions behind: `References` in rewriter/jumps say what leads there
 
 
 @dataclass(frozen=True, slots=True)

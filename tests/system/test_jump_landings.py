@@ -8,13 +8,14 @@ from kinst.rewriter.jumps.decide import decide
 from kinst.rewriter.jumps.methods import JumpMethod
 from kinst.rewriter.program import instructions_of
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.targets.instruction import Instructions, Verdict
+from kinst.targets.instruction import Verdict
+from tests.gated import long_where
 from tests.system.cases import BY_NAME
 from tests.system.plain import Plain, plain_run
 
-JUMP = 5
+IMAGES = ("kernel-amd64", "gnumach", "kernel-riscv64", "opensbi-1.6")
 COVERING = (JumpMethod.ALONE, JumpMethod.TOGETHER, JumpMethod.PADDING)
-IRET = b"\x48\xcf"
+IRETS = tuple(map(bytes.fromhex, ("48cf", "73002030", "73002010")))  # iretq, mret, sret
 
 
 def landed(plain: Plain) -> NDArray[np.uint64]:
@@ -25,7 +26,7 @@ def landed(plain: Plain) -> NDArray[np.uint64]:
     for distance in plain.distances:
         for start, end in (pairs[pairs[:, 0] != pairs[:, 1]] - np.uint64(distance % 2**64)).tolist():
             offset = image.offset_of(start)
-            if offset is None or image.data[offset : offset + 2].tobytes() != IRET:
+            if offset is None or not image.data[offset : offset + 4].tobytes().startswith(IRETS):
                 found.append(end)
     return np.array(sorted(set(found)), np.uint64)
 
@@ -35,25 +36,21 @@ def covered(start: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
     return np.concatenate([start + np.uint64(byte) for byte in range(1, size)])
 
 
-@pytest.mark.parametrize("image", ["kernel-amd64", "gnumach"])
+@pytest.mark.parametrize("image", long_where(IMAGES, lambda name: not name.startswith("kernel")))
 def test_nothing_comes_to_what_a_jump_covers(image: str) -> None:
     case = BY_NAME[image]
     program = open_source(Source(case.path)).program
     found = instructions_of(program, np.arange(len(program.functions)))
+    jump = program.image.facts.jump
     sites = np.flatnonzero(found.verdict != Verdict.REFUSE)
     decisions = decide(program, found, sites)
     start = found.address[sites]
     reached = landed(plain_run(case))
 
-    inside = covered(start[np.isin(decisions.method, COVERING)], JUMP)
+    inside = covered(start[np.isin(decisions.method, COVERING)], jump.size)
     relayed = decisions.method == JumpMethod.RELAY
-    assert relayed.any()
-    room = np.concatenate([decisions.relay[relayed], covered(decisions.relay[relayed], JUMP)])
+    room = np.concatenate([decisions.relay[relayed], covered(decisions.relay[relayed], jump.size)])
     assert not np.isin(reached, np.concatenate([inside, covered(start[relayed], 2), room])).any()
     assert not plain_run(case).executed(room).any()
     # Were jumps put everywhere, it would be seen.
-    assert np.isin(reached, covered(short(found, sites), JUMP)).sum() > 20
-
-
-def short(found: Instructions, sites: NDArray[np.int64]) -> NDArray[np.uint64]:
-    return found.address[sites[found.size[sites] < JUMP]]
+    assert np.isin(reached, covered(start[found.size[sites] < jump.size], jump.size)).sum() > 20

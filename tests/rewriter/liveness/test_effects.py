@@ -19,7 +19,7 @@ IMAGES = {
     "arm64": ("linux-arm64", "u-boot-arm64"),
     "riscv64": ("linux-riscv64", "opensbi-1.6"),
 }
-DRAWN = 100
+DRAWN = 60
 
 
 def one(name: str, code: bytes) -> Effects:
@@ -84,7 +84,7 @@ def test_what_is_not_read_changes_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", IMAGES)
 def test_an_analysis_that_is_wrong_is_found_out(name: str) -> None:
     choose = random.Random(3)
-    codes = real(name)[:100]
-    assert sum(bool(broken(name, code, 0, 0, choose)) for code in codes) >= 5
+    codes = real(name)[:60]
+    assert sum(bool(broken(name, code, 0, 0, choose)) for code in codes) >= 3
     assert sum(bool(broken(name, code, EVERYTHING, EVERYTHING, choose)) for code in codes) == 0
-    assert sum(bool(broken(name, code, 0, EVERYTHING, choose)) for code in codes) > 80
+    assert sum(bool(broken(name, code, 0, EVERYTHING, choose)) for code in codes) > 48
