@@ -22,49 +22,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from kinst.targets.elf.header import PT_LOAD
-from kinst.targets.image import open_image
 from tests.images import real_image
-from tests.writers.cpio import CHARACTERS, DIRECTORY, FILE, LINK, Entry, archive
+from tests.linux_programs import PROGRAMS, START, initial_file_system, lines_of, of_programs, qemu, qemu_program
 
 NAMES: Final = ("linux-amd64", "linux-arm64", "linux-riscv64")
 _HOT: Final = 100
 _BOUND: Final = 900  # seconds a run
 _JOBS: Final = 2
-_MARKER: Final = "kinst: user space"
-_INIT: Final = f"""#!/bin/sh
-echo '{_MARKER}'
-/bin/busybox --install -s /bin
-mount -t proc proc /proc
-uname -sm
-ls / | sort -r | tr '\\n' ' '; echo
-seq 1 200 | awk '{{ sum += $1 }} END {{ print "sum", sum }}'
-head -c 65536 /dev/zero | gzip -c | gunzip -c | md5sum
-i=0; while [ $i -lt 20 ]; do i=$((i + 1)); (true) & done; wait; echo forked $i
-echo hello > /tmp/file; cat /tmp/file; sed s/hello/goodbye/ /tmp/file
-cp /tmp/file /tmp/copy; cmp /tmp/file /tmp/copy && wc -c < /tmp/copy; rm /tmp/copy
-find /bin -name 'ls*' | xargs -n 1 basename | sort
-printf '%s\\n' b a c | sort | uniq -c | cut -c 7-
-expr 6 '*' 7; dd if=/dev/zero bs=1024 count=64 2> /dev/null | wc -c
-echo YWJj | base64 -d; echo; date -u -d @0 +%Y; factor 1001
-sleep 1; grep -c processor /proc/cpuinfo; test -d /proc/self && echo end
-reboot -f
-"""
+_INIT: Final = f"{START}{PROGRAMS}reboot -f\n"
 # Without the time stamp counter, which is the host's, the kernel for amd64 does the same in every run.
 _APPEND: Final = {
     "amd64": "console=ttyS0 noapic nolapic acpi=off pci=off reboot=k clearcpuid=tsc,tsc_deadline_timer",
     "arm64": "console=ttyAMA0",
     "riscv64": "console=ttyS0",
 }
-_QEMU: Final = {
-    "amd64": ("qemu-system-x86_64", "-M", "pc", "-cpu", "qemu64"),
-    "arm64": ("qemu-system-aarch64", "-M", "virt,gic-version=2", "-cpu", "cortex-a57"),
-    "riscv64": ("qemu-system-riscv64", "-M", "virt"),
-}
 _PROGRAM: Final = '{} {{ @[probefunc] = count(); }} END {{ printa("%s %@d\\n", @); }}'
 _COLUMNS: Final = ("kernel", "plain", "QEMU", "plain/", "100 hot", "all", "hot calls", "all calls", "")
 _LAYOUT: Final = "{:18} {:>6} {:>6} {:>6}  {:>7} {:>7} {:>12} {:>12}  {}"
-_CHANGING: Final = r"(?m)^\[ *\d+\.\d+\] |audit\([\d.]+:\d+\)|setting system clock to .*|sched_clock: .*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,35 +50,6 @@ class Boot:
     seconds: float
     error: str
 
-    @property
-    def programs(self) -> tuple[str, ...]:
-        """The lines of user space, which are in the same order everywhere; the kernel's may come between."""
-        if _MARKER not in self.console:
-            return ()
-        lines = self.console[self.console.index(_MARKER) :]
-        return tuple(line for line in lines if not re.match(r"\w+: |.*reboot:", line))
-
-
-def initial_file_system(machine: str) -> bytes:
-    """busybox under its own name and `sh`, some folders and devices, and the script that runs first."""
-    busybox = real_image(f"busybox-{machine}").read_bytes()
-    folders = (Entry(name, DIRECTORY) for name in ("bin", "dev", "proc", "tmp"))
-    numbers = {"console": (5, 1), "null": (1, 3), "zero": (1, 5)}
-    devices = (Entry(f"dev/{name}", CHARACTERS, device=number) for name, number in numbers.items())
-    programs = (Entry("bin/busybox", FILE, busybox), Entry("bin/sh", LINK, b"busybox"))
-    return archive([*folders, *devices, *programs, Entry("init", FILE, _INIT.encode())])
-
-
-def flat(path: Path, into: Path) -> None:
-    """An ELF kernel as boot loaders have it: memory from its first byte on."""
-    image = open_image(path)
-    segments = [one for one in image.segments if one.kind == PT_LOAD and one.file_size]
-    first = min(one.load_address for one in segments)
-    with into.open("wb") as file:
-        for segment in segments:
-            file.seek(segment.load_address - first)
-            file.write(image.data[segment.offset : segment.offset + segment.file_size].data)
-
 
 class Kernel:
     """A kernel, its initial file system, and a folder for what its runs write."""
@@ -112,7 +57,7 @@ class Kernel:
     def __init__(self, name: str, folder: Path) -> None:
         self.path, self._folder, self._machine = real_image(name), folder, name.rpartition("-")[2]
         self._initrd = folder / "initrd.cpio"
-        self._initrd.write_bytes(initial_file_system(self._machine))
+        self._initrd.write_bytes(initial_file_system(self._machine, _INIT))
 
     def traced(self, program: str = "") -> Boot:
         """A run of ours, with a D program or without."""
@@ -125,15 +70,9 @@ class Kernel:
         return replace(boot, entries=Counter({name: int(count) for name, count in counts}))
 
     def under_qemu(self) -> Boot:
-        """A run of QEMU's, which takes only amd64's kernel as an ELF file."""
-        kernel = self.path
-        if self._machine != "amd64":
-            kernel = self._folder / "Image"
-            flat(self.path, kernel)
-        machine = (*_QEMU[self._machine], "-m", "256M", "-nographic", "-no-reboot")
-        return self._run(
-            [*machine, "-kernel", str(kernel), "-initrd", str(self._initrd), "-append", _APPEND[self._machine]]
-        )
+        """A run of QEMU's."""
+        words = ("-initrd", str(self._initrd), "-append", _APPEND[self._machine])
+        return self._run(qemu(self._machine, self.path, self._folder, *words))
 
     def _run(self, command: list[str]) -> Boot:
         """Seconds of CPU are this process' alone, whatever runs beside it."""
@@ -145,9 +84,9 @@ class Kernel:
             process.returncode = os.waitstatus_to_exitcode(status)
             console.seek(0)
             errors.seek(0)
-            text = re.sub(_CHANGING, "", console.read().decode(errors="replace").replace("\r", ""))
+            lines = lines_of(console.read())
             why = f"exit code {process.returncode}: {errors.read().decode()[-500:]}" if status else ""
-        return Boot(tuple(text.splitlines()), Counter(), spent.ru_utime, why)
+        return Boot(lines, Counter(), spent.ru_utime, why)
 
 
 def row(name: str) -> tuple[str, bool]:
@@ -157,26 +96,26 @@ def row(name: str) -> tuple[str, bool]:
         plain, all_counted = kernel.traced(), kernel.traced(_PROGRAM.format("fbt:::entry"))
         hot = [function for function, _ in all_counted.entries.most_common(_HOT)]
         hot_counted = kernel.traced(_PROGRAM.format(",".join(f"fbt::{function}:entry" for function in hot)))
-        qemu = kernel.under_qemu() if shutil.which(_QEMU[name.rpartition("-")[2]][0]) else None
-    wrong = [*_wrong(plain, all_counted, hot_counted, qemu)]
-    theirs = (f"{qemu.seconds:.1f}", f"{plain.seconds / qemu.seconds:.1f}x") if qemu else ("-", "-")
+        beside = kernel.under_qemu() if shutil.which(qemu_program(name.rpartition("-")[2])) else None
+    wrong = [*_wrong(plain, all_counted, hot_counted, beside)]
+    theirs = (f"{beside.seconds:.1f}", f"{plain.seconds / beside.seconds:.1f}x") if beside else ("-", "-")
     times = (f"{one.seconds:.1f}" for one in (hot_counted, all_counted))
     counts = (f"{hot_counted.entries.total():,}", f"{all_counted.entries.total():,}")
     cells = (name, f"{plain.seconds:.1f}", *theirs, *times, *counts, "; ".join(wrong) or "as it should be")
     return _LAYOUT.format(*cells), not wrong
 
 
-def _wrong(plain: Boot, all_counted: Boot, hot_counted: Boot, qemu: Boot | None) -> Iterator[str]:
-    for way, boot in (("plain", plain), ("all", all_counted), ("hot", hot_counted), ("QEMU", qemu)):
+def _wrong(plain: Boot, all_counted: Boot, hot_counted: Boot, beside: Boot | None) -> Iterator[str]:
+    for way, boot in (("plain", plain), ("all", all_counted), ("hot", hot_counted), ("QEMU", beside)):
         if boot is None:
             continue
         if boot.error:
             yield f"{way}: {boot.error}"
-        elif boot.programs[-1:] != ("end",):
+        elif of_programs(boot.console)[-1:] != ("end",):
             yield f"{way}: no end of its programs"
-        elif boot.programs != plain.programs:
+        elif of_programs(boot.console) != of_programs(plain.console):
             yield f"{way}: its programs print something else"
-        elif boot is not qemu and Counter(boot.console) != Counter(plain.console):
+        elif boot is not beside and Counter(boot.console) != Counter(plain.console):
             yield f"{way}: the kernel prints something else"
 
 
@@ -186,9 +125,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help=f"default: {' '.join(NAMES)}")
     names = parser.parse_args().names
     print("seconds of CPU; times that functions were entered")
-    print(
-        _LAYOUT.format("kernel", "plain", "QEMU", "plain/", "100 hot", "all", "hot calls", "all calls", ""), flush=True
-    )
+    print(_LAYOUT.format(*_COLUMNS), flush=True)
     with ThreadPoolExecutor(_JOBS) as pool:
         is_right = True
         for text, is_well in pool.map(row, names):
