@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from kinst.runtime.machine.configuration import FileAt
 from kinst.runtime.machine.linux_image import HEADER_SIZE, room_of
 from kinst.runtime.machine.loaded import Loaded
@@ -26,6 +28,11 @@ class PlacedFiles:
         """Where the first file is, which firmware starts that asks what to start; None: there is no file."""
         return self._ranges[0].start if self._ranges else None
 
+    @property
+    def starts(self) -> frozenset[int]:
+        """Where files are."""
+        return frozenset(where.start for where in self._ranges)
+
     def write(self, image: Loaded, memory: PhysicalMemory) -> None:
         """Write the files beside the image.
 
@@ -48,6 +55,17 @@ class PlacedFiles:
         """Raise MachineError if something else that a loader writes, at these physical addresses, lies over a file."""
         for file, where in zip(self._files, self._ranges, strict=True):
             _refuse(file, where, place, what)
+
+    def changes(self, address: int, memory: PhysicalMemory) -> str | None:
+        """What the guest has changed of the file at an address, and of the room behind it; None if nothing."""
+        file, where = next(one for one in zip(self._files, self._ranges, strict=True) if one[1].start == address)
+        before = np.zeros(len(where), np.uint8)
+        before[: len(file.content)] = np.frombuffer(file.content, np.uint8)
+        changed = np.flatnonzero(np.frombuffer(memory.read(address, len(where)), np.uint8) != before)
+        if not len(changed):
+            return None
+        first, last = (address + int(changed[row]) for row in (0, -1))
+        return f"{_told(file, where)}: before it started, the guest wrote over {first:#x} to {last + 1:#x} of it"
 
 
 def _range(file: FileAt, arch: ArchFacts) -> range:

@@ -16,6 +16,7 @@ from kinst.runtime.machine.call import load_for_call
 from kinst.runtime.machine.interrupts import Interrupt, Interrupts
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.loader import load_image
+from kinst.runtime.machine.started_files import watch_started_files
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.sites import Patched, trampoline_code
 from kinst.runtime.providers.dtrace import DtraceProvider
@@ -54,6 +55,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     request = prepared.request
     system = System(prepared.facts, new_board(prepared.facts.name), request.configuration)
     loaded = _loaded(prepared, system)
+    watch_started_files(system, warn)
     code = _patched_code(prepared, system, loaded, warn)
     moved = MovedImage(loaded.image, lambda: (loaded.bias,)) if code is None else code.moved
     is_user = user_mode(system.arch, system.engine.live.get)

@@ -111,6 +111,25 @@ def test_a_device_tree_needs_a_machine_that_has_one(tmp_path: Path) -> None:
     assert "--load and --dtb are for an image that boots" in refused(str(MACHINES["arm64"].image), *call)
 
 
+# auipc t0, 0x1000; li a1, 1; sb a1, OFFSET(t0); jr t0: a byte into the file at 16 MiB, which is then started
+@pytest.mark.parametrize(
+    ("store", "warnings"),
+    [
+        (0x00B2_8823, "wrote over 0x81000010 to 0x81000011 of it"),
+        (0x7EB2_8FA3, "wrote over 0x810007ff to 0x81000800 of it"),  # room that the header asks for
+        (0x0000_0013, ""),
+    ],
+)
+def test_a_file_that_firmware_wrote_over_is_told_of(tmp_path: Path, store: int, warnings: str) -> None:
+    code = struct.pack("<4I", 0x0100_0297, 0x0010_0593, store, 0x0002_8067)
+    path = tmp_path / "firmware.elf"
+    path.write_bytes(elf64(EM_RISCV, RISCV_RAM, [Part(".text", RISCV_RAM, code, 5)], kind=ET_EXEC))
+    header = WAITS + bytes(10) + (0x800).to_bytes(8, "little") + bytes(32) + b"RSC\x05" + bytes(4)
+    with open_image(path) as image, image.trace("BEGIN", files={0x8100_0000: header}, clock="icount") as trace:
+        trace.run(seconds=1e-6)
+        assert ("\n".join(trace.messages)[-len(warnings) :] if warnings else trace.messages) == (warnings or ())
+
+
 def test_opensbi_starts_u_boot(tmp_path: Path) -> None:
     """The real chain: firmware in M mode is the image, and starts what was loaded for it in S mode."""
     stage = elf_image(real_image("u-boot-riscv64-smode"))
