@@ -80,7 +80,7 @@ def steps(case: Case) -> Steps:
     plain = plain_run(case)
     pairs, count = _at_link_addresses(plain)
     image = plain.run.guest.loaded.image
-    known = {address: _decoded(image, address) for address in np.unique(pairs[:, 0]).tolist()}
+    known = {address: decoded(image, address) for address in np.unique(pairs[:, 0]).tolist()}
     ways = np.array([known[address][0] for address in pairs[:, 0].tolist()], object)
     texts = np.array([known[address][1] for address in pairs[:, 0].tolist()], object)
     return Steps(pairs[:, 0], pairs[:, 1], count, ways, texts, np.unique(pairs[ways == Way.NONE, 1]))
@@ -98,7 +98,8 @@ def _at_link_addresses(plain: Plain) -> tuple[NDArray[np.uint64], NDArray[np.int
     return np.concatenate(found), np.concatenate(counts)
 
 
-def _decoded(image: Image, address: int) -> tuple[Way, str]:
+def decoded(image: Image, address: int) -> tuple[Way, str]:
+    """How the instruction at a link address leads elsewhere, and its text."""
     decoder = _decoder(image.facts.name)
     region = next(region for region in image.code_regions if region.address <= address < region.address + region.size)
     content = image.read(address, min(16, region.address + region.size - address))
@@ -114,7 +115,7 @@ def _decoder(arch: str) -> capstone.Cs:
 
 def way_at(case: Case, address: int) -> Way:
     """How the instruction at a link address leads elsewhere."""
-    return _decoded(plain_run(case).run.guest.loaded.image, address)[0]
+    return decoded(plain_run(case).run.guest.loaded.image, address)[0]
 
 
 def size_at(case: Case, address: int) -> int:
