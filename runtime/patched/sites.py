@@ -19,6 +19,7 @@ from kinst.runtime.patched.call_blocks import Block, no_blocks
 from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
+from kinst.runtime.trap.arch.registry import jump
 from kinst.runtime.trap.counted import Counting
 from kinst.runtime.trap.trap import Enabling, Firing, Site, TrapPath
 from kinst.runtime.trap.trap_frame import TrapFrame
@@ -180,13 +181,32 @@ class SiteTable:
                 engine.forget_code(slot, len(content))
 
         self._fill = fill
+        make, end = jump(self.arch), self.arch.return_breakpoint
+        if trap.counted is None or make is None or end is None:
+            return
+
+        def close(slot: int, code: bytes) -> None:
+            fill(slot, space.fetch(slot, end) + code)
+
+        def jump_back(slot: int, target: int) -> bool:
+            code = make(slot + end, target)
+            if code is not None:
+                close(slot, code)
+            return code is not None
+
+        trap.counted.end_with(jump_back, lambda slot: close(slot, self._last))
+
+    @property
+    def _last(self) -> bytes:
+        """The breakpoint that ends a trampoline."""
+        return self.armed_bytes[max(self.armed_bytes)]
 
     def slot_bytes(self, slots: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """(n, slot_size) bytes of trampolines in the file -> the bytes that are executed."""
         slots = slots.copy()
         start = self.arch.return_breakpoint
         if start is not None:
-            armed = np.frombuffer(self.armed_bytes[max(self.armed_bytes)], np.uint8)
+            armed = np.frombuffer(self._last, np.uint8)
             slots[:, start : start + len(armed)] = armed
         return slots
 
@@ -247,11 +267,10 @@ class SiteTable:
         if kind not in self.arch.movable or ended is None:
             return None
         slot = int(record["trampoline"]) + self._patched.loaded.bias
-        end = self.armed_bytes[max(self.armed_bytes)]
         between = b"" if size == ended else self.arch.sized_nops[ended - size]
 
         def to_trampoline(_address: int) -> int:
-            fill(slot, instruction + between + end)
+            fill(slot, instruction + between + self._last)
             return slot
 
         return to_trampoline

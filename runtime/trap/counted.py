@@ -69,6 +69,8 @@ class CountedSites:
         """`return_breakpoint`: where in a trampoline a second breakpoint ends it; None: it jumps back. `trampolines`
         gives the addresses of all of them."""
         self._trampolines = trampolines
+        self._jump: Callable[[int, int], bool] = lambda _trampoline, _target: False
+        self._end: Callable[[int], None] = lambda _trampoline: None
         self._counters = counters
         self._return_breakpoint = return_breakpoint
         self._cells: dict[int, int] = {}  # by address of a site
@@ -105,7 +107,8 @@ class CountedSites:
         if place in self._shared:
             return None
         self._users[place] = at, at + site.size
-        self._counters.set(place + self._return_breakpoint, at + site.size, 0, has_credit=False)
+        if not self._jump(place, at + site.size):
+            self._counters.set(place + self._return_breakpoint, at + site.size, 0, has_credit=False)
         return place
 
     def _free(self, trampoline: int) -> None:
@@ -114,6 +117,11 @@ class CountedSites:
         if user is not None and self._return_breakpoint is not None:
             self.remove(user[0])
             self._counters.drop(trampoline + self._return_breakpoint)
+            self._end(trampoline)
+
+    def end_with(self, jump: Callable[[int, int], bool], end: Callable[[int], None]) -> None:
+        """See `kinst.runtime.trap.trap.SiteCounter`."""
+        self._jump, self._end = jump, end
 
     def remove(self, address: int) -> None:
         """Do not count a site any more. A CPU in its trampoline can still leave it."""

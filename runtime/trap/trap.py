@@ -115,6 +115,11 @@ class SiteCounter(Protocol):
         """Give what was counted to the actions."""
         ...
 
+    def end_with(self, jump: Callable[[int, int], bool], end: Callable[[int], None]) -> None:
+        """Let trampolines end with a jump where that is possible. `jump` makes a trampoline go on at an address, if it
+        reaches it; `end` makes it end with its breakpoint again."""
+        ...
+
 
 class TrapPath:
     """The armed sites, and what happens at them."""

@@ -10,7 +10,7 @@ from kinst.runtime.api import open_image
 from kinst.runtime.cli import run as kinst_run
 from kinst.runtime.trap.counted import CountedSites
 from kinst.targets.manifest import Method
-from tests.system.cases import BY_NAME, SAMPLES, Case
+from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case
 from tests.system.plain import drawn_probes, plain_run
 from tests.system.runs import Run, let_go, run
 from tests.system.state import differences
@@ -33,6 +33,7 @@ PROGRAMS = {
 
 def printed(case: Case, program: str, method: str, cpus: int = 2) -> tuple[int, str, str]:
     words = ["-q", "--clock", "icount", "--cpus", str(cpus), "--method", method, "-n", program, str(case.path)]
+    words += [] if case.until is None else ["--until", case.until]
     result = CliRunner().invoke(kinst_run, words, prog_name="kinst-run")
     return result.exit_code, result.stdout, result.stderr
 
@@ -71,6 +72,16 @@ def test_nothing_tells_the_run_of_a_real_image_from_the_plain_one(name: str) -> 
     case = BY_NAME[name]
     program = ", ".join(("fbt:::", *drawn_probes(case))) + " { @ = count(); }"
     assert differences(plain_run(case), counted(case, program, 1)) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", KERNELS, ids=lambda case: case.image)
+def test_all_functions_of_linux(case: Case) -> None:
+    """It writes over its own code while it boots, and its first functions run at physical addresses."""
+    program = "fbt:::entry { @[probefunc] = count(); @all = count(); }"
+    told = printed(case, program, "trap", cpus=1)
+    assert printed(case, program, "auto", cpus=1) == told
+    assert len(told[1].splitlines()) > 500
 
 
 def test_method_trap_tells_each_hit() -> None:

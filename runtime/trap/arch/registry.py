@@ -6,6 +6,7 @@ from importlib import import_module
 from kinst.runtime.trap.arch.emulator import Emulator
 from kinst.targets.arch.facts import ArchFacts
 
+Jump = Callable[[int, int], bytes | None]  # (its address, target) -> its bytes, if it reaches
 MovedTrampoline = Callable[[int, bytes, int, int], bytes | None]  # (kind, instruction, its address, slot) -> code
 
 
@@ -21,4 +22,12 @@ def moved_trampoline(facts: ArchFacts) -> MovedTrampoline | None:
     if facts.return_breakpoint is not None:
         return None
     found: MovedTrampoline = import_module(f"kinst.runtime.trap.arch.{facts.name}_moved").moved_trampoline
+    return found
+
+
+def jump(facts: ArchFacts) -> Jump | None:
+    """A function that makes a jump for the end of a trampoline; None if the machine's trampolines jump back anyway."""
+    if facts.return_breakpoint is None:
+        return None
+    found: Jump = import_module(f"kinst.runtime.trap.arch.{facts.name}").jump
     return found

@@ -95,6 +95,22 @@ def test_a_trampoline_that_jumps_back_needs_no_second_breakpoint(table: Table) -
     assert table.rows == {0x1000: (SLOT, 1, True)}
 
 
+def test_a_trampoline_that_can_jump_back_does_until_it_is_shared(table: Table, counted: CountedSites) -> None:
+    ends = list[tuple[int, ...]]()
+
+    def jump(trampoline: int, target: int) -> bool:
+        ends.append((trampoline, target))
+        return True
+
+    counted.end_with(jump, lambda trampoline: ends.append((trampoline,)))
+    counted.add(site(Told().enabling()), 0x1000)
+    assert (table.rows, ends) == ({0x1000: (SLOT, 1, True)}, [(SLOT, 0x1004)])
+    assert counted.user(SLOT) == (0x1000, 0x1004)
+
+    counted.add(site(Told().enabling()), 0x5000)
+    assert (table.rows, ends[1:]) == ({}, [(SLOT,)])
+
+
 def test_whoever_looks_at_a_hit_is_called(table: Table, counted: CountedSites) -> None:
     counted.add(site(), 0x1000)
     counted.add(site(LOOKING), 0x1000)
