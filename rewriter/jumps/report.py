@@ -31,8 +31,13 @@ class JumpReport:
     def value(self, address: int) -> dict[str, Any]:
         """For `json.dumps`: method, reason, and the registers and flags whose values do not matter."""
         row = self.row[address]
-        method = JumpMethod(int(self.decisions.method[row]))
-        return {"method": method.name.lower(), "why": self.decisions.why(row), "dead": self._names(int(self.dead[row]))}
+        relay = int(self.decisions.relay[row])
+        return {
+            "method": self.method(address),
+            "why": self.decisions.why(row),
+            **({"relay": relay} if relay else {}),
+            "dead": self._names(int(self.dead[row])),
+        }
 
     def method(self, address: int) -> str:
         """The name of the method."""

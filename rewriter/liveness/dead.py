@@ -24,15 +24,14 @@ _MARGIN: Final = 32
 _BATCH: Final = 1 << 16  # instructions at a time: their arrays stay in the cache
 
 
-def dead_before(program: Program, found: Instructions, read_too: Masks | None = None) -> Masks:
+def dead_before(program: Program, found: Instructions) -> Masks:
     """The registers and flags that are dead before each of some instructions, as bits: whatever is in them, the code
     does the same.
 
     Args:
         program: the image that the instructions are of.
         found: whole functions, ascending by address (`instructions_of`). The more of them, the more is known, since
-            calls are followed into what is there.
-        read_too: registers that something else reads at an instruction, such as the clauses of a probe there.
+            calls are followed into what is there. What the clauses of probes read is not seen.
 
     Returns:
         For each instruction a word in which bit n is register n of the trap frame; `effector` names those of flags.
@@ -40,12 +39,9 @@ def dead_before(program: Program, found: Instructions, read_too: Masks | None = 
     machine, is_room = effector(program.image.facts), found.reason == Reason.TRACER_CALL
     effects = _effects(program, found, machine)
     effects.reads[is_room] = effects.writes[is_room] = 0
-    if read_too is not None:
-        effects.reads[:] |= read_too
     live = live_before(replace(found, flow=np.where(is_room, np.uint8(Flow.NEXT), found.flow)), effects)
     behind = _behind_rooms(found, is_room)
-    scratch = np.uint32(_tracer_scratch(program.image.facts, machine))
-    live[behind] &= ~scratch if read_too is None else ~scratch | read_too[behind]
+    live[behind] &= ~np.uint32(_tracer_scratch(program.image.facts, machine))
     dead: Masks = ~(live | np.uint32(machine.held))
     return dead
 

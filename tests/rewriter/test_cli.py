@@ -224,6 +224,7 @@ def test_list_says_how_sites_can_be_jumps(image: Path) -> None:
     jumps = [row["jumps"][0] for row in json.loads(run("list", image, "kinst::vm_fault:", "--jumps", "--json").stdout)]
     methods = ["together", "inside", "inside", "relay", "inside", "inside", "padding"]
     assert [jump["method"] for jump in jumps] == methods
+    assert jumps[3]["relay"] == TEXT + 21  # behind the tail call, whose own jump takes five bytes of the padding
     assert jumps[3]["dead"] == ["rax", "cf", "pf", "af", "zf", "sf", "of"]
     lines = run("list", image, "kinst::vm_fault:", "-d", "--jumps").stdout.splitlines()
     assert "; jump trap: a breakpoint: it cannot be probed; dead: " in lines[1]
