@@ -12,13 +12,17 @@ from tests.images import at_hand
 from tests.linux_programs import initial_file_system
 from tests.system.linux_runs import run_linux
 from tests.writers.cpio import FILE, Entry
-from tests.writers.elf import EM_AARCH64, EM_X86_64, Part, elf64
+from tests.writers.elf import EM_AARCH64, EM_RISCV, EM_X86_64, Part, elf64
 
-KERNELS = at_hand("linux-amd64", "linux-arm64")
-# int3 or brk #0, and a jump to itself, which is never reached.
+SYSTEMS = [
+    *((name, 1) for name in at_hand("linux-amd64", "linux-arm64", "linux-riscv64")),
+    *((name, 2) for name in at_hand("linux-arm64", "linux-riscv64")),
+]
+# int3, brk #0 or ebreak, and a jump to itself, which is never reached.
 BREAKPOINT = {
     "amd64": (EM_X86_64, bytes.fromhex("cc ebfe")),
     "arm64": (EM_AARCH64, struct.pack("<II", 0xD420_0000, 0x1400_0000)),
+    "riscv64": (EM_RISCV, struct.pack("<II", 0x0010_0073, 0x0000_006F)),
 }
 INIT = """#!/bin/sh
 /bin/busybox --install -s /bin
@@ -35,6 +39,7 @@ reboot -f
 APPEND = {
     "amd64": "console=ttyS0 norandmaps noapic nolapic clearcpuid=tsc,tsc_deadline_timer",
     "arm64": "console=ttyAMA0 norandmaps",
+    "riscv64": "console=ttyS0 norandmaps",
 }
 PROGRAM = r"""
 fbt::*page_fault*:entry, fbt::*mem_abort*:entry, fbt::handle_mm_fault:,
@@ -52,21 +57,21 @@ END { printa("inside %s %@d\n", @inside);
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", KERNELS)
-def test_probes_on_the_ways_in_and_out_change_nothing(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "cpus"), SYSTEMS)
+def test_probes_on_the_ways_in_and_out_change_nothing(name: str, cpus: int, tmp_path: Path) -> None:
     machine = name.rpartition("-")[2]
     number, code = BREAKPOINT[machine]
     program = elf64(number, 0x40_0000, [Part(".text", 0x40_0000, code, 5)])
     initrd = tmp_path / "initrd"
     initrd.write_bytes(initial_file_system(machine, INIT, [Entry("bin/breakpoint", FILE, program)]))
-    words = ["--append", APPEND[machine]]
+    words = ["--append", APPEND[machine], "--cpus", str(cpus)]
 
     _, plain = run_linux(name, initrd, more=words)
     text, probed = run_linux(name, initrd, [PROGRAM], more=["-Z", *words])
 
     assert "ended: 133\n" in plain  # 128 + SIGTRAP
     assert "all 200 ended\n" in plain
-    assert "\n1\n" in plain
+    assert f"\n{cpus}\n" in plain
     # Threads of the kernel print when they get to run, and a probe moves an interrupt by some instructions.
     assert Counter(probed.splitlines()) == Counter(plain.splitlines())
     inside = dict(re.findall(r"^inside (\S+) (\d+)$", text, re.MULTILINE))
