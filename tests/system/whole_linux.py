@@ -47,7 +47,7 @@ poweroff -f
 # Runs are equal without the time stamp counter, which is the host's. A kernel that finds one CPU takes its lock
 # prefixes away, but for those that have probes (test_lock_prefixes), and that is fewer instructions.
 _APPEND: Final = {
-    "amd64": "console=ttyS0 noapic nolapic pci=noacpi noreplace-smp clearcpuid=tsc,tsc_deadline_timer",
+    "amd64": "console=ttyS0 noapic nolapic noreplace-smp clearcpuid=tsc,tsc_deadline_timer",
     "arm64": "console=ttyAMA0",
     "riscv64": "console=ttyS0",
 }
