@@ -17,7 +17,9 @@ from tests.system.whole_linux import FUNCTIONS, INLINED, WHOLE, Kernel, Plain, P
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(not all(TOOLS), reason="needs e2fsprogs")]
 # QEMU's PC routes interrupts of its bus by a device; and a busy host's time is QEMU's.
-ITS_OWN = re.compile(r"virtio-pci \S+: found PCI INT|CE: \w+ increased min_delta_ns|hrtimer: interrupt took")
+ITS_OWN = re.compile(
+    r"virtio-pci \S+: found PCI INT|ACPI: \S+: Enabled at IRQ|CE: \w+ increased min_delta_ns|hrtimer: interrupt took"
+)
 # What the script starts, line by line. A shell that becomes no other program ends as `init`.
 NAMES = """busybox mount  mount  mkdir mount cat  uname  ls sort tr  seq awk  head gzip gunzip md5sum  cat sed
     cp cmp wc rm  find xargs sort  init sort uniq cut  expr dd wc  init base64 date factor  sleep grep
