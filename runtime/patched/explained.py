@@ -36,7 +36,8 @@ def _reasons(sites: SiteTable) -> NDArray[np.intp]:
     found = np.zeros(len(manifest.sites), np.intp)
     record = manifest.sites
     kinds = [int(kind) for kind in (*arch.onward, *arch.movable)]
-    goes_aside = np.isin(record["kind"], kinds) & ~np.isin(record["flow"], _CALLS)
+    stays = np.isin(record["flow"], _CALLS) & (arch.return_breakpoint is not None)
+    goes_aside = np.isin(record["kind"], kinds) & ~stays
     found[(record["verdict"] == Verdict.EMULATE) & ~goes_aside] = 4
     enablings = manifest.enablings[sites.active[manifest.enablings["probe"]]]
     kind, flow = manifest.probes["kind"][enablings["probe"]], record["flow"][enablings["site"]]

@@ -19,7 +19,7 @@ from kinst.runtime.patched.call_blocks import Block, no_blocks
 from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
-from kinst.runtime.trap.arch.registry import jump
+from kinst.runtime.trap.arch.registry import jump, moved_trampoline
 from kinst.runtime.trap.counted import Counting
 from kinst.runtime.trap.trap import Enabling, Firing, Site, TrapPath
 from kinst.runtime.trap.trap_frame import TrapFrame
@@ -259,21 +259,37 @@ class SiteTable:
 
     def _aside(self, record: np.void, instruction: bytes, emulation: Emulation) -> Callable[[int], int | None] | None:
         """`Site.aside` of an instruction that is emulated."""
-        kind, size, fill, ended = int(record["kind"]), len(instruction), self._fill, self.arch.return_breakpoint
-        if record["flow"] in _CALLS or fill is None:
+        kind, fill, is_call = int(record["kind"]), self._fill, record["flow"] in _CALLS
+        if fill is None:
             return None
-        if kind in self.arch.onward:
+        if kind in self.arch.onward and not is_call:
             return lambda address: self._led_to(emulation, address)
-        if kind not in self.arch.movable or ended is None:
+        make = self._slot_maker(kind, instruction, is_call=is_call)
+        if make is None:
             return None
         slot = int(record["trampoline"]) + self._patched.loaded.bias
-        between = b"" if size == ended else self.arch.sized_nops[ended - size]
 
-        def to_trampoline(_address: int) -> int:
-            fill(slot, instruction + between + self._last)
-            return slot
+        def to_trampoline(address: int) -> int | None:
+            code = make(address, slot)
+            if code is not None:
+                fill(slot, code)
+            return None if code is None else slot
 
         return to_trampoline
+
+    def _slot_maker(self, kind: int, instruction: bytes, *, is_call: bool) -> Callable[[int, int], bytes | None] | None:
+        """A function that makes a trampoline for an instruction that is emulated: it takes the address of the
+        instruction and that of the slot. None: there can be none."""
+        if kind not in self.arch.movable:
+            return None
+        make, end = moved_trampoline(self.arch), self.arch.return_breakpoint
+        if make is not None:
+            return lambda address, slot: make(kind, instruction, address, slot)
+        if is_call or end is None:
+            return None
+        between = b"" if len(instruction) == end else self.arch.sized_nops[end - len(instruction)]
+        code = instruction + between + self._last
+        return lambda _address, _slot: code
 
     def _led_to(self, emulation: Emulation, address: int) -> int:
         """Where an instruction at an address leads that looks at nothing."""

@@ -4,8 +4,9 @@ A hit in Python takes one to four microseconds, most of it the way into Python a
 is to count (`Counting`), the engine adds the hit to a cell and lets the CPU go on: in the trampoline, or behind an
 instruction that does nothing. What was counted is asked for before anybody looks (`fold`).
 
-A trampoline that ends with a breakpoint serves one address here. If a copy of the code comes to it as well, the hits of
-both go to Python, which knows where the CPU comes from; what Python would emulate leaves it to the last one.
+A trampoline that ends with a breakpoint, and that of a call, serves one address here. If a copy of the code comes to it
+as well, the hits of both go to Python, which knows where the CPU comes from; what Python would emulate leaves it to the
+last one.
 """
 
 from collections.abc import Callable
@@ -97,7 +98,11 @@ class CountedSites:
     def _following(self, site: Site, at: int) -> int | None:
         """Where the CPU goes on when a hit was counted; None: that takes Python."""
         place = site.trampoline if site.emulation is None else site.aside(at)
-        if place is None or place not in self._trampolines() or self._return_breakpoint is None:
+        if (
+            place is None
+            or place not in self._trampolines()
+            or (self._return_breakpoint is None and site.emulation is None)
+        ):
             return place
         user = self._users.get(place)
         if user is not None and user[0] != at:
@@ -107,15 +112,16 @@ class CountedSites:
         if place in self._shared:
             return None
         self._users[place] = at, at + site.size
-        if not self._jump(place, at + site.size):
+        if self._return_breakpoint is not None and not self._jump(place, at + site.size):
             self._counters.set(place + self._return_breakpoint, at + site.size, 0, has_credit=False)
         return place
 
     def _free(self, trampoline: int) -> None:
         """Let nobody be counted that uses a trampoline: Python does."""
         user = self._users.pop(trampoline, None)
-        if user is not None and self._return_breakpoint is not None:
+        if user is not None:
             self.remove(user[0])
+        if user is not None and self._return_breakpoint is not None:
             self._counters.drop(trampoline + self._return_breakpoint)
             self._end(trampoline)
 

@@ -168,7 +168,7 @@ class TrapPath:
         if self._arch.return_breakpoint is not None:
             found = self.fired.pop()[1:] if self.fired and self.fired[-1][0] == slot else self._counted_in(slot)
         else:
-            found = self._slots.get(slot)
+            found = self._slots.get(slot) or self._counted_in(slot)
         if found is None:
             return pc
         site, following = found

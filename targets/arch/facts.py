@@ -100,7 +100,8 @@ class ArchFacts:
 
     kinds: type[IntEnum]  # the machine's own `Kind`, stored in the manifest
     emulable: frozenset[IntEnum]  # kinds that run in a trampoline since that is cheaper, but can be emulated, too
-    # Kinds that are emulated since that is cheaper, but would do the same in a trampoline, unless they are calls.
+    # Kinds that are emulated, though a trampoline can do the same. One that ends with a breakpoint holds them as they
+    # are, unless they are calls; one that jumps back is made by `moved_trampoline`.
     movable: frozenset[IntEnum]
     onward: frozenset[IntEnum]  # kinds that only go on, or if they are no calls to where they say themselves
 

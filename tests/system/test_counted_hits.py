@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from kinst.runtime.api import open_image
 from kinst.runtime.cli import run as kinst_run
 from kinst.runtime.trap.counted import CountedSites
+from kinst.targets.instruction import Flow
 from kinst.targets.manifest import Method
 from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case
 from tests.system.plain import drawn_probes, plain_run
@@ -55,7 +56,7 @@ def counted(case: Case, program: str, cpus: int) -> Run:
     done = Run(trace, let_go(trace, case.until, case.asks), Counter())
     counts = told.counted
     assert isinstance(counts, CountedSites)
-    # Most sites were counted: a site of which there is a copy, and calls, are not.
+    # Most sites were counted: a site of which there is a copy, and most calls, are not.
     assert len(counts._cells) > len(told.hits) // 4
     return done
 
@@ -64,6 +65,16 @@ def counted(case: Case, program: str, cpus: int) -> Run:
 @pytest.mark.parametrize("cpus", [1, 2])
 def test_nothing_tells_the_run_from_the_plain_one(case: Case, cpus: int) -> None:
     assert differences(plain_run(case, cpus), counted(case, "fbt:::, kinst::: { @ = count(); }", cpus)) == []
+
+
+def test_direct_calls_of_amd64_are_counted() -> None:
+    """What a call pushes is written into its trampoline, so the engine need not ask Python for it."""
+    case = next(case for case in SAMPLES if "amd64" in case.image)
+    done = counted(case, "kinst::kmain: { @ = count(); }", 1)
+    sites, counts = done.sites.manifest.sites, done.guest.system.trap.counted
+    calls = sites["address"][sites["flow"] == Flow.CALL].tolist()
+    assert isinstance(counts, CountedSites)
+    assert sum(address in counts._cells for address in calls) > 5
 
 
 @pytest.mark.parametrize("name", ["u-boot-arm64", "gnumach", "opensbi-1.6"])

@@ -1,4 +1,5 @@
-"""An amd64 instruction that its image moved -> a trampoline that goes back to where the instruction is now.
+"""An amd64 instruction that its image moved, or a direct call -> a trampoline that does in its slot what it does where
+it is now.
 
 The trampolines of a patched image contain link addresses: the one to continue at, and the displacement of a
 RIP-relative operand. Code that runs elsewhere (early boot in the identity map, a kernel at a random offset, firmware
@@ -11,7 +12,11 @@ reaches the first and the last 2 GiB of the address space, or with an address-si
 
     ModRM mod=00 r/m=101, disp32: RIP + disp32       ModRM mod=00 r/m=100, SIB 00 100 101, disp32: disp32 sign-extended
 
-SDM volume 2, 2.1.5 and 2.2.1.6.
+SDM volume 2, 2.1.5 and 2.2.1.6. A call pushes where it would return to, and goes where it would go:
+
+    68 address[31:0]: push | c7 44 24 04 address[63:32]: movl to 4(%rsp) | ff 25 00000000: jmp *0(%rip) | target
+
+The first push has written the eight bytes that movl writes to, so nothing but the first instruction can fault.
 """
 
 from typing import Final
@@ -23,6 +28,8 @@ from kinst.rewriter.arch.amd64_opcodes import VEX_0F, Prefix
 from kinst.targets.arch.amd64 import LONGEST, Kind
 
 _JUMP: Final = b"\xff\x25\x00\x00\x00\x00"
+_PUSH: Final = b"\x68"
+_HIGH_HALF: Final = b"\xc7\x44\x24\x04"
 _SIB_WITHOUT_REGISTERS: Final = b"\x25"
 _ADDRESS_SIZE: Final = b"\x67"
 _EVEX: Final = 0x62
@@ -38,11 +45,20 @@ def moved_trampoline(kind: int, instruction: bytes, address: int, slot: int) -> 
         address: where the instruction is.
         slot: where the trampoline will be.
     """
+    following = (address + len(instruction)) % _WORD64
+    if kind == Kind.CALL:
+        target = (following + int.from_bytes(instruction[-4:], "little", signed=True)) % _WORD64
+        return _push(following) + _JUMP + target.to_bytes(8, "little")
     displaced = _displaced(instruction, address, slot) if kind == Kind.RELATIVE else instruction
     if displaced is None:
         return None
-    following = (address + len(instruction)) % _WORD64
     return displaced + _JUMP + following.to_bytes(8, "little")
+
+
+def _push(word: int) -> bytes:
+    """Code that pushes 64 bits."""
+    content = word.to_bytes(8, "little")
+    return _PUSH + content[:4] + _HIGH_HALF + content[4:]
 
 
 def _displaced(instruction: bytes, address: int, slot: int) -> bytes | None:

@@ -157,6 +157,17 @@ def test_what_python_emulates_leaves_its_trampoline_to_the_last_one(table: Table
     assert counted.user(SLOT) == (0x5000, 0x5004)
 
 
+def test_a_call_in_a_trampoline_that_jumps_back_serves_the_last_address(table: Table) -> None:
+    counted = CountedSites(table, None, lambda: SLOTS)
+    call = replace(site(Told().enabling()), emulation=NOTHING, aside=lambda _address: SLOT)
+    counted.add(call, 0x1000)
+    assert table.rows == {0x1000: (SLOT, 1, True)}
+    counted.add(call, 0x5000)
+
+    assert table.rows == {0x5000: (SLOT, 2, True)}
+    assert counted.user(SLOT) == (0x5000, 0x5004)
+
+
 def test_a_site_that_is_looked_at_from_now_on_has_its_trampoline_back(table: Table, counted: CountedSites) -> None:
     counted.add(site(Told().enabling()), 0x1000)
     counted.remove(0x1000)

@@ -235,3 +235,15 @@ def test_removed_sites_are_the_guests_again() -> None:
     assert machine.hit(0x9004) == 0x1004  # the one in flight still ends
     machine.hit(0x1000)
     assert machine.log == [("unclaimed", BREAKPOINT)]
+
+
+def test_a_fault_of_a_counted_call_is_the_sites() -> None:
+    """Its trampoline pushes where it would return to, on a stack that may not be there."""
+
+    class Counted:
+        def user(self, trampoline: int) -> tuple[int, int] | None:
+            return (0x1000, 0x1005) if trampoline == 0x9020 else None
+
+    machine = Machine(AMD64, bias=1)
+    machine.trap.counted = Counted()  # type: ignore[assignment]  # as far as it is asked
+    assert (machine.trap.original(0x9020), machine.trap.original(0x9040)) == (0x1000, 0x9040)

@@ -17,6 +17,7 @@ RELATIVE = [
     for vector in VECTORS
     if vector.kind is Kind.RELATIVE and vector.verdict is Verdict.COPY and NEAR.search(vector.text)
 ]
+CALLS = [vector for vector in VECTORS if vector.kind is Kind.CALL and vector.verdict is Verdict.EMULATE]
 # The first and the last 2 GiB, which a displacement reaches, and the rest of the first 4.
 EVERYWHERE = (0x40_1000, 0xFFFF_FFFF_8100_0FFD, 0xA000_0FF0)
 SLOT = 0x1234_5678_9000
@@ -42,6 +43,19 @@ def test_an_operand_means_the_same_from_everywhere(vector: Vector) -> None:
     for address in EVERYWHERE:
         for slot in (SLOT, address + 0x100_0000):
             here, there = both(vector, address, slot)
+            assert there == here, (hex(address), hex(slot))
+
+
+@pytest.mark.parametrize("vector", CALLS, ids=str)
+def test_a_call_pushes_where_it_would_return_to_and_goes_where_it_would(vector: Vector) -> None:
+    """The trampoline takes three instructions for it, and the third one is the jump to the call's target."""
+    for address in EVERYWHERE:
+        for slot in (SLOT, address + 0x100_0000):
+            code = moved_trampoline(vector.kind, vector.code, address, slot)
+            assert code is not None
+            assert len(code) <= AMD64.slot_size
+            memory, state = {address: vector.code, slot: code}, random_state(3, address)
+            here, there = Cpu(memory).run(state, address, 0, 1), Cpu(memory).run(state, slot, 0, 3)
             assert there == here, (hex(address), hex(slot))
 
 
