@@ -34,6 +34,11 @@ class Immediate:
         sign = 1 << (self.bits - 1)
         return (value ^ sign) - sign
 
+    def placed(self, displacement: int) -> int | None:
+        """The bits of a word that hold a displacement; None: it does not fit."""
+        word = sum((displacement >> shift & (1 << width) - 1) << low for low, width, shift in self.pieces)
+        return word if self.of(word) == displacement else None
+
 
 @dataclass(frozen=True, slots=True)
 class Pattern:

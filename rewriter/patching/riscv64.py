@@ -1,4 +1,4 @@
-"""Assembly of riscv64, an instruction at a time -> bytes: RV64IM, Zicsr, some of C, and the pseudoinstructions.
+"""Assembly of riscv64, an instruction at a time -> bytes: RV64IM, Zaamo, Zicsr, some of C, and the pseudoinstructions.
 
 keystone has no RISC-V. Opcodes and fields: unprivileged ISA, chapter "RV32/64G Instruction Set Listings"; compressed
 ones: table 16.5 to 16.7. Immediates are checked here; nothing is cut. Targets of jumps and branches are addresses.
@@ -40,6 +40,15 @@ _SHIFTS: Final = {
 # Mnemonic -> funct3.
 _LOADS: Final = {"lb": 0, "lh": 1, "lw": 2, "ld": 3, "lbu": 4, "lhu": 5, "lwu": 6}
 _STORES: Final = {"sb": 0, "sh": 1, "sw": 2, "sd": 3}
+# Mnemonic -> funct5 and funct3.
+_ATOMICS: Final = {
+    f"amo{name}.{width}": (funct5, funct3)
+    for name, funct5 in (
+        ("add", 0x00), ("swap", 0x01), ("xor", 0x04), ("or", 0x08), ("and", 0x0C),
+        ("min", 0x10), ("max", 0x14), ("minu", 0x18), ("maxu", 0x1C),
+    )
+    for width, funct3 in (("w", 2), ("d", 3))
+}  # fmt: skip
 _BRANCHES: Final = {"beq": 0, "bne": 1, "blt": 4, "bge": 5, "bltu": 6, "bgeu": 7}
 _CSR: Final = {"csrrw": 1, "csrrs": 2, "csrrc": 3, "csrrwi": 5, "csrrsi": 6, "csrrci": 7}
 _CSR_NAMES: Final = {
@@ -180,6 +189,16 @@ def _store(name: str, operands: list[str], _address: int) -> bytes:
     return _word(high << 25 | _register(source) << 20 | base << 15 | _STORES[name] << 12 | low << 7 | 0x23)
 
 
+def _atomic(name: str, operands: list[str], _address: int) -> bytes:
+    """funct5 aq rl rs2 rs1 funct3 rd opcode; neither aq nor rl"""
+    funct5, funct3 = _ATOMICS[name]
+    rd, source, place = _take(operands, 3)
+    offset, base = _memory(place)
+    if offset:
+        raise ValueError(f"{place} has an offset, which atomic instructions do not")
+    return _word(funct5 << 27 | _register(source) << 20 | base << 15 | funct3 << 12 | _register(rd) << 7 | 0x2F)
+
+
 def _branch(name: str, operands: list[str], address: int) -> bytes:
     """imm[12|10:5] rs2 rs1 funct3 imm[4:1|11] opcode"""
     rs1, rs2, target = _take(operands, 3)
@@ -292,7 +311,8 @@ _Form = Callable[[str, list[str], int], bytes]
 _FORMS: Final[tuple[tuple[frozenset[str], _Form], ...]] = tuple(
     (frozenset(names) - {"-"}, form)
     for names, form in (
-        (_R, _r_type), (_I, _i_type), (_SHIFTS, _shift), (_LOADS, _load), (_STORES, _store), (_BRANCHES, _branch),
+        (_R, _r_type), (_I, _i_type), (_SHIFTS, _shift), (_LOADS, _load), (_STORES, _store), (_ATOMICS, _atomic),
+        (_BRANCHES, _branch),
         (_CSR, _csr), (_ALONE, _alone), (_COMPRESSED, _alone), (("jal",), _jal), (("jalr",), _jalr),
         (("lui", "auipc"), _upper), (("li",), _li), (("la", "lla"), _la), (("call", "tail"), _call),
         (("c.li", "c.addi"), _c_immediate), (("c.mv", "c.add"), _c_registers), (("c.jr", "c.jalr"), _c_jump_register),

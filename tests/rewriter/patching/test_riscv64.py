@@ -29,6 +29,8 @@ b3027340         sub t0, t1, t2
 03e50500         lwu a0, (a1)
 23341100         sd ra, 8(sp)
 2380a180         sb a0, -2048(gp)
+2fb06200         amoadd.d zero, t1, (t0)
+2f25b6e0         amomaxu.w a0, a1, (a2)
 6300b510         beq a0, a1, 0x80000100
 e35fa07e         blez a0, 0x80000ffe
 e3e0a500         bgtu a0, a1, 0x80000800
@@ -101,6 +103,7 @@ def test_instructions_are_encoded_as_by_gnu_as(code: str, text: str) -> None:
         ("slliw a0, a0, 32", "0x20 does not fit"),
         ("ld a0, 2048(sp)", "does not fit"),
         ("ld a0, sp", "'sp' is not like 8(sp)"),
+        ("amoadd.d a0, a1, 8(a2)", "8(a2) has an offset"),
         ("beq a0, a1, 0x80001000", "out of reach"),
         ("beqz a0, 0x80000001", "or odd"),
         ("j 0x80100000", "out of reach"),

@@ -5,7 +5,7 @@ same in every run and in `Memory`, which is what our emulation works on.
 """
 
 import random
-from collections.abc import Mapping, MutableSequence, Sequence
+from collections.abc import Container, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 
 import unicorn
@@ -122,6 +122,24 @@ class Cpu:
         self._pages: dict[int, int] = {}  # page -> number in the pool
         for register, value in model.switches.items():
             self._uc.reg_write(register, value)
+
+    def run_within(
+        self, state: State, start: int, places: Container[int], register: int, *, most: int
+    ) -> tuple[Outcome, list[tuple[int, int]]]:
+        """From `start` until control leaves some places or comes back to `start`; and the addresses of the instructions
+        that ran, with what was in a register before each."""
+        path: list[tuple[int, int]] = []
+
+        def step(uc: unicorn.Uc, address: int, size: int, data: object) -> None:
+            if path and (address == start or address not in places):
+                uc.emu_stop()
+            else:
+                path.append((address, uc.reg_read(self._model.general[register])))
+
+        hook = self._uc.hook_add(unicorn.UC_HOOK_CODE, step)
+        outcome = self.run(state, start, count=most)
+        self._uc.hook_del(hook)
+        return outcome, path
 
     def run(self, state: State, start: int, *, count: int) -> Outcome:
         """`count` instructions from `start`."""

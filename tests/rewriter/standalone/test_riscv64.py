@@ -1,0 +1,152 @@
+"""riscv64 trampolines of standalone images, executed by Unicorn beside the code that they stand for."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kinst.rewriter.arch.riscv64 import COMPRESSED, DISSECTOR, TABLE
+from kinst.rewriter.liveness.riscv64 import EFFECTOR
+from kinst.rewriter.patching.riscv64 import encode
+from kinst.rewriter.standalone.riscv64 import MAKER
+from kinst.rewriter.standalone.trampoline import ImmovableError
+from kinst.targets.instruction import Verdict
+from tests.rewriter.standalone.displaced import Machine, Place, check, covered, drawn_state
+from tests.runtime.trap.arch.risc_properties import invented
+from tests.runtime.trap.arch.risc_unicorn import RISCV64_MODEL
+from tests.vectors.riscv64 import GROUPS
+
+MACHINE = Machine(RISCV64_MODEL, DISSECTOR, EFFECTOR, MAKER)
+SPECIAL = (0, 1, 5, 0x7FFFFFFF, 0x80000000, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)  # what branches tell apart
+UNFIT = ("rdtime", "rdcycle", "wfi")  # clocks tell how many instructions ran, and Unicorn ends with wfi
+COPIED = [
+    row.code for group in GROUPS for row in group if row.verdict == Verdict.COPY and not row.assembly.startswith(UNFIT)
+]
+MOVED = [
+    sample.code
+    for table, size in ((TABLE, 4), (COMPRESSED, 2))
+    for found in invented(table, size, 40).values()
+    for sample in found
+]
+NEAR = Place(0x8000_0000, 0x8000_8000, 0x8800_0000, 0)
+FAR = Place(0x8000_0000, 0x8080_0000, 0x8800_0000, 1 << 30)
+T2, A0 = 1 << 7, 1 << 10
+
+
+def code_of(text: str, address: int) -> bytes:
+    code = b""
+    for line in text.split("; "):
+        code += encode(line, address + len(code))
+    return code
+
+
+def drawn_place(choose: random.Random) -> Place:
+    site = 0x8000_0000 + choose.randrange(0, 1 << 20, 2)
+    away = choose.choice((1, -1)) * choose.randrange(0x1000, choose.choice((0x2000, 1 << 20, 1 << 24)), 2)
+    cells = 0x8800_0000 + choose.randrange(0, 0x800, 8)
+    return Place(site, site + away, cells, choose.choice((0, 1 << 30, -(1 << 25))))
+
+
+def outcome(code: bytes, place: Place, dead: int, choose: random.Random, *, has_stack: bool) -> str:
+    """What `check` says of a group, or why it is immovable."""
+    group = covered(MACHINE, code, place, dead, has_stack=has_stack)
+    if group is None:
+        return "refused"
+    try:
+        is_same = check(MACHINE, group, place, drawn_state(MACHINE, choose, SPECIAL, 64), dead)
+    except ImmovableError as error:
+        return str(error)
+    return "same" if is_same else "faults"
+
+
+def test_groups_do_what_they_did() -> None:
+    choose, outcomes = random.Random(1), Counter[str]()
+    for _ in range(1500):
+        code = b"".join(choose.choice(choose.choice((COPIED, MOVED))) for _ in range(choose.choice((1, 2, 3, 4))))
+        dead, has_stack = choose.getrandbits(32) & choose.getrandbits(32), choose.random() < 0.7
+        outcomes[outcome(code, drawn_place(choose), dead, choose, has_stack=has_stack)] += 1
+    assert outcomes["same"] > 600
+    assert outcomes["faults"] < 150
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "dead", "expected"),
+    [
+        ("auipc ra, 16; jalr ra, 16(ra)", NEAR, 0, "same"),
+        ("auipc ra, 16; jalr ra, 16(ra)", FAR, T2, "same"),
+        ("auipc ra, 16; jalr ra, 16(ra)", FAR, 0, "no register is dead there to go by"),
+        ("auipc t1, 16; jalr zero, 16(t1)", FAR, 0, "same"),
+        ("auipc ra, 16; jalr a0, 16(a0)", NEAR, T2, "it goes by the register in which it leaves"),
+        ("jalr ra, 16(ra)", NEAR, T2, "it goes by the register in which it leaves"),
+        ("c.jalr ra", NEAR, T2, "it goes by the register in which it leaves"),
+        ("c.jalr a0", NEAR, 0, "same"),
+        ("jal ra, 0x80010000", FAR, T2, "same"),
+        ("jal t2, 0x80010000", FAR, T2, "no register is dead there to go by"),
+        ("beq a0, a0, 0x80000100", FAR, T2, "1 MiB"),
+        ("c.addi a0, 1; bne a0, zero, 0x80000000", NEAR, 0, "same"),
+        ("c.addi a0, 1; bne a0, zero, 0x80000002", NEAR, 0, "a jump of the same trampoline leads to it"),
+        ("jal ra, 0x80010000; c.addi a0, 1", NEAR, 0, "refused"),
+    ],
+)  # fmt: skip
+def test_what_leaves_goes_where_it_went(text: str, place: Place, dead: int, expected: str) -> None:
+    assert expected in outcome(code_of(text, place.site), place, dead, random.Random(2), has_stack=True)
+
+
+def test_control_comes_back_to_the_end_of_a_group_only() -> None:
+    """A call in the middle returns to where the jump is."""
+    call, add = code_of("jal ra, 0x80010000", NEAR.site), code_of("c.addi a0, 1", 0)
+    first, second = (covered(MACHINE, code, NEAR, 0, has_stack=True) for code in (call, add))
+    assert first is not None and second is not None
+    behind = replace(second[0], address=NEAR.site + 4)
+    with pytest.raises(ImmovableError, match="control leaves before it"):
+        MAKER.trampoline([first[0], behind], NEAR.trampoline)
+
+
+def test_a_task_takes_dead_registers_and_else_the_stack() -> None:
+    sizes = {}
+    for dead in (0, T2, T2 | A0):
+        for has_stack in (True, False):
+            group = covered(MACHINE, bytes.fromhex("0100"), NEAR, dead, has_stack=has_stack)
+            assert group is not None
+            try:
+                sizes[dead, has_stack] = len(MAKER.trampoline(group, NEAR.trampoline))
+            except ImmovableError:
+                sizes[dead, has_stack] = 0
+    assert sizes[0, True] > sizes[T2, True] > sizes[T2 | A0, True] == sizes[T2 | A0, False] > 0
+    assert sizes[0, False] == sizes[T2, False] == 0
+
+
+def test_jumps_are_as_short_as_their_room() -> None:
+    assert MAKER.jump(0x8000_0000, 2, 0x8000_0100) == encode("c.j 0x80000100", 0x8000_0000)
+    jump = encode("j 0x800f0000", 0x8000_0000)
+    for size, filler in ((4, ""), (6, "0290"), (8, "73001000"), (10, "730010000290")):
+        assert MAKER.jump(0x8000_0000, size, 0x800F_0000) == jump + bytes.fromhex(filler)
+    for size, target in ((2, 0x8000_1000), (4, 0x8010_0000)):
+        with pytest.raises(ImmovableError, match="a jump reaches"):
+            MAKER.jump(0x8000_0000, size, target)
+
+
+STAYS = """
+    addi sp, sp, -16; c.addi sp, 8; add sp, sp, a0; c.add sp, a0; sub sp, sp, t0; andi sp, sp, -16
+    addi sp, s0, -32; mv sp, s0; c.mv sp, s0
+    ld a0, 8(sp); sd sp, 0(a0); mv a0, sp; c.jr a0; j 0x80000000; csrw sscratch, sp; fence
+"""
+SWITCHES = """
+    mv sp, a0; c.mv sp, tp; addi sp, gp, 8; add sp, tp, a0; sub sp, a0, sp
+    lui sp, 16; auipc sp, 16; li sp, 0; c.li sp, 0; ld sp, 0(a0); amoadd.d sp, a0, (a1); csrrw sp, sscratch, sp
+    sret; mret
+"""
+UNNAMED = {False: ("6161", "0808"), True: ("0261",)}  # c.addi16sp, c.addi4spn; c.ldsp sp, 0(sp)
+
+
+def test_what_switches_stacks_is_known() -> None:
+    for text, expected in ((STAYS, False), (SWITCHES, True)):
+        codes = [encode(line, 0x8000_0000) for part in text.strip().splitlines() for line in part.split("; ")]
+        codes += map(bytes.fromhex, UNNAMED[expected])
+        sizes = np.array([len(code) for code in codes], np.uint8)
+        offsets = np.cumsum(sizes, dtype=np.int64) - sizes
+        content = np.frombuffer(b"".join(codes) + bytes(32), np.uint8)
+        found = MAKER.switches_stack(content, offsets, sizes)
+        assert [code.hex() for code, one in zip(codes, found, strict=True) if one != expected] == []
