@@ -87,6 +87,12 @@ Examples:
 @click.option("--trampoline-base", metavar="ADDR", help="Link address of the trampolines, a multiple of 4096.")
 @click.option("--trampoline-symbols", is_flag=True, help="Add symbols kinst$FUNCTION+OFFSET for objdump and gdb.")
 @click.option("--method", type=click.Choice([method.value for method in Method]), help=METHOD_HELP)
+@click.option("--standalone", is_flag=True, help="Jumps to code that does --action by itself; no handler is needed.")
+@click.option("--action", metavar="ACTION", help="count (the default), or record:FIELD,...: arg0, time, registers.")
+@click.option("--ring", type=int, metavar="N", help="Records that are kept, a power of two. Default: 4096.")
+@click.option(
+    "--data-base", metavar="ADDR", help="Counters or ring there, in memory that is zero; else beside the code."
+)
 @click.option("--strict", is_flag=True, help="Any refused instruction is an error.")
 @click.option("--dry-run", "-n", is_flag=True, help="Say what would be done, with every refusal; write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON on stdout.")
@@ -113,7 +119,7 @@ def rewrite(image: Path, output: Path | None, *, is_restore: bool, **options: An
 def _rewrite(path: Path, output: Path | None, *, trampoline_base: str | None, **options: Any) -> None:
     if not options["probes"] and not options["patches"]:
         raise UsageError("no --probe: what shall be probed? (or --patch: what shall be patched?)")
-    base = _address(trampoline_base)
+    base, options["alone"] = _address("--trampoline-base", trampoline_base), _alone(options)
     target = output or _default_output(path)
     source = _source(path, options)
     from kinst.rewriter.rewrite_command import rewrite_image
@@ -185,13 +191,28 @@ def diff(original: Path, patched: Path, *, form: str, verbose: bool) -> int:
     return 0 if found.is_explained else 1
 
 
-def _address(text: str | None) -> int | None:
+def _alone(options: dict[str, Any]) -> dict[str, Any] | None:
+    """What --standalone comes with, which is removed from the options; None without it."""
+    is_standalone = options.pop("standalone")
+    given = {name: options.pop(name) for name in ("action", "ring", "data_base")}
+    if not is_standalone:
+        for name, value in given.items():
+            if value is not None:
+                raise UsageError(f"--{name.replace('_', '-')}: is for --standalone")
+        return None
+    if options["method"] is not None:
+        raise UsageError("--method: says how a handler carries on; --standalone needs none")
+    data_base = _address("--data-base", given["data_base"])
+    return {"action": given["action"] or "count", "ring": given["ring"], "data_base": data_base}
+
+
+def _address(option: str, text: str | None) -> int | None:
     if text is None:
         return None
     try:
         return int(text, 0)
     except ValueError:
-        raise UsageError(f"--trampoline-base {text}: not an address such as 0x90000000") from None
+        raise UsageError(f"{option} {text}: not an address such as 0x90000000") from None
 
 
 def _source(path: Path, options: dict[str, Any]) -> "Source":

@@ -7,7 +7,7 @@ original bytes, and every header is laid out again. Whatever differs from the re
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Final
 
 import numpy as np
@@ -23,6 +23,8 @@ from kinst.rewriter.program import Program, open_program
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import no_refusals
 from kinst.rewriter.slots import CHUNK, NOWHERE, Placement
+from kinst.rewriter.standalone.factory import Made
+from kinst.rewriter.standalone.plan import plan_again
 from kinst.rewriter.write import patched_code
 from kinst.targets.elf.header import PT_LOAD, SHT_SYMTAB
 from kinst.targets.errors import ImageError, ManifestError
@@ -83,11 +85,16 @@ def compare(original: Image, patched: Image, *, progress: Progress = silent) -> 
     program = open_program(original, given=manifest.given, patches=manifest.patches)
     instructions = site_instructions(program.image, program.dissector, manifest)
     wrong = [*_wrong_sites(program, patched, manifest, instructions), *_wrong_claims(program, patched, manifest)]
-    plan = _plan(program, patched, manifest, instructions, progress)
+    if manifest.standalone is None:
+        plan = _plan(program, patched, manifest, instructions, progress)
+    else:
+        plan, made = plan_again(program, manifest, _placement(original, patched, manifest), progress)
+        wrong += _wrong_jumps(original, patched, manifest, made)
     layout = lay_out(plan, digest, trampoline_symbols=_has_symbols(patched, manifest))
     places = Places(original, patched, manifest, layout)
     overlays = [(offset, memoryview(patch.code)) for offset, patch in placed(original, manifest.patches)]
     overlays += [(offset, code.data) for offset, code in patched_code(plan)]
+    overlays += [(offset, memoryview(jump.code)) for offset, jump in placed(original, manifest.jumps)]
     for piece in (*layout.changes, *layout.appended):
         overlays += _parts(piece)
     found, count = _mismatches(original, patched, overlays, places, progress)
@@ -117,13 +124,19 @@ def _plan(program: Program, patched: Image, manifest: Manifest, instructions: In
     """The plan that a rewriting with the manifest's choices would have made."""
     if not manifest.trampolines[1]:
         return Plan(program.image, program.original, manifest, NOWHERE, np.zeros(0, np.uint8), no_refusals())
-    original = program.original
-    address, size = manifest.trampolines
-    if size % CHUNK or not any(one.address == address and one.file_size >= size for one in patched.segments):
-        raise ManifestError(f"{patched.path}: its manifest describes trampolines that no segment holds")
-    placement = Placement(address, _load_address(original, patched, address), size)
+    placement = _placement(program.original, patched, manifest)
     trampolines, _ = make_trampolines(program.dissector, manifest, instructions, placement, progress)
-    return Plan(program.image, original, manifest, placement, trampolines, no_refusals())
+    return Plan(program.image, program.original, manifest, placement, trampolines, no_refusals())
+
+
+def _placement(original: Image, patched: Image, manifest: Manifest) -> Placement:
+    """The segment of the trampolines, and of a standalone image's data if they are right behind them."""
+    (address, size), inside = manifest.trampolines, 0
+    if manifest.standalone is not None and manifest.standalone.address == address + size:
+        inside = manifest.standalone.size + -manifest.standalone.size % CHUNK
+    if size % CHUNK or not any(one.address == address and one.file_size >= size + inside for one in patched.segments):
+        raise ManifestError(f"{patched.path}: its manifest describes trampolines that no segment holds")
+    return Placement(address, _load_address(original, patched, address), size + inside)
 
 
 def _load_address(original: Image, patched: Image, address: int) -> int:
@@ -157,6 +170,23 @@ def _wrong_sites(
         address = int(sites["address"][row])
         text = "the manifest describes another instruction than the original has here"
         yield Unexplained(program.image.offset_of(address) or 0, places.site(row), b"", b"", text)
+
+
+def _wrong_jumps(original: Image, patched: Image, manifest: Manifest, made: Made) -> Iterator[Unexplained]:
+    """Jumps and places of trampolines that are not what the original gives."""
+    places = Places(original, patched, manifest, None)
+    for row in sorted(made.refused)[:_LIMIT]:
+        yield Unexplained(0, places.site(row), b"", b"", f"there cannot be a jump: {made.refused[row]}")
+    if made.refused:
+        return
+    for expected, found in zip_longest(made.jumps, manifest.jumps):
+        if expected != found:
+            one = expected or found
+            text = "the manifest has another jump than the original gives"
+            yield Unexplained(original.offset_of(one.address) or 0, f"{one.address:#x}", b"", b"", text)
+            return
+    if not np.array_equal(made.trampolines, manifest.sites["trampoline"]):
+        yield Unexplained(0, "manifest", b"", b"", "trampolines at other places than the original gives")
 
 
 def _wrong_claims(program: Program, patched: Image, manifest: Manifest) -> Iterator[Unexplained]:

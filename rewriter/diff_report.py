@@ -19,6 +19,7 @@ from kinst.targets.elf.header import ELF_HEADER, PROGRAM_HEADER, PT_DYNAMIC, PT_
 from kinst.targets.instruction import Verdict
 from kinst.targets.manifest import Manifest
 
+_LONGEST: Final = 4096  # bytes of a trampoline that are shown
 FEW: Final = 12  # sites that are listed without --verbose
 _SHOWN: Final = 20  # unexplained ranges that are printed
 _FIELDS: Final = {
@@ -113,7 +114,7 @@ def _explained(diff: Diff) -> Iterator[tuple[str, str]]:
     if diff.manifest.patches:
         yield "patches", f"{patches_text(diff.manifest)}, whole instructions of the original"
     if len(diff.manifest.sites):
-        yield "sites", _sites_text(diff, diff.manifest)
+        yield "sites", (_sites_text if diff.manifest.standalone is None else _jumps_text)(diff, diff.manifest)
     for piece in diff.layout.appended:
         yield piece.what, f"{piece.size:,} bytes at file offset {piece.offset:#x}{_piece_text(piece, diff.manifest)}"
     yield from unproved(diff.manifest)
@@ -149,6 +150,15 @@ def _sites_text(diff: Diff, manifest: Manifest) -> str:
     )
 
 
+def _jumps_text(_: Diff, manifest: Manifest) -> str:
+    functions = len(np.unique(manifest.sites["function"]))
+    changed = sum(len(jump.code) for jump in manifest.jumps)
+    return (
+        f"{counted(len(manifest.sites), 'instruction')} of {counted(functions, 'function')}, to which "
+        f"{counted(len(manifest.jumps), 'jump')} of {counted(changed, 'byte')} lead"
+    )
+
+
 def _deferred_text(count: int) -> str:
     if not count:
         return ""
@@ -156,6 +166,8 @@ def _deferred_text(count: int) -> str:
 
 
 def _piece_text(piece: Piece, manifest: Manifest) -> str:
+    if piece.what == "trampolines" and manifest.standalone is not None:
+        return f": code for {counted(len(manifest.sites), 'site')}, made again from the original and compared"
     if piece.what == "trampolines":
         copied = int((manifest.sites["verdict"] == Verdict.COPY).sum())
         deferred = int(manifest.is_deferred.sum())
@@ -184,6 +196,8 @@ def sites(diff: Diff) -> Iterator[dict[str, Any]]:
         address, slot = int(site["address"]), int(site["trampoline"])
         before = bytes(site["original"])[: int(site["size"])]
         after = before if site["verdict"] == Verdict.DEFER else facts.breakpoints[len(before)]
+        if manifest.standalone is not None:
+            after = diff.patched.read(address, len(before))
         yield {
             "address": address,
             "site": places.site(row),
@@ -204,10 +218,24 @@ def _text(diff: Diff, code: bytes, address: int) -> str:
 
 def _trampoline_text(diff: Diff, site: NDArray[np.void]) -> str:
     """The displaced instruction as it stands in its slot; nothing of an emulated one runs."""
+    if diff.manifest is not None and diff.manifest.standalone is not None:
+        return _text(diff, _standalone_code(diff, diff.manifest, int(site["trampoline"])), int(site["trampoline"]))
     if site["verdict"] != Verdict.COPY:
         return ""
     slot = int(site["trampoline"])
     return _text(diff, diff.patched.read(slot, diff.original.facts.slot_size), slot).split("; ")[0]
+
+
+def _standalone_code(diff: Diff, manifest: Manifest, start: int) -> bytes:
+    """A trampoline: as far as the next one."""
+    starts = manifest.sites["trampoline"]
+    row = int(np.searchsorted(starts, np.uint64(start), "right"))
+    end = int(starts[row]) if row < len(starts) else sum(manifest.trampolines)
+    code = diff.patched.read(start, min(end - start, _LONGEST))
+    filler = diff.original.facts.breakpoints[max(diff.original.facts.breakpoints)]
+    while code.endswith(filler):
+        code = code.removesuffix(filler)
+    return code
 
 
 def _site_text(site: dict[str, Any]) -> str:

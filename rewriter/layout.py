@@ -3,8 +3,10 @@
 The appended part, each piece aligned:
 
     trampolines            a multiple of a page; the new PT_LOAD
+    data                   in it, behind them: .kinst.data of a standalone image
     program headers        only where no spare entry was found and the table had to move
     manifest               .kinst.manifest
+    note                   .note.kinst, of a standalone image
     section names          .kinst.shstrtab: begins with the original's bytes, so that .shstrtab itself never moves
     symbols and names      only with --trampoline-symbols: copies of .symtab and .strtab, extended
     section headers        the original rows, then the new ones
@@ -24,6 +26,7 @@ from kinst.rewriter.slots import CHUNK
 from kinst.targets.elf.header import (
     ELF_HEADER,
     PF_R,
+    PF_W,
     PF_X,
     PN_XNUM,
     PROGRAM_HEADER,
@@ -31,7 +34,9 @@ from kinst.targets.elf.header import (
     SECTION_HEADER,
     SHF_ALLOC,
     SHF_EXECINSTR,
+    SHF_WRITE,
     SHN_LORESERVE,
+    SHT_NOTE,
     SHT_PROGBITS,
     SHT_STRTAB,
     SHT_SYMTAB,
@@ -42,8 +47,11 @@ from kinst.targets.elf.header import (
 from kinst.targets.elf.symbols import STT_FUNC, SYMBOL
 from kinst.targets.errors import ImageError
 from kinst.targets.manifest import SECTION, TEXT_SECTION, Manifest, manifest_parts
+from kinst.targets.standalone import note_of
 
 NAMES_SECTION: Final = ".kinst.shstrtab"
+DATA_SECTION: Final = ".kinst.data"  # counters or a ring
+NOTE_SECTION: Final = ".note.kinst"
 _MOST_NAMES: Final = 1 << 20  # bytes that sections may point into behind the table of names, if they have one
 PT_NULL: Final = 0
 PT_PHDR: Final = 6
@@ -111,6 +119,8 @@ def _trampolines(plan: Plan, tail: _Tail) -> tuple[int, tuple[int, int], tuple[P
         header = read_elf_header(plan.original.data)
         return 0, (header.phoff, header.phnum), ()
     offset, _ = tail.add("trampolines", CHUNK, plan.trampolines.data)
+    if plan.data_size:
+        tail.add("data", CHUNK, memoryview(bytes(plan.data_size)))
     return offset, *_program_headers(plan, tail, offset)
 
 
@@ -175,7 +185,8 @@ def _segment(plan: Plan, offset: int, headers_size: int) -> NDArray[np.void]:
     """The PT_LOAD of the trampolines: readable and executable, congruent to its file offset modulo a page."""
     place, size = plan.placement, plan.placement.size + headers_size
     row = np.zeros((), PROGRAM_HEADER)
-    values = (PT_LOAD, PF_R | PF_X, offset, place.address, place.load_address, size, size, CHUNK)
+    flags = PF_R | PF_X | (PF_W if plan.data_size else 0)
+    values = (PT_LOAD, flags, offset, place.address, place.load_address, size, size, CHUNK)
     for name, value in zip(PROGRAM_HEADER.names or (), values, strict=True):
         row[name] = value
     return row
@@ -200,9 +211,14 @@ def _sections(plan: Plan, tail: _Tail, text: int, manifest: Manifest, *, trampol
     names = _Names(named, used)
     text_index = len(rows)
     new = [_text_section(plan, names, text)] if plan.placement.size else []
+    if plan.data_size:
+        new.append(_data_section(plan, names, text + len(plan.trampolines)))
+    if manifest.standalone is not None:
+        note = memoryview(note_of(manifest.standalone, len(manifest.sites)))
+        new.append(_section(names.add(NOTE_SECTION), SHT_NOTE, *tail.add("note", 4, note), 4))
     new.append(_section(names.add(SECTION), SHT_PROGBITS, *tail.add("manifest", 8, *manifest_parts(manifest)), 8))
     if trampoline_symbols and plan.placement.size:
-        new += _symbol_tables(plan, tail, rows, names, text_index)
+        new += _symbol_tables(plan, tail, rows, names, text_index, text_index + len(new))
     index = len(rows) + len(new)
     name = names.add(NAMES_SECTION)
     new.append(_section(name, SHT_STRTAB, *tail.add("section names", 1, memoryview(names.data)), 1))
@@ -214,8 +230,14 @@ def _sections(plan: Plan, tail: _Tail, text: int, manifest: Manifest, *, trampol
 
 
 def _text_section(plan: Plan, names: "_Names", offset: int) -> NDArray[np.void]:
-    row = _section(names.add(TEXT_SECTION), SHT_PROGBITS, offset, plan.placement.size, CHUNK)
+    row = _section(names.add(TEXT_SECTION), SHT_PROGBITS, offset, len(plan.trampolines), CHUNK)
     row["address"], row["flags"] = plan.placement.address, SHF_ALLOC | SHF_EXECINSTR
+    return row
+
+
+def _data_section(plan: Plan, names: "_Names", offset: int) -> NDArray[np.void]:
+    row = _section(names.add(DATA_SECTION), SHT_PROGBITS, offset, plan.data_size, CHUNK)
+    row["address"], row["flags"] = plan.placement.address + len(plan.trampolines), SHF_ALLOC | SHF_WRITE
     return row
 
 
@@ -250,9 +272,10 @@ def _bytes_of(data: NDArray[np.uint8], rows: NDArray[np.void], index: int) -> by
 
 
 def _symbol_tables(
-    plan: Plan, tail: _Tail, rows: NDArray[np.void], names: _Names, text_index: int
+    plan: Plan, tail: _Tail, rows: NDArray[np.void], names: _Names, text_index: int, index: int
 ) -> Sequence[NDArray[np.void]]:
-    """Extended copies of .symtab and .strtab; `rows` then points at the copies. New rows where the image has none.
+    """Extended copies of .symtab and .strtab; `rows` then points at the copies. New rows, from `index` on, where the
+    image has none.
 
     The new symbols are global: a local one may not follow the globals (sh_info), and the originals keep their indexes.
     """
@@ -268,8 +291,8 @@ def _symbol_tables(
         rows["offset"][strings], rows["size"][strings] = string_places
         return []
     symtab = _section(names.add(".symtab"), SHT_SYMTAB, *places, 8)
-    # text, manifest, then these two
-    symtab["link"], symtab["info"], symtab["entry_size"] = text_index + 3, 1, SYMBOL.itemsize
+    # behind those that are there already
+    symtab["link"], symtab["info"], symtab["entry_size"] = index + 1, 1, SYMBOL.itemsize
     return [symtab, _section(names.add(".strtab"), SHT_STRTAB, *string_places, 1)]
 
 

@@ -1,6 +1,6 @@
 """A resolution and a plan -> what `kinst-rewrite` says about them, as text and as JSON values."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,6 +9,7 @@ from kinst.rewriter.patching.report import patches_text
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.refusals import Refusals, summary
 from kinst.rewriter.resolve import Outcome, Resolution
+from kinst.rewriter.standalone.report import data_text
 from kinst.rewriter.wording import counted
 from kinst.targets.functions import Functions
 from kinst.targets.instruction import Reason
@@ -27,6 +28,8 @@ def plan_line(plan: Plan, target: Path, *, is_written: bool) -> str:
         f"{counted(len(manifest.probes), 'probe')} at {sites} of "
         f"{counted(len(manifest.functions), 'function')}; trampolines at {place.address:#x}, {place.size:,} bytes"
     )
+    if manifest.standalone is not None:
+        probes += f"; {data_text(manifest.standalone)}"
     parts = [patches_text(manifest)] if manifest.patches else []
     return f"{target}: {verb}{'; '.join([*parts, probes] if len(manifest.probes) else parts)}"
 
@@ -46,8 +49,9 @@ def summary_lines(resolution: Resolution, lost: Refusals, kept: int) -> Iterator
         yield f"trampolines: {summary(lost, kept + len(lost))}"
 
 
-def outcome_lines(resolution: Resolution, plan: Plan) -> Iterator[str]:
-    """What a dry run shows: each name, each refusal of it, and what else can be probed there."""
+def outcome_lines(resolution: Resolution, lost: Iterable[str]) -> Iterator[str]:
+    """What a dry run shows: each name, each refusal of it, and what else can be probed there; then lines of what was
+    lost."""
     functions = resolution.program.functions
     for outcome in resolution.outcomes:
         if outcome.expansion is None:
@@ -58,7 +62,7 @@ def outcome_lines(resolution: Resolution, plan: Plan) -> Iterator[str]:
             place, address = _place(functions, outcome.refusals, row)
             near = resolution.code.around(address) if outcome.name.name in _ONE_PLACE else ""
             yield f"  {address:#x} {place}: {outcome.refusals.text(row)}{near}"
-    yield from lost_lines(resolution, plan)
+    yield from lost
 
 
 def plan_value(resolution: Resolution, plan: Plan, target: Path | None) -> dict[str, Any]:

@@ -52,7 +52,9 @@ class Places:
         assert self.manifest is not None
         address = self.manifest.trampolines[0] + offset
         row = int(np.searchsorted(self.manifest.sites["trampoline"], np.uint64(address), "right")) - 1
-        if row >= 0 and address - int(self.manifest.sites["trampoline"][row]) < self.original.facts.slot_size:
+        is_standalone = self.manifest.standalone is not None
+        size = address + 1 if is_standalone else self.original.facts.slot_size
+        if row >= 0 and address - int(self.manifest.sites["trampoline"][row]) < size:
             return f"trampoline of {self.site(row)}"
         return "unused trampoline"
 

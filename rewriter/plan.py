@@ -14,7 +14,7 @@ from kinst.rewriter.merge import merge
 from kinst.rewriter.numbering import numbered
 from kinst.rewriter.program import Program
 from kinst.rewriter.progress import Progress, silent
-from kinst.rewriter.refusals import Refusals, summary
+from kinst.rewriter.refusals import NoJump, Refusals, summary
 from kinst.rewriter.remembered import memory_of
 from kinst.rewriter.resolve import Resolution
 from kinst.rewriter.slots import NOWHERE, Placement, bytes_needed, place, trampoline_alloc
@@ -33,8 +33,9 @@ _BATCH: Final = 1 << 18  # sites handled at a time: temporaries stay small
 class Plan:
     """What to write. The manifest lacks only what depends on the file: the SHA-256 and the header bytes to restore.
 
-    `image` has the user's patches, and `original` has not. `trampolines` holds the bytes of the whole segment. `lost`
-    are resolved sites that cannot have a trampoline there, with rows of the program's functions.
+    `image` has the user's patches, and `original` has not. `trampolines` holds the bytes of the segment, but for the
+    zeros of a standalone image's data, which are behind them. `lost` are resolved sites that cannot have a trampoline
+    there, with rows of the program's functions; `no_jumps` are those that a standalone image cannot have.
     """
 
     image: Image
@@ -43,6 +44,12 @@ class Plan:
     placement: Placement
     trampolines: NDArray[np.uint8]
     lost: Refusals
+    no_jumps: tuple[NoJump, ...] = ()
+
+    @property
+    def data_size(self) -> int:
+        """Bytes of the segment behind the trampolines."""
+        return self.placement.size - len(self.trampolines)
 
 
 def make_plan(
@@ -68,7 +75,7 @@ def make_plan(
         ProbeError: an addition that contradicts what was patched earlier.
     """
     program = resolution.program
-    _check_linked(program.image)
+    check_linked(program.image)
     manifest, rows = manifest_of(resolution)
     sites = resolution.code.instructions.take(rows)
     if earlier is not None:
@@ -94,7 +101,8 @@ def make_plan(
     return Plan(program.image, program.original, manifest, placement, trampolines, lost)
 
 
-def _check_linked(image: Image) -> None:
+def check_linked(image: Image) -> None:
+    """Raises ImageError: a module that is not linked has no addresses for trampolines."""
     if image.kind is FileKind.REL:
         raise ImageError(
             f"{image.path}: a module that is not linked has no addresses for trampolines: it can be listed, not patched"

@@ -41,7 +41,7 @@ def open_original(path: Path, module: str | None = None, progress: Progress = si
 
 
 def write_original(image: Image, manifest: Manifest, file: BufferedRandom, progress: Progress = silent) -> None:
-    """Undo sites, patches and headers, and check the result."""
+    """Undo sites, jumps, patches and headers, and check the result."""
     if manifest.original_size > len(image.data):
         raise ManifestError(f"{image.path}: truncated: the original had {manifest.original_size} bytes")
     copy(image.data[: manifest.original_size], file, progress)
@@ -49,7 +49,7 @@ def write_original(image: Image, manifest: Manifest, file: BufferedRandom, progr
     for offset, code, at, rows in touched_code(image, sites["address"]):
         put_originals(code, at, sites[rows], image.facts)
         write_at(file, offset, code.data)
-    for offset, patch in placed(image, manifest.patches):
+    for offset, patch in placed(image, (*manifest.jumps, *manifest.patches)):  # a jump may be on what was patched
         write_at(file, offset, patch.original)
     for offset, data in manifest.restore:
         write_at(file, offset, data)

@@ -1,8 +1,9 @@
 """The options of kinst-rewrite, checked -> a patched image, or the original of one, written and told of."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,16 +11,19 @@ from kinst.rewriter.command_output import remark, write_lines
 from kinst.rewriter.outcome_report import lost_lines, outcome_lines, plan_line, plan_value, summary_lines
 from kinst.rewriter.patching.report import patch_line, patch_values
 from kinst.rewriter.patching.request import parse_patch
-from kinst.rewriter.plan import make_plan
+from kinst.rewriter.plan import Plan, make_plan
 from kinst.rewriter.probe_choice import check_outcomes, probe_names
 from kinst.rewriter.progress import Progress
-from kinst.rewriter.resolve import resolve
+from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.restore import restore
-from kinst.rewriter.rewriting import Source, open_source, with_requests
+from kinst.rewriter.rewriting import Opened, Source, open_source, with_requests
+from kinst.rewriter.standalone.plan import plan_standalone
+from kinst.rewriter.standalone.report import no_jump_lines, no_jump_summary, standalone_value
+from kinst.rewriter.standalone.request import Request, parse_request
 from kinst.rewriter.write import write_image
 from kinst.targets.errors import ManifestError, ProbeError, UsageError
 from kinst.targets.image import open_image
-from kinst.targets.manifest import find_manifest
+from kinst.targets.manifest import Manifest, find_manifest
 from kinst.targets.method import Method
 
 
@@ -33,6 +37,7 @@ def rewrite_image(
     force: bool,
     trampoline_base: int | None,
     trampoline_symbols: bool,
+    alone: Mapping[str, Any] | None,
     method: str | None,
     strict: bool,
     dry_run: bool,
@@ -40,7 +45,7 @@ def rewrite_image(
     include_excluded: bool,
     quiet: bool,
 ) -> None:
-    """Patch an image and report what was done; with `dry_run` only report it.
+    """Patch an image and report what was done; with `dry_run` only report it. `alone`: arguments of `parse_request`.
 
     Raises:
         KinstError: the image cannot be read, a name stands for nothing, or there is no room for the trampolines.
@@ -48,6 +53,8 @@ def rewrite_image(
     """
     requests = [parse_patch(text) for text in patches]
     opened = open_source(source, progress=progress)
+    request = None if alone is None else parse_request(**alone, facts=opened.program.image.facts)
+    _check_mixed(opened, is_standalone=request is not None)
     known = set(opened.program.patches)
     if requests:
         opened = with_requests(opened, requests, force=force)
@@ -56,30 +63,49 @@ def rewrite_image(
         opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress
     )
     check_outcomes(resolution, strict=strict)
-    plan = make_plan(
-        resolution,
-        trampoline_base=trampoline_base,
-        earlier=opened.manifest,
-        method=None if method is None else Method(method),
-        progress=progress,
-    )
-    if strict and len(plan.lost):
-        raise ProbeError("\n".join(lost_lines(resolution, plan)))
+    plan = _planned(resolution, opened.manifest, request, trampoline_base, method, progress)
+    lost = [*lost_lines(resolution, plan), *no_jump_lines(plan)]
+    if strict and lost:
+        raise ProbeError("\n".join(lost))
     if not as_json and not quiet:
         remark(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
+        remark(filter(None, [no_jump_summary(plan.no_jumps, len(plan.manifest.sites))]))
     added = [patch for patch in opened.program.patches if patch not in known]
     if not as_json and dry_run:
         write_lines(map(patch_line, patch_values(opened.program, added)))
-        write_lines(outcome_lines(resolution, plan))
+        write_lines(outcome_lines(resolution, lost))
     if not dry_run:
         write_image(plan, target, trampoline_symbols=trampoline_symbols, progress=progress)
         if packing := opened.program.image.packing:
             remark([f"{source.path.name}: {packing}: the ELF file in it was patched, and is written"])
     if as_json:
         value = plan_value(resolution, plan, None if dry_run else target)
-        click.echo(json.dumps(value | {"patches": list(patch_values(opened.program, added))}, indent=2))
+        value |= standalone_value(plan) | {"patches": list(patch_values(opened.program, added))}
+        click.echo(json.dumps(value, indent=2))
     else:
         click.echo(plan_line(plan, target, is_written=not dry_run))
+
+
+def _planned(
+    resolution: Resolution,
+    earlier: Manifest | None,
+    request: Request | None,
+    base: int | None,
+    method: str | None,
+    progress: Progress,
+) -> Plan:
+    if request is not None:
+        return plan_standalone(resolution, request, trampoline_base=base, progress=progress)
+    chosen = None if method is None else Method(method)
+    return make_plan(resolution, trampoline_base=base, earlier=earlier, method=chosen, progress=progress)
+
+
+def _check_mixed(opened: Opened, *, is_standalone: bool) -> None:
+    """An image has breakpoints or jumps, not both."""
+    manifest = opened.manifest
+    if manifest is not None and (manifest.standalone is not None or (is_standalone and len(manifest.sites))):
+        kind = "is standalone" if manifest.standalone is not None else "has probes"
+        raise ProbeError(f"{opened.program.image.path}: {kind} already: take the original, or --restore it first")
 
 
 def restore_image(path: Path, output: Path | None, progress: Progress) -> None:

@@ -10,11 +10,11 @@ from io import BufferedRandom
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.layout import NAMES_SECTION, PT_PHDR, SPARE, Layout, Piece
+from kinst.rewriter.layout import DATA_SECTION, NAMES_SECTION, NOTE_SECTION, PT_PHDR, SPARE, Layout, Piece
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.slots import CHUNK
 from kinst.targets.elf.file import map_descriptor
-from kinst.targets.elf.header import PF_R, PF_X, PT_LOAD, SHT_SYMTAB, Tables, read_tables
+from kinst.targets.elf.header import PF_R, PF_W, PF_X, PT_LOAD, SHT_SYMTAB, Tables, read_tables
 from kinst.targets.elf.second_reader import read_again
 from kinst.targets.elf.sections import section_names
 from kinst.targets.errors import ImageError, KinstError
@@ -64,8 +64,9 @@ def _check_segments(before: NDArray[np.void], after: NDArray[np.void], plan: Pla
             raise ImageError("its segments are not those of the original")
         return
     place, table = plan.placement, pieces.get("program headers")
-    offset, size = pieces["trampolines"].offset, pieces["trampolines"].size + (0 if table is None else table.size)
-    new = (PT_LOAD, PF_R | PF_X, offset, place.address, place.load_address, size, size, CHUNK)
+    parts = [pieces[what].size for what in ("trampolines", "data", "program headers") if what in pieces]
+    offset, size, flags = pieces["trampolines"].offset, sum(parts), PF_R | PF_X | (PF_W if "data" in pieces else 0)
+    new = (PT_LOAD, flags, offset, place.address, place.load_address, size, size, CHUNK)
     found, kept = after.tolist(), before.tolist()
     if found.count(new) != 1:
         raise ImageError(f"no segment of {size:#x} bytes, planned at {place.address:#x}, file offset {offset:#x}")
@@ -99,14 +100,21 @@ def _check_names(
     found = section_names(data, after.header, after.sections)
     if any(names) and found[: len(names)] != names:
         raise ImageError("its sections are not called as those of the original")
-    wanted = {TEXT_SECTION: "trampolines", SECTION: "manifest", NAMES_SECTION: "section names"}
+    wanted = {
+        TEXT_SECTION: "trampolines",
+        DATA_SECTION: "data",
+        SECTION: "manifest",
+        NOTE_SECTION: "note",
+        NAMES_SECTION: "section names",
+    }
+    addresses = {TEXT_SECTION: plan.placement.address, DATA_SECTION: plan.placement.address + len(plan.trampolines)}
     for name, what in wanted.items():
         rows = after.sections[[one == name for one in found]]
         if what not in pieces:
             if len(rows):
                 raise ImageError(f"a section {name}, and none was planned")
             continue
-        address = plan.placement.address if name == TEXT_SECTION else 0
+        address = addresses.get(name, 0)
         planned = (address, pieces[what].offset, pieces[what].size)
         if [planned] != rows[["address", "offset", "size"]].tolist():
             raise ImageError(f"no section {name} of {planned[2]:#x} bytes, planned at {planned[0]:#x}")

@@ -44,6 +44,8 @@ def write_image(plan: Plan, out: Path, *, trampoline_symbols: bool = False, prog
             write_at(file, offset, patch.code)
         for offset, code in patched_code(plan):
             write_at(file, offset, code.data)
+        for offset, jump in placed(plan.original, plan.manifest.jumps):
+            write_at(file, offset, jump.code)
         for piece in (*layout.changes, *layout.appended):
             file.seek(piece.offset)
             for part in piece.parts:

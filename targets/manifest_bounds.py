@@ -19,6 +19,7 @@ from kinst.targets.instruction import Flow, Verdict
 from kinst.targets.manifest_records import Manifest, ProbeKind, probe_keys
 from kinst.targets.patch import LONGEST
 from kinst.targets.probe_ids import FIRST_PROBE_ID
+from kinst.targets.standalone import MOST_FIELDS, RING_HEAD, WORD, Action
 
 Tables = Mapping[str, NDArray[np.void]]
 _REFERENCES = (
@@ -60,6 +61,7 @@ def check_manifest(manifest: Manifest) -> None:
     """
     _check_restored(manifest)
     _check_patches(manifest)
+    _check_standalone(manifest)
     _check_functions(manifest)
     _check_sites(manifest)
     _check_probes(manifest)
@@ -84,7 +86,7 @@ def check_image(manifest: Manifest, image: Image) -> None:
     functions = manifest.functions
     _require(_within(functions["address"], functions["size"], bounds), "a function outside of the image")
     _require(_all_within(manifest.sites, bounds), "a site outside of the image")
-    places = [(one.address, one.end) for one in manifest.patches]
+    places = [(one.address, one.end) for one in (*manifest.patches, *manifest.jumps)]
     inside = all(any(start <= first and last <= end for start, end in bounds) for first, last in places)
     _require(inside, "a patch outside of the image")
 
@@ -121,12 +123,25 @@ def _check_restored(manifest: Manifest) -> None:
 
 
 def _check_patches(manifest: Manifest) -> None:
-    patches = manifest.patches
-    _require(
-        all(0 < len(one.original) == len(one.code) <= LONGEST for one in patches),
-        "a patch of another size than its place",
-    )
-    _require(all(first.end <= second.address for first, second in pairwise(patches)), "patches that overlap")
+    for patches in (manifest.patches, manifest.jumps):
+        _require(
+            all(0 < len(one.original) == len(one.code) <= LONGEST for one in patches),
+            "a patch of another size than its place",
+        )
+        _require(all(first.end <= second.address for first, second in pairwise(patches)), "patches that overlap")
+
+
+def _check_standalone(manifest: Manifest) -> None:
+    found = manifest.standalone
+    if found is None:
+        _require(not manifest.jumps, "jumps in an image that is not standalone")
+        return
+    if found.action is Action.COUNT:
+        is_right = not found.capacity and not found.fields and found.size == WORD * len(manifest.sites)
+    else:
+        is_right = found.capacity.bit_count() == 1 and found.size == RING_HEAD + found.capacity * found.stride
+    _require(is_right and len(found.fields) <= MOST_FIELDS, "counters or a ring of another size than it says")
+    _require(max(found.address, found.load_address) + found.size < 1 << 64, "counters past the address space")
 
 
 def _check_functions(manifest: Manifest) -> None:
@@ -140,9 +155,11 @@ def _check_sites(manifest: Manifest) -> None:
         return
     slots, (address, size) = sites["trampoline"], manifest.trampolines
     offsets = slots - np.uint64(address)
-    in_slots = size >= facts.slot_size and (offsets <= np.uint64(size - facts.slot_size)).all()
-    _require(in_slots, "a trampoline outside its segment")
-    _require(not (offsets % np.uint64(facts.slot_size)).any() and _ascends(slots), "trampolines that are no slots")
+    least = facts.slot_size if manifest.standalone is None else facts.instruction_alignment
+    _require(size >= least and (offsets <= np.uint64(size - least)).all(), "a trampoline outside its segment")
+    if manifest.standalone is None:
+        _require(not (offsets % np.uint64(least)).any() and _ascends(slots), "trampolines that are no slots")
+    _require((slots[:-1] <= slots[1:]).all(), "trampolines out of order")
     possible = (
         ("size", tuple(facts.breakpoints)),
         ("kind", tuple(facts.kinds)),

@@ -16,8 +16,10 @@ from kinst.targets.method import Method
 from kinst.targets.patch import Patch
 from kinst.targets.probe import is_glob
 from kinst.targets.probe_ids import FIRST_PROBE_ID
+from kinst.targets.standalone import Action, Standalone
 from kinst.targets.static_probes import Callees, PlaceKind, StaticPlace, StaticProbe, is_name
 
+_PATCHES: Final = ("patches", "jumps")
 _MOST_BYTES: Final = 1 << 48  # of a file, and identifiers of probes
 _LONGEST_RECORD: Final = 1 << 12  # bytes of a tracepoint
 _OF_D: Final = frozenset("{};#")  # what a D program needs to do anything, and no probe's name
@@ -40,8 +42,11 @@ def packed_head(manifest: Manifest, records: Sequence[str]) -> memoryview:
         "static_numbers": manifest.static_numbers,
         "inlined": inlined_values(manifest.inlined),
     }
-    if manifest.patches:
-        head["patches"] = [(one.address, one.original.hex(), one.code.hex(), one.text) for one in manifest.patches]
+    for name in _PATCHES:
+        if patches := getattr(manifest, name):
+            head[name] = [(one.address, one.original.hex(), one.code.hex(), one.text) for one in patches]
+    if manifest.standalone is not None:
+        head["standalone"] = manifest.standalone.packed()
     if manifest.static:
         head["static"] = [asdict(probe) for probe in manifest.static]
     text = json.dumps(head, separators=(",", ":"), sort_keys=True).encode()
@@ -70,7 +75,8 @@ def read_head(data: memoryview) -> tuple[dict[str, Any], Mapping[str, Any]]:
         "restore": tuple((number_of(offset, _MOST_BYTES), bytes.fromhex(text)) for offset, text in head["restore"]),
         "static": tuple(map(_static, head.get("static", ()))),
         "inlined": inlined_names(head.get("inlined", ())),
-        "patches": tuple(_patch(*one) for one in head.get("patches", ())),
+        "standalone": None if head.get("standalone") is None else _standalone(*head["standalone"]),
+        **{name: tuple(_patch(*one) for one in head.get(name, ())) for name in _PATCHES},
         "static_numbers": tuple(number_of(value, _MOST_BYTES) for value in head.get("static_numbers", ())),
         "next_identifier": number_of(head.get("next_identifier", FIRST_PROBE_ID), _MOST_BYTES),
     }
@@ -106,6 +112,12 @@ def _option(value: Any) -> str:
 
 def _patch(address: Any, original: Any, code: Any, text: Any) -> Patch:
     return Patch(address_of(address), bytes.fromhex(original), bytes.fromhex(code), text_of_value(text))
+
+
+def _standalone(action: Any, address: Any, load_address: Any, size: Any, capacity: Any, *fields: Any) -> Standalone:
+    known = Action(_one_of(action, tuple(Action)))
+    bounds = address_of(address), address_of(load_address), number_of(size, _MOST_BYTES)
+    return Standalone(known, *bounds, number_of(capacity, _MOST_BYTES), tuple(map(text_of_value, fields)))
 
 
 def _static(value: Mapping[str, Any]) -> StaticProbe:

@@ -15,6 +15,7 @@ from kinst.targets.inlined_names import InlinedName
 from kinst.targets.instruction import Verdict
 from kinst.targets.patch import Patch
 from kinst.targets.probe_ids import FIRST_PROBE_ID
+from kinst.targets.standalone import Standalone
 from kinst.targets.static_probes import StaticProbe
 
 
@@ -31,7 +32,7 @@ class ProbeKind(IntEnum):
 SITE = np.dtype(
     [
         ("address", "<u8"),  # link address
-        ("trampoline", "<u8"),  # link address of its slot
+        ("trampoline", "<u8"),  # link address of its slot; of a standalone image's, which several sites may share
         ("original", "V16"),  # pristine bytes of the instruction, zero-padded
         ("size", "u1"),  # of the instruction; amd64 patches only its first byte
         ("kind", "u1"),  # the machine's own Kind
@@ -77,6 +78,8 @@ class Manifest:
     strings: bytes = b""  # their string table
     inlined: tuple[InlinedName, ...] = ()  # what names that mean inlined copies came to
     patches: tuple[Patch, ...] = ()  # in address order; what the originals of sites already have
+    standalone: Standalone | None = None  # of an image whose sites are jumps
+    jumps: tuple[Patch, ...] = ()  # in address order: what such an image has instead of breakpoints
 
     @property
     def given(self) -> Symbols:
@@ -110,6 +113,8 @@ class Manifest:
     @property
     def patched(self) -> NDArray[np.void]:
         """The sites at which the file has breakpoints."""
+        if self.standalone is not None:
+            return self.sites[:0]
         deferred = self.is_deferred
         return self.sites[~deferred] if deferred.any() else self.sites
 

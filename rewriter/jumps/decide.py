@@ -63,7 +63,7 @@ def decide(program: Program, found: Instructions, sites: Rows) -> Decisions:
     method[relay != 0] = JumpMethod.RELAY
     _append(sites, method, _follows(program, found, sites, targets) & ~np.isin(walk.hindrance, _STAYING))
     hindrance = np.where(method == JumpMethod.TRAP, walk.hindrance, np.uint8(0))
-    return Decisions(method, hindrance, relay)
+    return Decisions(method, hindrance, relay, np.where(relay != 0, sites, walk.last))
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class _Walk:
         facts, stays = program.image.facts.jump, _staying(program, found)
         walk = cls(sites.copy(), np.zeros(len(sites), np.bool_), stays[sites])
         start, size = found.address[sites], found.size[sites].astype(np.int64)
-        walk._hinder(_end_of(program.image, start) - start >= np.uint64(facts.reach), Hindrance.OUT_OF_REACH)
+        walk._hinder(end_of(program.image, start) - start >= np.uint64(facts.reach), Hindrance.OUT_OF_REACH)
         walk._hinder(_is_entered(targets, start, facts.size), Hindrance.LED_TO)
         is_unsure = _has_computed_jump(program, found, sites) | (not facts.joins)
         for _ in range(facts.size):
@@ -106,7 +106,7 @@ class _Walk:
         self.hindrance[rows & (self.hindrance == 0)] = why
 
 
-def _end_of(image: Image, address: Addresses) -> Addresses:
+def end_of(image: Image, address: Addresses) -> Addresses:
     """The end of what the image has from each address on, over small gaps: trampolines may lie behind it."""
     loaded = sorted((one.address, one.address + one.size) for one in image.segments if one.kind == PT_LOAD)
     found = address.copy()

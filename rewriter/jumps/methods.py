@@ -69,11 +69,13 @@ _HINDRANCE_TEXT = {
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Columns, a row a site: a `JumpMethod`, a `Hindrance`, and where the long jump of a RELAY is, 0 elsewhere."""
+    """Columns, a row a site: a `JumpMethod`, a `Hindrance`, where the long jump of a RELAY is, 0 elsewhere, and the row
+    of the last instruction that its jump covers."""
 
     method: NDArray[np.uint8]
     hindrance: NDArray[np.uint8]
     relay: NDArray[np.uint64]
+    last: NDArray[np.int64]
 
     def why(self, row: int) -> str:
         """What the user reads of one site."""

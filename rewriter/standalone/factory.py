@@ -1,0 +1,79 @@
+"""A program and a manifest -> the code that makes its sites standalone, for any place; or why a site cannot be."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.jumps.decide import decide
+from kinst.rewriter.jumps.methods import JumpMethod
+from kinst.rewriter.liveness.dead import dead_before
+from kinst.rewriter.program import Program, instructions_of
+from kinst.rewriter.progress import Progress
+from kinst.rewriter.resolve import with_functions_at
+from kinst.rewriter.standalone.building import Built, Material, build
+from kinst.rewriter.standalone.groups import groups
+from kinst.rewriter.standalone.stacks import without_stack
+from kinst.rewriter.standalone.tasks import obstacles, tasks
+from kinst.rewriter.standalone.trampoline import maker
+from kinst.targets.manifest import Manifest
+from kinst.targets.patch import Patch
+from kinst.targets.standalone import Standalone
+
+_OVERLAPS = "its function overlaps another one"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Trampolines one behind the other, jumps by address, the trampoline of each site, and rows of sites that have
+    none, with the reason."""
+
+    code: bytes
+    jumps: tuple[Patch, ...]
+    trampolines: NDArray[np.uint64]
+    refused: Mapping[int, str]
+
+
+class Factory:
+    """What is known of a program, whatever the place. It sees all code: what leads to a site may be anywhere."""
+
+    def __init__(self, program: Program, manifest: Manifest, progress: Progress) -> None:
+        """The functions of the program, and those that only the manifest has, which an address named."""
+        program = with_functions_at(program, manifest.functions["address"].tolist())
+        self._maker, self._progress = maker(program.image.facts), progress
+        found = instructions_of(program, np.arange(len(program.functions)), progress)
+        no_stack = without_stack(program, found, self._maker)
+        self._material = Material(program, found, dead_before(program, found), no_stack)
+
+    def made(self, manifest: Manifest, standalone: Standalone, base: int) -> Made:
+        """The code for the sites of a manifest.
+
+        Args:
+            manifest: its sites, probes and enablings count.
+            standalone: what they do, and where the data are.
+            base: link address of the trampolines.
+        """
+        material, facts = self._material, self._material.program.image.facts
+        found, sites = material.found, manifest.sites["address"]
+        rows = np.minimum(np.searchsorted(found.address, sites), len(found) - 1)
+        refused = dict.fromkeys(np.flatnonzero(found.address[rows] != sites).tolist(), _OVERLAPS)
+        refused |= obstacles(manifest, standalone, facts)
+        if refused:
+            return _nothing(refused)
+        decisions = decide(material.program, found, rows)
+        traps = np.flatnonzero(decisions.method == JumpMethod.TRAP)
+        if len(traps):
+            return _nothing({row: decisions.why(row) for row in traps.tolist()})
+        todo = dict(zip(rows.tolist(), tasks(manifest, standalone, facts), strict=True))
+        wanted = list(groups(found, rows, decisions, facts.jump))
+        built = build(self._maker, material, wanted, todo, base, self._progress)
+        if built.refused:
+            place = {row: site for site, row in enumerate(rows.tolist())}
+            return _nothing({place[row]: why for row, why in built.refused.items()}, built)
+        trampolines = np.array([built.trampoline[row] for row in rows.tolist()], np.uint64)
+        return Made(bytes(built.code), tuple(built.jumps), trampolines, {})
+
+
+def _nothing(refused: Mapping[int, str], built: Built | None = None) -> Made:
+    return Made(bytes(built.code) if built is not None else b"", (), np.zeros(0, np.uint64), refused)

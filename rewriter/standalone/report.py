@@ -1,0 +1,48 @@
+"""A standalone image's plan -> what commands say of it."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kinst.rewriter.plan import Plan
+from kinst.rewriter.refusals import NoJump
+from kinst.targets.standalone import Action, Standalone
+
+
+def data_text(found: Standalone) -> str:
+    """``counters at 0x80100000, 512 bytes``."""
+    what = "counters" if found.action is Action.COUNT else f"a ring of {found.capacity:,} records"
+    return f"{what} at {found.address:#x}, {found.size:,} bytes"
+
+
+def no_jump_summary(no_jumps: Sequence[NoJump], kept: int) -> str:
+    """``12 of 340 sites cannot be jumps: 9 it is shorter than a jump; ...``; empty if all can."""
+    if not no_jumps:
+        return ""
+    counts = Counter(one.why for one in no_jumps)
+    reasons = "; ".join(f"{number:,} {why}" for why, number in counts.most_common())
+    return f"{len(no_jumps):,} of {len(no_jumps) + kept:,} sites cannot be jumps: {reasons}"
+
+
+def no_jump_lines(plan: Plan) -> Iterator[str]:
+    """Each site that is no jump."""
+    for one in plan.no_jumps:
+        yield f"{one.address:#x} {one.place} cannot be a jump: {one.why}"
+
+
+def standalone_value(plan: Plan) -> dict[str, Any]:
+    """The same for `json.dumps`; empty for other images."""
+    found = plan.manifest.standalone
+    if found is None:
+        return {}
+    return {
+        "standalone": {
+            "action": found.action.value,
+            "fields": list(found.fields),
+            "address": found.address,
+            "load_address": found.load_address,
+            "size": found.size,
+            "capacity": found.capacity,
+            "no_jumps": [{"address": one.address, "site": one.place, "text": one.why} for one in plan.no_jumps],
+        }
+    }

@@ -1,0 +1,57 @@
+"""What a standalone image shall do, as the command line says it -> a value."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.errors import UsageError
+from kinst.targets.standalone import MOST_FIELDS, TIME, Action
+
+CAPACITY: Final = 4096  # records of a ring
+_MOST: Final = 1 << 24
+_FORM: Final = f"is neither {Action.COUNT} nor {Action.RECORD}:FIELD,..., such as record:arg0,arg1,time"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`--action`, `--ring` and `--data-base`. `data_base` is None where the data goes behind the trampolines."""
+
+    action: Action
+    fields: tuple[str, ...]
+    capacity: int  # of the ring; 0 where there is none
+    data_base: int | None
+
+
+def parse_request(action: str, ring: int | None, data_base: int | None, facts: ArchFacts) -> Request:
+    """Read the options.
+
+    Raises:
+        UsageError: an action or a field that there is none, or a ring that cannot be.
+    """
+    verb, colon, rest = action.partition(":")
+    if verb == Action.COUNT and not colon:
+        if ring is not None:
+            raise UsageError("--ring: counters need none: it is for --action record:...")
+        return Request(Action.COUNT, (), 0, data_base)
+    if verb != Action.RECORD or (colon and not rest):
+        raise UsageError(f"--action {action}: {_FORM}")
+    fields = tuple(rest.split(",")) if rest else ()
+    arguments, registers = argument_fields(facts), facts.registers[: facts.pc]
+    for field in fields:
+        if not (field == TIME or field in arguments or field in registers):
+            known = f"{arguments[0]} to {arguments[-1]}, {TIME} and the registers {', '.join(registers)}"
+            raise UsageError(f"--action {action}: no field {field!r}: there are {known}")
+    if len(fields) > MOST_FIELDS:
+        raise UsageError(f"--action {action}: {len(fields)} fields are too many: a record has {MOST_FIELDS} at most")
+    return Request(Action.RECORD, fields, _capacity(CAPACITY if ring is None else ring), data_base)
+
+
+def argument_fields(facts: ArchFacts) -> tuple[str, ...]:
+    """What arguments are called: those that have a register."""
+    return tuple(f"arg{number}" for number in range(len(facts.arguments)))
+
+
+def _capacity(records: int) -> int:
+    if not 0 < records <= _MOST or records.bit_count() != 1:
+        raise UsageError(f"--ring {records}: not a power of two from 1 to {_MOST:,}, the records that it holds")
+    return records

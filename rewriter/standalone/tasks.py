@@ -1,0 +1,73 @@
+"""A manifest and what its image shall do by itself -> the task of each site, or why it can have none."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.standalone.request import argument_fields
+from kinst.rewriter.standalone.trampoline import Clock, Constant, Count, Record, Register
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.instruction import Flow
+from kinst.targets.manifest import Manifest, ProbeKind
+from kinst.targets.standalone import TIME, WORD, Action, Standalone
+
+_STATIC: Final = "a static probe, which the image turns on and off"
+_TAIL_CALL: Final = "a function is left there by a jump: it returns when what is called then does"
+_SEVERAL: Final = "an entry and a return: they have different arguments"
+_NO_ARGUMENTS: Final = "an instruction within a function: only its registers are known, not its arguments"
+
+
+def obstacles(manifest: Manifest, standalone: Standalone, facts: ArchFacts) -> dict[int, str]:
+    """Rows of sites that can have no task, and why."""
+    kinds, flow = _kinds(manifest), manifest.sites["flow"]
+    found = dict.fromkeys(np.flatnonzero(kinds[:, ProbeKind.SDT]).tolist(), _STATIC)
+    leaves = kinds[:, ProbeKind.FBT_RETURN] & (flow != Flow.RETURN)
+    found |= dict.fromkeys(np.flatnonzero(leaves).tolist(), _TAIL_CALL)
+    if not set(argument_fields(facts)).isdisjoint(standalone.fields):
+        is_both = kinds[:, ProbeKind.FBT_RETURN] & kinds[:, ProbeKind.FBT_ENTRY]
+        found |= dict.fromkeys(np.flatnonzero(is_both).tolist(), _SEVERAL)
+        is_neither = ~(kinds[:, ProbeKind.FBT_RETURN] | kinds[:, ProbeKind.FBT_ENTRY])
+        found |= dict.fromkeys(np.flatnonzero(is_neither & ~_begins(manifest)).tolist(), _NO_ARGUMENTS)
+    return found
+
+
+def tasks(manifest: Manifest, standalone: Standalone, facts: ArchFacts) -> Iterator[Count | Record]:
+    """The task of each site, in order."""
+    if standalone.action is Action.COUNT:
+        yield from (Count(standalone.address + WORD * row) for row in range(len(manifest.sites)))
+        return
+    returns = _kinds(manifest)[:, ProbeKind.FBT_RETURN].tolist()
+    starts = manifest.functions["address"][manifest.sites["function"]]
+    offsets = (manifest.sites["address"] - starts).tolist()
+    for row, (is_return, offset) in enumerate(zip(returns, offsets, strict=True)):
+        words = tuple(_word(field, facts, offset if is_return else None) for field in standalone.fields)
+        yield Record(standalone.address, standalone.capacity - 1, standalone.stride, row, words)
+
+
+def _kinds(manifest: Manifest) -> NDArray[np.bool_]:
+    """(sites, kinds): whether a site has a probe of a kind."""
+    found = np.zeros((len(manifest.sites), len(ProbeKind)), np.bool_)
+    found[manifest.enablings["site"], manifest.probes["kind"][manifest.enablings["probe"]]] = True
+    return found
+
+
+def _begins(manifest: Manifest) -> NDArray[np.bool_]:
+    """Which sites are the first instruction of their function, where its arguments are, whoever asks."""
+    starts: NDArray[np.uint64] = manifest.functions["address"][manifest.sites["function"]]
+    result: NDArray[np.bool_] = manifest.sites["address"] == starts
+    return result
+
+
+def _word(field: str, facts: ArchFacts, returning: int | None) -> Clock | Register | Constant:
+    """Where a field's value comes from. `returning` is the offset of a function's return in it, None elsewhere."""
+    if field == TIME:
+        return Clock()
+    arguments = argument_fields(facts)
+    if field not in arguments:
+        return Register(facts.registers.index(field))
+    number = arguments.index(field)
+    if returning is None:
+        return Register(facts.arguments[number])
+    return (Constant(returning), Register(facts.return_value))[number] if number < 2 else Constant(0)
