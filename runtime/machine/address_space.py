@@ -51,6 +51,10 @@ class CodeWatcher(Protocol):
         """The guest is about to store to a page."""
         ...
 
+    def asks(self, number: int) -> int:
+        """The address in the host's memory of a 64-bit word that is 0 while `frame` need not be called for a page."""
+        ...
+
     def real(self, physical: int) -> int:
         """The address in a watched page, for an address in the page that is executed instead; any other address as it
         is."""
@@ -167,7 +171,10 @@ class AddressSpace:
             # If the guest has memory at these addresses, its loads must find that memory, so ours is only executed.
             is_shared = self._memory.find(address) is not None
             permissions = _EXECUTE if access is Access.FETCH else _READ
-            return frame << 12 | address & 0xFFF, permissions if is_shared else _READ | _EXECUTE
+            answer = frame << 12 | address & 0xFFF, permissions if is_shared else _READ | _EXECUTE
+            if access is Access.FETCH:
+                self._walks.keep(*answer, ())
+            return answer
         registers = self._walks.registers
         try:
             translation = self._translate(address, access, registers, self._store_entry)
@@ -178,16 +185,19 @@ class AddressSpace:
             self._remember_block(address, translation.shift)
         granted = self._grant(address, translation, access)
         if granted is not None:
-            self._keep(translation.physical >> _PAGE_SHIFT, granted, registers)
+            self._keep(translation.physical >> _PAGE_SHIFT, granted, registers, access)
         return granted
 
-    def _keep(self, page: int, granted: tuple[int, int], registers: Registers) -> None:
-        """Let the engine give this answer again, as long as a walk would find it."""
-        if page in self._watched or not self._walker.has_context(registers):
+    def _keep(self, page: int, granted: tuple[int, int], registers: Registers, access: Access) -> None:
+        """Let the engine give this answer again, as long as a walk would find it, and the watcher need not know."""
+        if not self._walker.has_context(registers):
             return
         words = self._memory.origins(page, self._entries)
-        if words is not None:
-            self._walks.keep(*granted, words)
+        if words is None or (page in self._watched and access is Access.WRITE):
+            return
+        if page in self._watched and access is Access.FETCH and self._watcher is not None:
+            words += self._watcher.asks(page), 0
+        self._walks.keep(*granted, words)
 
     def _remember_block(self, address: int, shift: int) -> None:
         """Note a block that may be in the TLB, now or later: `_walks` gives it again."""

@@ -13,6 +13,7 @@ that stores to its own page and stays in it by direct branches runs unchanged un
 synchronise before they execute what they wrote.)
 """
 
+import ctypes
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -47,7 +48,12 @@ class _Page:
     is_open: bool = False
     is_stale: bool = True
     was_fetched: bool = False
+    asks: ctypes.c_uint64 = field(default_factory=lambda: ctypes.c_uint64(1))  # 0: shown, and nothing changed since
     content: bytes = field(default=b"", repr=False)  # the guest's page when the shadow was made
+
+    def make_stale(self) -> None:
+        """Let the page be shown again before it is executed."""
+        self.is_stale, self.asks.value = True, 1
 
 
 class DeferredSites:
@@ -106,7 +112,7 @@ class DeferredSites:
         """The guest is about to store to a page."""
         page = self._pages[number]
         if not page.is_open:
-            page.is_open = True
+            page.is_open, page.asks.value = True, 1
             self._engine.flush_tlb()  # so that the next fetch misses
 
     def frame(self, number: int, address: int) -> int:
@@ -116,11 +122,15 @@ class DeferredSites:
             page.is_open = False
             self._engine.flush_tlb()  # so that the next store misses
             for near in self._near(number):
-                near.is_stale = True
+                near.make_stale()
         if page.is_stale:
             self._show(number, page, address)
-        page.was_fetched = True
+        page.was_fetched, page.asks.value = True, 0
         return self._frames[number]
+
+    def asks(self, number: int) -> int:
+        """See `kinst.runtime.machine.address_space.CodeWatcher`."""
+        return ctypes.addressof(self._pages[number].asks)
 
     def _near(self, number: int) -> list[_Page]:
         """A page and its neighbours, since an instruction may be in two pages."""
@@ -134,7 +144,8 @@ class DeferredSites:
     def refresh(self) -> None:
         """Show every page again, after other probes were enabled or memory was armed."""
         for page in self._pages.values():
-            page.is_stale, page.content = True, b""
+            page.make_stale()
+            page.content = b""
         self._hits.clear()
         if self._pages:
             self._engine.flush_tlb()
@@ -279,7 +290,8 @@ class DeferredSites:
 
         def again(pc: int) -> None:
             for near in self._near(number):
-                near.is_stale, near.content = True, b""
+                near.make_stale()
+                near.content = b""
             self._engine.flush_tlb()
             system = self._system
             system.current.registers.set(system.arch.registers[system.arch.pc], pc)

@@ -1,9 +1,10 @@
 """TLB misses of machines whose tables and control registers change at random: each is answered as a walk answers it,
 and most of them without one."""
 
+import ctypes
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, cast
 
@@ -186,6 +187,78 @@ def test_a_page_that_becomes_code_is_not_granted_for_writing_as_before() -> None
     system.engine.live.set("priv", 1)
     assert system.run(10**9) is End.POWER_OFF
     assert [system.engine.live.get(name) for name in ("a1", "a2", "a3")] == [7, 8, 9]
+
+
+@dataclass
+class Watcher:
+    """Shows another page in place of one; remembers the fetches and stores that it is told of."""
+
+    number: int
+    shown: int
+    told: list[str] = field(default_factory=list)
+    word: ctypes.c_uint64 = field(default_factory=lambda: ctypes.c_uint64(1))
+
+    @property
+    def pages(self) -> frozenset[int]:
+        return frozenset({self.number})
+
+    def frame(self, number: int, _address: int) -> int:
+        assert number == self.number
+        self.told.append("fetch")
+        self.word.value = 0
+        return self.shown
+
+    def written(self, number: int) -> None:
+        assert number == self.number
+        self.told.append("store")
+        self.word.value = 1
+
+    def asks(self, number: int) -> int:
+        assert number == self.number
+        return ctypes.addressof(self.word)
+
+    def real(self, physical: int) -> int:
+        return physical
+
+
+def test_the_watcher_of_a_page_is_asked_again_when_the_page_was_written() -> None:
+    facts = machine_facts("virt-riscv64")
+    system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    where, shown = facts.ram_base + 0x10_0000, facts.ram_base + 0x20_0000
+    watcher = Watcher(where >> 12, shown >> 12)
+    system.memory.write(where, code(addi(A0, ZERO, 1), jalr(ZERO, RA)))
+    system.memory.write(shown, code(addi(A0, A0, 2), jalr(ZERO, RA)))
+    call, again = jalr(RA, S0), SFENCE_VMA
+    words = [*la(S0, where), call, again, call, again, call, again, store(ZERO, S0, 16), again, call, again, call]
+    system.memory.write(facts.ram_base, code(*words, *POWER_OFF))
+    system.board.start(system, Loaded(cast("Image", None), 0, facts.ram_base, ()))
+    system.space.watch(watcher)
+    system.engine.live.set("priv", 1)
+    system.engine.live.set("a0", 0)
+    assert system.run(10**9) is End.POWER_OFF
+    assert system.engine.live.get("a0") == 5 * 2
+    assert watcher.told == ["fetch", "store", "fetch"]
+
+
+def test_trampolines_are_found_again_without_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = machine_facts("virt-riscv64")
+    system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    where, asked = 0x6000_0000, list[int]()
+    system.space.overlay(where, code(addi(A0, A0, 1), jalr(ZERO, RA)))
+    is_for_trampoline = system.space._is_for_trampoline
+
+    def ask(access: Access) -> bool:
+        asked.append(access)
+        return is_for_trampoline(access)
+
+    monkeypatch.setattr(system.space, "_is_for_trampoline", ask)
+    words = [*li(S0, where), *[jalr(RA, S0), SFENCE_VMA] * 4]
+    system.memory.write(facts.ram_base, code(*words, *POWER_OFF))
+    system.board.start(system, Loaded(cast("Image", None), 0, facts.ram_base, ()))
+    system.engine.live.set("priv", 1)
+    system.engine.live.set("a0", 0)
+    assert system.run(10**9) is End.POWER_OFF
+    assert (system.engine.live.get("a0"), len(asked)) == (4, 1)
 
 
 def test_code_is_changed_by_an_address_that_cannot_be_executed() -> None:
