@@ -15,6 +15,7 @@ from kinst.runtime.dlang.syntax.language import VERSION
 from kinst.runtime.machine.configuration import ClockKind, Configuration, FileAt
 from kinst.runtime.machine.disk import Disk, DiskMode, open_disk
 from kinst.runtime.tracing.limits import Limits, limits, pattern
+from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.program_text import Origin, ProgramText, read_script
 from kinst.runtime.tracing.request import Request
 from kinst.targets.errors import ImageError, KinstError, UsageError
@@ -120,15 +121,19 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
 @click.option("-v", "is_verbose", is_flag=True, help="Report the stability and arguments of the programs' probes.")
 @click.option("-V", "--version", "is_version", is_flag=True, help="Print the versions of the tool and of D.")
 @click.option(
-    "-o", "output", type=_FILE, metavar="FILE", help="Append the output to FILE instead of writing it to stdout."
+    "-o",
+    "output",
+    type=_FILE,
+    metavar="FILE",
+    help="Append the output to FILE instead of writing it to stdout; formats other than text and json replace FILE.",
 )
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json"]),
+    type=click.Choice([form.value for form in Format]),
     default="text",
     show_default=True,
-    help="dtrace's output, or one JSON document.",
+    help="dtrace's output, one JSON document, or a trace for https://ui.perfetto.dev.",
 )
 @click.option("--debug-file", type=_FILE, metavar="FILE", help="Debug information and symbols of IMAGE, apart from it.")
 @click.option("--symbols", type=_FILE, metavar="FILE", help="Names for IMAGE's code: System.map, output of nm, or ELF.")
@@ -269,7 +274,7 @@ def _carry_out(request: Request, bounds: Limits, given: dict[str, Any]) -> int:
         is_dump=given["is_dump"],
         is_verbose=given["is_verbose"],
         permits_nothing=given["d_zdefs"],
-        is_json=given["form"] == "json",
+        form=Format(given["form"]),
         output=given["output"],
         console=given["console"],
         typed=_typed(given["input"]),
@@ -375,7 +380,8 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         debug_file=given["debug_file"],
         users=given["users"],
         modules=tuple(_module(text) for text in given["modules"]),
-        records_time=given["form"] == "json",
+        records_time=Format(given["form"]).records_time,
+        records_tasks=Format(given["form"]).records_tasks,
         is_verbose=given["is_verbose"],
     )
 

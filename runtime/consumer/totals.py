@@ -166,6 +166,11 @@ class Totals:
             keys.sort(key=lambda key: by_value(table[key]), reverse=is_reverse)
         return (Row(key, (total.cell(key),)) for key in keys)
 
+    def unsorted_rows(self, aggregation: Aggregation) -> Iterator[Row]:
+        """The rows of all keys, in the order in which they came."""
+        total = self._total(aggregation)
+        return (Row(key, (total.cell(key),)) for key in total.table)
+
     def joined(self, aggregations: Sequence[Aggregation]) -> list[Row]:
         """Aggregations with keys of the same types side by side: a row for each key that any of them has, with 0 for
         those that lack it. Rows are sorted by the aggregation at aggsortpos, then by those after it."""

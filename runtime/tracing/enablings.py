@@ -32,13 +32,13 @@ class Enablings:
     """All enablings of a session."""
 
     def __init__(
-        self, clauses: Sequence[Enabled], begin: Callable[[], None] | None, consume: Callable[[], None] | None = None
+        self, clauses: Sequence[Enabled], begin: Action | None, consume: Callable[[], None] | None = None
     ) -> None:
         """Nothing is enabled yet.
 
         Args:
             clauses: the clauses, in the order of the program.
-            begin: called before the clauses of each firing, if there is something to remember between them.
+            begin: called before the clauses of each firing, if something is to be noted of each.
             consume: called after the clauses of a firing if one of them is prompt.
         """
         self._begin = begin
@@ -104,10 +104,10 @@ class Enablings:
         return Counting(run, _each(counts)) if len(counts) == len(runs) else run
 
 
-def _all_of(runs: Sequence[Action], begin: Callable[[], None] | None) -> Action:
+def _all_of(runs: Sequence[Action], begin: Action | None) -> Action:
     def run_all(firing: Firing) -> None:
         if begin is not None:
-            begin()
+            begin(firing)
         for run in runs:
             run(firing)
 

@@ -33,4 +33,5 @@ class Request:
     users: tuple[Path, ...] = ()  # programs of the guest's user mode, for ustack()
     modules: tuple[tuple[str, Path], ...] = ()  # kernel modules whose types programs may name
     records_time: bool = False
+    records_tasks: bool = False  # whether it is noted which task each CPU runs when probes fire
     is_verbose: bool = False  # whether more is reported about a run that is over

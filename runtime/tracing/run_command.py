@@ -7,23 +7,20 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from kinst.runtime.consumer.output import TextOutput
 from kinst.runtime.input.standard_input import NOTICE, StandardInput, connected, standard_input
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.ending import Ending
 from kinst.runtime.tracing.limits import Limits
 from kinst.runtime.tracing.listing import table
+from kinst.runtime.tracing.output_format import Format
+from kinst.runtime.tracing.outputs import Consumer, opened, output_of
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.signals import interruptible
 from kinst.runtime.tracing.tracing import Tracing, everything
 from kinst.targets.errors import KinstError
-
-if TYPE_CHECKING:
-    from kinst.runtime.consumer.json_output import JsonOutput
 
 _NAME = "kinst-run"
 
@@ -37,9 +34,9 @@ class Wishes:
     is_dump: bool  # -d
     is_verbose: bool  # -v
     permits_nothing: bool  # -Z: descriptions may match nothing
-    is_json: bool
-    output: Path | None  # appended to; None: stdout
-    console: Path | None  # the guest's; None: stdout, too
+    form: Format
+    output: Path | None  # None: stdout
+    console: Path | None  # the guest's; None: stdout, too, or stderr
     typed: tuple[bytes, ...]  # lines of --input
     prompt: re.Pattern[bytes] | None  # what is awaited before each; None: that the guest waits for input
     takes_standard_input: bool  # whether it may be the guest's
@@ -109,27 +106,22 @@ def _tell_refusals(tracing: Tracing, *, permits_nothing: bool) -> None:
 
 
 def _trace(tracing: Tracing, limits: Limits, wishes: Wishes) -> int:
-    with ExitStack() as files:
-        stream: BinaryIO = sys.stdout.buffer
-        console: BinaryIO | None = None
-        if wishes.output is not None:
-            stream, console = files.enter_context(_opened(wishes.output)), sys.stdout.buffer
-        if wishes.console is not None:
-            console = files.enter_context(wishes.console.open("wb"))
-        output = _output(tracing, stream, console, is_json=wishes.is_json)
-        shows_console = (console or stream).isatty() and not (wishes.is_json and console is None)
+    with opened(wishes.form, wishes.output, wishes.console) as streams:
+        output = output_of(wishes.form, tracing, streams)
+        shows_console = (streams.console or streams.output).isatty() and not (
+            wishes.form is Format.JSON and streams.console is None
+        )
         ending = _run(tracing, output, limits, wishes, shows_console=shows_console)
         if tracing.traced.answer:
-            stream.write(f"{tracing.traced.answer}\n".encode())
+            answered = streams.console if wishes.form.is_document and streams.console else streams.output
+            answered.write(f"{tracing.traced.answer}\n".encode())
     if wishes.is_verbose or not tracing.options.is_on("quiet"):
         for line in ending.lines(is_verbose=wishes.is_verbose):
             click.echo(f"{_NAME}: {line}", err=True)
     return _status(tracing, output, ending)
 
 
-def _run(
-    tracing: Tracing, output: "TextOutput | JsonOutput", limits: Limits, wishes: Wishes, *, shows_console: bool
-) -> Ending:
+def _run(tracing: Tracing, output: Consumer, limits: Limits, wishes: Wishes, *, shows_console: bool) -> Ending:
     """`shows_console`: the guest's console goes to a terminal."""
     finish, guest = tracing.traced.surroundings.host.finish, tracing.guest
     kind = StandardInput.NOTHING if guest is None else _standard_input(wishes, shows_console=shows_console)
@@ -164,28 +156,7 @@ def _tell(text: str) -> None:
     sys.stderr.flush()
 
 
-def _opened(path: Path) -> BinaryIO:
-    try:
-        return path.open("ab")
-    except OSError as error:
-        raise KinstError(f"failed to open output file '{path}': {error.strerror}") from error
-
-
-def _output(
-    tracing: Tracing, stream: BinaryIO, console: BinaryIO | None, *, is_json: bool
-) -> "TextOutput | JsonOutput":
-    tracer = tracing.tracer
-    clauses, totals, symbols, probe = tracer.clauses, tracer.totals, tracer.symbols, tracer.probe
-    if is_json:
-        from kinst.runtime.consumer.json_output import JsonOutput
-
-        return JsonOutput(stream, clauses, totals, symbols, probe, tracing.options, console=console)
-    return TextOutput(
-        stream, sys.stderr, clauses, totals, symbols, probe, tracing.options, console=console, epid=tracer.epid
-    )
-
-
-def _status(tracing: Tracing, output: "TextOutput | JsonOutput", ending: Ending) -> int:
+def _status(tracing: Tracing, output: Consumer, ending: Ending) -> int:
     """The exit code: that of exit(), or else 1 for panic(), or else that of the guest's power-off."""
     if output.status is not None:
         return output.status & 0xFF

@@ -24,6 +24,7 @@ from kinst.runtime.clauses.environment import (
 )
 from kinst.runtime.clauses.speculations import Speculations
 from kinst.runtime.clauses.state import State
+from kinst.runtime.clauses.tasks_seen import TasksSeen
 from kinst.runtime.consumer.messages import Drop, DropKind
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang.options import Options
@@ -87,6 +88,7 @@ class Tracer:
         warn: Callable[[str], None],
         *,
         records_time: bool = False,
+        records_tasks: bool = False,
     ) -> None:
         """Nothing is compiled yet. Options that programs set must already be set. `warn` is called at once with
         warnings that cannot wait for the output."""
@@ -108,6 +110,8 @@ class Tracer:
         self.wall: Callable[[], int] = time.time_ns if clock is ClockKind.HOST else self._virtual_wall
         self.probe: Callable[[int], Probe | None] = surroundings.providers.probe
         self.records_time = records_time
+        self.tasks = TasksSeen(self.profile, self.now) if records_tasks else None
+        self.on_snapshot: Callable[[int], None] = lambda _now: None  # aggregations are as they are at that time (ns)
         self.options = options
         self.option: Callable[[str], int] = options.number
         self.clauses: list[Clause] = []
@@ -168,12 +172,26 @@ class Tracer:
         counts += [len(one.probes) for one in called]
         if self.state.variables.has_threads:
             self.profile.begin(self.state.variables.forget)
-        begin = self.state.begin if self.state.remembers_firings else None
-        self._enablings = Enablings([*enabled, *called], begin, self._act)
+        self._enablings = Enablings([*enabled, *called], self._beginning(), self._act)
         self._fit_buffers([clause for clause, one in zip(self.clauses, enabled, strict=True) if END in one.probes])
         self._enablings.enable(self._providers)
         self._providers.on_create(self._enable_new)
         return counts
+
+    def _beginning(self) -> Callable[[Firing], None] | None:
+        """What comes before the clauses of each firing."""
+        note = None if self.tasks is None else self.tasks.note
+        if not self.state.remembers_firings:
+            return note
+        begin = self.state.begin
+        if note is None:
+            return lambda _firing: begin()
+
+        def both(firing: Firing) -> None:
+            begin()
+            note(firing)
+
+        return both
 
     def _why_told(self, clause: Clause) -> str:
         """Why each hit of a clause is told; empty if all that it does is to count."""
@@ -383,6 +401,7 @@ class Tracer:
         self._next_snapshot = now + max(SOONEST, self.options.number("aggrate"))
         self._fold()
         self.totals.absorb(self.store.take())
+        self.on_snapshot(now)
 
     def _consume(self, output: Output, now: int, *, is_last: bool = False) -> None:
         output.consume(self.buffers.take())

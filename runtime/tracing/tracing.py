@@ -131,7 +131,14 @@ class Tracing:
         """Compile the programs and enable their probes. Yields each program and how many probes it matched."""
         programs = self.check()
         clock, surroundings = self.request.configuration.clock, self.traced.surroundings
-        tracer = Tracer(surroundings, self.options, clock, self._warn, records_time=self.request.records_time)
+        tracer = Tracer(
+            surroundings,
+            self.options,
+            clock,
+            self._warn,
+            records_time=self.request.records_time,
+            records_tasks=self.request.records_tasks,
+        )
         counts = tracer.enable(programs, self.matching, self.request.actions)
         if not any(counts) and not self._needs_no_probes():
             raise KinstError("no probes matched" if any(one.clauses for one in programs) else "no probes specified")

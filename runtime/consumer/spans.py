@@ -1,0 +1,26 @@
+"""Entries and returns of functions on one track -> which spans begin and end, properly nested."""
+
+from collections.abc import Hashable
+
+
+class SpanStack:
+    """The functions that were entered on a track and have not returned, outermost first."""
+
+    def __init__(self) -> None:
+        self._open: list[Hashable] = []
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def enter(self, function: Hashable) -> None:
+        """A function begins."""
+        self._open.append(function)
+
+    def leave(self, function: Hashable) -> int:
+        """A function returns. Gives the number of spans that end now: those within it whose return was not seen, and
+        its own, the last; 0 if its entry was not seen."""
+        for count, entered in enumerate(reversed(self._open), 1):
+            if entered == function:
+                del self._open[-count:]
+                return count
+        return 0

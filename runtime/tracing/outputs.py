@@ -1,0 +1,116 @@
+"""--format, -o and --console -> the output of a run, and the streams that it goes to."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final, Protocol
+
+from kinst.rewriter.fresh_file import fresh_file
+from kinst.runtime.consumer.document_output import Document, DocumentOutput
+from kinst.runtime.consumer.json_output import JsonOutput
+from kinst.runtime.consumer.json_values import JsonValues
+from kinst.runtime.consumer.output import TextOutput
+from kinst.runtime.tracing.output_format import Format
+from kinst.runtime.tracing.tracer import Output, Tracer
+from kinst.runtime.tracing.tracing import Tracing
+from kinst.targets.errors import KinstError, MachineError, UsageError
+
+_SAMPLED: Final = "10ms"  # between two looks at aggregations that are drawn over time, if -x aggrate does not say
+
+
+class Consumer(Output, Protocol):
+    """An output of the command."""
+
+    @property
+    def status(self) -> int | None:
+        """The status of the last exit() that was consumed; None if there was none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Where things go. `console` is the guest's; None: to the output, in its place among the records."""
+
+    output: BinaryIO
+    console: BinaryIO | None
+
+
+@contextmanager
+def opened(form: Format, path: Path | None, console: Path | None) -> Iterator[Streams]:
+    """The streams for -o `path` and --console `console`. Raises KinstError."""
+    with ExitStack() as files:
+        output: BinaryIO = sys.stdout.buffer
+        shown: BinaryIO | None = sys.stderr.buffer if form.is_document else None
+        if path is not None:
+            output = files.enter_context(_whole(path) if form.is_document else _appended(path))
+            shown = sys.stdout.buffer
+        elif form.is_binary and output.isatty():
+            raise UsageError(f"--format {form.value}: a terminal cannot show it: give -o FILE, or a pipe")
+        if console is not None:
+            shown = files.enter_context(console.open("wb"))
+        yield Streams(output, shown)
+
+
+@contextmanager
+def _appended(path: Path) -> Iterator[BinaryIO]:
+    try:
+        file = path.open("ab")
+    except OSError as error:
+        raise KinstError(f"failed to open output file '{path}': {error.strerror}") from error
+    with file:
+        yield file
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes its name when all of it is written, also if the guest stopped for good: the output is finished
+    then. What is no file, such as a device, is written to as it is."""
+    if path.exists() and not path.is_file():
+        with path.open("wb") as device:
+            yield device
+        return
+    stopped: MachineError | None = None
+    with fresh_file(path.resolve(), mode=0o644) as file:
+        try:
+            yield file
+        except MachineError as error:
+            stopped = error
+    if stopped is not None:
+        raise stopped
+
+
+def output_of(form: Format, tracing: Tracing, streams: Streams) -> Consumer:
+    """The output in a format, of programs that are enabled. Raises KinstError: it cannot be had."""
+    tracer, options = tracing.tracer, tracing.options
+    clauses, totals, symbols, probe = tracer.clauses, tracer.totals, tracer.symbols, tracer.probe
+    if form is Format.TEXT:
+        return TextOutput(
+            streams.output,
+            sys.stderr,
+            clauses,
+            totals,
+            symbols,
+            probe,
+            options,
+            console=streams.console,
+            epid=tracer.epid,
+        )
+    if form is Format.JSON:
+        return JsonOutput(streams.output, clauses, totals, symbols, probe, options, console=streams.console)
+    console = streams.console or sys.stderr.buffer
+    document = _perfetto(tracer, streams)
+    return DocumentOutput(document, sys.stderr, console, clauses, totals, symbols, probe, options)
+
+
+def _perfetto(tracer: Tracer, streams: Streams) -> Document:
+    from kinst.runtime.consumer.perfetto_output import PerfettoDocument  # takes a tenth of a second, and is an extra
+
+    assert tracer.tasks is not None, "this format asks for them"
+    values = JsonValues(tracer.symbols)
+    document = PerfettoDocument(streams.output, tracer.clauses, tracer.totals, values, tracer.tasks)
+    if not tracer.options.is_set("aggrate"):
+        tracer.options.set("aggrate", _SAMPLED)
+    tracer.on_snapshot = document.sample
+    return document
