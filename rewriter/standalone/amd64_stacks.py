@@ -1,0 +1,69 @@
+"""Instructions of amd64 -> those after which, or around which, there may be no stack to push on.
+
+Of those that name rsp as what they write, these keep it in its stack:
+
+    add, sub, and, lea      of itself and a number or another register: room and alignment
+    mov %rbp, %rsp; lea n(%rbp), %rsp       how functions end that have a frame pointer
+
+push, pop, call, ret, enter and leave do not name it. iret, sysret and sysexit leave for a stack that may be the user's,
+and so may be the one around swapgs.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.arch.amd64_decode import Encoding, decode
+from kinst.rewriter.arch.amd64_opcodes import LEA, MAP_0F, Prefix, has
+from kinst.rewriter.liveness.effects import Masks, effector
+from kinst.targets.arch.amd64 import AMD64, RBP, RSP
+
+_RSP: Final = np.uint32(1 << RSP)
+_RBP: Final = np.uint32(1 << RBP)
+_REGISTER_FORM: Final = 0xC0
+_MOVES: Final = (0x89, 0x8B)
+_SUMS: Final = (0x01, 0x03, 0x21, 0x23, 0x29, 0x2B, LEA)
+_SUMS_OF_NUMBERS: Final = (0x81, 0x83)
+_DIGITS: Final = (0, 4, 5)  # add, and, sub
+_LEAVING: Final = (0xCF, MAP_0F | 0x07, MAP_0F | 0x35)  # iret, sysret, sysexit
+_SWAPGS: Final = (MAP_0F | 0x01, 0xF8)
+# What `effector` does not know.
+_POP_OPERAND: Final = 0x8F
+_LOAD_STACK: Final = MAP_0F | 0xB2  # lss
+
+Mask = NDArray[np.bool_]
+
+
+def switches_stack(code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
+    """See `Maker.switches_stack`."""
+    effects, encoding = effector(AMD64).effects(code, offsets, sizes), decode(code, offsets)
+    loads = (effects.writes & _RSP != 0) & ~_keeps(encoding, effects.reads)
+    found: Mask = loads | _loads(encoding) | _leaves(encoding)
+    return found
+
+
+def _keeps(encoding: Encoding, reads: Masks) -> Mask:
+    """Which of those that write rsp keep it in its stack."""
+    is_sum = np.isin(encoding.opcode, _SUMS)
+    is_sum |= np.isin(encoding.opcode, _SUMS_OF_NUMBERS) & np.isin(encoding.modrm >> 3 & 7, _DIGITS)
+    is_move = np.isin(encoding.opcode, _MOVES) & (encoding.modrm >= _REGISTER_FORM)
+    is_end = (reads == _RBP) & (is_move | (encoding.opcode == LEA))
+    found: Mask = is_sum & (reads & _RSP != 0) | is_end
+    return found
+
+
+def _loads(encoding: Encoding) -> Mask:
+    """pop with an operand, and lss."""
+    is_operand = (
+        (encoding.modrm & 7 == RSP) & (encoding.modrm >= _REGISTER_FORM) & ~has(encoding.prefixes, Prefix.REX_B)
+    )
+    is_register = (encoding.modrm >> 3 & 7 == RSP) & ~has(encoding.prefixes, Prefix.REX_R)
+    found: Mask = (encoding.opcode == _POP_OPERAND) & is_operand | (encoding.opcode == _LOAD_STACK) & is_register
+    return found
+
+
+def _leaves(encoding: Encoding) -> Mask:
+    opcode, modrm = _SWAPGS
+    found: Mask = np.isin(encoding.opcode, _LEAVING) | (encoding.opcode == opcode) & (encoding.modrm == modrm)
+    return found
