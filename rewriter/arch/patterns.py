@@ -18,6 +18,11 @@ from kinst.targets.instruction import Flow, Reason, Verdict
 Word = TypeVar("Word", int, NDArray[np.int64])
 
 
+def distance(start: int, end: int) -> int:
+    """From one address to another: addresses wrap round."""
+    return (end - start + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 @dataclass(frozen=True, slots=True)
 class Immediate:
     """A signed displacement scattered over a word: ``(low, width, shift)`` of each piece; `bits` wide in all."""
@@ -33,6 +38,11 @@ class Immediate:
             value = value | ((word >> low) & ((1 << width) - 1)) << shift
         sign = 1 << (self.bits - 1)
         return (value ^ sign) - sign
+
+    @property
+    def mask(self) -> int:
+        """The bits of a word that hold it."""
+        return sum((1 << width) - 1 << low for low, width, _ in self.pieces)
 
     def placed(self, displacement: int) -> int | None:
         """The bits of a word that hold a displacement; None: it does not fit."""

@@ -1,7 +1,8 @@
 """riscv64: the `Maker`. Jumps are ``jal x0`` or, where 2 bytes have to do, ``c.j``."""
 
 from collections.abc import Sequence
-from typing import Final, assert_never
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,12 @@ from kinst.rewriter.arch.sweep import units_at
 from kinst.rewriter.standalone import riscv64_tasks as tasks
 from kinst.rewriter.standalone.riscv64_moved import moved
 from kinst.rewriter.standalone.riscv64_words import jump, short_jump
-from kinst.rewriter.standalone.sequence import sequence
-from kinst.rewriter.standalone.trampoline import Count, Covered, ImmovableError, Record
+from kinst.rewriter.standalone.sequence import Parts, sequence
+from kinst.rewriter.standalone.trampoline import Covered
 from kinst.targets.arch.riscv64 import C_EBREAK, EBREAK, FP, SP
 
-_OUT_OF_REACH: Final = "a jump reaches 1 MiB, which is not from there to its trampoline and back"
+_PARTS: Final = Parts(tasks.count, moved, jump)
+_SHORT: Final = replace(_PARTS, jump=short_jump)
 
 
 class Riscv64Maker:
@@ -22,15 +24,14 @@ class Riscv64Maker:
 
     def jump(self, address: int, size: int, target: int) -> bytes:
         """See `Maker.jump`."""
-        code = short_jump(address, target) if size == len(C_EBREAK) else jump(address, target)
-        if code is None:
-            raise ImmovableError(_OUT_OF_REACH)
+        parts = _SHORT if size == len(C_EBREAK) else _PARTS
+        code = parts.leave(address, target)
         whole, half = divmod(size - len(code), len(EBREAK))
         return code + EBREAK * whole + C_EBREAK * (half // len(C_EBREAK))
 
     def trampoline(self, group: Sequence[Covered], address: int) -> bytes:
         """See `Maker.trampoline`."""
-        return sequence(group, address, _do, moved, _leave)
+        return sequence(_PARTS, group, address)
 
     def switches_stack(
         self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
@@ -41,25 +42,6 @@ class Riscv64Maker:
         words[is_long] |= units_at(code, offsets[is_long] + 2, 2) << np.uint32(16)
         result: NDArray[np.bool_] = np.where(is_long, _switches(words), _short_switches(words))
         return result
-
-
-def _do(one: Covered, at: int) -> bytes:
-    match one.task:
-        case Count() as task:
-            return tasks.count(one, task, at)
-        case Record():
-            raise ImmovableError("records cannot be made there yet")
-        case None:
-            return b""
-        case other:
-            assert_never(other)
-
-
-def _leave(at: int, target: int) -> bytes:
-    code = jump(at, target)
-    if code is None:
-        raise ImmovableError(_OUT_OF_REACH)
-    return code
 
 
 # Opcodes whose bits 11..7 are a general register that is written: load, op-imm, auipc, op-imm-32, amo, op, lui, op-32,

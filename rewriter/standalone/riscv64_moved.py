@@ -6,8 +6,9 @@ What it does is that of `kinst.runtime.trap.arch.riscv64`; diagrams are those of
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from kinst.rewriter.arch.patterns import distance
 from kinst.rewriter.arch.riscv64 import IMM_B, IMM_U
-from kinst.rewriter.standalone.riscv64_words import address_of, distance, far_jump, jump, word
+from kinst.rewriter.standalone.riscv64_words import address_of, far_jump, jump, word
 from kinst.rewriter.standalone.trampoline import Covered, ImmovableError
 from kinst.targets.arch.riscv64 import RA, Kind
 
@@ -15,7 +16,6 @@ _RD: Final = 31 << 7
 _JALR: Final = 0x67
 _BRANCH: Final = 0x63
 _INVERSE: Final = 1 << 12  # of a branch: the lowest bit of funct3
-_IMMEDIATE: Final = 0xFE00_0F80  # of a branch
 # Registers of far jumps. Where landing pads are checked (Zicfilp), these three may lead to places that are none.
 _FAR: Final = (7, 5, RA)
 
@@ -84,7 +84,7 @@ def _c_jalr(one: Covered, before: Covered | None, at: int) -> bytes:
 
 
 def _branch(one: Covered, before: Covered | None, at: int) -> bytes:
-    return _branched(one, _word(one) & ~_IMMEDIATE, at)
+    return _branched(one, _word(one) & ~IMM_B.mask, at)
 
 
 def _c_branch(one: Covered, before: Covered | None, at: int) -> bytes:

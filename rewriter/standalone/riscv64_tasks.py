@@ -1,12 +1,12 @@
 """riscv64: what is done before a site's instruction -> code. Only atomic instructions touch what CPUs share."""
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Final
 
 from kinst.rewriter.patching.riscv64 import encode
 from kinst.rewriter.standalone.riscv64_words import address_of
 from kinst.rewriter.standalone.scratch import Scratch, scratch
+from kinst.rewriter.standalone.template import Assembly, assembled
 from kinst.rewriter.standalone.trampoline import Count, Covered
 from kinst.targets.arch.riscv64 import GENERAL, RISCV64
 
@@ -29,7 +29,7 @@ def count(one: Covered, task: Count, at: int) -> bytes:
     """One more in the cell."""
     chosen = scratch(one, 2, _USABLE)
     cell, number = _names(chosen)
-    return _assembled(_kept(chosen, _COUNT.format(cell=cell, one=number)), at, {"cell": task.cell})
+    return assembled(_ASSEMBLY, _kept(chosen, _COUNT.format(cell=cell, one=number)), at, {"cell": task.cell})
 
 
 def _names(chosen: Scratch) -> Sequence[str]:
@@ -57,25 +57,8 @@ def _kept(chosen: Scratch, text: str) -> str:
     )
 
 
-def _assembled(text: str, at: int, places: Mapping[str, int]) -> bytes:
-    """The code at an address. ``la t0, name`` is the address of one of the places, as far away as it is from there."""
-    code = b""
-    for fixed, register, name in _parts(text):
-        code += fixed
-        if name:
-            code += address_of(register, at + len(code), places[name])
-    return code
+def _encoded(lines: str) -> bytes:
+    return b"".join(encode(line, 0) for line in lines.splitlines())
 
 
-@cache
-def _parts(text: str) -> Sequence[tuple[bytes, int, str]]:
-    """Code that is the same everywhere, and the register and the place of the ``la`` behind it, if there is one."""
-    parts, fixed = [], b""
-    for line in filter(None, map(str.strip, text.splitlines())):
-        if line.startswith("la "):
-            register, name = line.removeprefix("la ").split(", ")
-            parts.append((fixed, RISCV64.operand_registers[register], name))
-            fixed = b""
-        else:
-            fixed += encode(line, 0)
-    return (*parts, (fixed, 0, ""))
+_ASSEMBLY: Final = Assembly(_encoded, address_of, RISCV64.operand_registers)

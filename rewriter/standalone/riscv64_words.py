@@ -9,6 +9,7 @@
 
 from typing import Final
 
+from kinst.rewriter.arch.patterns import distance
 from kinst.rewriter.arch.riscv64 import IMM_CJ, IMM_I, IMM_J, IMM_U
 from kinst.rewriter.standalone.trampoline import ImmovableError
 
@@ -22,11 +23,6 @@ _JALR: Final = 0x67
 def word(value: int) -> bytes:
     """An instruction of 4 bytes."""
     return value.to_bytes(4, "little")
-
-
-def distance(start: int, end: int) -> int:
-    """From one address to another: addresses wrap round."""
-    return (end - start + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def jump(at: int, target: int) -> bytes | None:

@@ -1,45 +1,65 @@
 """A group of instructions -> their trampoline: what is the same on machines whose instructions are words."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, assert_never
 
-from kinst.rewriter.standalone.trampoline import Covered, ImmovableError
+from kinst.rewriter.standalone.trampoline import Count, Covered, ImmovableError, Record
 from kinst.targets.instruction import Flow
 
 _FALLS: Final = (Flow.NEXT, Flow.BRANCH)
 _DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 
 
-def sequence(
-    group: Sequence[Covered],
-    address: int,
-    do: Callable[[Covered, int], bytes],
-    move: Callable[[Covered, Covered | None, int], bytes],
-    leave: Callable[[int, int], bytes],
-) -> bytes:
-    """The code at `address`.
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a machine makes for an address: the code of a task; that of an instruction, which may follow another one of
+    its group; and a jump from there to another address, None if it does not reach."""
 
-    Args:
-        group: the instructions.
-        address: of the code.
-        do: makes the code of an instruction's task at an address.
-        move: makes that of an instruction, which follows another one of the group, at an address.
-        leave: makes a jump at an address to another one.
+    count: Callable[[Covered, Count, int], bytes]
+    move: Callable[[Covered, Covered | None, int], bytes]
+    jump: Callable[[int, int], bytes | None]
+
+    def leave(self, at: int, target: int) -> bytes:
+        """The jump.
+
+        Raises:
+            ImmovableError: it does not reach.
+        """
+        code = self.jump(at, target)
+        if code is None:
+            raise ImmovableError("a jump does not reach from there to its trampoline and back")
+        return code
+
+
+def sequence(parts: Parts, group: Sequence[Covered], address: int) -> bytes:
+    """The code of a group for an address.
 
     Raises:
-        ImmovableError: one of these does, or an instruction leads into the group.
+        ImmovableError: part of it cannot be made, or an instruction leads into the group.
     """
     _check(group)
     code, before = b"", None
     for one in group:
-        if one.task is not None:
-            code += do(one, address + len(code))
-        code += move(one, before, address + len(code))
+        code += _task(parts, one, address + len(code))
+        code += parts.move(one, before, address + len(code))
         before = one
     last = group[-1]
     if last.flow in _FALLS:
-        code += leave(address + len(code), last.address + len(last.code))
+        code += parts.leave(address + len(code), last.address + len(last.code))
     return code
+
+
+def _task(parts: Parts, one: Covered, at: int) -> bytes:
+    match one.task:
+        case Count() as task:
+            return parts.count(one, task, at)
+        case Record():
+            raise ImmovableError("records cannot be made there yet")
+        case None:
+            return b""
+        case other:
+            assert_never(other)
 
 
 def _check(group: Sequence[Covered]) -> None:

@@ -13,6 +13,7 @@ from kinst.targets.instruction import Flow, Instructions, Verdict
 from tests.runtime.trap.arch.risc_unicorn import PAGE, Cpu, Model, Outcome, State, page_content
 
 FALLS = (Flow.NEXT, Flow.BRANCH)
+_SPECIAL = (0, 1, 5, 0x7FFFFFFF, 0x80000000, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
 _WORD = 8
 _PUSHED = 128  # bytes below the stack pointer that a task may write to
 _MOST = 200
@@ -27,6 +28,7 @@ class Machine:
     dissector: Dissector
     effector: Effector
     maker: Maker
+    vector_bits: int
 
 
 @dataclass(frozen=True)
@@ -142,12 +144,33 @@ def _same_memory(expected: Outcome, displaced: Outcome, own: Sequence[range]) ->
         assert {address for address in differ if not any(address in one for one in own)} == set()
 
 
-def drawn_state(machine: Machine, choose: random.Random, special: Sequence[int], vector_bits: int) -> State:
-    """Registers: addresses, small numbers, and those that are told apart by comparisons; an aligned stack pointer."""
+def drawn_place(choose: random.Random, unit: int) -> Place:
+    """A site, a trampoline near or far from it, and cells, of which all are moved or none; addresses of instructions
+    are multiples of `unit`."""
+    site = 0x8000_0000 + choose.randrange(0, 1 << 20, unit)
+    away = choose.choice((1, -1)) * choose.randrange(0x1000, choose.choice((0x2000, 1 << 20, 1 << 24, 1 << 28)), unit)
+    cells = 0x8800_0000 + choose.randrange(0, 0x800, _WORD)
+    return Place(site, site + away, cells, choose.choice((0, 1 << 30, -(1 << 25))))
+
+
+def drawn_state(machine: Machine, choose: random.Random) -> State:
+    """Registers: addresses, and numbers that comparisons tell apart; an aligned stack pointer; flags."""
     facts = machine.dissector.facts
     regs: list[int] = []
-    for number in range(len(facts.registers)):
-        wide, narrow = choose.getrandbits(44) << 4, choose.choice(special)
-        is_zero = facts.registers[number] == "zero"
-        regs.append(0 if is_zero else wide if number == facts.stack_pointer else choose.choice((wide, narrow)))
-    return State(tuple(regs), tuple(choose.getrandbits(vector_bits) for _ in range(32)))
+    for number, name in enumerate(facts.registers):
+        wide, narrow = choose.getrandbits(44) << 4, choose.choice(_SPECIAL)
+        own = {"zero": 0, "pstate": choose.getrandbits(4) << 28 | 0x3C5}
+        regs.append(own.get(name, wide if number == facts.stack_pointer else choose.choice((wide, narrow))))
+    return State(tuple(regs), tuple(choose.getrandbits(machine.vector_bits) for _ in range(32)))
+
+
+def outcome(machine: Machine, code: bytes, place: Place, dead: int, choose: random.Random, *, has_stack: bool) -> str:
+    """ "same" or "faults", as `check` says of a group; or why it cannot be displaced."""
+    group = covered(machine, code, place, dead, has_stack=has_stack)
+    if group is None:
+        return "refused"
+    try:
+        is_same = check(machine, group, place, drawn_state(machine, choose), dead)
+    except ImmovableError as error:
+        return str(error)
+    return "same" if is_same else "faults"
