@@ -4,7 +4,7 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -21,6 +21,9 @@ from kinst.runtime.tracing.request import Request
 from kinst.targets.errors import ImageError, KinstError, UsageError
 from kinst.targets.method import Method
 from kinst.targets.probe import checked_module
+
+if TYPE_CHECKING:
+    from kinst.runtime.tracing.built import Build
 
 _NAME: Final = "kinst-run"
 _SIZES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -43,6 +46,7 @@ _OF_IMAGES: Final = (
     "users",
     "input",
 )  # options
+_OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "modules"}  # what --read has no use for
 _FILE: Final = FileName(path_type=Path, dir_okay=False)
 _PROGRAMS: Final = {
     Origin.SCRIPT: ("FILE", "Run the D program in FILE; - is standard input. Words behind IMAGE are its $1, $2, ..."),
@@ -227,6 +231,17 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
     metavar="FILE",
     help="Type the lines of FILE, each when the guest waits for input and has printed nothing for 20 ms.",
 )
+@click.option(
+    "--read",
+    metavar="SOURCE",
+    help="Run nothing, and read what a standalone IMAGE found where it ran: SOURCE is an ELF core (QEMU's "
+    "dump-guest-memory), FILE@ADDRESS for bytes of memory (pmemsave), or gdb:HOST:PORT.",
+)
+@click.option(
+    "--every",
+    metavar="T",
+    help="With --read gdb:...: read again and again, at this interval; the guest stands still for each reading only.",
+)
 @click.option("--prompt", metavar="REGEX", help="Type each line when the console's last line matches.")
 @click.pass_context
 def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  # one for each option
@@ -239,6 +254,7 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
     What are their arguments?            kinst-run -lv kernel.elf -n 'fbt::vfs_read:entry'
     A script, with $1 and $2:            kinst-run -s script.d kernel.elf 10 name
     The same in every run:               kinst-run -s script.d kernel.elf --clock icount
+    What did it find elsewhere?          kinst-run standalone.elf --read gdb:localhost:1234 -s script.d
     Without an image:                    kinst-run -n 'BEGIN { trace("hello"); exit(0); }'
 
     What the programs need is patched in memory. Without a program, an image that kinst-rewrite patched fires its own
@@ -257,6 +273,8 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
         image, arguments = _image_and_arguments(words, given)
         check_files(image, given["debug_file"], *given["users"])
         request = _request(ctx, image, arguments, given)
+        if given["read"] is None and given["every"] is not None:
+            raise UsageError("--every: there is nothing to read again: give --read")
         bounds = limits(_seconds(given, "timeout"), _seconds(given, "wall-timeout"), given["until"])
         status = _carry_out(request, bounds, given)
     if status:
@@ -281,8 +299,29 @@ def _carry_out(request: Request, bounds: Limits, given: dict[str, Any]) -> int:
         prompt=_prompt(given),
         takes_standard_input=request.call is None and "-" not in given[_parameter(Origin.SCRIPT)],
     )
+    if given["read"] is not None:
+        request, build = _readout(request, given)
+        return carry_out(request, bounds, wishes, build)
     with told_of_arguments(request.image, request.arguments):
         return carry_out(request, bounds, wishes)
+
+
+def _readout(request: Request, given: dict[str, Any]) -> "tuple[Request, Build]":
+    """What --read makes of a request, and of its image."""
+    from kinst.runtime.readout.building import ReadoutBuilding, with_summary
+    from kinst.runtime.readout.sources import source_of
+
+    unused = [name for name in _OF_RUNS if given[name] not in (None, ())]
+    if unused:
+        raise UsageError(f"--read runs nothing: --{min(unused).replace('_', '-')} is for an image that runs")
+    if request.image is None:
+        raise UsageError("--read: give the standalone IMAGE whose memory it is")
+    source, interval = source_of(given["read"]), _seconds(given, "every")
+    if interval is not None and not given["read"].startswith("gdb:"):
+        raise UsageError(f"--every {given['every']}: a file stays as it is: it is for --read gdb:HOST:PORT")
+    is_traced = not (request.programs or given["is_list"] or given["is_check"])
+    building = ReadoutBuilding(source, None if interval is None else int(interval * 1e9))
+    return with_summary(request) if is_traced else request, building
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ class IdleMachine:
         self._start = time.monotonic_ns()
         self._skipped = 0
         self._timed: list[Timed] = []
-        self._end: End | None = None
+        self.end: End | None = None  # why the run is to end
         self.after_turn: Callable[[], None] = lambda: None
 
     def now(self) -> int:
@@ -38,18 +38,18 @@ class IdleMachine:
 
     def finish(self, end: End) -> None:
         """End the run."""
-        if self._end is None:
-            self._end = end
+        if self.end is None:
+            self.end = end
 
     def run(self, timeout: int | None = None, wall_timeout: int | None = None) -> End:
         """Wait for deadlines until the run is finished, a timeout (ns) has passed, or nothing can happen any more."""
         limit = None if timeout is None else self.now() + timeout
         wall_limit = None if wall_timeout is None else time.monotonic_ns() + wall_timeout
-        while self._end is None:
+        while self.end is None:
             self._advance()
             self.after_turn()
             deadlines = [at for timed in self._timed if (at := timed.deadline()) is not None]
-            if self._end is not None:
+            if self.end is not None:
                 break
             if limit is not None and self.now() >= limit:
                 return End.TIMEOUT
@@ -58,7 +58,7 @@ class IdleMachine:
             if not deadlines:
                 return End.NOTHING_LEFT
             self._wait(min(deadlines) if limit is None else min(limit, *deadlines))
-        end, self._end = self._end, None
+        end, self.end = self.end, None
         return end
 
     def _advance(self) -> None:

@@ -19,8 +19,8 @@ class Built(Traced, Protocol):
         ...
 
     @property
-    def inlines(self) -> InlineClauses:
-        """What descriptions of inlined copies mean."""
+    def inlines(self) -> InlineClauses | None:
+        """What descriptions of inlined copies mean; None: they cannot be told."""
         ...
 
 

@@ -77,12 +77,15 @@ def blank_firing(frame: TrapFrame, cpu: int, thread: int) -> Firing:
 
 
 class NoGuest:
-    """No machine, for programs that need no image; implements `Host`."""
+    """No machine, for programs that need no image, or whose image runs elsewhere; implements `Host`."""
 
-    def __init__(self, clock: ClockKind) -> None:
+    def __init__(self, clock: ClockKind, arch: ArchFacts = NO_IMAGE_ARCH, frame: TrapFrame | None = None) -> None:
+        """`frame` is that of all firings; None: all registers are zero, and there is no memory."""
         self.machine = IdleMachine(clock)
-        self.arch = NO_IMAGE_ARCH
-        self._frame = TrapFrame([0] * len(self.arch.registers), _nothing_there, _no_store, lambda _number, _value: None)
+        self.arch = arch
+        self._frame = frame or TrapFrame(
+            [0] * len(arch.registers), _nothing_there, _no_store, lambda _number, _value: None
+        )
 
     def now(self) -> int:
         """The time since the start, in ns, plus the base."""
@@ -97,7 +100,7 @@ class NoGuest:
         return [0]
 
     def firing(self, cpu: int, thread: int) -> Firing:
-        """A firing whose registers are all zero."""
+        """A firing with the registers that are known."""
         return blank_firing(self._frame, cpu, thread)
 
     def is_user(self, firing: Firing) -> bool:

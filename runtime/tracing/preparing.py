@@ -93,7 +93,8 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
         KinstError: the image cannot be used, or not in this way.
     """
     planned, inlines = Planned(), None
-    if opened is not None and names:
+    is_finished = opened is not None and opened.manifest is not None and opened.manifest.standalone is not None
+    if opened is not None and names and not is_finished:
         inlines = opened.inlines(with_parameters=True, types=types)
         planned = _planned(opened, names, inlines)
     late = LateOpened(source_of(request), opened, inlines)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,8 +20,12 @@ from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.outputs import Consumer, opened, output_of
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.signals import interruptible
+from kinst.runtime.tracing.subject import Subject
 from kinst.runtime.tracing.tracing import Tracing, everything
 from kinst.targets.errors import KinstError
+
+if TYPE_CHECKING:
+    from kinst.runtime.tracing.built import Build
 
 _NAME = "kinst-run"
 
@@ -42,8 +47,9 @@ class Wishes:
     takes_standard_input: bool  # whether it may be the guest's
 
 
-def carry_out(request: Request, limits: Limits, wishes: Wishes) -> int:
-    """Do what the command line asks for. Returns the exit code.
+def carry_out(request: Request, limits: Limits, wishes: Wishes, build: "Build | None" = None) -> int:
+    """Do what the command line asks for. `build` makes what is traced of the image; None: a guest in our machine.
+    Returns the exit code.
 
     Raises:
         KinstError: the image cannot be run, a program is wrong, or the guest stopped for good.
@@ -52,7 +58,7 @@ def carry_out(request: Request, limits: Limits, wishes: Wishes) -> int:
     if wishes.is_list:
         request.options.set("zdefs", None)
         request = request if has_programs else everything(request)
-    tracing = Tracing(request, _warn)
+    tracing = Tracing(request, _warn, subject=None if build is None else _subject(request, build))
     if wishes.is_dump:
         from kinst.runtime.tracing.sugared import sugared
 
@@ -65,6 +71,12 @@ def carry_out(request: Request, limits: Limits, wishes: Wishes) -> int:
         return 0
     _enable(tracing, wishes)
     return 0 if wishes.is_check else _trace(tracing, limits, wishes)
+
+
+def _subject(request: Request, build: "Build") -> Subject:
+    from kinst.runtime.tracing.image_subject import ImageSubject
+
+    return ImageSubject(request, None, build)
 
 
 def _warn(line: str) -> None:

@@ -1,16 +1,22 @@
 """The surroundings of a tracer: a guest's machine, or none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.clauses.environment import GuestProfile, Memory, Stacks, Symbols, UserStacks, UserSymbols
 from kinst.runtime.clauses.scratch import Scratch
+from kinst.runtime.dlang.program import Clause
 from kinst.runtime.providers.dtrace import DtraceProvider
-from kinst.runtime.providers.provider import Providers
+from kinst.runtime.providers.provider import Identifiers, Providers
 from kinst.runtime.tracing.host import Host
 
+Admit = Callable[[Clause, Identifiers, str], None]  # clause, its probes, why each hit must be told to it; "": it counts
 SCRATCH: Final = 16 << 20  # bytes that one clause may use
+
+
+def _all(_clause: Clause, _probes: Identifiers, _why: str) -> None:
+    """What a hit is, clauses can look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +36,6 @@ class Surroundings:
     profile: GuestProfile
     arm: Callable[[], None]  # writes the breakpoints of what is enabled into memory
     fold: Callable[[], None]  # gives hits that were only counted to the actions (`Counting`)
+    admit: Admit = _all  # raises KinstError for a clause that looks at what is not known of hits
+    timestamp: Callable[[], int] | None = None  # what clauses see as time (ns), if it is not the host's
+    take_drops: Callable[[], Mapping[int, int]] = dict  # hits that were lost since the last time, by CPU

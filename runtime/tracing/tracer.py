@@ -96,6 +96,7 @@ class Tracer:
         self._providers = surroundings.providers
         self._output: Output | None = None  # from when BEGIN fires
         self._arm, self._fold = surroundings.arm, surroundings.fold
+        self._admit, self._take_drops = surroundings.admit, surroundings.take_drops
         self._counts = True  # whether hits that were only counted mean something: not after exit()
         self._dtrace = surroundings.dtrace
         self.memory: Memory = surroundings.memory
@@ -106,7 +107,7 @@ class Tracer:
         self.locate = surroundings.locate
         self.profile: GuestProfile = surroundings.profile
         self.arch: ArchFacts = surroundings.host.arch
-        self.now: Callable[[], int] = surroundings.host.now
+        self.now: Callable[[], int] = surroundings.timestamp or surroundings.host.now
         self.wall: Callable[[], int] = time.time_ns if clock is ClockKind.HOST else self._virtual_wall
         self.probe: Callable[[int], Probe | None] = surroundings.providers.probe
         self.records_time = records_time
@@ -163,6 +164,7 @@ class Tracer:
                 compiled = compile_clause(clause, len(self.clauses), self.state, self)
                 run = matching.wrapped(clause.description, compiled)
                 count = self._counter(clause) if run is compiled else None
+                self._admit(clause, probes, self._why_told(clause))
                 self.clauses.append(clause)
                 pattern = matching.pattern(clause.description)
                 is_prompt = any(isinstance(action, prompt) for action in clause.actions)
@@ -312,7 +314,7 @@ class Tracer:
 
     def _chill(self, cpu: int, duration: int) -> None:
         """Let time pass: at most half of each second, as in the kernel."""
-        now = self.now()
+        now = self._host.now()
         since, chilled = self._chilled.get(cpu, (now, 0))
         if now - since > _CHILL_INTERVAL:
             since, chilled = now, 0
@@ -325,14 +327,14 @@ class Tracer:
         """Add what the guest printed, between the records of what happened before and after."""
         self.buffers.append_console(data)
         if self.is_live:
-            self._next_drain = min(self._next_drain, self.now() + _ECHO)
+            self._next_drain = min(self._next_drain, self._host.now() + _ECHO)
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
     def begin(self, output: Output) -> None:
         """Fire BEGIN. From now on, what is due is drained into `output`."""
         self._output = output
-        self._next_drain = self._next_snapshot = self._next_status = self.now()
+        self._next_drain = self._next_snapshot = self._next_status = self._host.now()
         self._dtrace.fire(BEGIN, self._host.firing(0, TRACER_THREAD))
 
     def finish(self, output: Output, ending: Ending) -> None:
@@ -352,7 +354,7 @@ class Tracer:
     def after_turn(self, output: Output) -> None:
         """Between two turns of a CPU, consume what is due. After exit() nothing is due until END has fired, since what
         is still to be consumed must see what END adds."""
-        now, due = self.now(), self.due
+        now, due = self._host.now(), self.due
         if due is None or now < due:
             return
         if now >= self._next_snapshot:
@@ -377,7 +379,7 @@ class Tracer:
 
     def read(self, output: Output) -> None:
         """Consume what there is so far, because someone reads it now."""
-        now = self.now()
+        now = self._host.now()
         self._snapshot(now)
         self._consume_due(output, now)
 
@@ -393,7 +395,7 @@ class Tracer:
 
     def _drain(self, output: Output, *, is_last: bool = False) -> None:
         """Consume the buffers. The actions in them see the present aggregations, whatever aggrate says."""
-        now = self.now()
+        now = self._host.now()
         self._snapshot(now)
         self._consume(output, now, is_last=is_last)
 
@@ -418,7 +420,8 @@ class Tracer:
 
     def _lost(self) -> list[Drop]:
         """What was lost since the last report, in dtrace's order."""
-        lost = [Drop(DropKind.PRINCIPAL, count, cpu) for cpu, count in sorted(self.buffers.take_drops().items())]
+        records = Counter(self.buffers.take_drops()) + Counter(self._take_drops())
+        lost = [Drop(DropKind.PRINCIPAL, count, cpu) for cpu, count in sorted(records.items())]
         aggregations = Counter(self.store.take_drops()) + Counter(self.totals.take_drops())
         lost += [Drop(DropKind.AGGREGATION, count, cpu) for cpu, count in sorted(aggregations.items())]
         speculations = self.speculations

@@ -125,7 +125,7 @@ def read_elf_header(data: NDArray[np.uint8]) -> ElfHeader:
     if len(data) == 0:
         raise ImageError("not an ELF image: the file is empty")
     head = data[: ELF_HEADER.size].tobytes()
-    _check_magic(head)
+    check_magic(head)
     _, kind, machine, version, entry, phoff, shoff, flags, _, phentsize, phnum, shentsize, shnum, shstrndx = (
         ELF_HEADER.unpack(head)
     )
@@ -137,7 +137,9 @@ def read_elf_header(data: NDArray[np.uint8]) -> ElfHeader:
     return ElfHeader(FileKind(kind), machine, entry, flags, phoff, phentsize, phnum, shoff, shentsize, shnum, shstrndx)
 
 
-def _check_magic(head: bytes) -> None:
+def check_magic(head: bytes) -> None:
+    """That a file begins as a little-endian 64-bit ELF file. `head`: its first `ELF_HEADER.size` bytes. Raises
+    ImageError."""
     if not head.startswith(b"\x7fELF"):
         if b"\x7fELF".startswith(head):
             raise ImageError(f"truncated: {len(head)} bytes are not even an ELF header")

@@ -12,12 +12,12 @@ from typing import Final, Protocol
 from kinst.runtime.clauses.aggregations import Key
 from kinst.runtime.clauses.compile.clause import compile_clause
 from kinst.runtime.clauses.environment import Environment
+from kinst.runtime.clauses.needs import OF_THE_PROBE
 from kinst.runtime.clauses.state import State, Updater
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation, Clause, Expression
 from kinst.runtime.trap.trap import Enabling, Firing
 
-_OF_THE_PROBE: Final = frozenset({"probeprov", "probemod", "probefunc", "probename", "id", "epid", "cpu", "curcpu"})
 _MAY_FAULT: Final = frozenset({"/", "%"})
 Count = Callable[[int, int, int], None]  # probe, CPU, hits
 
@@ -52,7 +52,7 @@ def _is_of_the_probe(node: Expression) -> bool:
         case program.Integer() | program.Text():
             return True
         case program.Builtin(name=name, index=None):
-            return name in _OF_THE_PROBE
+            return name in OF_THE_PROBE
         case program.Unary(operand=operand):
             return _is_of_the_probe(operand)
         case program.Binary(operator=operator, left=left, right=right):

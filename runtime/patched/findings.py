@@ -1,0 +1,99 @@
+"""Memory of a standalone image -> what its probes have counted or recorded since the last look.
+
+See `kinst.targets.standalone` for the form. The guest stands still while memory is read, but it may stand in the middle
+of a record, and it may have been started again since the last time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.errors import MachineError
+from kinst.targets.standalone import RING_HEAD, WORD, Action, Standalone
+
+Read = Callable[[int, int], bytes]  # link address, size -> bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found. `hits` has a number for each site; `records` a row for each record: the site's row, and its
+    fields."""
+
+    hits: NDArray[np.uint64]
+    records: NDArray[np.uint64]
+    lost: int = 0  # records that were overwritten, or never finished
+
+
+class Findings:
+    """What a standalone image has found so far."""
+
+    def __init__(self, standalone: Standalone, sites: int) -> None:
+        """`sites` is the number of the manifest's."""
+        self._kept = standalone
+        self._sites = sites
+        self._hits = np.zeros(sites, np.uint64)  # those that were taken
+        self._next = 0  # the record to take next
+        self._awaited = -1  # a record that was not finished the last time
+
+    def take(self, read: Read, *, is_last: bool) -> Found:
+        """What is new. A record that is not finished is waited for until the next time, unless this is the last.
+
+        Raises:
+            MachineError: this cannot be what the image wrote.
+        """
+        if self._kept.action is Action.COUNT:
+            return Found(self._counted(read), self._words(b""))
+        records, lost = self._recorded(read, is_last=is_last)
+        return Found(np.zeros(self._sites, np.uint64), records, lost)
+
+    def _counted(self, read: Read) -> NDArray[np.uint64]:
+        """A counter never goes back: if it did, the guest was started again."""
+        hits = np.frombuffer(read(self._kept.address, WORD * self._sites), "<u8")
+        new = np.where(hits >= self._hits, hits - self._hits, hits)
+        self._hits = hits
+        return new
+
+    def _recorded(self, read: Read, *, is_last: bool) -> tuple[NDArray[np.uint64], int]:
+        """New records in their order, and how many are lost."""
+        kept = self._kept
+        begun = int.from_bytes(read(kept.address, WORD), "little")
+        if begun < self._next:  # the guest was started again
+            self._next, self._awaited = 0, -1
+        start = self._next
+        first = max(start, begun - kept.capacity)
+        lost = first - start
+        places = self._places(read, first, begun)
+        numbers = np.arange(first, begun, dtype=np.uint64)
+        is_done = places[:, 0] == numbers + np.uint64(1)
+        end = None if is_last else self._end(numbers[~is_done])
+        self._next = begun if end is None else end
+        chosen = is_done & (numbers < np.uint64(self._next))
+        lost += self._next - first - int(chosen.sum())
+        records = places[chosen, 1:]
+        if len(records) and int(records[:, 0].max()) >= self._sites:
+            raise MachineError(f"the records at {kept.address:#x} are of sites that the image does not have")
+        return records, lost
+
+    def _end(self, unfinished: NDArray[np.uint64]) -> int | None:
+        """The record to begin with the next time: the first that is not finished, if it was not awaited before; None:
+        all that were begun are taken."""
+        awaited = next((one for one in unfinished.tolist() if one > self._awaited), None)
+        if awaited is not None:
+            self._awaited = awaited
+        return awaited
+
+    def _places(self, read: Read, first: int, end: int) -> NDArray[np.uint64]:
+        """The words of records, whatever they are of."""
+        kept = self._kept
+        pieces = []
+        while first < end:
+            place = first % kept.capacity
+            count = min(end - first, kept.capacity - place)
+            pieces.append(read(kept.address + RING_HEAD + place * kept.stride, count * kept.stride))
+            first += count
+        return self._words(b"".join(pieces))
+
+    def _words(self, data: bytes) -> NDArray[np.uint64]:
+        return np.frombuffer(data, "<u8").reshape(-1, self._kept.stride // WORD)

@@ -1,0 +1,136 @@
+"""What a standalone image found -> its probes fire, long after they were hit.
+
+Of a hit there is what was recorded and nothing else: whoever asks for another register, argument or word of memory gets
+a fault that says so.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NoReturn, SupportsIndex
+
+import numpy as np
+
+from kinst.runtime.patched.findings import Found
+from kinst.runtime.patched.sites import Argument, ArgumentAt, SiteTable
+from kinst.runtime.trap.counted import Counting
+from kinst.runtime.trap.faults import Fault, FaultKind
+from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.runtime.trap.trap_frame import TrapFrame
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.manifest import ProbeKind
+from kinst.targets.standalone import TIME, Standalone
+
+_NANOSECONDS: Final = 1_000_000_000
+
+
+class _Registers(list[int]):
+    """A trap frame of which only some registers are known."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__([0] * len(names))
+        self._names = names
+        self.known: frozenset[int] = frozenset()  # in a firing; none otherwise
+
+    def __getitem__(self, index: SupportsIndex | slice) -> int:  # type: ignore[override]  # nobody slices it
+        number = int(index)  # type: ignore[arg-type]
+        if number not in self.known:
+            raise Fault(FaultKind.ILLOP, number, f"register {self._names[number]} was not recorded")
+        return super().__getitem__(number)
+
+
+class RecordedHits:
+    """The hits of a standalone image's probes, as clauses see them."""
+
+    def __init__(self, arch: ArchFacts, kept: Standalone, timebase: int, passing: Callable[[], int]) -> None:
+        """`timebase` is how many times a second the clock in records counts; `passing` gives the time here."""
+        self._arch = arch
+        self._timebase, self._passing = timebase, passing
+        self._registers = _Registers(arch.registers)
+        self.frame = TrapFrame(self._registers, _no_memory, _no_memory, _no_memory)
+        names = [name for name in kept.fields if name != TIME]
+        self._values: dict[str, int] = {}
+        self._fields = {name: 1 + kept.fields.index(name) for name in names}
+        self._numbers = {
+            arch.registers.index(name): column for name, column in self._fields.items() if name in arch.registers
+        }
+        self._known = frozenset((*self._numbers, arch.pc))
+        self._time = 1 + kept.fields.index(TIME) if TIME in kept.fields else None  # its column
+        self._sites: dict[int, tuple[int, tuple[Enabling, ...]]] = {}  # row -> address, what happens there
+        self._table: SiteTable | None = None
+        self._last = 0  # the time of the last record in ns; 0: there is none
+
+    def now(self) -> int:
+        """The time of the record that fires now, or else of the last one, or before them of the first. 0 if records
+        have no time; while none fires, then the time here."""
+        if self._time is None and self._registers.known:
+            return 0
+        return self._last or self._passing()
+
+    def begin(self, found: Found) -> None:
+        """Let time begin with the first record."""
+        if self._time is not None and len(found.records):
+            self._last = self._nanoseconds(int(found.records[0, self._time]))
+
+    def _nanoseconds(self, count: int) -> int:
+        return count * _NANOSECONDS // self._timebase
+
+    def attach(self, table: SiteTable) -> None:
+        """Take over what the providers of a table's probes have for arguments. kinst's have none."""
+        self._table = table
+        for kind, default in list(table.arguments.items()):
+            if kind != ProbeKind.KINST:
+                table.arguments[kind] = self._given(default)
+
+    def _given(self, default: ArgumentAt) -> ArgumentAt:
+        values = self._values
+
+        def arguments_at(row: int, address: int) -> Argument:
+            otherwise = default(row, address)
+
+            def argument(firing: Firing, index: int) -> int:
+                found = values.get(f"arg{index}")
+                return otherwise(firing, index) if found is None else found
+
+            return argument
+
+        return arguments_at
+
+    # -- firing -------------------------------------------------------------------------------------------------------
+
+    def fire(self, found: Found, firing: Firing, is_wanted: Callable[[], bool]) -> None:
+        """Let probes fire for what was found, until nothing is wanted any more. `firing` is on the CPU that is shown,
+        and its frame is `frame`."""
+        for row in np.flatnonzero(found.hits).tolist():
+            hits = int(found.hits[row])
+            for one in self._site(row)[1]:
+                assert isinstance(one.action, Counting), "others were refused"
+                one.action.count(one.probe, firing.cpu, hits)
+        for record in found.records.tolist():
+            if not is_wanted():
+                return
+            self._fire(record, firing)
+
+    def _fire(self, record: list[int], firing: Firing) -> None:
+        address, enablings = self._site(record[0])
+        self._values.update((name, record[column]) for name, column in self._fields.items())
+        self._registers[self._arch.pc] = firing.site = address
+        for number, column in self._numbers.items():
+            self._registers[number] = record[column]
+        self._registers.known = self._known
+        if self._time is not None:
+            self._last = self._nanoseconds(record[self._time])
+        for one in enablings:
+            firing.enabling = one
+            one.action(firing)
+        self._registers.known = frozenset()
+
+    def _site(self, row: int) -> tuple[int, tuple[Enabling, ...]]:
+        found = self._sites.get(row)
+        if found is None:
+            assert self._table is not None, "attach() comes first"
+            site = self._table.site(row)
+            found = self._sites[row] = site.address, site.enablings
+        return found
+
+
+def _no_memory(address: int, *_: int) -> NoReturn:
+    raise Fault(FaultKind.BADADDR, address, "the guest's memory was not recorded")

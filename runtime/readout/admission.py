@@ -1,0 +1,73 @@
+"""A checked clause and what an image keeps of its hits -> whether the clause can run over that, or else why not."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.runtime.clauses.needs import Needs, needs
+from kinst.runtime.dlang.program import Clause
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.errors import KinstError
+from kinst.targets.manifest import Manifest, ProbeKind
+from kinst.targets.standalone import TIME, Action, Standalone
+
+
+class Admission:
+    """Which clauses can run over what one image keeps."""
+
+    def __init__(self, manifest: Manifest, kept: Standalone, arch: ArchFacts, warn: Callable[[str], None]) -> None:
+        """`warn` is called for what may surprise."""
+        self._manifest, self._kept, self._arch, self._warn = manifest, kept, arch, warn
+        self._identifiers = manifest.identifiers
+        self._has_warned = False
+
+    def __call__(self, clause: Clause, probes: NDArray[np.intp], why_told: str) -> None:
+        """Let a clause of these probes pass.
+
+        Args:
+            clause: the clause.
+            probes: their identifiers; those that are not the image's do not matter.
+            why_told: why each hit must be told to it; empty if all that it does is to count.
+
+        Raises:
+            KinstError: it looks at what the image does not keep.
+        """
+        kinds = set(self._manifest.probes["kind"][np.isin(self._identifiers, probes)].tolist())
+        if not kinds or not why_told:
+            return
+        wanted = needs(clause)
+        arguments = self._arguments(wanted, kinds)
+        fields = [*arguments, *self._registers(wanted), *([TIME] if wanted.has_time else [])]
+        if wanted.others:
+            raise KinstError(f"{clause.description}: no image records {', '.join(sorted(wanted.others))}")
+        if self._kept.action is Action.COUNT:
+            raise self._refusal(clause, f"{why_told}, and the image only counts", fields)
+        held = {*self._kept.fields, *(name for name, held in arguments.items() if held in self._kept.fields)}
+        missing = [name for name in fields if name not in held]
+        if missing:
+            raise self._refusal(clause, f"the image does not record {', '.join(missing)}", fields)
+        if wanted.has_threads and not self._has_warned:
+            self._has_warned = True
+            self._warn("records do not tell threads from each other: self-> is the same in all of them")
+
+    def _arguments(self, wanted: Needs, kinds: set[int]) -> dict[str, str]:
+        """The fields for arguments, and the registers that hold them, if it is the same one for all probes. kinst's
+        probes have none, and of a return's the first is known."""
+        names, registers = self._arch.registers, self._arch.arguments
+        if ProbeKind.FBT_ENTRY not in kinds:
+            is_wanted = ProbeKind.FBT_RETURN in kinds and 1 in wanted.arguments
+            return {"arg1": names[self._arch.return_value]} if is_wanted else {}
+        held = [] if ProbeKind.FBT_RETURN in kinds else [names[number] for number in registers]
+        return {f"arg{number}": held[number] if number < len(held) else "" for number in sorted(wanted.arguments)}
+
+    def _registers(self, wanted: Needs) -> list[str]:
+        names = self._arch.registers
+        return [names[number] for number in sorted(wanted.registers) if number < len(names) and number != self._arch.pc]
+
+    def _refusal(self, clause: Clause, why: str, fields: list[str]) -> KinstError:
+        """With the action that keeps what the clause wants, and what is kept now."""
+        action = ",".join(dict.fromkeys((*self._kept.fields, *fields)))
+        return KinstError(
+            f"{clause.description}: {why}: kinst-rewrite --standalone --action record{action and ':'}{action} keeps it"
+        )

@@ -1,0 +1,58 @@
+"""A guest's memory that is somewhere else: in a file, or behind a debugger's stub.
+
+It may be reached by physical addresses, by virtual ones, or both. A `Source` is opened for each reading: a stub halts
+its guest for as long as that takes.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from enum import Enum
+from typing import Protocol
+
+from kinst.targets.errors import MachineError
+
+
+class Space(Enum):
+    """What an address means."""
+
+    VIRTUAL = "virtual"
+    PHYSICAL = "physical"
+
+
+class UnreadableError(MachineError):
+    """There is no such memory, or none that can be read. The message names the source and the address."""
+
+
+class Memory(Protocol):
+    """Memory that can be read now."""
+
+    @property
+    def spaces(self) -> Sequence[Space]:
+        """The spaces that it knows, the one to try first in front."""
+        ...
+
+    def read(self, space: Space, address: int, size: int) -> bytes:
+        """Exactly `size` bytes.
+
+        Raises:
+            UnreadableError: not all of them can be read there.
+            MachineError: nothing can be read any more.
+        """
+        ...
+
+    def find(self, content: bytes) -> Iterator[int]:
+        """The physical addresses that have this content, in order; none where looking for it would take too long."""
+        ...
+
+
+class Source(Protocol):
+    """Where memory comes from, by its name on the command line."""
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        ...
+
+    def open(self) -> AbstractContextManager[Memory]:
+        """Memory as it is now. It is not changed, and a guest that ran goes on behind it. Raises MachineError."""
+        ...

@@ -1,0 +1,144 @@
+"""GDB's remote serial protocol over a socket: requests and replies as text, checked and repeated where that is needed.
+
+    $text#cc   cc: the sum of the bytes of text modulo 256, two hexadecimal digits
+    +  -       it arrived; send it again. A stub can be asked to do without.
+    %text#cc   what a stub tells by itself, which nobody here has asked for
+    x*c        in a reply: x is there `c` - 29 times in all, but once
+
+(GDB manual, appendix E, "Overview".)
+"""
+
+import re
+import socket
+import time
+from contextlib import suppress
+from typing import Final
+
+from kinst.targets.errors import MachineError
+
+LONGEST: Final = 1 << 20  # bytes of a reply
+_TRIES: Final = 3  # of sending and of asking again
+_RUN: Final = 29  # what a run's character has more than repetitions
+
+
+class StubError(MachineError):
+    """Behind the connection there is no stub that does what the protocol says. The message names it."""
+
+
+class Packets:
+    """A connection to a stub."""
+
+    def __init__(self, name: str, connection: socket.socket, seconds: float) -> None:
+        """`name` is for messages; `seconds` is how long a reply may take."""
+        self._name, self._connection, self._seconds = name, connection, seconds
+        self._received = bytearray()
+        self._deadline = 0.0
+        self.has_acknowledgements = True
+
+    def ask(self, request: str) -> str:
+        """Send a request and return the reply to it. Raises StubError."""
+        self._send(request)
+        return self.reply()
+
+    def tell(self, request: str) -> None:
+        """Send a request as the last thing, whether it arrives or not."""
+        with suppress(StubError):
+            self._put(_framed(request))
+
+    def reply(self) -> str:
+        """The next reply. Raises StubError."""
+        self._deadline = time.monotonic() + self._seconds
+        for _ in range(_TRIES):
+            text, check = self._packet()
+            if not self.has_acknowledgements:
+                return self._expanded(text)
+            if check == sum(text) & 0xFF:
+                self._put(b"+")
+                return self._expanded(text)
+            self._put(b"-")
+        raise StubError(f"{self._name}: what it sends does not arrive: the checksum was wrong {_TRIES} times")
+
+    def _send(self, request: str) -> None:
+        self._deadline = time.monotonic() + self._seconds
+        for _ in range(_TRIES):
+            self._put(_framed(request))
+            if not self.has_acknowledgements or self._is_acknowledged():
+                return
+        raise StubError(f"{self._name}: refused a request {_TRIES} times ({request[:40]})")
+
+    def _is_acknowledged(self) -> bool:
+        """Skip to the answer whether the request arrived."""
+        while True:
+            byte = self._byte()
+            if byte in b"+-":
+                return byte == ord("+")
+            if byte in b"$%":  # a late reply, or news; whoever asks next waits for another
+                self._rest()
+
+    def _packet(self) -> tuple[bytes, int]:
+        """The next packet that is a reply, and its checksum."""
+        while True:
+            byte = self._byte()
+            if byte == ord("$"):
+                return self._rest()
+            if byte == ord("%"):
+                self._rest()
+
+    def _rest(self) -> tuple[bytes, int]:
+        """A packet behind its first byte, and its checksum; -1 if that is none."""
+        while b"#" not in self._received[: LONGEST + 1]:
+            if len(self._received) > LONGEST:
+                raise StubError(f"{self._name}: a reply of more than {LONGEST} bytes")
+            self._receive()
+        end = self._received.index(b"#")
+        while len(self._received) < end + 3:
+            self._receive()
+        text, digits = bytes(self._received[:end]), bytes(self._received[end + 1 : end + 3])
+        del self._received[: end + 3]
+        return text, int(digits, 16) if re.fullmatch(rb"[0-9a-fA-F]{2}", digits) else -1
+
+    def _byte(self) -> int:
+        if not self._received:
+            self._receive()
+        return self._received.pop(0)
+
+    def _receive(self) -> None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise self._silent()
+        self._connection.settimeout(left)
+        try:
+            found = self._connection.recv(1 << 16)
+        except TimeoutError:
+            raise self._silent() from None
+        except OSError as error:
+            raise StubError(f"{self._name}: the connection is lost: {error.strerror}") from None
+        if not found:
+            raise StubError(f"{self._name}: closed the connection")
+        self._received += found
+
+    def _silent(self) -> StubError:
+        return StubError(f"{self._name}: no reply for {self._seconds:g} seconds: is it a gdb stub, and is it free?")
+
+    def _put(self, data: bytes) -> None:
+        self._connection.settimeout(self._seconds)
+        try:
+            self._connection.sendall(data)
+        except OSError as error:
+            raise StubError(f"{self._name}: the connection is lost: {error.strerror}") from None
+
+    def _expanded(self, text: bytes) -> str:
+        """A reply without runs."""
+        pieces = text.split(b"*")
+        found = bytearray(pieces[0])
+        for piece in pieces[1:]:
+            count = piece[0] - _RUN if piece and found else 0
+            if count < 1 or len(found) + count > LONGEST:
+                raise StubError(f"{self._name}: a reply that the protocol does not know")
+            found += found[-1:] * count + piece[1:]
+        return found.decode("latin-1")
+
+
+def _framed(request: str) -> bytes:
+    text = request.encode("ascii")
+    return b"$%b#%02x" % (text, sum(text) & 0xFF)

@@ -1,0 +1,116 @@
+"""An image and memory -> where in it what the image counts and records is.
+
+That depends on who loaded the image, and on whether it moved itself. The trampolines tell: they are made for the image
+and for what was asked, nobody writes to them, and what they count is at a fixed distance from them. If they are neither
+where they were linked nor where they are to be loaded, a file is looked through for them.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.readout.memory import Memory, Space, UnreadableError
+from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.errors import MachineError
+from kinst.targets.image import Image
+from kinst.targets.manifest import Manifest
+from kinst.targets.standalone import WORD, Standalone
+
+Read = Callable[[int, int], bytes]  # link address, size -> bytes
+_SAMPLES: Final = 32  # places in the trampolines that are compared
+_SAMPLE: Final = 64  # bytes of each
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an image is: how far from the addresses that its file has in this space."""
+
+    space: Space
+    distance: int
+
+
+class Placement:
+    """The place of one image, once it is known."""
+
+    def __init__(self, image: Image, manifest: Manifest, standalone: Standalone) -> None:
+        """`image` is the file with the trampolines."""
+        self._path = image.path
+        self._standalone = standalone
+        self._loads = [one for one in image.segments if one.kind == PT_LOAD and one.size]
+        self._samples = _samples(image, *manifest.trampolines)
+        self._place: Place | None = None
+
+    def reader(self, memory: Memory) -> Read:
+        """A function that reads the image's memory by link addresses. The guest may have been started again since the
+        last time, and the image be elsewhere.
+
+        Raises:
+            MachineError: the image is not there.
+        """
+        place = self._place = self._found(memory)
+        return lambda address, size: memory.read(place.space, self._address(place, address), size)
+
+    def _address(self, place: Place, link: int) -> int:
+        """Where a link address is in the space of a place."""
+        return self._in_file(place.space, link) + place.distance
+
+    def _in_file(self, space: Space, link: int) -> int:
+        """What the file says that a link address is in a space."""
+        kept = self._standalone
+        if space is Space.VIRTUAL:
+            return link
+        if 0 <= link - kept.address < kept.size:
+            return link - kept.address + kept.load_address
+        segment = next(one for one in self._loads if 0 <= link - one.address < one.size)
+        return link - segment.address + segment.load_address
+
+    def _found(self, memory: Memory) -> Place:
+        unknown: list[Place] = []
+        whys: list[str] = []
+        for place in self._tried(memory):
+            is_it, why = self._is_at(memory, place)
+            if is_it:
+                return place
+            if is_it is None:
+                unknown.append(place)
+            whys.append(why)
+        if unknown:  # the dump may be of nothing but the cells
+            return unknown[0]
+        raise MachineError(f"{self._path}: is not in this memory: {'; '.join(dict.fromkeys(whys))}")
+
+    def _tried(self, memory: Memory) -> Iterator[Place]:
+        if self._place is not None:
+            yield self._place
+        for space in memory.spaces:
+            yield Place(space, 0)
+        if self._samples:
+            link, content = self._samples[0]
+            for address in memory.find(content):
+                yield Place(Space.PHYSICAL, address - self._in_file(Space.PHYSICAL, link))
+
+    def _is_at(self, memory: Memory, place: Place) -> tuple[bool | None, str]:
+        """Whether the image is at a place, or else why not; None: its trampolines cannot be read, what they write
+        can."""
+        kept, is_any = self._standalone, False
+        try:
+            for end in (kept.address, kept.address + kept.size - WORD):
+                memory.read(place.space, self._address(place, end), WORD)
+        except UnreadableError as error:
+            return False, str(error)
+        for link, content in self._samples:
+            try:
+                found = memory.read(place.space, self._address(place, link), len(content))
+            except UnreadableError:
+                continue
+            if found != content:
+                where = self._address(place, link)
+                return False, f"other bytes than its trampolines are at {place.space.value} address {where:#x}"
+            is_any = True
+        return is_any or None, ""
+
+
+def _samples(image: Image, address: int, size: int) -> list[tuple[int, bytes]]:
+    """Pieces of the trampolines, by link address."""
+    step = max(_SAMPLE, size // _SAMPLES)
+    starts = range(address, address + size, step)
+    return [(start, image.read(start, min(_SAMPLE, address + size - start))) for start in starts]

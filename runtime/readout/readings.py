@@ -1,0 +1,96 @@
+"""Readings of a guest's memory, once or again and again -> its probes fire for what each has found."""
+
+from collections.abc import Callable
+
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.patched.findings import Findings, Found
+from kinst.runtime.patched.recorded import RecordedHits
+from kinst.runtime.readout.memory import Source
+from kinst.runtime.readout.placement import Placement
+from kinst.runtime.tracing.host import NoGuest
+from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.running import PAUSES
+from kinst.targets.image import Image
+from kinst.targets.manifest import Manifest
+from kinst.targets.standalone import Standalone
+
+CPU = 0  # the one that is shown for all
+
+
+class Readings:
+    """The readings of one run. Live, each interval brings what is new; also a `Timed` of the host."""
+
+    def __init__(
+        self,
+        source: Source,
+        interval: int | None,
+        image: Image,
+        manifest: Manifest,
+        kept: Standalone,
+        hits: RecordedHits,
+        host: NoGuest,
+    ) -> None:
+        """Nothing is read yet. `interval` in ns; None: there is one reading."""
+        self._source, self._interval = source, interval
+        self._placement = Placement(image, manifest, kept)
+        self._findings = Findings(kept, len(manifest.sites))
+        self._hits, self._host = hits, host
+        self._next = 0
+        self._first: Found | None = None
+        self._lost = 0
+        self._turn: Callable[[], None] = _nothing
+
+    def begin(self) -> None:
+        """The first reading, before BEGIN fires: errors come first. Raises MachineError."""
+        if self._first is None:
+            self._first = self._read(is_last=self._interval is None)
+            self._hits.begin(self._first)
+
+    def on_turn(self, callback: Callable[[], None]) -> None:
+        """Call `callback` between readings."""
+        self._turn = self._host.machine.after_turn = callback
+
+    def take_drops(self) -> dict[int, int]:
+        """Records that were lost since the last time, by CPU."""
+        lost, self._lost = self._lost, 0
+        return {CPU: lost} if lost else {}
+
+    def run(self, limits: Limits) -> End:
+        """Fire for the first reading, and live for more until something ends it."""
+        assert self._first is not None, "begin() comes first"
+        self._fire(self._first)
+        machine = self._host.machine
+        if self._interval is None:
+            return machine.end or End.NOTHING_LEFT
+        self._next = self._host.now() + self._interval
+        self._host.attach(self)
+        end = machine.run(limits.timeout, limits.wall_timeout)
+        if end in PAUSES:
+            self._fire(self._read(is_last=True))
+        return end
+
+    def deadline(self) -> int:
+        """When the next reading is due."""
+        return self._next
+
+    def advance(self) -> None:
+        """Read and fire. What took longer than the interval is not made up for."""
+        self._fire(self._read(is_last=False))
+        assert self._interval is not None
+        self._next = self._host.now() + self._interval
+
+    def _read(self, *, is_last: bool) -> Found:
+        with self._source.open() as memory:
+            return self._findings.take(self._placement.reader(memory), is_last=is_last)
+
+    def _fire(self, found: Found) -> None:
+        self._lost += found.lost
+        self._hits.fire(found, self._host.firing(CPU, CPU), self._is_wanted)
+        self._turn()
+
+    def _is_wanted(self) -> bool:
+        return self._host.machine.end is None
+
+
+def _nothing() -> None:
+    """Nobody waits for what comes between readings."""

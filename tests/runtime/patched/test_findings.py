@@ -1,0 +1,154 @@
+"""Counters and rings in memory -> what is new in them: differences, order, what is lost, and a guest started again."""
+
+import struct
+from collections.abc import Sequence
+
+import pytest
+
+from kinst.runtime.patched.findings import Findings, Found
+from kinst.targets.errors import MachineError
+from kinst.targets.standalone import RING_HEAD, Action, Standalone
+
+START = 0x1000
+SITES = 3
+
+
+class Image:
+    """A standalone image's data, written as its trampolines do."""
+
+    def __init__(self, action: Action, capacity: int = 0, fields: tuple[str, ...] = ()) -> None:
+        size = 8 * SITES if action is Action.COUNT else RING_HEAD + capacity * 8 * (2 + len(fields))
+        self.kept = Standalone(action, START, 0x9000, size, capacity, fields)
+        self.data = bytearray(size)
+        self.findings = Findings(self.kept, SITES)
+
+    def read(self, address: int, size: int) -> bytes:
+        assert START <= address <= address + size <= START + len(self.data)
+        return bytes(self.data[address - START : address - START + size])
+
+    def take(self, *, is_last: bool = False) -> Found:
+        return self.findings.take(self.read, is_last=is_last)
+
+    def put(self, offset: int, *words: int) -> None:
+        struct.pack_into(f"<{len(words)}Q", self.data, offset, *words)
+
+    @property
+    def begun(self) -> int:
+        """The ring's number of records."""
+        return int(struct.unpack_from("<Q", self.data)[0])
+
+    def begin(self) -> int:
+        """A CPU takes a place."""
+        number = self.begun
+        self.put(0, number + 1)
+        return number
+
+    def finish(self, number: int, row: int, *words: int) -> None:
+        """It has written the record."""
+        self.put(RING_HEAD + number % self.kept.capacity * self.kept.stride, number + 1, row, *words)
+
+    def record(self, row: int, *words: int) -> None:
+        self.finish(self.begin(), row, *words)
+
+
+def records(found: Found) -> list[list[int]]:
+    return [list(one) for one in found.records.tolist()]
+
+
+def counted(counts: Sequence[int], image: Image) -> list[int]:
+    image.put(0, *counts)
+    found: list[int] = image.take().hits.tolist()
+    return found
+
+
+def test_hits_are_those_since_the_last_time() -> None:
+    image = Image(Action.COUNT)
+    assert counted([5, 0, 1 << 63], image) == [5, 0, 1 << 63]
+    assert counted([7, 0, 1 << 63], image) == [2, 0, 0]
+    assert counted([7, 1, (1 << 63) + 4], image) == [0, 1, 4]
+
+
+def test_counters_of_a_guest_that_was_started_again_begin_at_zero() -> None:
+    image = Image(Action.COUNT)
+    counted([5, 6, 7], image)
+    assert counted([1, 6, 0], image) == [1, 0, 0]
+
+
+def test_records_come_in_order_and_each_once() -> None:
+    image = Image(Action.RECORD, 4, ("arg0",))
+    assert records(image.take()) == []
+    image.record(2, 10)
+    image.record(0, 11)
+    assert records(image.take()) == [[2, 10], [0, 11]]
+    image.record(1, 12)
+    image.record(1, 13)
+    image.record(1, 14)  # in the place of the first
+    found = image.take()
+    assert (records(found), found.lost) == ([[1, 12], [1, 13], [1, 14]], 0)
+
+
+def test_records_that_were_overwritten_are_lost() -> None:
+    image = Image(Action.RECORD, 4, ("arg0",))
+    for value in range(11):
+        image.record(0, value)
+    found = image.take()
+    assert (records(found), found.lost) == ([[0, 7], [0, 8], [0, 9], [0, 10]], 7)
+    for value in range(11, 16):
+        image.record(0, value)
+    assert image.take().lost == 1
+
+
+def test_a_record_that_is_not_finished_is_waited_for_and_those_behind_it_wait_too() -> None:
+    image = Image(Action.RECORD, 8)
+    image.record(0)
+    late = image.begin()
+    image.record(2)
+    assert records(image.take()) == [[0]]
+    image.finish(late, 1)
+    assert records(image.take()) == [[1], [2]]
+
+
+def test_a_record_that_is_never_finished_is_lost_the_second_time() -> None:
+    image = Image(Action.RECORD, 8)
+    image.begin()
+    image.record(2)
+    image.begin()
+    found = image.take()
+    assert (records(found), found.lost) == ([], 0)
+    found = image.take()
+    assert (records(found), found.lost) == ([[2]], 1)
+    found = image.take()
+    assert (records(found), found.lost) == ([], 1)
+
+
+def test_the_last_reading_waits_for_nothing() -> None:
+    image = Image(Action.RECORD, 8)
+    image.begin()
+    image.record(2)
+    found = image.take(is_last=True)
+    assert (records(found), found.lost) == ([[2]], 1)
+
+
+def test_the_ring_of_a_guest_that_was_started_again_is_new() -> None:
+    image = Image(Action.RECORD, 8)
+    for _ in range(3):
+        image.record(0)
+    image.take()
+    image.data[:] = bytes(len(image.data))
+    image.record(1)
+    found = image.take()
+    assert (records(found), found.lost) == ([[1]], 0)
+
+
+def test_what_no_image_writes_is_refused() -> None:
+    image = Image(Action.RECORD, 8)
+    image.record(SITES)
+    with pytest.raises(MachineError, match=r"^the records at 0x1000 are of sites that the image does not have$"):
+        image.take()
+
+
+def test_a_ring_that_says_too_much_costs_no_more_than_its_size() -> None:
+    image = Image(Action.RECORD, 8)
+    image.put(0, 1 << 63)
+    found = image.take(is_last=True)
+    assert (records(found), found.lost) == ([], 1 << 63)
