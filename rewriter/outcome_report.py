@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from kinst.rewriter.inline_probes import Expansion, InlineSite
 from kinst.rewriter.patching.report import patches_text
 from kinst.rewriter.plan import Plan
@@ -24,9 +26,10 @@ def plan_line(plan: Plan, target: Path, *, is_written: bool) -> str:
     count = int(manifest.is_deferred.sum())
     deferred = f" ({count:,} deferred: the guest writes there)" if count else ""
     sites = f"{counted(len(manifest.sites), 'site')}{deferred}"
+    functions = counted(len(np.unique(manifest.probes["function"])), "function")
     probes = (
-        f"{counted(len(manifest.probes), 'probe')} at {sites} of "
-        f"{counted(len(manifest.functions), 'function')}; trampolines at {place.address:#x}, {place.size:,} bytes"
+        f"{counted(len(manifest.probes), 'probe')} at {sites} of {functions}; "
+        f"trampolines at {place.address:#x}, {place.size:,} bytes"
     )
     if manifest.standalone is not None:
         probes += f"; {data_text(manifest.standalone)}"

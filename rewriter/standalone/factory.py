@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.jumps.decide import decide
-from kinst.rewriter.jumps.methods import JumpMethod
+from kinst.rewriter.jumps.methods import Hindrance, JumpMethod
 from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.program import Program, instructions_of
 from kinst.rewriter.progress import Progress
@@ -64,7 +64,7 @@ class Factory:
         decisions = decide(material.program, found, rows)
         traps = np.flatnonzero(decisions.method == JumpMethod.TRAP)
         if len(traps):
-            return _nothing({row: decisions.why(row) for row in traps.tolist()})
+            return _nothing({row: Hindrance(int(decisions.hindrance[row])).text for row in traps.tolist()})
         todo = dict(zip(rows.tolist(), tasks(manifest, standalone, facts), strict=True))
         wanted = list(groups(found, rows, decisions, facts.jump))
         built = build(self._maker, material, wanted, todo, base, self._progress)

@@ -1,8 +1,8 @@
 """An image and how much there is to place -> where trampolines, counters and the ring go.
 
 They must be where the guest has memory, leaves it alone, and finds it by the same address map as its code; jumps must
-reach. Only the user knows a board. The default is behind the image, as far as jumps reach and at most `_BEHIND`: guests
-put stacks and heaps right behind their .bss.
+reach. Only the user knows a board. The default is behind the image, as far as jumps reach, and from `_NEAREST` to
+`_FARTHEST` bytes: guests put stacks and heaps right behind their .bss.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ from kinst.targets.image import Image
 from kinst.targets.manifest import Manifest
 from kinst.targets.standalone import RING_HEAD, WORD, Action, Standalone
 
-_BEHIND: Final = 1 << 20
+_NEAREST: Final = 1 << 18
+_FARTHEST: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,8 @@ def _data_size(manifest: Manifest, request: Request) -> int:
 def _start(image: Image, manifest: Manifest, room: int) -> int:
     lowest = manifest.sites["address"][:1]
     end = int(end_of(image, lowest)[0])
-    start = min(int(lowest[0]) + image.facts.jump.reach - room, end + _BEHIND)
-    start -= start % GRANULE
-    return start if start >= end else end + -end % CHUNK
+    start = min(max(int(lowest[0]) + image.facts.jump.reach - room, end + _NEAREST), end + _FARTHEST)
+    return start - start % GRANULE
 
 
 def _free(image: Image, code: int, size: int, base: int, option: str) -> Placement:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from kinst.rewriter.standalone.request import Request
 from kinst.targets.errors import ProbeError
 from kinst.targets.manifest import Manifest
 
+_EACH: Final = 48  # bytes of a trampoline, as a first guess
+
 
 def plan_standalone(
     resolution: Resolution, request: Request, *, trampoline_base: int | None = None, progress: Progress = silent
@@ -33,17 +36,19 @@ def plan_standalone(
     program, (manifest, _) = resolution.program, manifest_of(resolution)
     check_linked(program.image)
     no_jumps: list[NoJump] = []
-    factory, room = Factory(program, manifest, progress), CHUNK
+    factory, room = Factory(program, manifest, progress), _whole(_EACH * len(manifest.sites))
     while True:
         if not len(manifest.sites):
             raise ProbeError(f"nothing left: {no_jump_summary(no_jumps, 0)}")
         places = placed(program.image, manifest, request, room, trampoline_base)
         made = factory.made(manifest, places.standalone, places.placement.address)
-        if not made.refused and len(made.code) <= room:
-            return _plan(program, manifest, made, places, tuple(no_jumps))
-        no_jumps += _no_jumps(program, manifest, made.refused)
-        manifest = without_sites(manifest, np.isin(np.arange(len(manifest.sites)), list(made.refused)))
-        room = max(room, len(made.code) + -len(made.code) % CHUNK)
+        if len(made.code) > room:  # elsewhere other sites are in reach
+            room = _whole(len(made.code))
+        elif not made.refused:
+            return _plan(program, manifest, made, places, tuple(sorted(no_jumps, key=lambda one: one.address)))
+        else:
+            no_jumps += _no_jumps(program, manifest, made.refused)
+            manifest = without_sites(manifest, np.isin(np.arange(len(manifest.sites)), list(made.refused)))
 
 
 def plan_again(program: Program, manifest: Manifest, placement: Placement, progress: Progress) -> tuple[Plan, Made]:
@@ -54,6 +59,10 @@ def plan_again(program: Program, manifest: Manifest, placement: Placement, progr
     room = manifest.trampolines[1]
     plan = Plan(program.image, program.original, manifest, placement, _text(program, made, room), no_refusals())
     return plan, made
+
+
+def _whole(size: int) -> int:
+    return size + -size % CHUNK
 
 
 def _plan(program: Program, manifest: Manifest, made: Made, places: Places, no_jumps: tuple[NoJump, ...]) -> Plan:
