@@ -83,7 +83,7 @@ def make_plan(
         sites = site_instructions(program.image, program.dissector, manifest)
     facts = program.image.facts
     size = bytes_needed(len(sites), facts.slot_size)
-    code = _probed_code(manifest.sites["address"], facts.trampoline_window)
+    code = probed_code(manifest.sites["address"], facts.trampoline_window)
     placement = NOWHERE
     if size:
         placement = place(program.image.segments, code, size, facts.trampoline_window, trampoline_base)
@@ -117,8 +117,8 @@ def tool_version() -> str:
         return "0+source"
 
 
-def _probed_code(addresses: NDArray[np.uint64], window: int) -> int:
-    """An address in the window that holds most of the sites."""
+def probed_code(addresses: NDArray[np.uint64], window: int) -> int:
+    """The first site in the window that holds most of them."""
     windows, first, counts = np.unique(addresses // np.uint64(window), return_index=True, return_counts=True)
     return int(addresses[first[int(np.argmax(counts))]]) if len(windows) else 0
 

@@ -8,7 +8,10 @@ reach. Only the user knows a board. The default is behind the image, as far as j
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from kinst.rewriter.jumps.decide import end_of
+from kinst.rewriter.plan import probed_code
 from kinst.rewriter.slots import CHUNK, GRANULE, Placement, place
 from kinst.rewriter.standalone.request import Request
 from kinst.targets.errors import PlacementError
@@ -48,9 +51,9 @@ def placed(image: Image, manifest: Manifest, request: Request, room: int, base: 
         PlacementError: something else is there.
     """
     size = _data_size(manifest, request)
-    code = int(manifest.sites["address"][0])
+    code = probed_code(manifest.sites["address"], image.facts.trampoline_window)
     inside = 0 if request.data_base is not None else size + -size % CHUNK
-    start = _start(image, manifest, room) if base is None else base
+    start = _start(image, code, room) if base is None else base
     segment = _free(image, code, room + inside, start, "--trampoline-base")
     address, load_address = segment.address + room, segment.load_address + room
     if request.data_base is not None:
@@ -68,10 +71,9 @@ def _data_size(manifest: Manifest, request: Request) -> int:
     return RING_HEAD + request.capacity * Standalone(request.action, 0, 0, 0, 0, request.fields).stride
 
 
-def _start(image: Image, manifest: Manifest, room: int) -> int:
-    lowest = manifest.sites["address"][:1]
-    end = int(end_of(image, lowest)[0])
-    start = min(max(int(lowest[0]) + image.facts.jump.reach - room, end + _NEAREST), end + _FARTHEST)
+def _start(image: Image, lowest: int, room: int) -> int:
+    end = int(end_of(image, np.array([lowest], np.uint64))[0])
+    start = min(max(lowest + image.facts.jump.reach - room, end + _NEAREST), end + _FARTHEST)
     return start - start % GRANULE
 
 
