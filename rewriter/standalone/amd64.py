@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.standalone.amd64_moved import moved
 from kinst.rewriter.standalone.amd64_pieces import Piece, joined, jump_to, signed_bytes
-from kinst.rewriter.standalone.amd64_stacks import switches_stack
+from kinst.rewriter.standalone.amd64_stacks import switches_stack, uses_stack
 from kinst.rewriter.standalone.amd64_tasks import done
 from kinst.rewriter.standalone.trampoline import Covered, ImmovableError
 from kinst.targets.arch.amd64 import AMD64, BREAKPOINT
@@ -50,6 +50,12 @@ class Amd64Maker:
     ) -> NDArray[np.bool_]:
         """See `Maker.switches_stack`."""
         return switches_stack(code, offsets, sizes)
+
+    def uses_stack(
+        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
+    ) -> NDArray[np.bool_]:
+        """See `Maker.uses_stack`."""
+        return uses_stack(code, offsets, sizes)
 
 
 MAKER: Final = Amd64Maker()

@@ -67,3 +67,19 @@ def _leaves(encoding: Encoding) -> Mask:
     opcode, modrm = _SWAPGS
     found: Mask = np.isin(encoding.opcode, _LEAVING) | (encoding.opcode == opcode) & (encoding.modrm == modrm)
     return found
+
+
+_PUSHES: Final = (0x68, 0x6A, 0xE8, 0xC8, 0xC9, 0x9C)  # push with a number, call, enter, leave, pushf
+_PUSH_REGISTERS: Final = (0x50, 0x60)  # from push %rax to pop %r15
+_GROUP_5: Final = 0xFF  # with call in 2 and push in 6
+
+
+def uses_stack(code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
+    """See `Maker.uses_stack`."""
+    effects, encoding = effector(AMD64).effects(code, offsets, sizes), decode(code, offsets)
+    first, end = _PUSH_REGISTERS
+    pushes = np.isin(encoding.opcode, _PUSHES) | (encoding.opcode >= first) & (encoding.opcode < end)
+    pushes |= (encoding.opcode == _GROUP_5) & np.isin(encoding.modrm >> 3 & 7, (2, 6))
+    sums = (effects.writes & _RSP != 0) & (effects.reads & _RSP != 0) & _keeps(encoding, effects.reads)
+    found: Mask = pushes | sums
+    return found

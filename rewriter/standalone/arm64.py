@@ -10,6 +10,7 @@ from kinst.rewriter.arch.patterns import Pattern, PatternTable
 from kinst.rewriter.arch.sweep import units_at
 from kinst.rewriter.standalone import arm64_tasks as tasks
 from kinst.rewriter.standalone.arm64_moved import moved
+from kinst.rewriter.standalone.arm64_stacks import uses_stack
 from kinst.rewriter.standalone.arm64_words import jump
 from kinst.rewriter.standalone.sequence import Parts, sequence
 from kinst.rewriter.standalone.trampoline import Covered
@@ -36,6 +37,12 @@ class Arm64Maker:
         """See `Maker.switches_stack`."""
         found: NDArray[np.bool_] = _STACK.kind[_STACK.match(units_at(code, offsets, 4))] == _SWITCHES
         return found
+
+    def uses_stack(
+        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
+    ) -> NDArray[np.bool_]:
+        """See `Maker.uses_stack`."""
+        return uses_stack(code, offsets, sizes)
 
 
 # What writes to sp, which is number 31 of Rd where no flags are set: C4.1.92 add, sub, and logical with an immediate,

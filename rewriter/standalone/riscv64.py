@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.arch.sweep import units_at
 from kinst.rewriter.standalone import riscv64_tasks as tasks
 from kinst.rewriter.standalone.riscv64_moved import moved
+from kinst.rewriter.standalone.riscv64_stacks import uses_stack
 from kinst.rewriter.standalone.riscv64_words import jump, short_jump
 from kinst.rewriter.standalone.sequence import Parts, sequence
 from kinst.rewriter.standalone.trampoline import Covered
@@ -42,6 +43,12 @@ class Riscv64Maker:
         words[is_long] |= units_at(code, offsets[is_long] + 2, 2) << np.uint32(16)
         result: NDArray[np.bool_] = np.where(is_long, _switches(words), _short_switches(words))
         return result
+
+    def uses_stack(
+        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
+    ) -> NDArray[np.bool_]:
+        """See `Maker.uses_stack`."""
+        return uses_stack(code, offsets, sizes)
 
 
 # Opcodes whose bits 11..7 are a general register that is written: load, op-imm, auipc, op-imm-32, amo, op, lui, op-32,

@@ -1,11 +1,12 @@
 """A decoded image -> which of its instructions may run where the stack pointer leads to no stack of theirs.
 
-That is so before code has set one, at the start and on entry from user programs or other exception levels, and while it
-changes from one to another. So: in each function that loads the stack pointer, and from the image's entry and from the
-start of each such function as far as control goes, calls included, until something loads it.
+That is so before code has set one, at the start and on entry from user programs or other exception levels, and where it
+has just changed from one to another. So: from the image's entry, from the start of each function that loads the stack
+pointer, and from behind that, as far as control goes, calls included, until code itself pushes or makes room on it.
 """
 
 from collections import deque
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,35 +22,36 @@ _MARGIN = 32  # spare bytes, as `Maker.switches_stack` asks for
 
 def without_stack(program: Program, found: Instructions, maker: Maker) -> Mask:
     """Which of all instructions of the program's functions may not push."""
-    switches = _switches(program, found, maker)
+    switches, trusts = _switches_and_trusts(program, found, maker)
     has_switch = np.zeros(len(program.functions), np.bool_)
     has_switch[found.function[switches]] = True
-    starts = program.functions.address[has_switch].tolist()
-    early = _reached([program.image.entry, *starts], found, switches)
-    return early | has_switch[found.function]
+    behind = found.address[switches] + found.size[switches]
+    starts = [program.image.entry, *program.functions.address[has_switch].tolist(), *behind.tolist()]
+    return _reached(starts, found, trusts)
 
 
-def _switches(program: Program, found: Instructions, maker: Maker) -> Mask:
-    result = np.zeros(len(found), np.bool_)
+def _switches_and_trusts(program: Program, found: Instructions, maker: Maker) -> tuple[Mask, Mask]:
+    """Which instructions load the stack pointer, and which rely on it as it is."""
+    switches, trusts = np.zeros(len(found), np.bool_), np.zeros(len(found), np.bool_)
     for region in program.image.code_regions:
         first, end = np.searchsorted(found.address, (region.address, region.address + region.size))
+        rows = slice(int(first), int(end))
         code = np.append(code_of(program.image, region), np.zeros(_MARGIN, np.uint8))
-        offsets = (found.address[first:end] - np.uint64(region.address)).view(np.int64)
-        result[first:end] = maker.switches_stack(code, offsets, found.size[first:end])
-    return result
+        offsets = (found.address[rows] - np.uint64(region.address)).view(np.int64)
+        switches[rows] = maker.switches_stack(code, offsets, found.size[rows])
+        trusts[rows] = maker.uses_stack(code, offsets, found.size[rows])
+    return switches, trusts & ~switches
 
 
-def _reached(starts: list[int], found: Instructions, switches: Mask) -> Mask:
-    """What control comes to from some addresses before it comes to one of `switches`. A call comes back."""
+def _reached(starts: Iterable[int], found: Instructions, until: Mask) -> Mask:
+    """What control comes to from some addresses before one of `until`. A call comes back."""
     reached = np.zeros(len(found), np.bool_)
     waiting = deque(_row(found, start) for start in starts)
     while waiting:
         row = waiting.popleft()
-        if row < 0 or reached[row]:
+        if row < 0 or reached[row] or until[row]:
             continue
         reached[row] = True
-        if switches[row]:
-            continue
         flow = Flow(int(found.flow[row]))
         if flow in (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL):
             waiting.append(_row(found, int(found.address[row]) + int(found.size[row])))

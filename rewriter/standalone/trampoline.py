@@ -110,6 +110,13 @@ class Maker(Protocol):
         """
         ...
 
+    def uses_stack(
+        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
+    ) -> NDArray[np.bool_]:
+        """Which instructions push, call by the stack, or move the stack pointer by a number: so there is a stack. Those
+        that `switches_stack` names may be among them. Arguments as there."""
+        ...
+
 
 def maker(facts: ArchFacts) -> Maker:
     """That of a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
