@@ -6,7 +6,7 @@ from kinst.runtime.clauses.environment import Value
 from kinst.runtime.consumer.json_values import Json, JsonValues
 from kinst.runtime.consumer.perfetto_trace import PerfettoTrace, Track
 from kinst.runtime.consumer.totals import Row, Totals, is_distribution
-from kinst.runtime.dlang.program import Aggregate, Aggregation, Clause, Printa
+from kinst.runtime.dlang.program import Aggregate, Aggregation, Clause, Printa, spelled
 
 
 class Counters:
@@ -22,9 +22,10 @@ class Counters:
 
     def printed(self, time: int, told: Mapping[str, Json]) -> None:
         """An aggregation was printed, as an object of `json_output`."""
+        shown = spelled(told["aggregation-name"])
         for row in told["aggregation-data"]:
             value = row["value"] if "value" in row else sum(bucket["count"] for bucket in row["buckets"])
-            self._count(time, told["aggregation-name"], _text(row["keys"]), value)
+            self._count(time, shown, _text(row["keys"]), value)
 
     def sample(self, time: int) -> None:
         """Look at those that are not printed."""
@@ -32,7 +33,7 @@ class Counters:
             self._sampled = _unprinted(self._clauses)
         for aggregation in self._sampled:
             for row in self._totals.unsorted_rows(aggregation):
-                self._count(time, aggregation.name, self._key(aggregation, row), _value(row))
+                self._count(time, aggregation.shown, self._key(aggregation, row), _value(row))
 
     def _key(self, aggregation: Aggregation, row: Row) -> str:
         shown = self._texts.get((aggregation.number, row.key))
@@ -48,9 +49,9 @@ class Counters:
 
     def _track(self, name: str, key: str) -> Track:
         if not key:
-            return self._trace.track(f"@{name}", is_counter=True)
+            return self._trace.track(name, is_counter=True)
         if name not in self._groups:
-            self._groups[name] = self._trace.track(f"@{name}")
+            self._groups[name] = self._trace.track(name)
         return self._trace.track(key, self._groups[name], is_counter=True)
 
 

@@ -274,6 +274,11 @@ class AggregatingFunction(Enum):
     LLQUANTIZE = "llquantize"
 
 
+def spelled(name: str) -> str:
+    """The name of an aggregation as a program spells it; that of a bare `@` is `_`."""
+    return "@" if name == "_" else f"@{name}"
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregation:
     """@name: what its keys are and how it aggregates. `number` counts from 1 in the order of the text."""
@@ -284,6 +289,11 @@ class Aggregation:
     keys: tuple[DType, ...]
     parameters: tuple[int, ...] = ()  # lquantize: base, limit, step; llquantize: factor, low, high, steps
     is_signed: bool = True  # of the aggregated value
+
+    @property
+    def shown(self) -> str:
+        """The name as a program spells it."""
+        return spelled(self.name)
 
 
 # -- actions ----------------------------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ class Format(Enum):
     TEXT = "text"
     JSON = "json"
     PERFETTO = "perfetto"
+    FOLDED = "folded"
+    FLAMEGRAPH = "flamegraph"
 
     @property
     def records_time(self) -> bool:
@@ -24,7 +26,7 @@ class Format(Enum):
     def is_document(self) -> bool:
         """Whether it has no place for the guest's console, and a file of it is whole or is not there. The others are
         written as things happen, and appended to what a file has already."""
-        return self is Format.PERFETTO
+        return self not in (Format.TEXT, Format.JSON)
 
     @property
     def is_binary(self) -> bool:

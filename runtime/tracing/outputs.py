@@ -9,6 +9,8 @@ from typing import BinaryIO, Final, Protocol
 
 from kinst.rewriter.fresh_file import fresh_file
 from kinst.runtime.consumer.document_output import Document, DocumentOutput
+from kinst.runtime.consumer.flame_graph import FlameGraph
+from kinst.runtime.consumer.folded_stacks import StackDocument, StackReader, with_stacks
 from kinst.runtime.consumer.json_output import JsonOutput
 from kinst.runtime.consumer.json_values import JsonValues
 from kinst.runtime.consumer.output import TextOutput
@@ -100,8 +102,22 @@ def output_of(form: Format, tracing: Tracing, streams: Streams) -> Consumer:
     if form is Format.JSON:
         return JsonOutput(streams.output, clauses, totals, symbols, probe, options, console=streams.console)
     console = streams.console or sys.stderr.buffer
-    document = _perfetto(tracer, streams)
+    document = _perfetto(tracer, streams) if form is Format.PERFETTO else _of_stacks(form, tracing, streams)
     return DocumentOutput(document, sys.stderr, console, clauses, totals, symbols, probe, options)
+
+
+def _of_stacks(form: Format, tracing: Tracing, streams: Streams) -> Document:
+    tracer = tracing.tracer
+    try:
+        aggregations = with_stacks(tracer.clauses)
+    except UsageError as error:
+        raise UsageError(f"--format {form.value}: {error}") from None
+    reader = StackReader(tracer.totals, tracer.symbols)
+    if form is Format.FOLDED:
+        return StackDocument(streams.output, reader, aggregations)
+    request = tracing.request
+    title = request.name or ("D program" if request.image is None else request.image.name)
+    return FlameGraph(streams.output, reader, aggregations, title)
 
 
 def _perfetto(tracer: Tracer, streams: Streams) -> Document:
