@@ -16,7 +16,7 @@ from kinst.rewriter.standalone.sequence import Parts, sequence
 from kinst.rewriter.standalone.trampoline import Covered
 from kinst.targets.arch.arm64 import BREAKPOINT
 
-_PARTS: Final = Parts(tasks.count, moved, jump)
+_PARTS: Final = Parts(tasks.count, tasks.record, moved, jump)
 
 
 class Arm64Maker:

@@ -5,17 +5,26 @@ own makes it look elsewhere, so its next wfe comes back at once (sevl), as it wo
 """
 
 from collections.abc import Sequence
-from typing import Final
+from functools import partial
+from typing import Final, assert_never
 
 from kinst.rewriter.assemble import assemble
-from kinst.rewriter.standalone.arm64_words import address_of
+from kinst.rewriter.standalone.arm64_words import address_of, number
+from kinst.rewriter.standalone.recording import Word, registers_of, stores, values_of
 from kinst.rewriter.standalone.scratch import Scratch, scratch
 from kinst.rewriter.standalone.template import Assembly, assembled
-from kinst.rewriter.standalone.trampoline import Count, Covered
-from kinst.targets.arch.arm64 import ARM64
+from kinst.rewriter.standalone.trampoline import (
+    Clock,
+    Constant,
+    Count,
+    Covered,
+    ImmovableError,
+    Record,
+    Register,
+)
+from kinst.targets.arch.arm64 import ARM64, PC, PSTATE, SP
+from kinst.targets.standalone import WORD
 
-_WORD: Final = 8
-_ALIGNMENT: Final = 16  # of the stack pointer, which hardware checks
 # Not the platform's x18, and not the frame pointer.
 _USABLE: Final = (*range(9, 16), 8, 16, 17, *range(7, -1, -1), *range(19, 29), 30)
 _COUNT: Final = """
@@ -27,6 +36,24 @@ again:
     cbnz {failed}, again
     sevl
 """
+# The place of record n is n modulo the capacity: its lowest bits.
+_RECORD: Final = """
+    la {ring}, ring
+again:
+    ldxr {ticket}, [{ring}]
+    add {place}, {ticket}, #1
+    stxr {failed}, {place}, [{ring}]
+    cbnz {failed}, again
+    sevl
+    {index}
+    mov {spare}, #{stride}
+    la {ring}, first
+    madd {place}, {place}, {spare}, {ring}
+    {words}
+    add {ticket}, {ticket}, #1
+    dmb ish
+    str {ticket}, [{place}]
+"""
 
 
 def count(one: Covered, task: Count, at: int) -> bytes:
@@ -35,6 +62,44 @@ def count(one: Covered, task: Count, at: int) -> bytes:
     cell, number, failed = _names(chosen)
     text = _COUNT.format(cell=cell, number=number, failed=failed.replace("x", "w"))
     return assembled(_ASSEMBLY, _kept(chosen, text), at, {"cell": task.cell})
+
+
+def record(one: Covered, task: Record, at: int) -> bytes:
+    """A record of the ring. The ticket is stored last: who reads it finds the rest."""
+    chosen = scratch(one, 4, _USABLE, registers_of(task))
+    ring, ticket, place, spare = _names(chosen)
+    text = _RECORD.format(
+        ring=ring,
+        ticket=ticket,
+        place=place,
+        spare=spare,
+        failed=spare.replace("x", "w"),
+        index=f"and {place}, {ticket}, #{task.mask}" if task.mask else f"mov {place}, xzr",
+        stride=task.stride,
+        words=stores(task, partial(_load, chosen, spare), f"str {{register}}, [{place}, #{{offset}}]"),
+    )
+    return assembled(_ASSEMBLY, _kept(chosen, text), at, values_of(one, task))
+
+
+def _load(chosen: Scratch, spare: str, word: Word, name: str) -> tuple[str, str]:
+    """The register that a word is in, and the line that loads it."""
+    match word:
+        case Clock():
+            return spare, f"mrs {spare}, cntvct_el0"
+        case Constant():
+            return spare, f"number {spare}, {name}"
+        case Register(number) if number == PC:
+            return spare, f"la {spare}, pc"
+        case Register(number) if number == SP:
+            return spare, f"add {spare}, sp, #{chosen.frame}"
+        case Register(number) if number in chosen.saved:
+            return spare, f"ldr {spare}, [sp, #{chosen.place(number)}]"
+        case Register(number) if number == PSTATE:
+            raise ImmovableError("pstate cannot be recorded by a trampoline")
+        case Register(number):
+            return f"x{number}", ""
+        case other:
+            assert_never(other)
 
 
 def load(one: Covered, what: str, base: int | None, at: int) -> bytes:
@@ -48,25 +113,20 @@ def _names(chosen: Scratch) -> Sequence[str]:
     return [f"x{number}" for number in chosen.registers]
 
 
-def _frame(chosen: Scratch) -> int:
-    """Bytes of the stack that it takes."""
-    return -(-len(chosen.saved) * _WORD // _ALIGNMENT) * _ALIGNMENT
-
-
 def _kept(chosen: Scratch, text: str) -> str:
     """The text between saving registers on the stack and giving them back."""
     if not chosen.saved:
         return text
     saved = [f"x{number}" for number in chosen.saved]
-    pairs = [(", ".join(saved[row : row + 2]), row * _WORD) for row in range(0, len(saved), 2)]
+    pairs = [(", ".join(saved[row : row + 2]), row * WORD) for row in range(0, len(saved), 2)]
     moves = [f"{'p' if ',' in names else 'r'} {names}, [sp, #{offset}]" for names, offset in pairs]
     return "\n".join(
         [
-            f"sub sp, sp, #{_frame(chosen)}",
+            f"sub sp, sp, #{chosen.frame}",
             *(f"st{move}" for move in moves),
             text,
             *(f"ld{move}" for move in moves),
-            f"add sp, sp, #{_frame(chosen)}",
+            f"add sp, sp, #{chosen.frame}",
         ]
     )
 
@@ -75,4 +135,4 @@ def _encoded(lines: str) -> bytes:
     return assemble(ARM64, lines)
 
 
-_ASSEMBLY: Final = Assembly(_encoded, address_of, ARM64.operand_registers)
+_ASSEMBLY: Final = Assembly(_encoded, address_of, number, ARM64.operand_registers)

@@ -16,6 +16,8 @@ _B: Final = 0b000101 << 26
 _ADR: Final = 0x1000_0000
 _ADRP: Final = 0x9000_0000
 _ADD: Final = 0x9100_0000
+_MOVZ: Final = 0xD280_0000
+_MOVK: Final = 0xF280_0000
 _PAGE: Final = 4096
 
 
@@ -53,3 +55,10 @@ def page_of(register: int, at: int, target: int) -> bytes:
     if bits is None:
         raise ImmovableError("it is more than 4 GiB from what it refers to")
     return word(_ADRP | bits | register)
+
+
+def number(register: int, value: int) -> bytes:
+    """movz, and movk of what else is not zero: 16 bits at a time (C6.2.226, C6.2.227)."""
+    parts = [(half, value >> half * 16 & 0xFFFF) for half in range(4)]
+    code = word(_MOVZ | parts[0][1] << 5 | register)
+    return code + b"".join(word(_MOVK | half << 21 | part << 5 | register) for half, part in parts[1:] if part)

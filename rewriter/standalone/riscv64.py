@@ -16,7 +16,7 @@ from kinst.rewriter.standalone.sequence import Parts, sequence
 from kinst.rewriter.standalone.trampoline import Covered
 from kinst.targets.arch.riscv64 import C_EBREAK, EBREAK, FP, SP
 
-_PARTS: Final = Parts(tasks.count, moved, jump)
+_PARTS: Final = Parts(tasks.count, tasks.record, moved, jump)
 _SHORT: Final = replace(_PARTS, jump=short_jump)
 
 

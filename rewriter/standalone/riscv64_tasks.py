@@ -1,17 +1,17 @@
 """riscv64: what is done before a site's instruction -> code. Only atomic instructions touch what CPUs share."""
 
 from collections.abc import Sequence
-from typing import Final
+from functools import partial
+from typing import Final, assert_never
 
 from kinst.rewriter.patching.riscv64 import encode
-from kinst.rewriter.standalone.riscv64_words import address_of
+from kinst.rewriter.standalone.recording import Word, registers_of, stores, values_of
+from kinst.rewriter.standalone.riscv64_words import address_of, number
 from kinst.rewriter.standalone.scratch import Scratch, scratch
 from kinst.rewriter.standalone.template import Assembly, assembled
-from kinst.rewriter.standalone.trampoline import Count, Covered
-from kinst.targets.arch.riscv64 import GENERAL, RISCV64
+from kinst.rewriter.standalone.trampoline import Clock, Constant, Count, Covered, Record, Register
+from kinst.targets.arch.riscv64 import GENERAL, PC, RISCV64, SP
 
-_WORD: Final = 8
-_ALIGNMENT: Final = 16  # of the stack pointer
 # What may be saved and given back: not what interrupts' handlers find the CPU, its globals and frames by.
 _USABLE: Final = tuple(
     map(
@@ -23,6 +23,21 @@ _COUNT: Final = """
     li {one}, 1
     amoadd.d zero, {one}, ({cell})
 """
+# The place of record n is n modulo the capacity: its lowest bits.
+_RECORD: Final = """
+    la {ring}, ring
+    li {place}, 1
+    amoadd.d {ticket}, {place}, ({ring})
+    {index}
+    li {ring}, {stride}
+    mul {place}, {place}, {ring}
+    la {ring}, first
+    add {place}, {place}, {ring}
+    {words}
+    addi {ticket}, {ticket}, 1
+    fence
+    sd {ticket}, 0({place})
+"""
 
 
 def count(one: Covered, task: Count, at: int) -> bytes:
@@ -32,27 +47,57 @@ def count(one: Covered, task: Count, at: int) -> bytes:
     return assembled(_ASSEMBLY, _kept(chosen, _COUNT.format(cell=cell, one=number)), at, {"cell": task.cell})
 
 
+def record(one: Covered, task: Record, at: int) -> bytes:
+    """A record of the ring. The ticket is stored last: who reads it finds the rest."""
+    chosen = scratch(one, 3, _USABLE, registers_of(task))
+    ring, ticket, place = _names(chosen)
+    index = _index(place, ticket, task.mask)
+    words = stores(task, partial(_load, chosen, ring), f"sd {{register}}, {{offset}}({place})")
+    text = _RECORD.format(ring=ring, ticket=ticket, place=place, index=index, stride=task.stride, words=words)
+    return assembled(_ASSEMBLY, _kept(chosen, text), at, values_of(one, task))
+
+
+def _index(place: str, ticket: str, mask: int) -> str:
+    """The bits of the mask, which are the lowest."""
+    unused = 64 - mask.bit_length()
+    return f"slli {place}, {ticket}, {unused}\nsrli {place}, {place}, {unused}" if mask else f"li {place}, 0"
+
+
+def _load(chosen: Scratch, spare: str, word: Word, name: str) -> tuple[str, str]:
+    """The register that a word is in, and the line that loads it."""
+    match word:
+        case Clock():
+            return spare, f"csrr {spare}, time"
+        case Constant():
+            return spare, f"number {spare}, {name}"
+        case Register(number) if number == PC:
+            return spare, f"la {spare}, pc"
+        case Register(number) if number == SP:
+            return spare, f"addi {spare}, sp, {chosen.frame}"
+        case Register(number) if number in chosen.saved:
+            return spare, f"ld {spare}, {chosen.place(number)}(sp)"
+        case Register(number):
+            return GENERAL[number], ""
+        case other:
+            assert_never(other)
+
+
 def _names(chosen: Scratch) -> Sequence[str]:
     return [GENERAL[number] for number in chosen.registers]
-
-
-def _frame(chosen: Scratch) -> int:
-    """Bytes of the stack that it takes."""
-    return -(-len(chosen.saved) * _WORD // _ALIGNMENT) * _ALIGNMENT
 
 
 def _kept(chosen: Scratch, text: str) -> str:
     """The text between saving registers on the stack and giving them back."""
     if not chosen.saved:
         return text
-    places = [f"{GENERAL[number]}, {row * _WORD}(sp)" for row, number in enumerate(chosen.saved)]
+    places = [f"{GENERAL[number]}, {chosen.place(number)}(sp)" for number in chosen.saved]
     return "\n".join(
         [
-            f"addi sp, sp, -{_frame(chosen)}",
+            f"addi sp, sp, -{chosen.frame}",
             *(f"sd {place}" for place in places),
             text,
             *(f"ld {place}" for place in places),
-            f"addi sp, sp, {_frame(chosen)}",
+            f"addi sp, sp, {chosen.frame}",
         ]
     )
 
@@ -61,4 +106,4 @@ def _encoded(lines: str) -> bytes:
     return b"".join(encode(line, 0) for line in lines.splitlines())
 
 
-_ASSEMBLY: Final = Assembly(_encoded, address_of, RISCV64.operand_registers)
+_ASSEMBLY: Final = Assembly(_encoded, address_of, number, RISCV64.operand_registers)

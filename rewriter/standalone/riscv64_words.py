@@ -11,7 +11,9 @@ from typing import Final
 
 from kinst.rewriter.arch.patterns import distance
 from kinst.rewriter.arch.riscv64 import IMM_CJ, IMM_I, IMM_J, IMM_U
+from kinst.rewriter.patching.riscv64 import encode
 from kinst.rewriter.standalone.trampoline import ImmovableError
+from kinst.targets.arch.riscv64 import GENERAL
 
 _JAL: Final = 0x6F
 _C_J: Final = 0xA001
@@ -56,6 +58,16 @@ def far_jump(register: int, at: int, target: int) -> bytes:
     """
     upper, low = _parts(at, target)
     return word(_AUIPC | register << 7 | upper) + word(_JALR | _immediate(low) | register << 15)
+
+
+def number(register: int, value: int) -> bytes:
+    """li, or of more than 32 bits the upper ones, a shift, and the lower ones, 12 at a time."""
+    value, name = distance(0, value), GENERAL[register]
+    if -(1 << 31) <= value < 1 << 31:
+        return encode(f"li {name}, {value}", 0)
+    low = (value & 0xFFF) - ((value & 0x800) << 1)
+    upper = number(register, value - low >> 12) + encode(f"slli {name}, {name}, 12", 0)
+    return upper + (encode(f"addi {name}, {name}, {low}", 0) if low else b"")
 
 
 def _parts(at: int, target: int) -> tuple[int, int]:

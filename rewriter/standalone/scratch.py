@@ -4,6 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kinst.rewriter.standalone.trampoline import Covered, ImmovableError
+from kinst.targets.standalone import WORD
+
+_ALIGNMENT = 16  # of the stack pointer, which arm64 checks and the psABI of riscv64 asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +15,15 @@ class Scratch:
 
     registers: tuple[int, ...]
     saved: tuple[int, ...]
+
+    @property
+    def frame(self) -> int:
+        """Bytes of the stack that those take, the first one lowest."""
+        return -(-len(self.saved) * WORD // _ALIGNMENT) * _ALIGNMENT
+
+    def place(self, number: int) -> int:
+        """Where one of them is on the stack, from its pointer on."""
+        return self.saved.index(number) * WORD
 
 
 def scratch(one: Covered, count: int, usable: Sequence[int], recorded: Collection[int] = ()) -> Scratch:

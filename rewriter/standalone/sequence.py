@@ -17,6 +17,7 @@ class Parts:
     its group; and a jump from there to another address, None if it does not reach."""
 
     count: Callable[[Covered, Count, int], bytes]
+    record: Callable[[Covered, Record, int], bytes]
     move: Callable[[Covered, Covered | None, int], bytes]
     jump: Callable[[int, int], bytes | None]
 
@@ -54,8 +55,8 @@ def _task(parts: Parts, one: Covered, at: int) -> bytes:
     match one.task:
         case Count() as task:
             return parts.count(one, task, at)
-        case Record():
-            raise ImmovableError("records cannot be made there yet")
+        case Record() as task:
+            return parts.record(one, task, at)
         case None:
             return b""
         case other:

@@ -1,48 +1,59 @@
 """Assembly text of a task -> code at an address.
 
-A text is as readers of the machine's assembly know it, but for lines ``la REGISTER, PLACE``: the address of a place, as
-far away as it is from there. All else is the same at every address, and is assembled once.
+A text is as readers of the machine's assembly know it, but for two kinds of lines, which differ from site to site:
+
+    la REGISTER, NAME        an address, by how far away it is from there
+    number REGISTER, NAME    any number of 64 bits
+
+All else is the same everywhere, and is assembled once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
-_ADDRESS: Final = "la "
+_ADDRESS: Final = "la"
+_NUMBER: Final = "number"
+_SHAPES: Final = 1 << 12  # texts that are remembered: a kernel has hundreds
 
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """One machine's: `encode` gives the bytes of lines, `address_of` those of ``la`` by register, address and place."""
+    """One machine's. `encode` gives the bytes of lines; `address_of` those of ``la`` by register, address and value,
+    `number` those of ``number`` by register and value."""
 
     encode: Callable[[str], bytes]
     address_of: Callable[[int, int, int], bytes]
+    number: Callable[[int, int], bytes]
     registers: Mapping[str, int]
 
 
-def assembled(assembly: Assembly, text: str, at: int, places: Mapping[str, int]) -> bytes:
+def assembled(assembly: Assembly, text: str, at: int, values: Mapping[str, int]) -> bytes:
     """The code at an address.
 
     Raises:
-        ImmovableError: one of the places is out of reach.
+        ImmovableError: one of the addresses is out of reach.
     """
     code = b""
-    for register, place, fixed in _parts(assembly.encode, text):
-        if place:
-            code += assembly.address_of(assembly.registers[register], at + len(code), places[place])
+    for what, register, name, fixed in _parts(assembly.encode, text):
+        if what == _ADDRESS:
+            code += assembly.address_of(assembly.registers[register], at + len(code), values[name])
+        elif what == _NUMBER:
+            code += assembly.number(assembly.registers[register], values[name])
         code += fixed
     return code
 
 
-@cache
-def _parts(encode: Callable[[str], bytes], text: str) -> Sequence[tuple[str, str, bytes]]:
-    """Register and place of each ``la``, none before the first one; and the code behind it."""
-    parts: list[tuple[str, str, list[str]]] = [("", "", [])]
+@lru_cache(_SHAPES)
+def _parts(encode: Callable[[str], bytes], text: str) -> Sequence[tuple[str, str, str, bytes]]:
+    """Each line that differs, as mnemonic, register and name, none before the first one; and the code behind it."""
+    lines: list[tuple[str, str, str, list[str]]] = [("", "", "", [])]
     for line in filter(None, map(str.strip, text.splitlines())):
-        if line.startswith(_ADDRESS):
-            register, place = line.removeprefix(_ADDRESS).split(", ")
-            parts.append((register, place, []))
+        what, _, operands = line.partition(" ")
+        if what in (_ADDRESS, _NUMBER):
+            register, name = operands.split(", ")
+            lines.append((what, register, name, []))
         else:
-            parts[-1][2].append(line)
-    return [(register, place, encode("\n".join(lines)) if lines else b"") for register, place, lines in parts]
+            lines[-1][3].append(line)
+    return [(what, register, name, encode("\n".join(rest)) if rest else b"") for what, register, name, rest in lines]

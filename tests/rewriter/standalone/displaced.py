@@ -1,15 +1,17 @@
 """Groups of instructions in place, and displaced by a jump to their trampoline: the same for whoever looks."""
 
+import itertools
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.liveness.effects import Effector
-from kinst.rewriter.standalone.trampoline import Count, Covered, ImmovableError, Maker
+from kinst.rewriter.standalone.trampoline import Constant, Count, Covered, ImmovableError, Maker, Record, Register
 from kinst.targets.instruction import Flow, Instructions, Verdict
+from kinst.targets.standalone import RING_HEAD
 from tests.runtime.trap.arch.risc_unicorn import PAGE, Cpu, Model, Outcome, State, page_content
 
 FALLS = (Flow.NEXT, Flow.BRANCH)
@@ -46,14 +48,17 @@ class Place:
         return Place(self.site + self.moved, self.trampoline + self.moved, self.cells + self.moved, 0)
 
 
-def covered(machine: Machine, code: bytes, place: Place, dead: int, *, has_stack: bool) -> tuple[Covered, ...] | None:
-    """A group at the site, of which each instruction is counted; None: some of it cannot be displaced.
+def covered(
+    machine: Machine, code: bytes, place: Place, dead: int, tasks: Iterable[Count | Record | None], *, has_stack: bool
+) -> tuple[Covered, ...] | None:
+    """A group at the site; None: some of it cannot be displaced.
 
     Args:
         machine: its machine.
         code: the instructions.
         place: where they are.
         dead: registers and flags that are dead wherever control goes from there.
+        tasks: one for each instruction, and maybe more.
         has_stack: as in `Covered`, unless some of it loads the stack pointer.
     """
     content = np.frombuffer(code + bytes(32), np.uint8)
@@ -64,16 +69,19 @@ def covered(machine: Machine, code: bytes, place: Place, dead: int, *, has_stack
     offsets = (found.address - np.uint64(place.site)).astype(np.int64)
     has_stack = has_stack and not machine.maker.switches_stack(content, offsets, found.size).any()
     effects = machine.effector.effects(content, offsets, found.size)
-    group: list[Covered] = []
-    for row in range(len(found) - 1, -1, -1):
-        behind = dead if row == len(found) - 1 else group[0].dead
+    rows = range(len(found))
+    every = [_one(code, found, row, place, task, has_stack=has_stack) for row, task in zip(rows, tasks, strict=False)]
+    behind = dead
+    for row in reversed(rows):
         behind &= dead if found.flow[row] == Flow.BRANCH else _MASK
-        before = (behind | int(effects.writes[row])) & ~int(effects.reads[row]) & ~machine.effector.held
-        group.insert(0, _one(code, found, row, place, before, has_stack=has_stack))
-    return tuple(group)
+        behind = (behind | int(effects.writes[row])) & ~int(effects.reads[row]) & ~machine.effector.held
+        every[row] = replace(every[row], dead=behind)
+    return tuple(every)
 
 
-def _one(code: bytes, found: Instructions, row: int, place: Place, dead: int, *, has_stack: bool) -> Covered:
+def _one(
+    code: bytes, found: Instructions, row: int, place: Place, task: Count | Record | None, *, has_stack: bool
+) -> Covered:
     start = int(found.address[row])
     return Covered(
         address=start,
@@ -81,15 +89,45 @@ def _one(code: bytes, found: Instructions, row: int, place: Place, dead: int, *,
         target=int(found.target[row]),
         kind=int(found.kind[row]),
         flow=Flow(int(found.flow[row])),
-        dead=dead,
+        dead=0,
         has_stack=has_stack,
-        task=Count(place.cells + row * _WORD),
+        task=task,
     )
 
 
-def check(machine: Machine, group: Sequence[Covered], place: Place, state: State, dead: int) -> bool:
-    """Run it in place and displaced: registers that live, memory, and where control goes are the same, and the cells
-    tell how often each instruction ran. False: in place it faults.
+def counters(place: Place) -> Iterator[Count]:
+    """A cell for each instruction."""
+    return (Count(place.cells + row * _WORD) for row in itertools.count())
+
+
+def check_counts(machine: Machine, group: Sequence[Covered], place: Place, state: State, dead: int) -> bool:
+    """It does what it did, and the cells tell how often each instruction ran. False: in place it faults."""
+    own = range(place.run.cells, place.run.cells + len(group) * _WORD)
+    both = check(machine, group, place, state, dead, own)
+    if both is None:
+        return False
+    displaced, path = both
+    before = page_content(own.start // PAGE, {})
+    after = displaced.pages.get(own.start // PAGE, before)
+    assert [_cell(after, cell) - _cell(before, cell) for cell in own[::_WORD]] == [
+        path.count(one.address) for one in group
+    ]
+    return True
+
+
+def check(
+    machine: Machine, group: Sequence[Covered], place: Place, state: State, dead: int, own: range
+) -> tuple[Outcome, list[int]] | None:
+    """Run it in place and displaced: registers that live, memory, and where control goes are the same. What comes of
+    it, and the link addresses of the instructions that ran in place; None: in place it faults.
+
+    Args:
+        machine: its machine.
+        group: what is displaced.
+        place: where.
+        state: at the start.
+        dead: registers that may differ at the end.
+        own: memory that tasks write to.
 
     Raises:
         ImmovableError: it cannot be displaced.
@@ -106,19 +144,14 @@ def check(machine: Machine, group: Sequence[Covered], place: Place, state: State
     cpu = Cpu(machine.model, {at.site: code})
     expected, path = cpu.run_within(state, at.site, within, facts.stack_pointer, most=_MOST)
     if expected.fault or len(path) == _MOST:
-        return False
+        return None
     places = (*within, *range(at.trampoline, at.trampoline + len(made)))
     cpu = Cpu(machine.model, {at.site: patched, at.trampoline: made})
     displaced, way = cpu.run_within(state, start, places, facts.stack_pointer, most=_MOST)
     assert displaced.fault == "", f"{displaced.fault} at {way[-1][0]:#x}"
     _same_registers(machine, expected.state, displaced.state, dead)
-    cells = range(at.cells, at.cells + len(group) * _WORD)
-    _same_memory(expected, displaced, (cells, *{range(stack - _PUSHED, stack) for _, stack in path}))
-    after = displaced.pages.get(at.cells // PAGE, page_content(at.cells // PAGE, {}))
-    counted = [_cell(after, cell) - _cell(page_content(at.cells // PAGE, {}), cell) for cell in cells[::_WORD]]
-    ran = [address - place.moved for address, _ in path]
-    assert counted == [ran.count(one.address) for one in group]
-    return True
+    _same_memory(expected, displaced, (own, *{range(stack - _PUSHED, stack) for _, stack in path}))
+    return displaced, [address - place.moved for address, _ in path]
 
 
 def _cell(page: bytes, address: int) -> int:
@@ -165,12 +198,49 @@ def drawn_state(machine: Machine, choose: random.Random) -> State:
 
 
 def outcome(machine: Machine, code: bytes, place: Place, dead: int, choose: random.Random, *, has_stack: bool) -> str:
-    """ "same" or "faults", as `check` says of a group; or why it cannot be displaced."""
-    group = covered(machine, code, place, dead, has_stack=has_stack)
+    """ "same" or "faults", as `check_counts` says of a group; or why it cannot be displaced."""
+    group = covered(machine, code, place, dead, counters(place), has_stack=has_stack)
     if group is None:
         return "refused"
     try:
-        is_same = check(machine, group, place, drawn_state(machine, choose), dead)
+        is_same = check_counts(machine, group, place, drawn_state(machine, choose), dead)
     except ImmovableError as error:
         return str(error)
     return "same" if is_same else "faults"
+
+
+def check_records(machine: Machine, nop: bytes, choose: random.Random) -> None:
+    """Two instructions that do nothing and are recorded, in a ring of some size: registers, the site, numbers."""
+    place, facts = drawn_place(choose, len(nop)), machine.dissector.facts
+    place = replace(place, cells=place.cells & -PAGE, trampoline=place.site + 0x8000)
+    capacity = 1 << choose.randrange(0, 4)
+    every: list[Register | Constant] = [Register(number) for number in range(facts.pc + 1)]
+    some = [*every, *(Constant(choose.getrandbits(choose.choice((8, 20, 33, 64)))) for _ in range(8))]
+    words = choose.choice((every, choose.sample(some, choose.randrange(8))))
+    stride = _WORD * (2 + len(words))
+    site = choose.getrandbits(20)
+    tasks = [Record(place.cells, capacity - 1, stride, site + row, tuple(words)) for row in range(2)]
+    dead = choose.getrandbits(32) & ~machine.effector.held
+    group, state = covered(machine, nop * 2, place, dead, tasks, has_stack=True), drawn_state(machine, choose)
+    assert group is not None
+    own = range(place.run.cells, place.run.cells + RING_HEAD + capacity * stride)
+    both = check(machine, group, place, state, dead, own)
+    assert both is not None
+    before, after = (
+        pages.get(own.start // PAGE) or page_content(own.start // PAGE, {}) for pages in ({}, both[0].pages)
+    )
+    expected = bytearray(before)
+    head = _cell(before, own.start)
+    _put(expected, own.start, [head + 2])
+    for row, one in enumerate(group):
+        start = own.start + RING_HEAD + (head + row) % capacity * stride
+        regs = (*state.regs[: facts.pc], one.address + place.moved)
+        values = [word.value if isinstance(word, Constant) else regs[word.number] for word in words]
+        _put(expected, start, [head + row + 1, site + row, *values])
+    assert after.hex(" ", _WORD) == bytes(expected).hex(" ", _WORD)
+
+
+def _put(page: bytearray, address: int, words: Sequence[int]) -> None:
+    for row, word in enumerate(words):
+        start = (address + row * _WORD) % PAGE
+        page[start : start + _WORD] = (word & _MASK).to_bytes(_WORD, "little")

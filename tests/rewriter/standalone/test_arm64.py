@@ -9,10 +9,11 @@ import pytest
 from kinst.rewriter.arch.arm64 import DISSECTOR, TABLE
 from kinst.rewriter.liveness.arm64 import EFFECTOR
 from kinst.rewriter.standalone.arm64 import MAKER
-from kinst.rewriter.standalone.trampoline import ImmovableError
+from kinst.rewriter.standalone.trampoline import Clock, ImmovableError, Record
 from kinst.targets.arch.arm64 import BREAKPOINT, Kind
 from kinst.targets.instruction import Verdict
-from tests.rewriter.standalone.displaced import Machine, Place, covered, drawn_place, outcome
+from kinst.targets.standalone import WORD
+from tests.rewriter.standalone.displaced import Machine, Place, check_records, counters, covered, drawn_place, outcome
 from tests.runtime.trap.arch.risc_properties import invented
 from tests.runtime.trap.arch.risc_unicorn import ARM64_MODEL
 from tests.vectors.arm64 import GROUPS
@@ -89,11 +90,24 @@ def test_what_leaves_goes_where_it_went(code: str, place: Place, expected: str) 
     assert expected in outcome(MACHINE, bytes.fromhex(code), place, 0, random.Random(2), has_stack=True)
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_records_tell_what_was_there(seed: int) -> None:
+    check_records(MACHINE, bytes.fromhex("1f2003d5"), random.Random(seed))
+
+
+def test_records_tell_the_time() -> None:
+    task = Record(NEAR.cells, 7, 3 * WORD, 0, (Clock(),))
+    group = covered(MACHINE, bytes.fromhex("1f2003d5"), NEAR, 0, [task], has_stack=True)
+    assert group is not None
+    words = np.frombuffer(MAKER.trampoline(group, NEAR.trampoline)[: -len(bytes.fromhex("1f2003d5")) - 4], "<u4")
+    assert np.count_nonzero(words & 0xFFFF_FFE0 == 0xD53B_E040) == 1  # mrs cntvct_el0
+
+
 def test_a_task_takes_dead_registers_and_else_the_stack() -> None:
     sizes = {}
     for dead in (0, X9, X9 | X10 | X11):
         for has_stack in (True, False):
-            group = covered(MACHINE, bytes.fromhex("1f2003d5"), NEAR, dead, has_stack=has_stack)
+            group = covered(MACHINE, bytes.fromhex("1f2003d5"), NEAR, dead, counters(NEAR), has_stack=has_stack)
             assert group is not None
             try:
                 sizes[dead, has_stack] = len(MAKER.trampoline(group, NEAR.trampoline))

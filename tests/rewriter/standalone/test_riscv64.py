@@ -11,9 +11,10 @@ from kinst.rewriter.arch.riscv64 import COMPRESSED, DISSECTOR, TABLE
 from kinst.rewriter.liveness.riscv64 import EFFECTOR
 from kinst.rewriter.patching.riscv64 import encode
 from kinst.rewriter.standalone.riscv64 import MAKER
-from kinst.rewriter.standalone.trampoline import ImmovableError
+from kinst.rewriter.standalone.trampoline import Clock, ImmovableError, Record
 from kinst.targets.instruction import Verdict
-from tests.rewriter.standalone.displaced import Machine, Place, covered, drawn_place, outcome
+from kinst.targets.standalone import WORD
+from tests.rewriter.standalone.displaced import Machine, Place, check_records, counters, covered, drawn_place, outcome
 from tests.runtime.trap.arch.risc_properties import invented
 from tests.runtime.trap.arch.risc_unicorn import RISCV64_MODEL
 from tests.vectors.riscv64 import GROUPS
@@ -77,18 +78,31 @@ def test_what_leaves_goes_where_it_went(text: str, place: Place, dead: int, expe
 def test_control_comes_back_to_the_end_of_a_group_only() -> None:
     """A call in the middle returns to where the jump is."""
     call, add = code_of("jal ra, 0x80010000", NEAR.site), code_of("c.addi a0, 1", 0)
-    first, second = (covered(MACHINE, code, NEAR, 0, has_stack=True) for code in (call, add))
+    first, second = (covered(MACHINE, code, NEAR, 0, counters(NEAR), has_stack=True) for code in (call, add))
     assert first is not None and second is not None
     behind = replace(second[0], address=NEAR.site + 4)
     with pytest.raises(ImmovableError, match="control leaves before it"):
         MAKER.trampoline([first[0], behind], NEAR.trampoline)
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_records_tell_what_was_there(seed: int) -> None:
+    check_records(MACHINE, bytes.fromhex("0100"), random.Random(seed))
+
+
+def test_records_tell_the_time() -> None:
+    task = Record(NEAR.cells, 7, 3 * WORD, 0, (Clock(),))
+    group = covered(MACHINE, bytes.fromhex("0100"), NEAR, 0, [task], has_stack=True)
+    assert group is not None
+    words = np.frombuffer(MAKER.trampoline(group, NEAR.trampoline)[: -len(bytes.fromhex("0100")) - 4], "<u4")
+    assert np.count_nonzero(words & 0xFFFF_F07F == 0xC010_2073) == 1  # rdtime
+
+
 def test_a_task_takes_dead_registers_and_else_the_stack() -> None:
     sizes = {}
     for dead in (0, T2, T2 | A0):
         for has_stack in (True, False):
-            group = covered(MACHINE, bytes.fromhex("0100"), NEAR, dead, has_stack=has_stack)
+            group = covered(MACHINE, bytes.fromhex("0100"), NEAR, dead, counters(NEAR), has_stack=has_stack)
             assert group is not None
             try:
                 sizes[dead, has_stack] = len(MAKER.trampoline(group, NEAR.trampoline))
