@@ -137,8 +137,8 @@ def _dtrace_options(command: Any) -> Any:  # what click decorates
     type=click.Choice([form.value for form in Format]),
     default="text",
     show_default=True,
-    help="dtrace's output; one JSON document; a trace for https://ui.perfetto.dev; the stacks that aggregations count, "
-    "folded for other tools, or as a flame graph (SVG).",
+    help="dtrace's output; one JSON document, or JSON line by line; a table of records and aggregations; a trace for "
+    "https://ui.perfetto.dev; the stacks that aggregations count, folded for other tools, or as a flame graph (SVG).",
 )
 @click.option("--debug-file", type=_FILE, metavar="FILE", help="Debug information and symbols of IMAGE, apart from it.")
 @click.option("--symbols", type=_FILE, metavar="FILE", help="Names for IMAGE's code: System.map, output of nm, or ELF.")

@@ -64,6 +64,10 @@ _ESCAPED: Final = re.compile("[\udc80-\udcff]")  # how Python keeps bytes of nam
 class JsonOutput:
     """Writes the document that the module describes."""
 
+    head = '{"dtrace": {"probes": ['
+    separators = ("\n", ",\n")  # before the first element, and before each other
+    after = ""  # behind each
+
     def __init__(
         self,
         output: BinaryIO,
@@ -86,8 +90,8 @@ class JsonOutput:
         self._values = JsonValues(symbols)
         self._actions = PerformedActions(totals, symbols, options, self._values)
         self._partial = bytearray()  # the console's line so far
-        self._pieces: list[str] = ['{"dtrace": {"probes": [']
-        self._separator = "\n"
+        self._pieces: list[str] = [self.head]
+        self._separator = self.separators[0]
 
     @property
     def status(self) -> int | None:
@@ -105,8 +109,8 @@ class JsonOutput:
                 self._error(entry)
 
     def _put(self, element: Json) -> None:
-        self._pieces.append(self._separator + json.dumps(element, ensure_ascii=False))
-        self._separator = ",\n"
+        self._pieces.append(self._separator + json.dumps(element, ensure_ascii=False) + self.after)
+        self._separator = self.separators[1]
 
     def _consume(self, record: Record) -> None:
         cpu, identifier, clause, timestamp, values = record
@@ -173,13 +177,16 @@ class JsonOutput:
         if self._partial:
             self._put({"console": text(bytes(self._partial))})
             self._partial.clear()
+        self._end(end)
+        self.flush()
+
+    def _end(self, end: Mapping[str, Json] | None) -> None:
         self._pieces.append('\n],\n"aggregations": [')
-        self._separator = "\n"
+        self._separator = self.separators[0]
         for aggregation in self._totals.unprinted():
             self._put(self._values.aggregation(aggregation, self._totals.rows(aggregation)))
         shown = "" if end is None else f',\n"end": {json.dumps(end, ensure_ascii=False)}'
         self._pieces.append(f"\n]{shown}}}}}\n")
-        self.flush()
 
 
 def _encoded(document: str) -> bytes:

@@ -8,6 +8,8 @@ class Format(Enum):
 
     TEXT = "text"
     JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
     PERFETTO = "perfetto"
     FOLDED = "folded"
     FLAMEGRAPH = "flamegraph"
@@ -15,7 +17,7 @@ class Format(Enum):
     @property
     def records_time(self) -> bool:
         """Whether it tells when each probe fired."""
-        return self in (Format.JSON, Format.PERFETTO)
+        return self in (Format.JSON, Format.JSONL, Format.CSV, Format.PERFETTO)
 
     @property
     def records_tasks(self) -> bool:
@@ -23,10 +25,15 @@ class Format(Enum):
         return self is Format.PERFETTO
 
     @property
-    def is_document(self) -> bool:
-        """Whether it has no place for the guest's console, and a file of it is whole or is not there. The others are
-        written as things happen, and appended to what a file has already."""
-        return self not in (Format.TEXT, Format.JSON)
+    def has_console(self) -> bool:
+        """Whether the guest's console has a place in it."""
+        return self in (Format.TEXT, Format.JSON, Format.JSONL)
+
+    @property
+    def is_appended(self) -> bool:
+        """Whether it is written to the end of what a file has already, as things happen. A file of another format is
+        whole or not there."""
+        return self in (Format.TEXT, Format.JSON)
 
     @property
     def is_binary(self) -> bool:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
 from kinst.rewriter.fresh_file import fresh_file
+from kinst.runtime.consumer.csv_output import CsvDocument
 from kinst.runtime.consumer.document_output import Document, DocumentOutput
 from kinst.runtime.consumer.flame_graph import FlameGraph
 from kinst.runtime.consumer.folded_stacks import StackDocument, StackReader, with_stacks
+from kinst.runtime.consumer.json_lines import JsonLines
 from kinst.runtime.consumer.json_output import JsonOutput
 from kinst.runtime.consumer.json_values import JsonValues
 from kinst.runtime.consumer.output import TextOutput
@@ -44,9 +46,9 @@ def opened(form: Format, path: Path | None, console: Path | None) -> Iterator[St
     """The streams for -o `path` and --console `console`. Raises KinstError."""
     with ExitStack() as files:
         output: BinaryIO = sys.stdout.buffer
-        shown: BinaryIO | None = sys.stderr.buffer if form.is_document else None
+        shown: BinaryIO | None = None if form.has_console else sys.stderr.buffer
         if path is not None:
-            output = files.enter_context(_whole(path) if form.is_document else _appended(path))
+            output = files.enter_context(_appended(path) if form.is_appended else _whole(path))
             shown = sys.stdout.buffer
         elif form.is_binary and output.isatty():
             raise UsageError(f"--format {form.value}: a terminal cannot show it: give -o FILE, or a pipe")
@@ -99,14 +101,24 @@ def output_of(form: Format, tracing: Tracing, streams: Streams) -> Consumer:
             console=streams.console,
             epid=tracer.epid,
         )
-    if form is Format.JSON:
-        return JsonOutput(streams.output, clauses, totals, symbols, probe, options, console=streams.console)
+    if form in (Format.JSON, Format.JSONL):
+        kind = JsonOutput if form is Format.JSON else JsonLines
+        return kind(streams.output, clauses, totals, symbols, probe, options, console=streams.console)
     console = streams.console or sys.stderr.buffer
-    document = _perfetto(tracer, streams) if form is Format.PERFETTO else _of_stacks(form, tracing, streams)
+    document = _document(form, tracing, streams.output)
     return DocumentOutput(document, sys.stderr, console, clauses, totals, symbols, probe, options)
 
 
-def _of_stacks(form: Format, tracing: Tracing, streams: Streams) -> Document:
+def _document(form: Format, tracing: Tracing, output: BinaryIO) -> Document:
+    tracer = tracing.tracer
+    if form is Format.PERFETTO:
+        return _perfetto(tracer, output)
+    if form is Format.CSV:
+        return CsvDocument(output, tracer.clauses, tracer.totals, JsonValues(tracer.symbols))
+    return _of_stacks(form, tracing, output)
+
+
+def _of_stacks(form: Format, tracing: Tracing, output: BinaryIO) -> Document:
     tracer = tracing.tracer
     try:
         aggregations = with_stacks(tracer.clauses)
@@ -114,18 +126,18 @@ def _of_stacks(form: Format, tracing: Tracing, streams: Streams) -> Document:
         raise UsageError(f"--format {form.value}: {error}") from None
     reader = StackReader(tracer.totals, tracer.symbols)
     if form is Format.FOLDED:
-        return StackDocument(streams.output, reader, aggregations)
+        return StackDocument(output, reader, aggregations)
     request = tracing.request
     title = request.name or ("D program" if request.image is None else request.image.name)
-    return FlameGraph(streams.output, reader, aggregations, title)
+    return FlameGraph(output, reader, aggregations, title)
 
 
-def _perfetto(tracer: Tracer, streams: Streams) -> Document:
+def _perfetto(tracer: Tracer, output: BinaryIO) -> Document:
     from kinst.runtime.consumer.perfetto_output import PerfettoDocument  # takes a tenth of a second, and is an extra
 
     assert tracer.tasks is not None, "this format asks for them"
     values = JsonValues(tracer.symbols)
-    document = PerfettoDocument(streams.output, tracer.clauses, tracer.totals, values, tracer.tasks)
+    document = PerfettoDocument(output, tracer.clauses, tracer.totals, values, tracer.tasks)
     if not tracer.options.is_set("aggrate"):
         tracer.options.set("aggrate", _SAMPLED)
     tracer.on_snapshot = document.sample

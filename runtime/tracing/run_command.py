@@ -120,12 +120,11 @@ def _tell_refusals(tracing: Tracing, *, permits_nothing: bool) -> None:
 def _trace(tracing: Tracing, limits: Limits, wishes: Wishes) -> int:
     with opened(wishes.form, wishes.output, wishes.console) as streams:
         output = output_of(wishes.form, tracing, streams)
-        shows_console = (streams.console or streams.output).isatty() and not (
-            wishes.form is Format.JSON and streams.console is None
-        )
+        shown = streams.console or (streams.output if wishes.form is Format.TEXT else None)  # JSON is no console
+        shows_console = shown is not None and shown.isatty()
         ending = _run(tracing, output, limits, wishes, shows_console=shows_console)
         if tracing.traced.answer:
-            answered = streams.console if wishes.form.is_document and streams.console else streams.output
+            answered = streams.output if wishes.form.is_appended else streams.console or sys.stderr.buffer
             answered.write(f"{tracing.traced.answer}\n".encode())
     if wishes.is_verbose or not tracing.options.is_on("quiet"):
         for line in ending.lines(is_verbose=wishes.is_verbose):
