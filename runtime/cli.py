@@ -301,15 +301,14 @@ def _carry_out(request: Request, bounds: Limits, given: dict[str, Any]) -> int:
         takes_standard_input=request.call is None and "-" not in given[_parameter(Origin.SCRIPT)],
     )
     if given["read"] is not None:
-        request, build = _readout(request, given)
-        return carry_out(request, bounds, wishes, build)
+        return carry_out(request, bounds, wishes, _readout(request, given))
     with told_of_arguments(request.image, request.arguments):
         return carry_out(request, bounds, wishes)
 
 
-def _readout(request: Request, given: dict[str, Any]) -> "tuple[Request, Build]":
-    """What --read makes of a request, and of its image."""
-    from kinst.runtime.readout.building import ReadoutBuilding, with_summary
+def _readout(request: Request, given: dict[str, Any]) -> "Build":
+    """What --read makes of the image."""
+    from kinst.runtime.readout.building import ReadoutBuilding
     from kinst.runtime.readout.sources import source_of
 
     unused = [name for name in _OF_RUNS if given[name] not in (None, ())]
@@ -320,9 +319,7 @@ def _readout(request: Request, given: dict[str, Any]) -> "tuple[Request, Build]"
     source, interval = source_of(given["read"]), _seconds(given, "every")
     if interval is not None and not given["read"].startswith("gdb:"):
         raise UsageError(f"--every {given['every']}: a file stays as it is: it is for --read gdb:HOST:PORT")
-    is_traced = not (request.programs or given["is_list"] or given["is_check"])
-    building = ReadoutBuilding(source, None if interval is None else int(interval * 1e9))
-    return with_summary(request) if is_traced else request, building
+    return ReadoutBuilding(source, None if interval is None else int(interval * 1e9))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,18 @@ from kinst.runtime.dlang.program import Clause, Scope
 OF_THE_PROBE: Final = frozenset(
     {"probeprov", "probemod", "probefunc", "probename", "id", "epid", "cpu", "curcpu"}
 )  # the same at every hit of a probe on a CPU
-_TIMES: Final = frozenset({"timestamp", "vtimestamp", "walltimestamp"})
+_TIMES: Final = frozenset({"timestamp", "vtimestamp"})
 _NODES: Final = program.Expression | program.Action
 
 
 @dataclass(slots=True)
 class Needs:
-    """What a clause looks at. Where an index is no constant, nobody knows it before."""
+    """What a clause looks at."""
 
     arguments: set[int] = field(default_factory=set)  # arg0 and args[0] are 0
     registers: set[int] = field(default_factory=set)  # indices of regs[]
     others: set[str] = field(default_factory=set)  # as a program has them: execname, stack()
-    has_time: bool = False  # a time is among them
+    has_time: bool = False  # timestamp is among them
     has_threads: bool = False  # it has variables of a thread (self->)
 
 

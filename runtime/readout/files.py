@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.readout.memory import Memory, Space, UnreadableError
-from kinst.targets.arch.registry import arch_by_elf_machine
 from kinst.targets.elf.core import Core
-from kinst.targets.errors import ImageError, MachineError
 
 _CHUNK: Final = 1 << 24  # bytes of a file that are looked through at a time
 
@@ -87,15 +85,6 @@ class CoreDump:
             distances = np.uint64(offset) - loads["offset"]
             for row in loads[distances < loads["file_size"]][:1]:
                 yield int(row["load_address"]) + offset - int(row["offset"])
-
-    def check_machine(self, machine: str) -> None:
-        """That it is of the same machine as an image. Raises MachineError."""
-        try:
-            found = arch_by_elf_machine(self._core.machine).name
-        except ImageError:
-            found = f"machine {self._core.machine}"
-        if found != machine:
-            raise MachineError(f"{self.name}: is a core of {found}, and the image is for {machine}")
 
 
 def _offsets(data: NDArray[np.uint8], content: bytes) -> Iterator[int]:

@@ -3,57 +3,36 @@
 from collections.abc import Callable
 
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.patched.findings import Findings, Found
-from kinst.runtime.patched.recorded import RecordedHits
 from kinst.runtime.readout.memory import Source
 from kinst.runtime.readout.placement import Placement
 from kinst.runtime.tracing.host import NoGuest
 from kinst.runtime.tracing.limits import Limits
 from kinst.runtime.tracing.running import PAUSES
-from kinst.targets.image import Image
-from kinst.targets.manifest import Manifest
-from kinst.targets.standalone import Standalone
-
-CPU = 0  # the one that is shown for all
+from kinst.runtime.tracing.standalone.findings import Found
+from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 
 
 class Readings:
     """The readings of one run. Live, each interval brings what is new; also a `Timed` of the host."""
 
     def __init__(
-        self,
-        source: Source,
-        interval: int | None,
-        image: Image,
-        manifest: Manifest,
-        kept: Standalone,
-        hits: RecordedHits,
-        host: NoGuest,
+        self, source: Source, interval: int | None, placement: Placement, probes: StandaloneProbes, host: NoGuest
     ) -> None:
         """Nothing is read yet. `interval` in ns; None: there is one reading."""
         self._source, self._interval = source, interval
-        self._placement = Placement(image, manifest, kept)
-        self._findings = Findings(kept, len(manifest.sites))
-        self._hits, self._host = hits, host
+        self._placement, self._probes, self._host = placement, probes, host
         self._next = 0
         self._first: Found | None = None
-        self._lost = 0
         self._turn: Callable[[], None] = _nothing
 
     def begin(self) -> None:
         """The first reading, before BEGIN fires: errors come first. Raises MachineError."""
         if self._first is None:
             self._first = self._read(is_last=self._interval is None)
-            self._hits.begin(self._first)
 
     def on_turn(self, callback: Callable[[], None]) -> None:
         """Call `callback` between readings."""
         self._turn = self._host.machine.after_turn = callback
-
-    def take_drops(self) -> dict[int, int]:
-        """Records that were lost since the last time, by CPU."""
-        lost, self._lost = self._lost, 0
-        return {CPU: lost} if lost else {}
 
     def run(self, limits: Limits) -> End:
         """Fire for the first reading, and live for more until something ends it."""
@@ -81,15 +60,11 @@ class Readings:
 
     def _read(self, *, is_last: bool) -> Found:
         with self._source.open() as memory:
-            return self._findings.take(self._placement.reader(memory), is_last=is_last)
+            return self._probes.find(self._placement.reader(memory), is_last=is_last)
 
     def _fire(self, found: Found) -> None:
-        self._lost += found.lost
-        self._hits.fire(found, self._host.firing(CPU, CPU), self._is_wanted)
+        self._probes.fire(found)
         self._turn()
-
-    def _is_wanted(self) -> bool:
-        return self._host.machine.end is None
 
 
 def _nothing() -> None:

@@ -29,6 +29,8 @@ from kinst.runtime.tracing.image_probes import inline_clauses, providers_of
 from kinst.runtime.tracing.patched_code import PatchedCode
 from kinst.runtime.tracing.plug_ins import PlugIns
 from kinst.runtime.tracing.preparing import Prepared
+from kinst.runtime.tracing.standalone.guest import StandaloneGuest
+from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.runtime.tracing.surroundings import SCRATCH, Surroundings
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.contexts import Contexts
@@ -56,6 +58,10 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     system = System(prepared.facts, new_board(prepared.facts.name), request.configuration)
     loaded = _loaded(prepared, system)
     watch_started_files(system, warn)
+    if prepared.manifest is not None and prepared.manifest.standalone is not None:
+        probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone)
+        standalone = StandaloneGuest(probes, system, loaded)
+        return Guest(prepared, system, loaded, None, standalone.surroundings(types, warn), None, standalone)
     code = _patched_code(prepared, system, loaded, warn)
     moved = MovedImage(loaded.image, lambda: (loaded.bias,)) if code is None else code.moved
     is_user = user_mode(system.arch, system.engine.live.get)
@@ -117,8 +123,8 @@ def _loaded(prepared: Prepared, system: System) -> Loaded:
     """The image in the machine's memory. The file's trampolines are left out: `SiteTable` maps them."""
     manifest, request = prepared.manifest, prepared.request
     skip = None
-    if manifest is not None and prepared.planned.plan is None and manifest.trampolines[1]:
-        skip = manifest.trampolines[0]  # a file with patches alone has none
+    if manifest is not None and manifest.standalone is None and prepared.planned.plan is None:
+        skip = manifest.trampolines[0] if manifest.trampolines[1] else None  # a file with patches alone has none
     if prepared.call is not None:
         return load_for_call(prepared.image, system, skip=skip)
     seed = request.configuration.kaslr_seed

@@ -14,6 +14,7 @@ from kinst.runtime.tracing.inline_clauses import InlineClauses
 from kinst.runtime.tracing.limits import Limits
 from kinst.runtime.tracing.patched_code import PatchedCode
 from kinst.runtime.tracing.preparing import Prepared
+from kinst.runtime.tracing.standalone.guest import StandaloneGuest
 from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.runtime.tracing.until import UntilWatch
 from kinst.runtime.tracing.whereabouts import Whereabouts
@@ -31,9 +32,10 @@ class Guest:
         loaded: Loaded,
         code: PatchedCode | None,
         surroundings: Surroundings,
-        inlines: InlineClauses,
+        inlines: InlineClauses | None,
+        standalone: StandaloneGuest | None = None,
     ) -> None:
-        """Made by `build`. `code` is None for an image without probes."""
+        """Made by `build`. `code` is None for an image without probes, and for one whose probes are its own."""
         self.prepared = prepared
         self.system = system
         self.loaded = loaded
@@ -45,6 +47,7 @@ class Guest:
         system.attach_timed(self._watch)
         self.typist = Typist(system)
         self._places = Whereabouts(system, loaded, surroundings.symbols)
+        self._standalone = standalone
         self._call: FunctionCall | None = None
         self._is_started = False
 
@@ -88,6 +91,8 @@ class Guest:
         end = system.run(limits.timeout, limits.wall_timeout)
         if self._call is not None and end is End.RETURNED:
             self.result = self._call.result
+        if self._standalone is not None:
+            self._standalone.look(end)
         return end
 
     def _start(self) -> None:

@@ -28,6 +28,13 @@ from kinst.targets.manifest import find_manifest
 from kinst.targets.probe import PROVIDERS, ProbeName
 
 _WITH_PLACES: Final = ("fbt", "kinst")  # their probes are places in code, as those of an image's static probes are
+# A line for each probe that was hit, those with the most hits first.
+_SUMMARY: Final = """
+#pragma D option quiet
+#pragma D option aggsortrev
+::: { @hits[probeprov, probemod, probefunc, probename] = count(); }
+END { printa("%@12d %s:%s:%s:%s\\n", @hits); }
+"""
 _LONGEST_IDENTIFIER: Final = 19  # digits of an identifier
 
 
@@ -97,10 +104,13 @@ class ImageSubject:
 
 
 def _programs(request: Request) -> Sequence[ProgramText]:
-    """The user's programs; if there are none, and no actions, the probes that a patched image was patched with."""
+    """The user's programs; if there are none, and no actions, the probes that a patched image was patched with. Those
+    of a standalone image may have been hit many times before anybody looks: their hits are counted."""
     if request.programs or request.actions:
         return request.programs
     manifest = find_manifest(open_image(source_of(request).path))
+    if manifest is not None and manifest.standalone is not None:
+        return [ProgramText(Origin.SCRIPT, "summary", _SUMMARY)]
     options = () if manifest is None else manifest.options
     return [ProgramText(Origin.NAME, text, text) for text in options]
 

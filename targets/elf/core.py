@@ -21,7 +21,6 @@ _INFO: Final = 44  # where the first section header has the number of program he
 class Core:
     """A core. `loads` are PROGRAM_HEADER rows; not every byte that they promise need be in the file."""
 
-    machine: int  # e_machine
     data: NDArray[np.uint8]
     loads: NDArray[np.void]
 
@@ -34,7 +33,7 @@ def read_core(data: NDArray[np.uint8]) -> Core:
     """
     head = data[: ELF_HEADER.size].tobytes()
     check_magic(head)
-    _, kind, machine, _, _, start, sections, _, _, entry, count, _, _, _ = ELF_HEADER.unpack(head)
+    _, kind, _, _, _, start, sections, _, _, entry, count, _, _, _ = ELF_HEADER.unpack(head)
     if kind != _CORE:
         raise ImageError(f"no core: e_type is {kind} and not {_CORE}")
     if entry != PROGRAM_HEADER.itemsize:
@@ -45,7 +44,7 @@ def read_core(data: NDArray[np.uint8]) -> Core:
     if end > len(data):
         raise ImageError(f"truncated: its program headers end at {end:#x}, the file at {len(data):#x}")
     rows = np.frombuffer(data[start:end].data, PROGRAM_HEADER) if count else np.zeros(0, PROGRAM_HEADER)
-    return Core(machine, data, rows[rows["kind"] == PT_LOAD])
+    return Core(data, rows[rows["kind"] == PT_LOAD])
 
 
 def _many(data: NDArray[np.uint8], start: int) -> int:

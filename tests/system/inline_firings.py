@@ -96,6 +96,7 @@ class _Look:
         self._numbers = _FIRST[arch.name]
         layout = LAYOUTS[arch.name]
         self._order = [arch.registers.index(name) for name in layout] if layout else list(range(33))
+        assert ran.inlines is not None
         self._arguments = ran.inlines._arguments
         self._read = ran.surroundings.memory.read
         self._caller = ran.surroundings.stacks.caller

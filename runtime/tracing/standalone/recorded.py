@@ -9,8 +9,8 @@ from typing import Final, NoReturn, SupportsIndex
 
 import numpy as np
 
-from kinst.runtime.patched.findings import Found
 from kinst.runtime.patched.sites import Argument, ArgumentAt, SiteTable
+from kinst.runtime.tracing.standalone.findings import Found
 from kinst.runtime.trap.counted import Counting
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Enabling, Firing
@@ -40,10 +40,11 @@ class _Registers(list[int]):
 class RecordedHits:
     """The hits of a standalone image's probes, as clauses see them."""
 
-    def __init__(self, arch: ArchFacts, kept: Standalone, timebase: int, passing: Callable[[], int]) -> None:
-        """`timebase` is how many times a second the clock in records counts; `passing` gives the time here."""
+    def __init__(self, arch: ArchFacts, kept: Standalone, timebase: int) -> None:
+        """`timebase` is how many times a second the clock in records counts."""
         self._arch = arch
-        self._timebase, self._passing = timebase, passing
+        self._timebase = timebase
+        self._passing: Callable[[], int] = lambda: 0
         self._registers = _Registers(arch.registers)
         self.frame = TrapFrame(self._registers, _no_memory, _no_memory, _no_memory)
         names = [name for name in kept.fields if name != TIME]
@@ -66,16 +67,17 @@ class RecordedHits:
         return self._last or self._passing()
 
     def begin(self, found: Found) -> None:
-        """Let time begin with the first record."""
-        if self._time is not None and len(found.records):
+        """Let time begin with the first record of all."""
+        if self._time is not None and not self._last and len(found.records):
             self._last = self._nanoseconds(int(found.records[0, self._time]))
 
     def _nanoseconds(self, count: int) -> int:
         return count * _NANOSECONDS // self._timebase
 
-    def attach(self, table: SiteTable) -> None:
-        """Take over what the providers of a table's probes have for arguments. kinst's have none."""
-        self._table = table
+    def attach(self, table: SiteTable, passing: Callable[[], int]) -> None:
+        """Take over what the providers of a table's probes have for arguments. kinst's have none. `passing` gives the
+        time here."""
+        self._table, self._passing = table, passing
         for kind, default in list(table.arguments.items()):
             if kind != ProbeKind.KINST:
                 table.arguments[kind] = self._given(default)
@@ -96,17 +98,14 @@ class RecordedHits:
 
     # -- firing -------------------------------------------------------------------------------------------------------
 
-    def fire(self, found: Found, firing: Firing, is_wanted: Callable[[], bool]) -> None:
-        """Let probes fire for what was found, until nothing is wanted any more. `firing` is on the CPU that is shown,
-        and its frame is `frame`."""
+    def fire(self, found: Found, firing: Firing) -> None:
+        """Let probes fire for what was found. `firing` is on the CPU that is shown, and its frame is `frame`."""
         for row in np.flatnonzero(found.hits).tolist():
             hits = int(found.hits[row])
             for one in self._site(row)[1]:
                 assert isinstance(one.action, Counting), "others were refused"
                 one.action.count(one.probe, firing.cpu, hits)
         for record in found.records.tolist():
-            if not is_wanted():
-                return
             self._fire(record, firing)
 
     def _fire(self, record: list[int], firing: Firing) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kinst.runtime.patched.findings import Findings, Found
+from kinst.runtime.tracing.standalone.findings import Findings, Found
 from kinst.targets.errors import MachineError
 from kinst.targets.standalone import RING_HEAD, Action, Standalone
 
