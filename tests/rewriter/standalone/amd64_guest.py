@@ -42,8 +42,7 @@ class Guest:
         self._within: Container[int] = ()
         self._most = 0
         for address, content in parts.items():
-            self._touch(address, len(content))
-            self._uc.mem_write(address, content)
+            self.write(address, content)
 
     def run(self, state: State, within: Container[int], most: int = 100) -> State:
         """To the first instruction that is not `within`, or to the one behind `most` instructions."""
@@ -64,11 +63,11 @@ class Guest:
     def read(self, address: int, size: int) -> bytes:
         """What is in memory now."""
         self._touch(address, size)
-        return bytes(self._uc.mem_read(address, size))
+        return bytes(self._uc.mem_read(address % SPACE, size))
 
     def write(self, address: int, content: bytes) -> None:
         self._touch(address, len(content))
-        self._uc.mem_write(address, content)
+        self._uc.mem_write(address % SPACE, content)
 
     def word(self, address: int) -> int:
         return int.from_bytes(self.read(address, 8), "little")

@@ -10,7 +10,7 @@ from kinst.rewriter.liveness.effects import effector
 from kinst.rewriter.standalone.trampoline import Count, Covered, Record, maker
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.instruction import Flow
-from kinst.targets.standalone import WORD
+from kinst.targets.standalone import RING_HEAD, WORD
 from tests.rewriter.standalone.amd64_guest import PAGE, SPACE, Guest, drawn
 
 MAKER = maker(AMD64)
@@ -67,14 +67,20 @@ class Moved:
         dead = may_differ(first.pc - self.delta) if not plain.fault else self._dead(plain) | FLAGS
         if first.differs(second) & ~dead:
             return f"{first.differs(second) & ~dead:#x} differ"
-        own = {start + APART, *(at + self.delta for at in self._own())}
+        own = {at % SPACE // PAGE for at in (*inside, *(at + self.delta for at in self._own()))}
         apart = _stained(plain, changed, own) - set(self._scratch(plain.path))
         return f"{len(apart)} bytes at {min(apart):#x} differ" if apart else ""
 
-    def _own(self) -> list[int]:
-        tasks = [one.task for one in self.group]
-        cells = [task.cell for task in tasks if isinstance(task, Count)]
-        return cells + [task.ring for task in tasks if isinstance(task, Record)]
+    def _own(self) -> Iterable[int]:
+        """Addresses that tasks write to, and others on the same pages."""
+        for task in (one.task for one in self.group):
+            match task:
+                case Count(cell):
+                    yield cell
+                case Record():
+                    yield from range(task.ring, task.ring + RING_HEAD + (task.mask + 1) * task.stride, WORD)
+                case None:
+                    pass
 
     def _counts(self, guest: Guest) -> list[int]:
         return [guest.word(one.task.cell + self.delta) for one in self.group if isinstance(one.task, Count)]
@@ -99,8 +105,8 @@ class Moved:
 
 
 def _stained(first: Guest, second: Guest, own: Iterable[int]) -> set[int]:
-    """Addresses at which memory differs, but for the pages of some."""
-    pages = (first.pages | second.pages) - {address // PAGE for address in own}
+    """Addresses at which memory differs, but for those of some pages."""
+    pages = (first.pages | second.pages) - {*own}
     found = set[int]()
     for page in pages:
         one, other = first.read(page * PAGE, PAGE), second.read(page * PAGE, PAGE)
@@ -110,4 +116,4 @@ def _stained(first: Guest, second: Guest, own: Iterable[int]) -> set[int]:
 
 def moved_by(choose: random.Random) -> int:
     """A distance by which an image may be moved."""
-    return choose.choice((0, PAGE * choose.getrandbits(24)))
+    return choose.choice((0, PAGE * choose.getrandbits(16)))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.standalone.trampoline import Clock, Constant, Covered, ImmovableError, Record, Register
 from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RIP, RSP, Kind
 from kinst.targets.instruction import Flow
@@ -117,6 +118,15 @@ def test_a_record_leaves_no_trace(*, has_stack: bool) -> None:
     assert refused == 0 if has_stack else 20 < refused < 100
 
 
+def test_tickets_are_taken_by_one_instruction() -> None:
+    choose = random.Random(4)
+    for _ in range(50):
+        trampoline = MAKER.trampoline([site(drawn_words(choose), drawn_dead(choose))], SITE + APART)
+        lines = [line.text for line in disassemble(AMD64, trampoline, SITE + APART)]
+        shared = [text for text in lines if "(%rip)" in text and not text.startswith("lea")]
+        assert [text.split(" %")[0] for text in shared] == ["lock xaddq"]
+
+
 def test_what_no_trampoline_records() -> None:
     with pytest.raises(ImmovableError, match="rflags cannot be recorded"):
         MAKER.trampoline([site((Register(AMD64.registers.index("rflags")),), 0)], SITE + APART)
@@ -129,7 +139,7 @@ def test_another_record_between_any_two_instructions(*, dead: int, is_interrupt:
     """An interrupt's handler runs on the same stack, and gives all registers back; another CPU has its own."""
     choose = random.Random(3)
     words: GIVEN = (*((Clock(),) if has_clock else ()), *(Register(number) for number in (RAX, 2, 7, RSP, 11)))
-    sites = [site(words, dead, number=number) for number in range(2)]
+    sites = [site(words, dead, number=number) for number in (1, 2)]
     code = {one.address + APART: MAKER.trampoline([one], one.address + APART) for one in sites}
     starts, inside = list(code), {at + byte for at, content in code.items() for byte in range(len(content))}
     for cut in range(100):
@@ -138,6 +148,7 @@ def test_another_record_between_any_two_instructions(*, dead: int, is_interrupt:
         ring.start(0)
         state, other = (drawn(choose, start) for start in starts)
         halfway = guest.run(state, inside, cut)
+        assert ring.record(0)[0] == 0 or matches(ring.record(0), ring.expected(0, sites[0], state)), "not the last word"
         if is_interrupt:
             other = replace(other, values={**other.values, RSP: halfway.values[RSP] - 0x100})
         guest.run(other, inside)
@@ -145,8 +156,8 @@ def test_another_record_between_any_two_instructions(*, dead: int, is_interrupt:
         if len(guest.path) == 0:
             break
         order = [(sites[0], state), (sites[1], other)]
-        has_ticket = ring.record(0)[1] == 0
-        for number, (one, seen) in enumerate(order if has_ticket else order[::-1]):
+        is_first = ring.record(0)[1] == 1
+        for number, (one, seen) in enumerate(order if is_first else order[::-1]):
             assert matches(ring.record(number), ring.expected(number, one, seen)), cut
         pushed = replace(end, values={**end.values, RSP: end.values[RSP] + WORD})
         assert pushed.differs(state) & ~sites[0].dead == 0
