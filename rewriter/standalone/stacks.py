@@ -2,7 +2,8 @@
 
 That is so before code has set one, at the start and on entry from user programs or other exception levels, and where it
 has just changed from one to another. So: from the image's entry, from the start of each function that loads the stack
-pointer, and from behind that, as far as control goes, calls included, until code itself pushes or makes room on it.
+pointer, and from behind that, as far as control goes, calls included, until code itself pushes or makes room on it; and
+wherever what is in the stack pointer is dead, for it will be loaded before anything is pushed.
 """
 
 from collections import deque
@@ -11,6 +12,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.liveness.effects import Effects
+from kinst.rewriter.liveness.search import live_before
 from kinst.rewriter.program import Program
 from kinst.rewriter.standalone.trampoline import Maker
 from kinst.targets.instruction import Flow, Instructions
@@ -27,7 +30,13 @@ def without_stack(program: Program, found: Instructions, maker: Maker) -> Mask:
     has_switch[found.function[switches]] = True
     behind = found.address[switches] + found.size[switches]
     starts = [program.image.entry, *program.functions.address[has_switch].tolist(), *behind.tolist()]
-    return _reached(starts, found, trusts)
+    return _reached(starts, found, trusts) | _is_dead(found, switches, trusts)
+
+
+def _is_dead(found: Instructions, switches: Mask, trusts: Mask) -> Mask:
+    """Before which instructions the stack pointer holds nothing that is needed."""
+    result: Mask = live_before(found, Effects(trusts.astype(np.uint32), switches.astype(np.uint32))) & 1 == 0
+    return result
 
 
 def _switches_and_trusts(program: Program, found: Instructions, maker: Maker) -> tuple[Mask, Mask]:
