@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from kinst.targets.standalone import RING_HEAD
 from tests.runtime.trap.arch.risc_unicorn import PAGE, Cpu, Model, Outcome, State, page_content
 
 FALLS = (Flow.NEXT, Flow.BRANCH)
+Dead = Callable[[int], int]
 _SPECIAL = (0, 1, 5, 0x7FFFFFFF, 0x80000000, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
 _WORD = 8
 _PUSHED = 128  # bytes below the stack pointer that a task may write to
@@ -100,7 +101,7 @@ def counters(place: Place) -> Iterator[Count]:
     return (Count(place.cells + row * _WORD) for row in itertools.count())
 
 
-def check_counts(machine: Machine, group: Sequence[Covered], place: Place, state: State, dead: int) -> bool:
+def check_counts(machine: Machine, group: Sequence[Covered], place: Place, state: State, dead: Dead) -> bool:
     """It does what it did, and the cells tell how often each instruction ran. False: in place it faults."""
     own = range(place.run.cells, place.run.cells + len(group) * _WORD)
     both = check(machine, group, place, state, dead, own)
@@ -116,7 +117,7 @@ def check_counts(machine: Machine, group: Sequence[Covered], place: Place, state
 
 
 def check(
-    machine: Machine, group: Sequence[Covered], place: Place, state: State, dead: int, own: range
+    machine: Machine, group: Sequence[Covered], place: Place, state: State, dead: Dead, own: range
 ) -> tuple[Outcome, list[int]] | None:
     """Run it in place and displaced: registers that live, memory, and where control goes are the same. What comes of
     it, and the link addresses of the instructions that ran in place; None: in place it faults.
@@ -126,7 +127,7 @@ def check(
         group: what is displaced.
         place: where.
         state: at the start.
-        dead: registers that may differ at the end.
+        dead: link address where control goes -> registers that may differ there.
         own: memory that tasks write to.
 
     Raises:
@@ -149,7 +150,8 @@ def check(
     cpu = Cpu(machine.model, {at.site: patched, at.trampoline: made})
     displaced, way = cpu.run_within(state, start, places, facts.stack_pointer, most=_MOST)
     assert displaced.fault == "", f"{displaced.fault} at {way[-1][0]:#x}"
-    _same_registers(machine, expected.state, displaced.state, dead)
+    end = expected.state.regs[facts.pc] - place.moved
+    _same_registers(machine, expected.state, displaced.state, dead(end))
     _same_memory(expected, displaced, (own, *{range(stack - _PUSHED, stack) for _, stack in path}))
     return displaced, [address - place.moved for address, _ in path]
 
@@ -203,7 +205,7 @@ def outcome(machine: Machine, code: bytes, place: Place, dead: int, choose: rand
     if group is None:
         return "refused"
     try:
-        is_same = check_counts(machine, group, place, drawn_state(machine, choose), dead)
+        is_same = check_counts(machine, group, place, drawn_state(machine, choose), lambda _: dead)
     except ImmovableError as error:
         return str(error)
     return "same" if is_same else "faults"
@@ -224,7 +226,7 @@ def check_records(machine: Machine, nop: bytes, choose: random.Random) -> None:
     group, state = covered(machine, nop * 2, place, dead, tasks, has_stack=True), drawn_state(machine, choose)
     assert group is not None
     own = range(place.run.cells, place.run.cells + RING_HEAD + capacity * stride)
-    both = check(machine, group, place, state, dead, own)
+    both = check(machine, group, place, state, lambda _: dead, own)
     assert both is not None
     before, after = (
         pages.get(own.start // PAGE) or page_content(own.start // PAGE, {}) for pages in ({}, both[0].pages)

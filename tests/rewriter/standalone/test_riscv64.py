@@ -44,12 +44,12 @@ def code_of(text: str, address: int) -> bytes:
 
 def test_groups_do_what_they_did() -> None:
     choose, outcomes = random.Random(1), Counter[str]()
-    for _ in range(1000):
+    for _ in range(700):
         code = b"".join(choose.choice(choose.choice((COPIED, MOVED))) for _ in range(choose.choice((1, 2, 3, 4))))
         dead, has_stack = choose.getrandbits(32) & choose.getrandbits(32), choose.random() < 0.7
         outcomes[outcome(MACHINE, code, drawn_place(choose, 2), dead, choose, has_stack=has_stack)] += 1
-    assert outcomes["same"] > 350
-    assert outcomes["faults"] < 100
+    assert outcomes["same"] > 240
+    assert outcomes["faults"] < 80
 
 
 @pytest.mark.parametrize(
