@@ -7,7 +7,7 @@ original bytes, and every header is laid out again. Whatever differs from the re
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -24,7 +24,7 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import no_refusals
 from kinst.rewriter.slots import CHUNK, NOWHERE, Placement
 from kinst.rewriter.standalone.factory import Made
-from kinst.rewriter.standalone.plan import plan_again
+from kinst.rewriter.standalone.plan import plan_again, written
 from kinst.rewriter.write import patched_code
 from kinst.targets.elf.header import PT_LOAD, SHT_SYMTAB
 from kinst.targets.errors import ImageError, ManifestError
@@ -89,7 +89,7 @@ def compare(original: Image, patched: Image, *, progress: Progress = silent) -> 
         plan = _plan(program, patched, manifest, instructions, progress)
     else:
         plan, made = plan_again(program, manifest, _placement(original, patched, manifest), progress)
-        wrong += _wrong_jumps(original, patched, manifest, made)
+        wrong += _wrong_jumps(program, patched, manifest, made)
     layout = lay_out(plan, digest, trampoline_symbols=_has_symbols(patched, manifest))
     places = Places(original, patched, manifest, layout)
     overlays = [(offset, memoryview(patch.code)) for offset, patch in placed(original, manifest.patches)]
@@ -131,6 +131,8 @@ def _plan(program: Program, patched: Image, manifest: Manifest, instructions: In
 
 def _placement(original: Image, patched: Image, manifest: Manifest) -> Placement:
     """The segment of the trampolines, and of a standalone image's data if they are right behind them."""
+    if manifest.standalone is not None and _is_inside(original, manifest):
+        return NOWHERE
     (address, size), inside = manifest.trampolines, 0
     if manifest.standalone is not None and manifest.standalone.address == address + size:
         inside = manifest.standalone.size + -manifest.standalone.size % CHUNK
@@ -172,21 +174,25 @@ def _wrong_sites(
         yield Unexplained(program.image.offset_of(address) or 0, places.site(row), b"", b"", text)
 
 
-def _wrong_jumps(original: Image, patched: Image, manifest: Manifest, made: Made) -> Iterator[Unexplained]:
+def _wrong_jumps(program: Program, patched: Image, manifest: Manifest, made: Made) -> Iterator[Unexplained]:
     """Jumps and places of trampolines that are not what the original gives."""
-    places = Places(original, patched, manifest, None)
+    places = Places(program.original, patched, manifest, None)
     for row in sorted(made.refused)[:_LIMIT]:
         yield Unexplained(0, places.site(row), b"", b"", f"there cannot be a jump: {made.refused[row]}")
     if made.refused:
         return
-    for expected, found in zip_longest(made.jumps, manifest.jumps):
-        if expected != found:
-            one = expected or found
-            text = "the manifest has another jump than the original gives"
-            yield Unexplained(original.offset_of(one.address) or 0, f"{one.address:#x}", b"", b"", text)
-            return
+    given = written(program, made, is_inside=_is_inside(program.original, manifest))
+    if given != manifest.jumps:
+        text = "the manifest has other jumps than the original gives"
+        yield Unexplained(0, "manifest", b"", b"", text)
     if not np.array_equal(made.trampolines, manifest.sites["trampoline"]):
         yield Unexplained(0, "manifest", b"", b"", "trampolines at other places than the original gives")
+
+
+def _is_inside(original: Image, manifest: Manifest) -> bool:
+    """Whether a standalone image's trampolines are where the original has room."""
+    address = manifest.trampolines[0]
+    return any(one.kind == PT_LOAD and 0 <= address - one.address < one.size for one in original.segments)
 
 
 def _wrong_claims(program: Program, patched: Image, manifest: Manifest) -> Iterator[Unexplained]:

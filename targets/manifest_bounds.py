@@ -81,6 +81,8 @@ def check_image(manifest: Manifest, image: Image) -> None:
     address, size = manifest.trampolines
     loads = [one for one in image.segments if one.kind == PT_LOAD]
     has_trampolines = any(one.address == address and one.file_size >= size for one in loads)
+    if manifest.standalone is not None:
+        has_trampolines |= any(one.address <= address <= one.address + one.file_size - size for one in loads)
     _require(not size or has_trampolines, "trampolines that no segment holds")
     bounds = [(one.address, one.address + one.file_size) for one in loads if one.address + one.file_size < 1 << 64]
     functions = manifest.functions

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,17 +10,20 @@ from numpy.typing import NDArray
 from kinst.rewriter.program import Program
 from kinst.rewriter.progress import Progress
 from kinst.rewriter.standalone.groups import Group
+from kinst.rewriter.standalone.rooms import Room
 from kinst.rewriter.standalone.trampoline import Count, Covered, ImmovableError, Maker, Record
 from kinst.targets.instruction import Flow, Instructions
 from kinst.targets.patch import Patch
 
+NO_ROOM: Final = "no room is left for its trampoline"
+
 
 @dataclass(slots=True)
 class Built:
-    """The trampolines, one behind the other; the jumps, by address; where the trampoline of each row is in which there
-    is a task; and why some rows have none."""
+    """The trampolines of each room, one behind the other; the jumps, by address; where the trampoline of each row is in
+    which there is a task; and why some rows have none."""
 
-    code: bytearray = field(default_factory=bytearray)
+    code: list[tuple[int, bytearray]] = field(default_factory=list)
     jumps: list[Patch] = field(default_factory=list)
     trampoline: dict[int, int] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
@@ -48,45 +52,63 @@ def build(
     material: Material,
     groups: Sequence[Group],
     tasks: Mapping[int, Count | Record],
-    base: int,
+    rooms: Sequence[Room],
     progress: Progress,
 ) -> Built:
-    """Trampolines from a link address on.
+    """Trampolines in some rooms.
 
     Args:
         maker: the machine's.
         material: the program.
         groups: what jumps shall cover.
         tasks: of the rows that are sites.
-        base: of the first trampoline.
+        rooms: where trampolines may be, ascending.
         progress: told of groups.
     """
-    built = Built()
+    builder = _Builder(maker, material, tasks, rooms)
     with progress("trampolines", len(groups)) as done:
         for group in groups:
-            _add(built, maker, material, group, tasks, base + len(built.code))
+            builder.add(group)
             done(1)
-    built.jumps.sort(key=lambda one: one.address)
-    return built
+    builder.built.jumps.sort(key=lambda one: one.address)
+    return builder.built
 
 
-def _add(
-    built: Built, maker: Maker, material: Material, group: Group, tasks: Mapping[int, Count | Record], at: int
-) -> None:
-    for one in dict.fromkeys((group, group.shortened())):  # the rest may be what cannot be moved
-        try:
-            covered = [material.covered(row, tasks.get(row)) for row in range(one.first, one.first + one.count)]
-            code, jumps = maker.trampoline(covered, at), _jumps(maker, material, one, at)
-        except ImmovableError as error:
-            built.refused |= {row: str(error) for row in range(one.first, one.first + one.count) if row in tasks}
-            continue
-        built.code += code
-        built.jumps += jumps
-        for row in range(one.first, one.first + one.count):
-            if row in tasks:
-                built.trampoline[row] = at
-                built.refused.pop(row, None)
-        return
+class _Builder:
+    def __init__(
+        self, maker: Maker, material: Material, tasks: Mapping[int, Count | Record], rooms: Sequence[Room]
+    ) -> None:
+        self.built = Built([(start, bytearray()) for start, _ in rooms])
+        self._maker, self._material, self._tasks, self._rooms = maker, material, tasks, rooms
+        self._room = 0
+
+    def add(self, group: Group) -> None:
+        for one in dict.fromkeys((group, group.shortened())):  # the rest may be what cannot be moved
+            rows = [row for row in range(one.first, one.first + one.count) if row in self._tasks]
+            try:
+                at = self._added(one)
+            except ImmovableError as error:
+                self.built.refused |= dict.fromkeys(rows, str(error))
+                continue
+            for row in rows:
+                self.built.trampoline[row] = at
+                self.built.refused.pop(row, None)
+            return
+
+    def _added(self, group: Group) -> int:
+        """The address of a group's trampoline."""
+        rows = range(group.first, group.first + group.count)
+        covered = [self._material.covered(row, self._tasks.get(row)) for row in rows]
+        for room in range(self._room, len(self._rooms)):
+            start, code = self.built.code[room]
+            at = start + len(code)
+            made, jumps = self._maker.trampoline(covered, at), _jumps(self._maker, self._material, group, at)
+            if at + len(made) <= self._rooms[room][1]:
+                code += made
+                self.built.jumps += jumps
+                return at
+            self._room = room + 1 if room + 1 < len(self._rooms) else room
+        raise ImmovableError(NO_ROOM)
 
 
 def _jumps(maker: Maker, material: Material, group: Group, target: int) -> list[Patch]:

@@ -1,6 +1,6 @@
 """A program and a manifest -> the code that makes its sites standalone, for any place; or why a site cannot be."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +12,9 @@ from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.program import Program, instructions_of
 from kinst.rewriter.progress import Progress
 from kinst.rewriter.resolve import with_functions_at
-from kinst.rewriter.standalone.building import Built, Material, build
+from kinst.rewriter.standalone.building import Material, build
 from kinst.rewriter.standalone.groups import groups
+from kinst.rewriter.standalone.rooms import Room, code_rooms
 from kinst.rewriter.standalone.stacks import without_stack
 from kinst.rewriter.standalone.tasks import obstacles, tasks
 from kinst.rewriter.standalone.trampoline import maker
@@ -26,10 +27,10 @@ _OVERLAPS = "its function overlaps another one"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Trampolines one behind the other, jumps by address, the trampoline of each site, and rows of sites that have
-    none, with the reason."""
+    """Trampolines one behind the other in each room, with its address; jumps by address; the trampoline of each site;
+    and rows of sites that have none, with the reason."""
 
-    code: bytes
+    code: tuple[tuple[int, bytes], ...]
     jumps: tuple[Patch, ...]
     trampolines: NDArray[np.uint64]
     refused: Mapping[int, str]
@@ -46,13 +47,19 @@ class Factory:
         no_stack = without_stack(program, found, self._maker)
         self._material = Material(program, found, dead_before(program, found), no_stack)
 
-    def made(self, manifest: Manifest, standalone: Standalone, base: int) -> Made:
+    @property
+    def rooms(self) -> tuple[Room, ...]:
+        """Room for trampolines inside the image."""
+        program = self._material.program
+        return code_rooms(program.image, program.functions)
+
+    def made(self, manifest: Manifest, standalone: Standalone, rooms: Sequence[Room]) -> Made:
         """The code for the sites of a manifest.
 
         Args:
             manifest: its sites, probes and enablings count.
             standalone: what they do, and where the data are.
-            base: link address of the trampolines.
+            rooms: where trampolines may be, ascending.
         """
         material, facts = self._material, self._material.program.image.facts
         found, sites = material.found, manifest.sites["address"]
@@ -67,13 +74,13 @@ class Factory:
             return _nothing({row: Hindrance(int(decisions.hindrance[row])).text for row in traps.tolist()})
         todo = dict(zip(rows.tolist(), tasks(manifest, standalone, facts), strict=True))
         wanted = list(groups(found, rows, decisions, facts.jump))
-        built = build(self._maker, material, wanted, todo, base, self._progress)
+        built = build(self._maker, material, wanted, todo, rooms, self._progress)
         if built.refused:
             place = {row: site for site, row in enumerate(rows.tolist())}
-            return _nothing({place[row]: why for row, why in built.refused.items()}, built)
+            return _nothing({place[row]: why for row, why in built.refused.items()})
         trampolines = np.array([built.trampoline[row] for row in rows.tolist()], np.uint64)
-        return Made(bytes(built.code), tuple(built.jumps), trampolines, {})
+        return Made(tuple((start, bytes(code)) for start, code in built.code), tuple(built.jumps), trampolines, {})
 
 
-def _nothing(refused: Mapping[int, str], built: Built | None = None) -> Made:
-    return Made(bytes(built.code) if built is not None else b"", (), np.zeros(0, np.uint64), refused)
+def _nothing(refused: Mapping[int, str]) -> Made:
+    return Made((), (), np.zeros(0, np.uint64), refused)

@@ -1,10 +1,11 @@
 """An image and how much there is to place -> where trampolines, counters and the ring go.
 
 They must be where the guest has memory, leaves it alone, and finds it by the same address map as its code; jumps must
-reach. Only the user knows a board. The default is behind the image, as far as jumps reach, and from `_NEAREST` to
-`_FARTHEST` bytes: guests put stacks and heaps right behind their .bss.
+reach. Only the user knows a board. The default is room inside the image, if it has enough; else behind it, as far as
+jumps reach, and from `_NEAREST` to `_FARTHEST` bytes: guests put stacks and heaps right behind their .bss.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,8 +13,10 @@ import numpy as np
 
 from kinst.rewriter.jumps.decide import end_of
 from kinst.rewriter.plan import probed_code
-from kinst.rewriter.slots import CHUNK, GRANULE, Placement, place
+from kinst.rewriter.slots import CHUNK, GRANULE, NOWHERE, Placement, place
 from kinst.rewriter.standalone.request import Request
+from kinst.rewriter.standalone.rooms import Room, data_room, from_address, is_padding
+from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import PlacementError
 from kinst.targets.image import Image
 from kinst.targets.manifest import Manifest
@@ -21,54 +24,83 @@ from kinst.targets.standalone import RING_HEAD, WORD, Action, Standalone
 
 _NEAREST: Final = 1 << 18
 _FARTHEST: Final = 1 << 20
+_DATA: Final = "--data-base"
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The segment, `room` bytes of it for trampolines, and behind them the data, if they are in it."""
+    """Rooms for trampolines, ascending, and the segment that is added for them, and for the data if they have no place
+    of their own. It is NOWHERE if the rooms are inside the image."""
 
+    rooms: tuple[Room, ...]
     placement: Placement
-    room: int
     standalone: Standalone
 
     @property
-    def data_size(self) -> int:
-        """Bytes of data in the segment."""
-        return self.placement.size - self.room
+    def trampolines(self) -> tuple[int, int]:
+        """Address and size of what holds all trampolines."""
+        return self.rooms[0][0], self.rooms[-1][1] - self.rooms[0][0]
 
 
-def placed(image: Image, manifest: Manifest, request: Request, room: int, base: int | None) -> Places:
+def placed(
+    image: Image, inside: Sequence[Room], manifest: Manifest, request: Request, room: int, base: int | None
+) -> Places:
     """Find the places.
 
     Args:
         image: the original.
+        inside: room for code that it has.
         manifest: its sites count.
         request: what they shall do.
-        room: bytes for trampolines, a multiple of `CHUNK`.
+        room: bytes for trampolines in a segment of their own, a multiple of `CHUNK`.
         base: where the user wants them.
 
     Raises:
         PlacementError: something else is there.
     """
     size = _data_size(manifest, request)
+    rooms = from_address(inside, base) if base is not None else tuple(inside)
+    data = data_room(image, size) if request.data_base is None else request.data_base
+    if rooms and data is not None:
+        return Places(rooms, NOWHERE, _standalone(request, *_data_place(image, rooms[0][0], data, size), size))
     code = probed_code(manifest.sites["address"], image.facts.trampoline_window)
-    inside = 0 if request.data_base is not None else size + -size % CHUNK
+    behind = size + -size % CHUNK if request.data_base is None else 0
     start = _start(image, code, room) if base is None else base
-    segment = _free(image, code, room + inside, start, "--trampoline-base")
-    address, load_address = segment.address + room, segment.load_address + room
-    if request.data_base is not None:
-        data = _free(image, code, size + -size % CHUNK, request.data_base, "--data-base")
-        address, load_address = data.address, data.load_address
-        if address < segment.end and segment.address < data.end:
-            raise PlacementError(f"--data-base: {size:#x} bytes at {address:#x} are where the trampolines are")
-    found = Standalone(request.action, address, load_address, size, request.capacity, request.fields)
-    return Places(segment, room, found)
+    segment = _free(image, code, room + behind, start, "--trampoline-base")
+    if request.data_base is None:
+        address, load_address = segment.address + room, segment.load_address + room
+    else:
+        address, load_address = _data_place(image, code, request.data_base, size)
+        if address < segment.end and segment.address < address + size:
+            raise PlacementError(f"{_DATA}: {size:#x} bytes at {address:#x} are where the trampolines are")
+    own = ((segment.address, segment.address + room),)
+    return Places(own, segment, _standalone(request, address, load_address, size))
+
+
+def _standalone(request: Request, address: int, load_address: int, size: int) -> Standalone:
+    return Standalone(request.action, address, load_address, size, request.capacity, request.fields)
 
 
 def _data_size(manifest: Manifest, request: Request) -> int:
     if request.action is Action.COUNT:
         return WORD * len(manifest.sites)
-    return RING_HEAD + request.capacity * Standalone(request.action, 0, 0, 0, 0, request.fields).stride
+    return RING_HEAD + request.capacity * _standalone(request, 0, 0, 0).stride
+
+
+def _data_place(image: Image, code: int, base: int, size: int) -> tuple[int, int]:
+    """Link and load address of data at a place that is free, or in the image and used by nobody."""
+    if is_padding(image, base, size):
+        return base, base - _distance(image, base)
+    found = _free(image, code, size + -size % CHUNK, base, _DATA)
+    return found.address, found.load_address
+
+
+def _distance(image: Image, address: int) -> int:
+    """VMA - LMA of the segment that holds an address."""
+    for one in image.segments:
+        if one.kind == PT_LOAD and 0 <= address - one.address < one.size:
+            return one.address - one.load_address
+    raise AssertionError("a section that no segment loads")
 
 
 def _start(image: Image, lowest: int, room: int) -> int:

@@ -14,13 +14,17 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import NoJump, no_refusals
 from kinst.rewriter.resolve import Resolution
 from kinst.rewriter.slots import CHUNK, Placement
+from kinst.rewriter.standalone.building import NO_ROOM
 from kinst.rewriter.standalone.factory import Factory, Made
 from kinst.rewriter.standalone.placing import Places, placed
 from kinst.rewriter.standalone.report import no_jump_summary
 from kinst.rewriter.standalone.request import Request
+from kinst.rewriter.standalone.rooms import from_address
 from kinst.targets.errors import ProbeError
 from kinst.targets.manifest import Manifest
+from kinst.targets.patch import LONGEST, Patch
 
+_NO_TEXT: Final = np.zeros(0, np.uint8)
 _EACH: Final = 48  # bytes of a trampoline, as a first guess
 
 
@@ -36,48 +40,61 @@ def plan_standalone(
     program, (manifest, _) = resolution.program, manifest_of(resolution)
     check_linked(program.image)
     no_jumps: list[NoJump] = []
-    factory, room = Factory(program, manifest, progress), _whole(_EACH * len(manifest.sites))
+    factory, room = Factory(program, manifest, progress), _EACH * len(manifest.sites)
+    rooms = factory.rooms
     while True:
         if not len(manifest.sites):
             raise ProbeError(f"nothing left: {no_jump_summary(no_jumps, 0)}")
-        places = placed(program.image, manifest, request, room, trampoline_base)
-        made = factory.made(manifest, places.standalone, places.placement.address)
-        if len(made.code) > room:  # elsewhere other sites are in reach
-            room = _whole(len(made.code))
-        elif not made.refused:
+        places = placed(program.image, rooms, manifest, request, room + -room % CHUNK, trampoline_base)
+        made = factory.made(manifest, places.standalone, places.rooms)
+        if not made.refused:
             return _plan(program, manifest, made, places, tuple(sorted(no_jumps, key=lambda one: one.address)))
-        else:
-            no_jumps += _no_jumps(program, manifest, made.refused)
-            manifest = without_sites(manifest, np.isin(np.arange(len(manifest.sites)), list(made.refused)))
+        if places.placement.size and NO_ROOM in made.refused.values():
+            room *= 2  # elsewhere other sites are in reach, so nothing is refused yet
+            continue
+        no_jumps += _no_jumps(program, manifest, made.refused)
+        manifest = without_sites(manifest, np.isin(np.arange(len(manifest.sites)), list(made.refused)))
 
 
 def plan_again(program: Program, manifest: Manifest, placement: Placement, progress: Progress) -> tuple[Plan, Made]:
     """The plan that the manifest of a standalone image claims, and what its program gives. Rows of sites that cannot be
     as it says are in `Made.refused`."""
     assert manifest.standalone is not None
-    made = Factory(program, manifest, progress).made(manifest, manifest.standalone, placement.address)
-    room = manifest.trampolines[1]
-    plan = Plan(program.image, program.original, manifest, placement, _text(program, made, room), no_refusals())
-    return plan, made
-
-
-def _whole(size: int) -> int:
-    return size + -size % CHUNK
+    factory, (address, size) = Factory(program, manifest, progress), manifest.trampolines
+    rooms = ((address, address + size),) if placement.size else from_address(factory.rooms, address)
+    made = factory.made(manifest, manifest.standalone, rooms)
+    text = _text(program, made, size) if placement.size else _NO_TEXT
+    return Plan(program.image, program.original, manifest, placement, text, no_refusals()), made
 
 
 def _plan(program: Program, manifest: Manifest, made: Made, places: Places, no_jumps: tuple[NoJump, ...]) -> Plan:
-    sites = manifest.sites.copy()
+    sites, has_segment = manifest.sites.copy(), places.placement.size > 0
     sites["trampoline"] = made.trampolines
-    trampolines = places.placement.address, places.room
-    manifest = replace(manifest, sites=sites, trampolines=trampolines, standalone=places.standalone, jumps=made.jumps)
-    text = _text(program, made, places.room)
+    manifest = replace(
+        manifest,
+        sites=sites,
+        trampolines=places.trampolines,
+        standalone=places.standalone,
+        jumps=written(program, made, is_inside=not has_segment),
+    )
+    text = _text(program, made, places.trampolines[1]) if has_segment else _NO_TEXT
     return Plan(program.image, program.original, manifest, places.placement, text, no_refusals(), no_jumps)
+
+
+def written(program: Program, made: Made, *, is_inside: bool) -> tuple[Patch, ...]:
+    """What is written over the image's own bytes: jumps, and trampolines that are inside of it."""
+    patches = list(made.jumps)
+    for start, code in made.code if is_inside else ():
+        for at in range(0, len(code), LONGEST):
+            part = code[at : at + LONGEST]
+            patches.append(Patch(start + at, program.image.read(start + at, len(part)), part, ""))
+    return tuple(sorted(patches, key=lambda one: one.address))
 
 
 def _text(program: Program, made: Made, room: int) -> NDArray[np.uint8]:
     text = filled(program.image.facts, room)
-    code = np.frombuffer(made.code, np.uint8)[:room]
-    text[: len(code)] = code
+    for _, code in made.code:
+        text[: len(code)] = np.frombuffer(code, np.uint8)
     return text
 
 

@@ -1,0 +1,84 @@
+"""An image -> what of it is there, and mapped, only for alignment: room that nobody else uses.
+
+A kernel maps itself and nothing behind it, so what is added to it must be inside. Linux for amd64 has such room: its
+entry code begins at a multiple of 2 MiB and is followed by one, and so does a part of .bss.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from kinst.targets.elf.header import SHF_WRITE, SHT_NOBITS
+from kinst.targets.functions import Functions
+from kinst.targets.image import Image
+from kinst.targets.module_code import code_of
+
+LEAST: Final = 1 << 16  # bytes that are taken for alignment
+_MARGIN: Final = 512  # bytes at both ends: a short jump of a site may lead to a long one there
+
+Room = tuple[int, int]  # its first address, and the one behind it
+
+
+def code_rooms(image: Image, functions: Functions) -> tuple[Room, ...]:
+    """Long runs of breakpoints between functions, in address order: what linkers fill code up with, if at all."""
+    breakpoint_ = image.facts.breakpoints.get(1)
+    if breakpoint_ is None:
+        return ()
+    found = []
+    for region in image.code_regions:
+        is_filler = code_of(image, region) == breakpoint_[0]
+        edges = np.flatnonzero(np.diff(is_filler, prepend=False, append=False))
+        for start, end in edges.reshape(-1, 2).tolist():
+            room = region.address + start + _MARGIN, region.address + end - _MARGIN
+            if end - start >= LEAST and not _is_entered(functions, room):
+                found.append(room)
+    return tuple(found)
+
+
+def _is_entered(functions: Functions, room: Room) -> bool:
+    """Whether a function begins in it: then it is code that only breaks. One may end in it, by its symbol's size."""
+    first, last = np.searchsorted(functions.address, np.array(room, np.uint64)).tolist()
+    return bool(first < last)
+
+
+def data_room(image: Image, size: int) -> int | None:
+    """Where `size` bytes of memory are that may be written: between an object of .bss and a multiple of `LEAST`.
+
+    Not behind a label: what has a name and no size is somebody's range.
+    """
+    for start, end in sorted(_paddings(image), key=lambda one: one[0] - one[1]):
+        start += -start % 64
+        if start + size <= end:
+            return start
+    return None
+
+
+def _paddings(image: Image) -> Iterator[Room]:
+    symbols = image.symbols
+    if not len(symbols.address):
+        return
+    order = np.lexsort((symbols.size, symbols.address))
+    start, size = symbols.address[order], symbols.size[order]
+    end = np.maximum.accumulate(start + size)
+    for row in np.flatnonzero((start[1:] > end[:-1]) & (start[1:] - end[:-1] >= np.uint64(LEAST))).tolist():
+        first, last = int(end[row]), int(start[row + 1])
+        owner = int(np.flatnonzero((start + size)[: row + 1] == end[row])[-1])
+        is_padding = last % LEAST == 0 and size[owner] > 0
+        if is_padding and any(
+            one.kind == SHT_NOBITS and one.flags & SHF_WRITE and one.address <= first and last <= one.address + one.size
+            for one in image.sections
+        ):
+            yield first, last
+
+
+def is_padding(image: Image, address: int, size: int) -> bool:
+    """Whether these bytes are room for data."""
+    return any(start <= address and address + size <= end for start, end in _paddings(image))
+
+
+def from_address(rooms: Sequence[Room], address: int) -> tuple[Room, ...]:
+    """What of the rooms is behind an address that is in one; nothing if it is in none."""
+    if not any(start <= address < end for start, end in rooms):
+        return ()
+    return tuple((max(start, address), end) for start, end in rooms if address < end)
