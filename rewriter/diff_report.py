@@ -151,11 +151,14 @@ def _sites_text(diff: Diff, manifest: Manifest) -> str:
 
 
 def _jumps_text(_: Diff, manifest: Manifest) -> str:
-    functions = len(np.unique(manifest.sites["function"]))
-    changed = sum(len(jump.code) for jump in manifest.jumps)
+    functions, (start, size) = len(np.unique(manifest.sites["function"])), manifest.trampolines
+    inside = [one for one in manifest.jumps if 0 <= one.address - start < size]
+    count, bytes_inside = len(manifest.jumps) - len(inside), sum(len(one.code) for one in inside)
+    changed = sum(len(one.code) for one in manifest.jumps) - bytes_inside
+    where = f"; trampolines in room of the image from {start:#x} on, {counted(bytes_inside, 'byte')}" if inside else ""
     return (
         f"{counted(len(manifest.sites), 'instruction')} of {counted(functions, 'function')}, to which "
-        f"{counted(len(manifest.jumps), 'jump')} of {counted(changed, 'byte')} lead"
+        f"{counted(count, 'jump')} of {counted(changed, 'byte')} lead{where}"
     )
 
 

@@ -29,8 +29,10 @@ def plan_line(plan: Plan, target: Path, *, is_written: bool) -> str:
     functions = counted(len(np.unique(manifest.probes["function"])), "function")
     probes = (
         f"{counted(len(manifest.probes), 'probe')} at {sites} of {functions}; "
-        f"trampolines at {place.address:#x}, {place.size:,} bytes"
+        f"trampolines at {manifest.trampolines[0]:#x}"
     )
+    if place.size:
+        probes += f", {len(plan.trampolines):,} bytes"
     if manifest.standalone is not None:
         probes += f"; {data_text(manifest.standalone)}"
     parts = [patches_text(manifest)] if manifest.patches else []

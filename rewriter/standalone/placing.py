@@ -13,6 +13,7 @@ import numpy as np
 
 from kinst.rewriter.jumps.decide import end_of
 from kinst.rewriter.plan import probed_code
+from kinst.rewriter.program import Program
 from kinst.rewriter.slots import CHUNK, GRANULE, NOWHERE, Placement, place
 from kinst.rewriter.standalone.request import Request
 from kinst.rewriter.standalone.rooms import Room, data_room, from_address, is_padding
@@ -43,12 +44,12 @@ class Places:
 
 
 def placed(
-    image: Image, inside: Sequence[Room], manifest: Manifest, request: Request, room: int, base: int | None
+    program: Program, inside: Sequence[Room], manifest: Manifest, request: Request, room: int, base: int | None
 ) -> Places:
     """Find the places.
 
     Args:
-        image: the original.
+        program: the original, and what is known of it.
         inside: room for code that it has.
         manifest: its sites count.
         request: what they shall do.
@@ -58,11 +59,16 @@ def placed(
     Raises:
         PlacementError: something else is there.
     """
-    size = _data_size(manifest, request)
+    image, size = program.image, _data_size(manifest, request)
     rooms = from_address(inside, base) if base is not None else tuple(inside)
     data = data_room(image, size) if request.data_base is None else request.data_base
     if rooms and data is not None:
         return Places(rooms, NOWHERE, _standalone(request, *_data_place(image, rooms[0][0], data, size), size))
+    if base is None and len(program.patched_at_boot):  # Linux
+        raise PlacementError(
+            f"{image.path}: such a kernel maps only itself, and has no room inside for {room:#x} bytes of code and "
+            f"{size:#x} of data: say what it maps and leaves alone, with --trampoline-base and --data-base"
+        )
     code = probed_code(manifest.sites["address"], image.facts.trampoline_window)
     behind = size + -size % CHUNK if request.data_base is None else 0
     start = _start(image, code, room) if base is None else base

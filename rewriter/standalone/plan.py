@@ -45,7 +45,7 @@ def plan_standalone(
     while True:
         if not len(manifest.sites):
             raise ProbeError(f"nothing left: {no_jump_summary(no_jumps, 0)}")
-        places = placed(program.image, rooms, manifest, request, room + -room % CHUNK, trampoline_base)
+        places = placed(program, rooms, manifest, request, room + -room % CHUNK, trampoline_base)
         made = factory.made(manifest, places.standalone, places.rooms)
         if not made.refused:
             return _plan(program, manifest, made, places, tuple(sorted(no_jumps, key=lambda one: one.address)))
