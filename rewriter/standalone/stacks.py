@@ -1,13 +1,14 @@
 """A decoded image -> which of its instructions may run where the stack pointer leads to no stack of theirs.
 
 That is so before code has set one, at the start and on entry from user programs or other exception levels, and where it
-has just changed from one to another. So: from the image's entry, from the start of each function that loads the stack
-pointer, and from behind that, as far as control goes, calls included, until code itself pushes or makes room on it; and
-wherever what is in the stack pointer is dead, for it will be loaded before anything is pushed.
+has just changed from one to another. So: from the image's entry; from the start of functions that come to a load of the
+stack pointer, by calls as well, or never return; and from behind such a load. As far as control goes, calls included,
+until code itself pushes or makes room on a stack. And wherever what is in the stack pointer is dead: it will be loaded
+before anything is pushed.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +21,24 @@ from kinst.targets.instruction import Flow, Instructions
 from kinst.targets.module_code import code_of
 
 Mask = NDArray[np.bool_]
+Rows = NDArray[np.int64]
 _MARGIN = 32  # spare bytes, as `Maker.switches_stack` asks for
+_FALLS = (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL)
+_GOES = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 
 
 def without_stack(program: Program, found: Instructions, maker: Maker) -> Mask:
     """Which of all instructions of the program's functions may not push."""
     switches, trusts = _switches_and_trusts(program, found, maker)
-    has_switch = np.zeros(len(program.functions), np.bool_)
-    has_switch[found.function[switches]] = True
-    behind = found.address[switches] + found.size[switches]
-    starts = [program.image.entry, *program.functions.address[has_switch].tolist(), *behind.tolist()]
-    return _reached(starts, found, trusts) | _is_dead(found, switches, trusts)
+    ways = _Ways(found)
+    leads = _reached(np.flatnonzero(switches).tolist(), trusts, ways.before)
+    starts = ways.rows_at(program.functions.address)
+    starts = starts[starts >= 0]
+    bare = starts[leads[starts] | _never_returns(program, found, trusts)[found.function[starts]]]
+    behind = ways.rows_at(found.address[switches] + found.size[switches])
+    entry = ways.rows_at(np.array([program.image.entry], np.uint64))
+    early = _reached(np.concatenate([entry, bare, behind]).tolist(), trusts, ways.behind)
+    return early | _is_dead(found, switches, trusts)
 
 
 def _is_dead(found: Instructions, switches: Mask, trusts: Mask) -> Mask:
@@ -52,23 +60,54 @@ def _switches_and_trusts(program: Program, found: Instructions, maker: Maker) ->
     return switches, trusts & ~switches
 
 
-def _reached(starts: Iterable[int], found: Instructions, until: Mask) -> Mask:
-    """What control comes to from some addresses before one of `until`. A call comes back."""
-    reached = np.zeros(len(found), np.bool_)
-    waiting = deque(_row(found, start) for start in starts)
+def _never_returns(program: Program, found: Instructions, trusts: Mask) -> Mask:
+    """Which functions are left for good by a computed jump or a return from an exception, and use no stack."""
+    stays, leaves = np.zeros(len(program.functions), np.bool_), np.zeros(len(program.functions), np.bool_)
+    stays[found.function[trusts | np.isin(found.flow, (Flow.RETURN, Flow.JUMP))]] = True
+    leaves[found.function[np.isin(found.flow, (Flow.INDIRECT_JUMP, Flow.STOP))]] = True
+    return leaves & ~stays
+
+
+class _Ways:
+    """Where control comes from and goes to, a row at a time: only few are asked for."""
+
+    def __init__(self, found: Instructions) -> None:
+        self._found = found
+        goes = np.flatnonzero(np.isin(found.flow, _GOES))
+        order = np.argsort(found.target[goes], kind="stable")
+        self._sources = goes[order]
+        self._targets = found.target[self._sources]
+
+    def rows_at(self, addresses: NDArray[np.uint64]) -> Rows:
+        """The rows of instructions at some addresses; -1 where none begins."""
+        place = np.minimum(np.searchsorted(self._found.address, addresses), len(self._found) - 1)
+        found: Rows = np.where(self._found.address[place] == addresses, place, -1)
+        return found
+
+    def behind(self, row: int) -> Sequence[int]:
+        """The rows that control may come to next. A call comes back."""
+        found, flow = self._found, int(self._found.flow[row])
+        end = found.address[row] + found.size[row]
+        goals = [end] * (flow in _FALLS) + [found.target[row]] * (flow in _GOES)
+        rows: list[int] = self.rows_at(np.array(goals, np.uint64)).tolist()
+        return rows
+
+    def before(self, row: int) -> Sequence[int]:
+        """The rows that control may have come from."""
+        found, address = self._found, self._found.address[row]
+        first, last = np.searchsorted(self._targets, address), np.searchsorted(self._targets, address, "right")
+        rows: list[int] = self._sources[first:last].tolist()
+        is_next = row and found.address[row - 1] + found.size[row - 1] == address and found.flow[row - 1] in _FALLS
+        return [*rows, row - 1] if is_next else rows
+
+
+def _reached(starts: Iterable[int], until: Mask, ways: Callable[[int], Sequence[int]]) -> Mask:
+    """What some rows lead to before one of `until`. -1 is no row."""
+    reached = np.zeros(len(until), np.bool_)
+    waiting = deque(starts)
     while waiting:
         row = waiting.popleft()
-        if row < 0 or reached[row] or until[row]:
-            continue
-        reached[row] = True
-        flow = Flow(int(found.flow[row]))
-        if flow in (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL):
-            waiting.append(_row(found, int(found.address[row]) + int(found.size[row])))
-        if flow in (Flow.JUMP, Flow.BRANCH, Flow.CALL):
-            waiting.append(_row(found, int(found.target[row])))
+        if row >= 0 and not reached[row] and not until[row]:
+            reached[row] = True
+            waiting.extend(ways(row))
     return reached
-
-
-def _row(found: Instructions, address: int) -> int:
-    row = int(np.searchsorted(found.address, np.uint64(address)))
-    return row if row < len(found) and int(found.address[row]) == address else -1
