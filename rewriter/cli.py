@@ -170,24 +170,40 @@ Exit code: 0 if every difference is explained, 1 if one is not, 2 for a wrong co
 @click.version_option(**VERSION)
 @click.argument("original", type=_FILE)
 @click.argument("patched", type=_FILE)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "html"]),
+    default="text",
+    show_default=True,
+    help="html: one page for a browser, with each site side by side.",
+)
+@click.option(
+    "-o", "--output", type=_FILE, metavar="FILE", help="Write to FILE, which is replaced when all is written."
+)
 @click.option("--verbose", "-v", is_flag=True, help="Every site, with its instruction before and after.")
 @_command
-def diff(original: Path, patched: Path, *, form: str, verbose: bool) -> int:
+def diff(original: Path, patched: Path, *, form: str, output: Path | None, verbose: bool) -> int:
     """Explain every byte in which PATCHED differs from ORIGINAL, or say which are UNEXPLAINED.
 
     Each trampoline is derived again from the original's bytes and compared: the manifest is not trusted.
     """
     check_files(original, patched)
     from kinst.rewriter.diff import compare
+    from kinst.rewriter.diff_page import page_lines
     from kinst.rewriter.diff_report import json_lines, text_lines
     from kinst.targets.image import open_image
 
-    found = compare(open_image(original), open_image(patched), progress=bars(unescaped(sys.stderr)))
-    if form == "json":
-        write_lines(json_lines(found, verbose=verbose))
-    else:
-        write_lines(text_lines(found, verbose=verbose))
+    progress = bars(unescaped(sys.stderr))
+    found = compare(open_image(original), open_image(patched), progress=progress)
+    match form:
+        case "html":
+            lines = page_lines(found, progress=progress)
+        case "json":
+            lines = json_lines(found, verbose=verbose)
+        case _:
+            lines = text_lines(found, verbose=verbose)
+    write_lines(lines, output)
     return 0 if found.is_explained else 1
 
 

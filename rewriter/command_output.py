@@ -4,19 +4,32 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from kinst.rewriter.fresh_file import fresh_file
+
 _LINES: Final = 1 << 14  # written at a time
 
 
-def write_lines(lines: Iterable[str]) -> None:
-    """Lines to stdout in large pieces: a kernel has millions."""
+def write_lines(lines: Iterable[str], path: Path | None = None) -> None:
+    """Lines to stdout, or to a file that is replaced when it is whole, in large pieces: a kernel has millions."""
+    if path is None:
+        for piece in _pieces(lines):
+            sys.stdout.write(piece)
+        sys.stdout.flush()
+        return
+    with fresh_file(path.resolve(), mode=0o644) as file:
+        for piece in _pieces(lines):
+            file.write(piece.encode("utf-8", "backslashreplace"))
+
+
+def _pieces(lines: Iterable[str]) -> Iterator[str]:
     lines = iter(lines)
     while chunk := list(islice(lines, _LINES)):
-        sys.stdout.write("\n".join(chunk) + "\n")
-    sys.stdout.flush()
+        yield "\n".join(chunk) + "\n"
 
 
 def remark(lines: Iterable[str]) -> None:

@@ -222,15 +222,15 @@ def _text(diff: Diff, code: bytes, address: int) -> str:
 def _trampoline_text(diff: Diff, site: NDArray[np.void]) -> str:
     """The displaced instruction as it stands in its slot; nothing of an emulated one runs."""
     if diff.manifest is not None and diff.manifest.standalone is not None:
-        return _text(diff, _standalone_code(diff, diff.manifest, int(site["trampoline"])), int(site["trampoline"]))
+        return _text(diff, standalone_code(diff, diff.manifest, int(site["trampoline"])), int(site["trampoline"]))
     if site["verdict"] != Verdict.COPY:
         return ""
     slot = int(site["trampoline"])
     return _text(diff, diff.patched.read(slot, diff.original.facts.slot_size), slot).split("; ")[0]
 
 
-def _standalone_code(diff: Diff, manifest: Manifest, start: int) -> bytes:
-    """A trampoline: as far as the next one."""
+def standalone_code(diff: Diff, manifest: Manifest, start: int) -> bytes:
+    """The bytes of a standalone image's trampoline: as far as the next one."""
     starts = manifest.sites["trampoline"]
     row = int(np.searchsorted(starts, np.uint64(start), "right"))
     end = int(starts[row]) if row < len(starts) else sum(manifest.trampolines)
