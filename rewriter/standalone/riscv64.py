@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -13,11 +14,17 @@ from kinst.rewriter.standalone.riscv64_moved import moved
 from kinst.rewriter.standalone.riscv64_stacks import uses_stack
 from kinst.rewriter.standalone.riscv64_words import jump, short_jump
 from kinst.rewriter.standalone.sequence import Parts, sequence
+from kinst.rewriter.standalone.template import Assembly
 from kinst.rewriter.standalone.trampoline import Covered
 from kinst.targets.arch.riscv64 import C_EBREAK, EBREAK, FP, SP
 
-_PARTS: Final = Parts(tasks.count, tasks.record, moved, jump)
-_SHORT: Final = replace(_PARTS, jump=short_jump)
+
+def _parts(assembly: Assembly) -> Parts:
+    return Parts(partial(tasks.count, assembly), partial(tasks.record, assembly), moved, jump)
+
+
+_PARTS: Final = _parts(tasks.PLAIN)
+_COMPRESSED: Final = _parts(tasks.SHORT)
 
 
 class Riscv64Maker:
@@ -25,14 +32,15 @@ class Riscv64Maker:
 
     def jump(self, address: int, size: int, target: int) -> bytes:
         """See `Maker.jump`."""
-        parts = _SHORT if size == len(C_EBREAK) else _PARTS
-        code = parts.leave(address, target)
+        is_short = size == len(C_EBREAK)
+        code = (replace(_PARTS, jump=short_jump) if is_short else _PARTS).leave(address, target)
         whole, half = divmod(size - len(code), len(EBREAK))
         return code + EBREAK * whole + C_EBREAK * (half // len(C_EBREAK))
 
     def trampoline(self, group: Sequence[Covered], address: int) -> bytes:
         """See `Maker.trampoline`."""
-        return sequence(_PARTS, group, address)
+        has_short = any(len(one.code) == len(C_EBREAK) for one in group)
+        return sequence(_COMPRESSED if has_short else _PARTS, group, address)
 
     def switches_stack(
         self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]

@@ -6,16 +6,14 @@ What it does is that of `kinst.runtime.trap.arch.riscv64`; diagrams are those of
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from kinst.rewriter.arch.patterns import distance
-from kinst.rewriter.arch.riscv64 import IMM_B, IMM_U
+from kinst.rewriter.arch.patterns import Immediate, distance
+from kinst.rewriter.arch.riscv64 import IMM_B, IMM_CB, IMM_U
 from kinst.rewriter.standalone.riscv64_words import address_of, far_jump, jump, word
 from kinst.rewriter.standalone.trampoline import Covered, ImmovableError
 from kinst.targets.arch.riscv64 import RA, Kind
 
 _RD: Final = 31 << 7
 _JALR: Final = 0x67
-_BRANCH: Final = 0x63
-_INVERSE: Final = 1 << 12  # of a branch: the lowest bit of funct3
 # Registers of far jumps. Where landing pads are checked (Zicfilp), these three may lead to places that are none.
 _FAR: Final = (7, 5, RA)
 
@@ -83,33 +81,28 @@ def _c_jalr(one: Covered, before: Covered | None, at: int) -> bytes:
     return _linked(one, RA, at) + word(_JALR | base << 15)
 
 
-def _branch(one: Covered, before: Covered | None, at: int) -> bytes:
-    return _branched(one, _word(one) & ~IMM_B.mask, at)
-
-
-def _c_branch(one: Covered, before: Covered | None, at: int) -> bytes:
-    """c.beqz and c.bnez of x8 to x15."""
-    base, funct3 = 8 + (_word(one) >> 7 & 7), int(one.kind == Kind.C_BNEZ)
-    return _branched(one, _BRANCH | base << 15 | funct3 << 12, at)
-
-
-def _branched(one: Covered, bare: int, at: int) -> bytes:
+def _branch(layout: Immediate, opposite: int) -> "_Move":
     """A branch if it reaches; else the opposite one over a jump."""
-    near = IMM_B.placed(distance(at, one.target))
-    if near is not None:
-        return word(bare | near)
-    far = _go(one, at + 4)
-    over = IMM_B.placed(4 + len(far))
-    assert over is not None
-    return word((bare ^ _INVERSE) | over) + far
+
+    def move(one: Covered, before: Covered | None, at: int) -> bytes:
+        size, bare, near = len(one.code), _word(one) & ~layout.mask, layout.placed(distance(at, one.target))
+        if near is not None:
+            return (bare | near).to_bytes(size, "little")
+        far = _go(one, at + size)
+        over = layout.placed(size + len(far))
+        assert over is not None
+        return ((bare ^ opposite) | over).to_bytes(size, "little") + far
+
+    return move
 
 
-_MOVES: Final[Mapping[Kind, Callable[[Covered, Covered | None, int], bytes]]] = {
+_Move = Callable[[Covered, Covered | None, int], bytes]
+_MOVES: Final[Mapping[Kind, _Move]] = {
     Kind.AUIPC: _auipc,
     Kind.JAL: _jal,
     Kind.JALR: _jalr,
     Kind.C_J: _c_j,
     Kind.C_JALR: _c_jalr,
-    **dict.fromkeys((Kind.BEQ, Kind.BNE, Kind.BLT, Kind.BGE, Kind.BLTU, Kind.BGEU), _branch),
-    **dict.fromkeys((Kind.C_BEQZ, Kind.C_BNEZ), _c_branch),
+    **dict.fromkeys((Kind.BEQ, Kind.BNE, Kind.BLT, Kind.BGE, Kind.BLTU, Kind.BGEU), _branch(IMM_B, 1 << 12)),
+    **dict.fromkeys((Kind.C_BEQZ, Kind.C_BNEZ), _branch(IMM_CB, 1 << 13)),
 }

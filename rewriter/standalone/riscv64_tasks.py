@@ -1,11 +1,13 @@
 """riscv64: what is done before a site's instruction -> code. Only atomic instructions touch what CPUs share."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, assert_never
 
 from kinst.rewriter.patching.riscv64 import encode
 from kinst.rewriter.standalone.recording import Word, registers_of, stores, values_of
+from kinst.rewriter.standalone.riscv64_short import shortened
 from kinst.rewriter.standalone.riscv64_words import address_of, number
 from kinst.rewriter.standalone.scratch import Scratch, scratch
 from kinst.rewriter.standalone.template import Assembly, assembled
@@ -40,21 +42,21 @@ _RECORD: Final = """
 """
 
 
-def count(one: Covered, task: Count, at: int) -> bytes:
+def count(assembly: Assembly, one: Covered, task: Count, at: int) -> bytes:
     """One more in the cell."""
     chosen = scratch(one, 2, _USABLE)
     cell, number = _names(chosen)
-    return assembled(_ASSEMBLY, _kept(chosen, _COUNT.format(cell=cell, one=number)), at, {"cell": task.cell})
+    return assembled(assembly, _kept(chosen, _COUNT.format(cell=cell, one=number)), at, {"cell": task.cell})
 
 
-def record(one: Covered, task: Record, at: int) -> bytes:
+def record(assembly: Assembly, one: Covered, task: Record, at: int) -> bytes:
     """A record of the ring. The ticket is stored last: who reads it finds the rest."""
     chosen = scratch(one, 3, _USABLE, registers_of(task))
     ring, ticket, place = _names(chosen)
     index = _index(place, ticket, task.mask)
     words = stores(task, partial(_load, chosen, ring), f"sd {{register}}, {{offset}}({place})")
     text = _RECORD.format(ring=ring, ticket=ticket, place=place, index=index, stride=task.stride, words=words)
-    return assembled(_ASSEMBLY, _kept(chosen, text), at, values_of(one, task))
+    return assembled(assembly, _kept(chosen, text), at, values_of(one, task))
 
 
 def _index(place: str, ticket: str, mask: int) -> str:
@@ -106,4 +108,9 @@ def _encoded(lines: str) -> bytes:
     return b"".join(encode(line, 0) for line in lines.splitlines())
 
 
-_ASSEMBLY: Final = Assembly(_encoded, address_of, number, RISCV64.operand_registers)
+def _encoded_short(lines: str) -> bytes:
+    return b"".join(shortened(encode(line, 0)) for line in lines.splitlines())
+
+
+PLAIN: Final = Assembly(_encoded, address_of, number, RISCV64.operand_registers)
+SHORT: Final = replace(PLAIN, encode=_encoded_short)

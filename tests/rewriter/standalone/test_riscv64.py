@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from kinst.rewriter.arch.riscv64 import COMPRESSED, DISSECTOR, TABLE
+from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.liveness.riscv64 import EFFECTOR
 from kinst.rewriter.patching.riscv64 import encode
 from kinst.rewriter.standalone.riscv64 import MAKER
+from kinst.rewriter.standalone.riscv64_short import shortened
 from kinst.rewriter.standalone.trampoline import Clock, ImmovableError, Record
+from kinst.targets.arch.riscv64 import RISCV64
 from kinst.targets.instruction import Verdict
 from kinst.targets.standalone import WORD
 from tests.rewriter.standalone.displaced import Machine, Place, check_records, counters, covered, drawn_place, outcome
@@ -94,8 +97,52 @@ def test_records_tell_the_time() -> None:
     task = Record(NEAR.cells, 7, 3 * WORD, 0, (Clock(),))
     group = covered(MACHINE, bytes.fromhex("0100"), NEAR, 0, [task], has_stack=True)
     assert group is not None
-    words = np.frombuffer(MAKER.trampoline(group, NEAR.trampoline)[: -len(bytes.fromhex("0100")) - 4], "<u4")
-    assert np.count_nonzero(words & 0xFFFF_F07F == 0xC010_2073) == 1  # rdtime
+    code = MAKER.trampoline(group, NEAR.trampoline)
+    words = [int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code), 2)]
+    assert sum(word & 0xFFFF_F07F == 0xC010_2073 for word in words) == 1  # rdtime
+
+
+# As GNU as 2.40 (-march=rv64gc) encodes them.
+ENCODED = """
+4111 addi sp, sp, -16
+6111 addi sp, sp, -8
+7d61 addi sp, sp, 496
+0171 addi sp, sp, -512
+13010120 addi sp, sp, 512
+8542 addi t0, zero, 1
+8152 addi t0, zero, -32
+93020002 addi t0, zero, 32
+8112 addi t0, t0, -32
+9a82 addi t0, t1, 0
+93021300 addi t0, t1, 1
+16e0 sd t0, 0(sp)
+feff sd t6, 504(sp)
+aafd sd a0, 248(sp)
+2330a120 sd a0, 512(sp)
+2332a100 sd a0, 4(sp)
+23b0a200 sd a0, 0(t0)
+8262 ld t0, 0(sp)
+fe70 ld ra, 504(sp)
+6e75 ld a0, 248(sp)
+033581ff ld a0, -8(sp)
+9a92 add t0, t0, t1
+33846240 sub s0, t0, t1
+b3826202 mul t0, t0, t1
+"""
+
+
+@pytest.mark.parametrize("line", ENCODED.strip().splitlines())
+def test_two_bytes_do_where_there_is_such_an_instruction(line: str) -> None:
+    code, text = line.split(None, 1)
+    assert shortened(encode(text, 0)).hex() == code
+
+
+@pytest.mark.parametrize(("nop", "sizes"), [("0100", {2, 4}), ("13000000", {4})])
+def test_instructions_of_two_bytes_are_only_where_the_code_has_some(nop: str, sizes: set[int]) -> None:
+    group = covered(MACHINE, bytes.fromhex(nop), NEAR, 0, counters(NEAR), has_stack=True)
+    assert group is not None
+    code = MAKER.trampoline(group, NEAR.trampoline)
+    assert {line.size for line in disassemble(RISCV64, code, NEAR.trampoline)} == sizes
 
 
 def test_a_task_takes_dead_registers_and_else_the_stack() -> None:
