@@ -68,7 +68,9 @@ class ReadoutBuilding:
             )
         image, probes = prepared.image, StandaloneProbes(prepared, manifest, manifest.standalone)
         host = NoGuest(ClockKind.HOST, image.facts, probes.frame)
-        placement = Placement(image, manifest, manifest.standalone)
+        board = prepared.facts
+        ram = range(board.ram_base, board.ram_base + board.ram_size)
+        placement = Placement(image, manifest, manifest.standalone, ram)
         readings = Readings(self._source, self._interval, placement, probes, host)
         segments = ((one.address, one.load_address, one.size) for one in image.segments if one.kind == PT_LOAD)
         loaded = Loaded(image, 0, image.entry, tuple(segments))

@@ -21,6 +21,7 @@ class RawDump:
     def __init__(self, path: Path, data: NDArray[np.uint8], address: int) -> None:
         self.name = str(path)
         self.spaces = (Space.PHYSICAL, Space.VIRTUAL)
+        self.is_slow = False
         self._data, self._address = data, address
 
     def open(self) -> AbstractContextManager[Memory]:
@@ -46,6 +47,7 @@ class CoreDump:
     def __init__(self, path: Path, core: Core) -> None:
         self.name = str(path)
         self.spaces = (Space.PHYSICAL, Space.VIRTUAL)
+        self.is_slow = False
         self._core = core
 
     def open(self) -> AbstractContextManager[Memory]:

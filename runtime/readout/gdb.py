@@ -66,6 +66,7 @@ class _HaltedGuest:
         reason = packets.ask("?")
         if reason[:1] not in ("S", "T"):
             raise StubError(f"{name}: its guest is not halted, and cannot be read ({reason[:40] or 'no answer'})")
+        self.is_slow = True
         self._is_physical = False
         knows_physical = packets.ask("qqemu.PhyMemMode") == "0"
         self.spaces: Sequence[Space] = (Space.VIRTUAL, Space.PHYSICAL) if knows_physical else (Space.VIRTUAL,)

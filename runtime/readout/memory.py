@@ -31,6 +31,11 @@ class Memory(Protocol):
         """The spaces that it knows, the one to try first in front."""
         ...
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether to look through all of it would take too long: `find` finds nothing."""
+        ...
+
     def read(self, space: Space, address: int, size: int) -> bytes:
         """Exactly `size` bytes.
 
@@ -41,7 +46,7 @@ class Memory(Protocol):
         ...
 
     def find(self, content: bytes) -> Iterator[int]:
-        """The physical addresses that have this content, in order; none where looking for it would take too long."""
+        """The physical addresses that have this content, in order."""
         ...
 
 

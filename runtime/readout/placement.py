@@ -2,7 +2,8 @@
 
 That depends on who loaded the image, and on whether it moved itself. The trampolines tell: they are made for the image
 and for what was asked, nobody writes to them, and what they count is at a fixed distance from them. If they are neither
-where they were linked nor where they are to be loaded, a file is looked through for them.
+where they were linked nor where they are to be loaded, a file is looked through for them, and a stub is asked for the
+places in its machine's RAM where firmware and kernels are put.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from kinst.targets.standalone import WORD, Standalone
 Read = Callable[[int, int], bytes]  # link address, size -> bytes
 _SAMPLES: Final = 32  # places in the trampolines that are compared
 _SAMPLE: Final = 64  # bytes of each
+_TOLD: Final = 2  # reasons that are told, of those for all places
+_APART: Final = 2 << 20  # bytes between places where a boot loader puts a kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +35,10 @@ class Place:
 class Placement:
     """The place of one image, once it is known."""
 
-    def __init__(self, image: Image, manifest: Manifest, standalone: Standalone) -> None:
-        """`image` is the file with the trampolines."""
+    def __init__(self, image: Image, manifest: Manifest, standalone: Standalone, ram: range) -> None:
+        """`image` is the file with the trampolines; `ram` are the physical addresses of its machine's memory."""
         self._path = image.path
+        self._ram = ram
         self._standalone = standalone
         self._loads = [one for one in image.segments if one.kind == PT_LOAD and one.size]
         self._samples = _samples(image, *manifest.trampolines)
@@ -76,7 +80,7 @@ class Placement:
             whys.append(why)
         if unknown:  # the dump may be of nothing but the cells
             return unknown[0]
-        raise MachineError(f"{self._path}: is not in this memory: {'; '.join(dict.fromkeys(whys))}")
+        raise MachineError(f"{self._path}: is not in this memory: {'; '.join(dict.fromkeys(whys[:_TOLD]))}")
 
     def _tried(self, memory: Memory) -> Iterator[Place]:
         if self._place is not None:
@@ -87,16 +91,15 @@ class Placement:
             link, content = self._samples[0]
             for address in memory.find(content):
                 yield Place(Space.PHYSICAL, address - self._in_file(Space.PHYSICAL, link))
+        if memory.is_slow and Space.PHYSICAL in memory.spaces:
+            lowest = min(one.load_address for one in self._loads)
+            for start in self._ram[::_APART]:
+                yield Place(Space.PHYSICAL, start + lowest % _APART - lowest)
 
     def _is_at(self, memory: Memory, place: Place) -> tuple[bool | None, str]:
         """Whether the image is at a place, or else why not; None: its trampolines cannot be read, what they write
         can."""
         kept, is_any = self._standalone, False
-        try:
-            for end in (kept.address, kept.address + kept.size - WORD):
-                memory.read(place.space, self._address(place, end), WORD)
-        except UnreadableError as error:
-            return False, str(error)
         for link, content in self._samples:
             try:
                 found = memory.read(place.space, self._address(place, link), len(content))
@@ -106,6 +109,11 @@ class Placement:
                 where = self._address(place, link)
                 return False, f"other bytes than its trampolines are at {place.space.value} address {where:#x}"
             is_any = True
+        try:
+            for end in (kept.address, kept.address + kept.size - WORD):
+                memory.read(place.space, self._address(place, end), WORD)
+        except UnreadableError as error:
+            return False, str(error)
         return is_any or None, ""
 
 

@@ -68,10 +68,10 @@ class Emulator:
         self.tell("pmemsave", val=address, size=size, filename=str(path))
         return path
 
-    def dump(self, *, paging: bool = False) -> Path:
+    def dump(self) -> Path:
         """All of its memory, as an ELF core."""
         path = self.folder / "core"
-        self.tell("dump-guest-memory", paging=paging, protocol=f"file:{path}")
+        self.tell("dump-guest-memory", paging=False, protocol=f"file:{path}")
         return path
 
 
