@@ -69,6 +69,8 @@ Examples:
       where an inline function begins, in all its inlined copies
   kinst-rewrite fw_jump.elf --patch 'sub_14c3e = li a0, 0; ret' --patch '0x14c46+4 = hex:0100' -o stub.elf
       instructions of your own: a function that only returns 0, and two bytes behind an address
+  kinst-rewrite fw_jump.elf --standalone --probe fbt:::entry --action record:arg0,time -o alone.elf
+      probes that need no handler, for QEMU or a board; kinst-run --read shows what they found
   kinst-rewrite p.elf --restore -o fw_jump.elf
       the original file, to the last byte
 """

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.images import real_image
+from tests.samples.machines import missing
 from tests.system.cases import CASES
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 IMAGES = {"opensbi/fw_jump.elf": "opensbi-1.6"}
+TOOL = re.compile(r"qemu-system-\w+|\w+-linux-gnu-\w+")
 LAUNCH = "import sys; from kinst.{module}.cli import {function} as main; sys.exit(main(prog_name={name!r}))"
 COMMANDS = {
     "kinst-rewrite": ("rewriter", "rewrite"),
@@ -65,6 +67,9 @@ def test_console_examples_print_what_is_shown(workplace: Path, steps: list[tuple
         "PATH": f"{workplace / 'bin'}:{os.environ['PATH']}",
         "PYTHONPATH": f"{ROOT / '.typing'}:{ROOT}",
     }
+    tools = {tool for command, _ in steps for tool in TOOL.findall(command)}
+    if why := missing(*sorted(tools)):
+        pytest.skip(why)
     for command, shown in steps:
         result = subprocess.run(
             command,
