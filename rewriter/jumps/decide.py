@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.jumps.landings import landings
+from kinst.rewriter.jumps.landings import computed_jumps, landings
 from kinst.rewriter.jumps.methods import Decisions, Hindrance, JumpMethod
 from kinst.rewriter.jumps.padding import Padding, padding, swept_between
 from kinst.rewriter.jumps.relays import relays
@@ -149,7 +149,7 @@ def _may_relay(
 def _has_computed_jump(program: Program, found: Instructions, sites: Rows) -> NDArray[np.bool_]:
     """Whether the function of each site has a jump that may lead anywhere in it."""
     has_computed = np.zeros(len(program.functions), np.bool_)
-    has_computed[found.function[found.flow == Flow.INDIRECT_JUMP]] = True
+    has_computed[found.function[computed_jumps(program, found)]] = True
     return has_computed[found.function[sites]]
 
 

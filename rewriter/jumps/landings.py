@@ -1,7 +1,7 @@
 """A program -> the addresses to which control may come, other than from the instruction before.
 
 No jump may cover them. Whatever looks like the address of code counts: a jump is not worth a mistake. Only computed
-jumps that add up where they go (``switch`` in position-independent code) escape: their functions are told by flow.
+jumps that add up where they go (``switch`` in position-independent code) escape: `computed_jumps` tells of them.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.jumps.references import references
+from kinst.rewriter.jumps.references import computed, references
 from kinst.rewriter.program import Program
 from kinst.targets.arch.linux import JUMP_LABEL_LAYOUTS, JUMP_LABELS
 from kinst.targets.elf.header import PT_LOAD, FileKind
@@ -23,6 +23,7 @@ from kinst.targets.sweeping import Swept
 
 Addresses = NDArray[np.uint64]
 _DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
+_MARGIN: Final = 32  # spare bytes, as `Computed` asks for
 _HIGHEST_HALF: Final = 0xFFFF_FFFF_8000_0000  # from here on 4 bytes that are sign-extended hold an address
 
 
@@ -49,6 +50,21 @@ def landings(program: Program, found: Instructions, between: Swept) -> Addresses
     every = np.unique(np.concatenate([part[image.is_code(part)] for part in parts]))
     aligned: Addresses = every[every % np.uint64(image.facts.instruction_alignment) == 0]
     return aligned
+
+
+def computed_jumps(program: Program, found: Instructions) -> NDArray[np.intp]:
+    """Rows of indirect jumps that may go elsewhere in their function."""
+    image = program.image
+    rows = np.flatnonzero(found.flow == Flow.INDIRECT_JUMP)
+    if not image.facts.jump.joins:
+        return rows
+    parts = [np.zeros(0, np.intp)]
+    for region in image.code_regions:
+        first, end = np.searchsorted(found.address[rows], (region.address, region.address + region.size))
+        offsets = (found.address[rows[first:end]] - np.uint64(region.address)).view(np.int64)
+        code = np.append(code_of(image, region), np.zeros(_MARGIN, np.uint8))
+        parts.append(rows[first:end][computed(image.facts)(code, offsets)])
+    return np.concatenate(parts)
 
 
 def _in_tables(image: Image) -> Iterator[Addresses]:

@@ -1,4 +1,4 @@
-"""What a machine's instructions have of code's addresses."""
+"""What a machine's instructions have of code's addresses, and which of its jumps go elsewhere."""
 
 from importlib import import_module
 from typing import Protocol
@@ -28,7 +28,26 @@ class References(Protocol):
         ...
 
 
+class Computed(Protocol):
+    """One machine's answer, for the same machines."""
+
+    def __call__(self, code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which indirect jumps may go to an address that is nowhere in memory: it was added up.
+
+        Args:
+            code: the bytes of a region, with 32 spare ones at its end.
+            offsets: of the jumps.
+        """
+        ...
+
+
 def references(facts: ArchFacts) -> References:
     """That of a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
     found: References = import_module(f"kinst.rewriter.jumps.{facts.name}").references
+    return found
+
+
+def computed(facts: ArchFacts) -> Computed:
+    """That of a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
+    found: Computed = import_module(f"kinst.rewriter.jumps.{facts.name}").computed
     return found

@@ -34,6 +34,11 @@ def references(code: NDArray[np.uint8], base: int, address: Addresses, size: NDA
     return [*found, (pages[~is_used][:, None] + window).reshape(-1)]
 
 
+def computed(code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """See `Computed`: each goes where a register says."""
+    return np.ones(len(offsets), np.bool_)
+
+
 def _words(code: NDArray[np.uint8], offset: NDArray[np.int64], size: NDArray[np.uint8]) -> NDArray[np.uint32]:
     padded = np.append(code, np.zeros(4, np.uint8))
     every = np.ndarray((len(code) + 1,), "<u4", padded, strides=(1,))

@@ -39,6 +39,12 @@ CASES = {
     "a conditional branch inside": ("test %eax, %eax; je b; push %rbx; b: mov $1, %eax; ret", [T, N, N, A, P], []),
     "its landing": ("test %eax, %eax; b: push %rbx; je b; mov $1, %eax; ret", [R, T, N, N, P], []),
     "a computed jump": ("push %rbp; mov %rsp, %rbp; mov $1, %eax; jmp *%rax", [X, R, A, P], [COMPUTED]),
+    "a jump by what is stored somewhere": (
+        "push %rbp; mov %rsp, %rbp; mov $1, %eax; jmp *{other}(%rip)",
+        [T, N, N, A],
+        [],
+    ),
+    "a jump by a register's memory": ("push %rbp; mov %rsp, %rbp; mov $1, %eax; jmp *(%rax)", [X, R, A, P], [COMPUTED]),
     "data of a computed address": ("push %rbp; c: push %rbx; mov $c, %rdi; ret", [X, T, N, P], [LED_TO]),
     "lea of it": ("push %rbp; d: push %rbx; lea d(%rip), %rdi; ret", [X, T, N, P], [LED_TO]),
     "what must stay": ("push %rbp; sti; mov $1, %eax; ret", [X, P], [NOT_MOVABLE]),
@@ -65,6 +71,14 @@ def methods(folder: Path, code: str) -> tuple[list[int], list[int]]:
 def test_how_an_instruction_becomes_a_jump(name: str, tmp_path: Path) -> None:
     code, expected, hindrances = CASES[name]
     assert methods(tmp_path, code) == (expected, hindrances)
+
+
+def test_a_jump_by_a_table(tmp_path: Path) -> None:
+    """Where it may lead is in the table: to the second of 5 instructions here."""
+    code = "push %rbp; push %rbx; push %r12; mov $1, %eax; jmp *{table}(, %rax, 8)"
+    opened = program(tmp_path, small(functions={"f": code, "table": ".quad {f}, {f} + 1"}))
+    found = instructions_of(opened, np.arange(1))
+    assert decide(opened, found, np.arange(5)).method.tolist() == [X, T, N, N, A]
 
 
 def test_only_some_sites(tmp_path: Path) -> None:
