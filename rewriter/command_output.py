@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from kinst.rewriter.fresh_file import fresh_file
+from kinst.rewriter.fresh_file import replaced_file
 
 _LINES: Final = 1 << 14  # written at a time
 
@@ -21,7 +21,7 @@ def write_lines(lines: Iterable[str], path: Path | None = None) -> None:
             sys.stdout.write(piece)
         sys.stdout.flush()
         return
-    with fresh_file(path.resolve(), mode=0o644) as file:
+    with replaced_file(path) as file:
         for piece in _pieces(lines):
             file.write(piece.encode("utf-8", "backslashreplace"))
 

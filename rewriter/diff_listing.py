@@ -84,9 +84,9 @@ def _trampoline(diff: Diff, manifest: Manifest, row: int) -> tuple[int, tuple[Li
 
 
 def _code(diff: Diff, address: int, size: int) -> bytes:
-    """Bytes of the original, as many as its segment has."""
-    segment = next(one for one in diff.original.segments if 0 <= address - one.address < one.file_size)
-    return diff.original.read(address, min(size, segment.address + segment.file_size - address))
+    """Bytes of the original, as many as its segment has. Raises ImageError: it has none there."""
+    ends = [one.address + one.file_size for one in diff.original.segments if 0 <= address - one.address < one.file_size]
+    return diff.original.read(address, min(size, ends[0] - address) if ends else 1)
 
 
 def _beside(diff: Diff, line: Line) -> Beside:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
-from kinst.rewriter.fresh_file import fresh_file
+from kinst.rewriter.fresh_file import replaced_file
 from kinst.runtime.consumer.csv_output import CsvDocument
 from kinst.runtime.consumer.document_output import Document, DocumentOutput
 from kinst.runtime.consumer.flame_graph import FlameGraph
@@ -41,6 +41,14 @@ class Streams:
     console: BinaryIO | None
 
 
+def check_possible(form: Format, path: Path | None) -> None:
+    """Say before anything is loaded that there cannot be such an output. Raises KinstError."""
+    if form is Format.PERFETTO:
+        import kinst.runtime.consumer.perfetto_trace  # noqa: F401  # which says what is missing
+    if form.is_binary and path is None and sys.stdout.isatty():
+        raise UsageError(f"--format {form.value}: a terminal cannot show it: give -o FILE, or a pipe")
+
+
 @contextmanager
 def opened(form: Format, path: Path | None, console: Path | None) -> Iterator[Streams]:
     """The streams for -o `path` and --console `console`. Raises KinstError."""
@@ -50,8 +58,6 @@ def opened(form: Format, path: Path | None, console: Path | None) -> Iterator[St
         if path is not None:
             output = files.enter_context(_appended(path) if form.is_appended else _whole(path))
             shown = sys.stdout.buffer
-        elif form.is_binary and output.isatty():
-            raise UsageError(f"--format {form.value}: a terminal cannot show it: give -o FILE, or a pipe")
         if console is not None:
             shown = files.enter_context(console.open("wb"))
         yield Streams(output, shown)
@@ -69,14 +75,10 @@ def _appended(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes its name when all of it is written, also if the guest stopped for good: the output is finished
-    then. What is no file, such as a device, is written to as it is."""
-    if path.exists() and not path.is_file():
-        with path.open("wb") as device:
-            yield device
-        return
+    """A file that is replaced when all of it is written, also if the guest stopped for good: the output is finished
+    then."""
     stopped: MachineError | None = None
-    with fresh_file(path.resolve(), mode=0o644) as file:
+    with replaced_file(path) as file:
         try:
             yield file
         except MachineError as error:

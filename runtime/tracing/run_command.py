@@ -17,7 +17,7 @@ from kinst.runtime.tracing.ending import Ending
 from kinst.runtime.tracing.limits import Limits
 from kinst.runtime.tracing.listing import table
 from kinst.runtime.tracing.output_format import Format
-from kinst.runtime.tracing.outputs import Consumer, opened, output_of
+from kinst.runtime.tracing.outputs import Consumer, check_possible, opened, output_of
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.signals import interruptible
 from kinst.runtime.tracing.subject import Subject
@@ -55,6 +55,7 @@ def carry_out(request: Request, limits: Limits, wishes: Wishes, build: "Build | 
         KinstError: the image cannot be run, a program is wrong, or the guest stopped for good.
     """
     has_programs = bool(request.programs)
+    check_possible(wishes.form, wishes.output)
     if wishes.is_list:
         request.options.set("zdefs", None)
         request = request if has_programs else everything(request)

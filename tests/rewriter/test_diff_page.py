@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import zlib
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kinst.rewriter.cli import diff, rewrite
+from kinst.targets.image import open_image
+from kinst.targets.instruction import Verdict
+from kinst.targets.manifest import SECTION, find_manifest, pack_manifest
 from tests.chromium import used
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -94,6 +98,21 @@ def test_a_difference_that_nothing_explains_is_on_the_page(tmp_path: Path) -> No
     text = page((original, made), status=1).read_text()
     assert '<strong class="bad">1 difference unexplained</strong>' in text
     assert "<tr class=bad><th scope=row>UNEXPLAINED</th><td>0x2345 " in text
+
+
+def test_what_a_forged_manifest_claims_is_on_the_page_as_unexplained(tmp_path: Path) -> None:
+    original, made = patched(tmp_path)
+    image = open_image(made)
+    manifest, section = find_manifest(image), image.section(SECTION)
+    assert manifest is not None and section is not None
+    sites = manifest.sites.copy()
+    sites["kind"][1], sites["verdict"][2], sites["size"][3] = 3, Verdict.EMULATE, 1
+    content = bytearray(made.read_bytes())
+    content[section.offset : section.offset + section.size] = pack_manifest(replace(manifest, sites=sites))
+    made.write_bytes(content)
+    path = page((original, made), status=1)
+    assert "the manifest describes another instruction" in path.read_text()
+    assert len(data(path)["sites"]) == len(sites)
 
 
 def test_identical_files_have_a_page_without_sites(tmp_path: Path) -> None:

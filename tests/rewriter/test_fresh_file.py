@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.rewriter.fresh_file import fresh_file
+from kinst.rewriter.fresh_file import fresh_file, replaced_file
 from tests.rewriter.test_cli import ROOT
 
 KILLED = """
@@ -63,3 +63,35 @@ def test_a_file_is_private_until_it_is_said_otherwise(tmp_path: Path) -> None:
         (partial,) = tmp_path.iterdir()
         assert partial.stat().st_mode & 0o777 == 0o600
     assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_what_an_option_names_keeps_its_permissions_and_links_stay(tmp_path: Path) -> None:
+    old, link = tmp_path / "old", tmp_path / "link"
+    old.write_text("old")
+    old.chmod(0o640)
+    link.symlink_to(old)
+    with replaced_file(link) as file:
+        file.write(b"new")
+        assert old.read_text() == "old"
+    assert link.is_symlink()
+    assert (old.read_text(), old.stat().st_mode & 0o777) == ("new", 0o640)
+    before = os.umask(0o027)
+    try:
+        with replaced_file(tmp_path / "fresh") as file:
+            file.write(b"x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o640
+
+
+def test_standard_output_is_not_replaced_by_its_name(tmp_path: Path) -> None:
+    """/dev/stdout leads to the file that a shell opened, of which there must not be another."""
+    code = "import pathlib; from kinst.rewriter.fresh_file import replaced_file\n"
+    code += "with replaced_file(pathlib.Path('/dev/stdout')) as file: file.write(b'new')"
+    path = tmp_path / "out"
+    path.write_text("old ")
+    with path.open("ab") as out:
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / ".typing")}
+        subprocess.run([sys.executable, "-c", code], stdout=out, env=environment, check=True)
+        assert os.fstat(out.fileno()).st_ino == path.stat().st_ino
+    assert path.read_text() == "old new"

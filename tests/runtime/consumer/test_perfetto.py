@@ -1,6 +1,8 @@
 """--format perfetto: spans, instants, counters and arguments, as Google's own classes read them."""
 
 import os
+import pty
+import subprocess
 import sys
 from collections import Counter
 from io import BytesIO
@@ -17,6 +19,7 @@ from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang.options import Options
 from tests.runtime.consumer.perfetto_reading import Track, tracks_of
 from tests.runtime.consumer.recording import PROBES, NamedSymbols, clause
+from tests.runtime.test_cli import COMMAND, ENVIRONMENT
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 CPU = "CPU 0"
@@ -144,5 +147,22 @@ def test_without_the_package_one_line_says_how_to_get_it(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "perfetto", None)
     result = CliRunner().invoke(run, ["--format", "perfetto", "-o", str(tmp_path / "t"), "-n", "BEGIN { exit(0) }"])
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[-1].endswith("pip install 'kinst-rewrite[perfetto]'")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("kinst-run: --format perfetto: needs the Python package perfetto")
+    assert line.endswith("pip install 'kinst-rewrite[perfetto]'")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_terminal_is_spared_a_trace() -> None:
+    """Nothing is loaded before: the image need not even be one."""
+    primary, terminal = pty.openpty()
+    command = [*COMMAND, "--format", "perfetto", "-n", "BEGIN", __file__]
+    try:
+        result = subprocess.run(
+            command, stdout=terminal, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, check=False
+        )
+    finally:
+        os.close(terminal)
+        os.close(primary)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert "--format perfetto: a terminal cannot show it: give -o FILE, or a pipe" in result.stderr
