@@ -24,14 +24,21 @@ from kinst.targets.arch.facts import JumpFacts
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.exception_table import expected_faults
 from kinst.targets.image import Image
-from kinst.targets.instruction import Flow, Instructions, Verdict
+from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 
 Rows = NDArray[np.int64]
 Column = NDArray[np.uint8]
 Addresses = NDArray[np.uint64]
 _FALLS: Final = (Flow.NEXT, Flow.BRANCH)
 _NEVER_FALLS: Final = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN)
-_STAYING: Final = (Hindrance.REFUSED, Hindrance.DEFERRED, Hindrance.EXPECTED_FAULT, Hindrance.OUT_OF_REACH)
+_STAYING: Final = (
+    Hindrance.REFUSED,
+    Hindrance.DEFERRED,
+    Hindrance.EXPECTED_FAULT,
+    Hindrance.OUT_OF_REACH,
+    Hindrance.CHECKED,
+)
+_SCARCE: Final = 50  # a pad for so many functions is none that a compiler wrote
 _GAP: Final = 1 << 24  # bytes between segments that belong together
 _SEVERAL: Final = (JumpMethod.TOGETHER, JumpMethod.PADDING)
 
@@ -121,10 +128,20 @@ def end_of(image: Image, address: Addresses) -> Addresses:
 def _staying(program: Program, found: Instructions) -> Column:
     """Why instructions cannot be moved into a trampoline, as a `Hindrance`."""
     why = np.zeros(len(found), np.uint8)
+    if _lands_on_pads(program, found):
+        why[np.isin(found.kind, list(program.image.facts.jump.checked))] = Hindrance.CHECKED
     why[np.isin(found.address, expected_faults(program.image).instruction)] = Hindrance.EXPECTED_FAULT
     why[found.verdict == Verdict.DEFER] = Hindrance.DEFERRED
     why[found.verdict == Verdict.REFUSE] = Hindrance.REFUSED
     return why
+
+
+def _lands_on_pads(program: Program, found: Instructions) -> bool:
+    """Whether functions begin with landing pads: compilers write them for hardware that checks. Assembly has some in
+    any case, and signing the return address is one, too, which is done for its own sake."""
+    begins = np.isin(found.address, program.functions.address)
+    pads = int(np.count_nonzero(begins & (found.reason == Reason.LANDING_PAD)))
+    return pads * _SCARCE > len(program.functions)
 
 
 def _is_entered(targets: Addresses, start: Addresses, size: int) -> NDArray[np.bool_]:

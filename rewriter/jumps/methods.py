@@ -46,6 +46,7 @@ class Hindrance(IntEnum):
     NOT_MOVABLE = 7
     LEAVES = 8
     OUT_OF_REACH = 9
+    CHECKED = 10
 
     @property
     def text(self) -> str:
@@ -64,6 +65,7 @@ _HINDRANCE_TEXT = {
     Hindrance.NOT_MOVABLE: "too short, and an instruction that the jump would cover must stay where it is",
     Hindrance.LEAVES: "too short, and what is behind it is not reached from it alone",
     Hindrance.OUT_OF_REACH: "trampolines behind the image are out of a jump's reach",
+    Hindrance.CHECKED: "hardware may check that what leads here, or from here, lands on a pad",
 }
 
 

@@ -299,7 +299,7 @@ AMD64 = ArchFacts(
         nothing=frozenset({0}),
     ),
     code_shape=_SHAPE,
-    jump=JumpFacts(size=5, reach=1 << 31, short=(2, -126, 129), joins=True),  # jmp rel32, jmp rel8
+    jump=JumpFacts(size=5, reach=1 << 31, short=(2, -126, 129), joins=True, checked=frozenset()),  # jmp rel32, rel8
     linux=LinuxFacts(
         boot_magic=None,
         tables=_TABLES,

@@ -236,7 +236,8 @@ ARM64 = ArchFacts(
         nothing=frozenset({0, 256}),
     ),
     code_shape=_SHAPE,
-    jump=JumpFacts(size=4, reach=1 << 27, short=None, joins=False),  # b
+    # b. For FEAT_BTI, br is no call: ``bti c`` does not take it (Arm ARM D8.4).
+    jump=JumpFacts(4, reach=1 << 27, short=None, joins=False, checked=frozenset({Kind.PACIXSP, Kind.BLR})),
     linux=LinuxFacts(
         boot_magic=b"ARM\x64",
         tables=_TABLES,

@@ -62,6 +62,9 @@ class JumpFacts:
     # Bytes of the short jump, and how far from its own address it reaches, back and ahead; None: there is none.
     short: tuple[int, int, int] | None
     joins: bool  # whether it may go over the instructions behind: `References` in rewriter/jumps say what leads there
+    # Kinds that must stay where they are in code whose computed branches land on pads only, since hardware checks it:
+    # pads, and calls that a jump from a trampoline would not look like.
+    checked: frozenset[IntEnum]
 
 
 @dataclass(frozen=True, slots=True)

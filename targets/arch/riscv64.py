@@ -222,7 +222,7 @@ RISCV64 = ArchFacts(
         nothing=frozenset({0, 51}),
     ),
     code_shape=_SHAPE,
-    jump=JumpFacts(size=4, reach=1 << 20, short=(2, -2048, 2046), joins=True),  # jal, c.j
+    jump=JumpFacts(size=4, reach=1 << 20, short=(2, -2048, 2046), joins=True, checked=frozenset()),  # jal, c.j
     linux=LinuxFacts(
         boot_magic=b"RSC\x05",
         tables=_TABLES,

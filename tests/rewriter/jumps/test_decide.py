@@ -11,10 +11,13 @@ from kinst.rewriter.jumps.decide import decide
 from kinst.rewriter.jumps.methods import Hindrance, JumpMethod
 from kinst.rewriter.jumps.padding import Padding
 from kinst.rewriter.jumps.relays import relays
-from kinst.rewriter.program import instructions_of
+from kinst.rewriter.program import instructions_of, open_program
 from kinst.targets.arch.amd64 import AMD64
+from kinst.targets.arch.arm64 import ARM64
+from kinst.targets.image import open_image
 from kinst.targets.instruction import Verdict
 from tests.rewriter.programs import STEP, TEXT, program, small
+from tests.writers.elf import Part, Symbol, elf64
 
 A, T, N, P, R, X = (
     JumpMethod.ALONE,
@@ -87,6 +90,25 @@ def test_only_some_sites(tmp_path: Path) -> None:
     found = instructions_of(opened, np.arange(len(opened.functions)))
     assert decide(opened, found, np.array([1])).method.tolist() == [T]
     assert decide(opened, found, np.array([0, 2])).method.tolist() == [T, N]
+
+
+BTI, PACIASP, BLR, RET, NOP = ("5f2403d5", "3f2303d5", "00003fd6", "c0035fd6", "1f2003d5")
+
+
+@pytest.mark.parametrize(("pads", "method"), [(1, A), (3, X)])
+def test_pads_that_hardware_checks_stay(pads: int, method: JumpMethod, tmp_path: Path) -> None:
+    """A function that signs its return address may be called by a register, and calls others so. A pad in one
+    function of many is assembly's: nobody checks."""
+    codes = [BTI + NOP + RET + NOP] * pads + [PACIASP + BLR + NOP + RET] * (100 - pads)
+    text = bytes.fromhex("".join(codes))
+    symbols = [Symbol(f"f{row}", TEXT + 16 * row, 16) for row in range(100)]
+    file = tmp_path / "pads.elf"
+    file.write_bytes(elf64(ARM64.elf_machine, TEXT, [Part(".text", TEXT, text, 5)], symbols))
+    opened = open_program(open_image(file))
+    found = instructions_of(opened, np.arange(100))
+    decisions = decide(opened, found, np.arange(len(found))[-4:])
+    assert decisions.method.tolist() == [method, method, A, A]
+    assert set(decisions.hindrance.tolist()) == {Hindrance.NONE, *([Hindrance.CHECKED] if method == X else [])}
 
 
 @given(
