@@ -13,6 +13,7 @@ from typing import Final
 from kinst.runtime.readout.memory import Memory, Space, UnreadableError
 from kinst.runtime.readout.packets import LONGEST, Packets, StubError
 from kinst.targets.errors import MachineError
+from kinst.targets.visible import visible
 
 SECONDS: Final = 5.0  # that a stub may take for a reply
 _SMALLEST: Final = 400  # bytes of a packet, if the stub does not say how many it takes
@@ -65,7 +66,7 @@ class _HaltedGuest:
             packets.has_acknowledgements = False
         reason = packets.ask("?")
         if reason[:1] not in ("S", "T"):
-            raise StubError(f"{name}: its guest is not halted, and cannot be read ({reason[:40] or 'no answer'})")
+            raise StubError(f"{name}: its guest is not halted, and cannot be read ({_shown(reason) or 'no answer'})")
         self.is_slow = True
         self._is_physical = False
         knows_physical = packets.ask("qqemu.PhyMemMode") == "0"
@@ -105,11 +106,17 @@ class _HaltedGuest:
         """At least one byte of memory, at most `size`: a stub may stop where it cannot go on."""
         reply = self._packets.ask(f"m{address:x},{size:x}")
         if re.fullmatch(r"E..|E\.[^#]*|", reply):
-            raise UnreadableError(f"{self._name}: cannot read {space.value} address {address:#x} ({reply or 'no m'})")
+            why = _shown(reply) or "no m"
+            raise UnreadableError(f"{self._name}: cannot read {space.value} address {address:#x} ({why})")
         if not re.fullmatch(r"([0-9a-fA-F]{2})+", reply) or len(reply) > 2 * size:
-            raise StubError(f"{self._name}: {address:#x}: a reply that the protocol does not know ({reply[:40]!r})")
+            raise StubError(f"{self._name}: {address:#x}: a reply that the protocol does not know ({_shown(reply)})")
         return bytes.fromhex(reply)
 
     def find(self, content: bytes) -> Iterator[int]:
         """None: to look through all memory would halt the guest for long."""
         return iter(())
+
+
+def _shown(reply: str) -> str:
+    """The beginning of a reply, for a message."""
+    return visible(reply[:40])

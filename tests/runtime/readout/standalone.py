@@ -78,13 +78,13 @@ def sites_of(manifest: Manifest) -> dict[str, int]:
 
 
 @contextmanager
-def ran(machine: str, folder: Path, *words: str) -> Iterator[Ran]:
+def ran(machine: str, folder: Path, *words: str, cpus: int = 1) -> Iterator[Ran]:
     """A kernel under QEMU, until it is about to switch itself off."""
     path = folder / "standalone.elf"
     image, manifest = rewritten(machine, path, "--standalone", *PROBES, *words)
     end = image.symbols.address_of("power_off")
     assert manifest.standalone is not None and end is not None
-    with emulator(machine, folder, "-kernel", str(path), "-S") as qemu:
+    with emulator(machine, folder, "-kernel", str(path), "-S", "-smp", str(cpus)) as qemu:
         qemu.run_to(end)
         core, raw = qemu.dump(), qemu.save(PLACES[machine], _RAM)
         told = kinst_run(path, "--read", qemu.source)

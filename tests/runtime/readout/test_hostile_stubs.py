@@ -109,10 +109,11 @@ WRONG = {
     "m": {
         framed("E01"): "cannot read virtual address 0x1000 \\(E01\\)",
         framed("E.no such memory"): "cannot read virtual address 0x1000 \\(E.no such memory\\)",
+        framed("E.\033[2J"): "cannot read virtual address 0x1000 \\(E.\\\\x1b\\[2J\\)",
         framed(""): "cannot read virtual address 0x1000 \\(no m\\)",
-        framed("0"): "0x1000: a reply that the protocol does not know \\('0'\\)",
+        framed("0"): "0x1000: a reply that the protocol does not know \\(0\\)",
         framed("00" * 99): "0x1000: a reply that the protocol does not know",
-        framed("zz"): "0x1000: a reply that the protocol does not know \\('zz'\\)",
+        framed("zz"): "0x1000: a reply that the protocol does not know \\(zz\\)",
         framed("*~"): "a reply that the protocol does not know",
         framed("0*"): "a reply that the protocol does not know",
         framed("0" + "*~" * 20_000): "a reply that the protocol does not know",

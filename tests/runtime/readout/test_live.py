@@ -25,26 +25,43 @@ MACHINE = "riscv64"
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A program that counts each call of `work`, of which there are always more."""
-    compiler, folder = COMPILERS[MACHINE], tmp_path_factory.mktemp("endless")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that calls `work` again and again, with one number after another."""
+    compiler, path = COMPILERS[MACHINE], tmp_path_factory.mktemp("endless") / "endless"
     if shutil.which(compiler) is None:
         assert not os.environ.get("KINST_REQUIRE_TOOLS"), f"no {compiler}"
         pytest.skip(f"no {compiler}")
-    plain, counting = folder / "endless", folder / "standalone"
     options = ("-O1", "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-mcmodel=medany")
     place = f"-Wl,-Ttext-segment={PLACES[MACHINE]:#x},--build-id=none"
-    subprocess.run([compiler, *options, place, str(HERE / "endless.c"), "-o", str(plain)], check=True)
-    result = CliRunner().invoke(
-        rewrite, [str(plain), "--standalone", "--probe", "fbt::work:entry", "-o", str(counting)]
-    )
+    subprocess.run([compiler, *options, place, str(HERE / "endless.c"), "-o", str(path)], check=True)
+    return path
+
+
+def standalone(plain: Path, name: str, *words: str) -> Path:
+    """The program, standalone."""
+    path = plain.parent / name
+    words = ("--standalone", "--probe", "fbt::work:entry", *words, "-o", str(path))
+    result = CliRunner().invoke(rewrite, [str(plain), *words])
     assert result.exit_code == 0, result.output
-    return counting
+    return path
+
+
+@pytest.fixture(scope="module")
+def image(plain: Path) -> Path:
+    """It counts each call."""
+    return standalone(plain, "counting")
+
+
+@contextmanager
+def running(image: Path, folder: Path) -> Iterator[Emulator]:
+    """It runs."""
+    with emulator(MACHINE, folder, "-device", f"loader,file={image},cpu-num=0") as qemu:
+        yield qemu
 
 
 @pytest.fixture
 def guest(image: Path, tmp_path: Path) -> Iterator[Emulator]:
-    with emulator(MACHINE, tmp_path, "-device", f"loader,file={image},cpu-num=0") as qemu:
+    with running(image, tmp_path) as qemu:
         yield qemu
 
 
@@ -76,6 +93,21 @@ def test_counts_grow_from_reading_to_reading_and_the_guest_goes_on(image: Path, 
     guest.wait_for("running")
     once = kinst_run(image, "--read", guest.source, "-qn", 'fbt::work:entry { @ = count(); } END { printa("%@d", @); }')
     assert int(once.stdout) > counts[-1]
+
+
+def test_each_record_comes_once_and_in_order(plain: Path, tmp_path: Path) -> None:
+    image = standalone(plain, "recording", "--action", "record:arg0", "--ring", "16384")
+    program = """
+        BEGIN { last = (int64_t)0; n = 0; }
+        fbt::work:entry /n++ && arg0 != last + 1/ { printf("%d behind %d", arg0, last); }
+        fbt::work:entry { last = arg0; }
+        tick-50ms /n > 10/ { exit(0); }
+        END { printf("%d", n > 10); }
+    """
+    with running(image, tmp_path) as qemu:
+        result = kinst_run(image, "--read", qemu.source, "--every", "20ms", "-qn", program)
+        assert (result.exit_code, result.stdout, result.stderr) == (0, "1\n", "")
+        qemu.wait_for("running")
 
 
 TICKING = 'fbt::work:entry { @ = count(); } tick-20ms { printf("tick\\n"); } END { printa("end %@d\\n", @); }'

@@ -1,6 +1,7 @@
 """kinst-run --read: what a standalone image recorded under a real QEMU."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,18 @@ def test_records_are_the_hits_of_a_traced_run_in_their_order(recorded: Ran) -> N
     assert len(there.stdout.splitlines()) > 1000
     assert there.stdout == recorded.traced(program)
     assert kinst_run(recorded.image, "--console", "/dev/null", "-qn", program).stdout == there.stdout
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_cpus_that_record_at_the_same_time_lose_nothing(machine: str, tmp_path: Path) -> None:
+    """How often they call what they call does not depend on how many they are."""
+    with ran(machine, tmp_path, "--action", "record", "--ring", "16384", cpus=4) as found:
+        names = [f"fbt::{name}" for name in found.whole() if name.startswith(UNTIMED)]
+        program = f'{",".join(names)} {{ @[probefunc, probename] = count(); }} END {{ printa("%s:%s %@d\\n", @); }}'
+        there = found.read("-qn", program)
+        assert (there.exit_code, there.stderr) == (0, "")
+        assert there.stdout == found.traced(program)
+        assert len(there.stdout.splitlines()) > 10
 
 
 def test_time_passes_from_record_to_record(recorded: Ran) -> None:
