@@ -49,7 +49,7 @@ class PerfettoDocument:
     def __init__(
         self, output: BinaryIO, clauses: Sequence[Clause], totals: Totals, values: JsonValues, tasks: TasksSeen
     ) -> None:
-        """Nothing is written yet."""
+        """Only the beginning of the trace is written yet."""
         self._output = output
         self._trace = PerfettoTrace(output)
         self._clauses, self._tasks = clauses, tasks

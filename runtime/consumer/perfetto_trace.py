@@ -11,7 +11,7 @@ from kinst.runtime.consumer.json_values import Json
 from kinst.targets.errors import KinstError
 
 try:
-    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import DebugAnnotation, TrackEvent
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import DebugAnnotation, TracePacket, TrackEvent
     from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 except ImportError as error:
     raise KinstError(
@@ -27,9 +27,13 @@ class PerfettoTrace:
     """A trace that is being written. Times are ns; what happens on one track is written in the order of time."""
 
     def __init__(self, output: BinaryIO) -> None:
-        """Nothing is written yet."""
+        """Write what begins a sequence of packets: without it readers take the first ones for lost, and pass over what
+        follows."""
         self._builder = StreamingTraceProtoBuilder(output)
         self._tracks = 0
+        first = self._packet()
+        first.sequence_flags, first.first_packet_on_sequence = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED, True
+        self._write(first)
 
     # -- tracks -------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackEvent
 
 
 @dataclass
@@ -36,6 +36,10 @@ def tracks_of(path: Path) -> dict[str, Track]:
     """Tracks by path (`parent/name`). Events are taken in the order of time, and of the file where times are equal, as
     trace_processor does; ends without a beginning and spans that are left open are errors here."""
     trace = Trace.FromString(path.read_bytes())
+    assert trace.packet[0].sequence_flags == TracePacket.SEQ_INCREMENTAL_STATE_CLEARED  # else all is skipped
+    assert {packet.trusted_packet_sequence_id for packet in trace.packet} == {
+        trace.packet[0].trusted_packet_sequence_id
+    }
     names = _names([packet.track_descriptor for packet in trace.packet if packet.HasField("track_descriptor")])
     found: defaultdict[str, Track] = defaultdict(Track)
     open_spans: defaultdict[str, list[Span]] = defaultdict(list)
