@@ -46,7 +46,9 @@ class Immediate:
 
     def placed(self, displacement: int) -> int | None:
         """The bits of a word that hold a displacement; None: it does not fit."""
-        word = sum((displacement >> shift & (1 << width) - 1) << low for low, width, shift in self.pieces)
+        word = 0
+        for low, width, shift in self.pieces:
+            word |= (displacement >> shift & (1 << width) - 1) << low
         return word if self.of(word) == displacement else None
 
 

@@ -5,14 +5,14 @@ own makes it look elsewhere, so its next wfe comes back at once (sevl), as it wo
 """
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, assert_never
 
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.standalone.arm64_words import address_of, number
-from kinst.rewriter.standalone.recording import Word, registers_of, stores, values_of
+from kinst.rewriter.standalone.recording import Word, registers_of, shape_of, stores, values_of
 from kinst.rewriter.standalone.scratch import Scratch, scratch
-from kinst.rewriter.standalone.template import Assembly, assembled
+from kinst.rewriter.standalone.template import SHAPES, Assembly, assembled
 from kinst.rewriter.standalone.trampoline import (
     Clock,
     Constant,
@@ -27,6 +27,7 @@ from kinst.targets.standalone import WORD
 
 # Not the platform's x18, and not the frame pointer.
 _USABLE: Final = (*range(9, 16), 8, 16, 17, *range(7, -1, -1), *range(19, 29), 30)
+_SAVABLE: Final = sum(1 << number for number in _USABLE)
 _COUNT: Final = """
     la {cell}, cell
 again:
@@ -58,15 +59,25 @@ again:
 
 def count(one: Covered, task: Count, at: int) -> bytes:
     """One more in the cell."""
-    chosen = scratch(one, 3, _USABLE)
+    return assembled(_ASSEMBLY, _counting(one.dead & _SAVABLE, has_stack=one.has_stack), at, {"cell": task.cell})
+
+
+@lru_cache(SHAPES)
+def _counting(dead: int, *, has_stack: bool) -> str:
+    chosen = scratch(3, _USABLE, dead, has_stack=has_stack)
     cell, number, failed = _names(chosen)
-    text = _COUNT.format(cell=cell, number=number, failed=failed.replace("x", "w"))
-    return assembled(_ASSEMBLY, _kept(chosen, text), at, {"cell": task.cell})
+    return _kept(chosen, _COUNT.format(cell=cell, number=number, failed=failed.replace("x", "w")))
 
 
 def record(one: Covered, task: Record, at: int) -> bytes:
     """A record of the ring. The ticket is stored last: who reads it finds the rest."""
-    chosen = scratch(one, 4, _USABLE, registers_of(task))
+    text = _recording(shape_of(task), one.dead & _SAVABLE, has_stack=one.has_stack)
+    return assembled(_ASSEMBLY, text, at, values_of(one, task))
+
+
+@lru_cache(SHAPES)
+def _recording(task: Record, dead: int, *, has_stack: bool) -> str:
+    chosen = scratch(4, _USABLE, dead, registers_of(task), has_stack=has_stack)
     ring, ticket, place, spare = _names(chosen)
     text = _RECORD.format(
         ring=ring,
@@ -78,7 +89,7 @@ def record(one: Covered, task: Record, at: int) -> bytes:
         stride=task.stride,
         words=stores(task, partial(_load, chosen, spare), f"str {{register}}, [{place}, #{{offset}}]"),
     )
-    return assembled(_ASSEMBLY, _kept(chosen, text), at, values_of(one, task))
+    return _kept(chosen, text)
 
 
 def _load(chosen: Scratch, spare: str, word: Word, name: str) -> tuple[str, str]:
@@ -104,9 +115,9 @@ def _load(chosen: Scratch, spare: str, word: Word, name: str) -> tuple[str, str]
 
 def load(one: Covered, what: str, base: int | None, at: int) -> bytes:
     """``ldr x0``, say, of what is at the instruction's target, by way of a register; None: by any that is free."""
-    chosen = Scratch((base,), ()) if base is not None else scratch(one, 1, _USABLE)
-    (name,) = _names(chosen)
-    return assembled(_ASSEMBLY, _kept(chosen, f"la {name}, literal\n{what}, [{name}]"), at, {"literal": one.target})
+    free = scratch(1, _USABLE, one.dead, has_stack=one.has_stack) if base is None else Scratch((base,), ())
+    (name,) = _names(free)
+    return assembled(_ASSEMBLY, _kept(free, f"la {name}, literal\n{what}, [{name}]"), at, {"literal": one.target})
 
 
 def _names(chosen: Scratch) -> Sequence[str]:

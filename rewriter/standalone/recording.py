@@ -5,6 +5,7 @@ first place, ``pc`` the site, and ``word1``, ``word2`` are what words of the rec
 """
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
 from kinst.rewriter.standalone.trampoline import Clock, Constant, Covered, Record, Register
 from kinst.targets.standalone import RING_HEAD, WORD
@@ -15,6 +16,12 @@ Word = Clock | Register | Constant
 def registers_of(task: Record) -> Collection[int]:
     """The registers that are recorded."""
     return {word.number for word in task.words if isinstance(word, Register)}
+
+
+def shape_of(task: Record) -> Record:
+    """The same record for any ring, site and constants: its text is the same."""
+    words = tuple(Constant(0) if isinstance(word, Constant) else word for word in task.words)
+    return replace(task, ring=0, site=0, words=words)
 
 
 def values_of(one: Covered, task: Record) -> Mapping[str, int]:

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, assert_never
 
 from kinst.rewriter.patching.riscv64 import encode
-from kinst.rewriter.standalone.recording import Word, registers_of, stores, values_of
+from kinst.rewriter.standalone.recording import Word, registers_of, shape_of, stores, values_of
 from kinst.rewriter.standalone.riscv64_short import shortened
 from kinst.rewriter.standalone.riscv64_words import address_of, number
 from kinst.rewriter.standalone.scratch import Scratch, scratch
-from kinst.rewriter.standalone.template import Assembly, assembled
+from kinst.rewriter.standalone.template import SHAPES, Assembly, assembled
 from kinst.rewriter.standalone.trampoline import Clock, Constant, Count, Covered, Record, Register
 from kinst.targets.arch.riscv64 import GENERAL, PC, RISCV64, SP
 
@@ -20,6 +20,7 @@ _USABLE: Final = tuple(
         GENERAL.index, (*(f"t{n}" for n in range(7)), *(f"a{n}" for n in range(7, -1, -1)), *GENERAL[18:28], "s1", "ra")
     )
 )
+_SAVABLE: Final = sum(1 << number for number in _USABLE)
 _COUNT: Final = """
     la {cell}, cell
     li {one}, 1
@@ -44,19 +45,30 @@ _RECORD: Final = """
 
 def count(assembly: Assembly, one: Covered, task: Count, at: int) -> bytes:
     """One more in the cell."""
-    chosen = scratch(one, 2, _USABLE)
+    return assembled(assembly, _counting(one.dead & _SAVABLE, has_stack=one.has_stack), at, {"cell": task.cell})
+
+
+@lru_cache(SHAPES)
+def _counting(dead: int, *, has_stack: bool) -> str:
+    chosen = scratch(2, _USABLE, dead, has_stack=has_stack)
     cell, number = _names(chosen)
-    return assembled(assembly, _kept(chosen, _COUNT.format(cell=cell, one=number)), at, {"cell": task.cell})
+    return _kept(chosen, _COUNT.format(cell=cell, one=number))
 
 
 def record(assembly: Assembly, one: Covered, task: Record, at: int) -> bytes:
     """A record of the ring. The ticket is stored last: who reads it finds the rest."""
-    chosen = scratch(one, 3, _USABLE, registers_of(task))
+    text = _recording(shape_of(task), one.dead & _SAVABLE, has_stack=one.has_stack)
+    return assembled(assembly, text, at, values_of(one, task))
+
+
+@lru_cache(SHAPES)
+def _recording(task: Record, dead: int, *, has_stack: bool) -> str:
+    chosen = scratch(3, _USABLE, dead, registers_of(task), has_stack=has_stack)
     ring, ticket, place = _names(chosen)
     index = _index(place, ticket, task.mask)
     words = stores(task, partial(_load, chosen, ring), f"sd {{register}}, {{offset}}({place})")
     text = _RECORD.format(ring=ring, ticket=ticket, place=place, index=index, stride=task.stride, words=words)
-    return assembled(assembly, _kept(chosen, text), at, values_of(one, task))
+    return _kept(chosen, text)
 
 
 def _index(place: str, ticket: str, mask: int) -> str:

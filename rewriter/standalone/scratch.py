@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from kinst.rewriter.standalone.trampoline import Covered, ImmovableError
+from kinst.rewriter.standalone.trampoline import ImmovableError
 from kinst.targets.standalone import WORD
 
 _ALIGNMENT = 16  # of the stack pointer, which arm64 checks and the psABI of riscv64 asks for
@@ -26,18 +26,21 @@ class Scratch:
         return self.saved.index(number) * WORD
 
 
-def scratch(one: Covered, count: int, usable: Sequence[int], recorded: Collection[int] = ()) -> Scratch:
+def scratch(
+    count: int, usable: Sequence[int], dead: int, recorded: Collection[int] = (), *, has_stack: bool
+) -> Scratch:
     """`count` of the registers that are usable, the best of which come first.
 
-    A register that is recorded is taken last, and only saved: its value is on the stack then.
+    A register that is recorded is taken last, and only saved: its value is on the stack then. `dead` and `has_stack`
+    are those of the `Covered`.
 
     Raises:
         ImmovableError: too few are dead, and there is no stack.
     """
-    dead = [number for number in usable if one.dead >> number & 1 and number not in recorded][:count]
-    lacking = count - len(dead)
-    if lacking and not one.has_stack:
+    free = [number for number in usable if dead >> number & 1 and number not in recorded][:count]
+    lacking = count - len(free)
+    if lacking and not has_stack:
         raise ImmovableError("too few registers are dead there, and no stack is known to save others on")
-    others = sorted((number for number in usable if number not in dead), key=lambda number: number in recorded)
+    others = sorted((number for number in usable if number not in free), key=lambda number: number in recorded)
     saved = others[:lacking]
-    return Scratch((*dead, *saved), tuple(saved))
+    return Scratch((*free, *saved), tuple(saved))

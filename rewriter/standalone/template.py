@@ -15,7 +15,7 @@ from typing import Final
 
 _ADDRESS: Final = "la"
 _NUMBER: Final = "number"
-_SHAPES: Final = 1 << 12  # texts that are remembered: a kernel has hundreds
+SHAPES: Final = 1 << 13  # texts that are remembered: a kernel with every instruction probed has thousands
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def assembled(assembly: Assembly, text: str, at: int, values: Mapping[str, int])
     return code
 
 
-@lru_cache(_SHAPES)
+@lru_cache(SHAPES)
 def _parts(encode: Callable[[str], bytes], text: str) -> Sequence[tuple[str, str, str, bytes]]:
     """Each line that differs, as mnemonic, register and name, none before the first one; and the code behind it."""
     lines: list[tuple[str, str, str, list[str]]] = [("", "", "", [])]
