@@ -119,4 +119,5 @@ def _free(image: Image, code: int, size: int, base: int, option: str) -> Placeme
     try:
         return place(image.segments, code, size, image.facts.trampoline_window, base)
     except PlacementError as error:
-        raise PlacementError(f"{error}: name another place with {option}") from None
+        what = "counters" if option == _DATA else "trampolines"
+        raise PlacementError(f"{what}: {str(error).partition(': ')[2]}: name another place with {option}") from None

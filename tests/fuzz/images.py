@@ -21,6 +21,7 @@ from tests.writers.elf import EM_AARCH64, EM_RISCV, Part, Symbol, elf64
 
 _SAMPLES: Final = Path(__file__).parent.parent.parent / "samples"
 _MACHINES: Final = ("amd64", "arm64", "riscv64")
+_ACTIONS: Final = ("count", "record:arg0,time", "record")
 _HEADER: Final = 64  # of the file, and of a section
 
 
@@ -62,6 +63,10 @@ def _headers(damage: Damage, folder: Path) -> None:
         command(kinst_diff, image, patched)
         command(kinst_rewrite, "--restore", patched, "-o", back)
         assert back.read_bytes() == image.read_bytes()
+    alone = folder / "alone.elf"
+    command(kinst_rewrite, image, "--standalone", "--probe", "fbt:::", "-o", alone)
+    if alone.exists():
+        command(kinst_diff, image, alone)
     if damage.changes[0][0] % 16 == 0:  # it takes ten times as long
         command(kinst_run, image, "--clock", "icount", "--timeout", "10us")
 
@@ -71,10 +76,11 @@ def _headers(damage: Damage, folder: Path) -> None:
 
 @cache
 def _patched(base: int, folder: Path) -> tuple[bytes, range]:
-    """A patched image, and where its manifest is."""
+    """A patched image, and where its manifest is. The second half of them are standalone."""
     image, patched = folder / f"plain{base}.elf", folder / f"patched{base}.elf"
-    image.write_bytes(_plain()[base])
-    command(kinst_rewrite, image, "--probe", "kinst:::,fbt:::", "-o", patched)
+    image.write_bytes(_plain()[base % len(_plain())])
+    alone = ("--standalone", "--action", _ACTIONS[base % len(_plain())]) if base >= len(_plain()) else ()
+    command(kinst_rewrite, image, "--probe", "kinst:::,fbt:::", *alone, "-o", patched)
     section = open_image(patched).section(SECTION)
     assert section is not None
     return patched.read_bytes(), range(section.offset, section.offset + section.size)
@@ -95,9 +101,10 @@ def _manifests(damage: Damage, folder: Path) -> None:
         changed[place.start : place.stop] = _sealed_again(bytes(changed[place.start : place.stop]))
     image = folder / "image.elf"
     image.write_bytes(changed)
-    (folder / "plain.elf").write_bytes(_plain()[damage.base])
+    (folder / "plain.elf").write_bytes(_plain()[damage.base % len(_plain())])
     command(kinst_list, image)
     command(kinst_diff, folder / "plain.elf", image)
+    command(kinst_run, image, "--read", f"{image}@0x80000000", "-qn", "fbt:::entry { @[probefunc] = count(); }")
     command(kinst_rewrite, "--restore", image, "-o", folder / "back.elf")
     command(kinst_rewrite, image, "--probe", "fbt:::", "-o", folder / "more.elf")
     command(kinst_run, "-l", image, "-n", "fbt:::")
@@ -124,5 +131,5 @@ def _dwarf(damage: Damage, folder: Path) -> None:
 
 
 HEADERS: Final = Kind("headers", damages(3), _headers)
-MANIFESTS: Final = Kind("manifests", damages(3), _manifests)
+MANIFESTS: Final = Kind("manifests", damages(6), _manifests)
 DWARF: Final = Kind("dwarf", damages(3, most=40), _dwarf)
