@@ -8,7 +8,8 @@ import pytest
 import unicorn
 from unicorn import arm64_const, x86_const
 
-from kinst.runtime.engine.breakpoint_counters import HOST_CODE, BreakpointCounters
+from kinst.runtime.engine.breakpoint_code import HOST_CODE
+from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 
 CODE, STACK, PYTHON, READ, WRITE, BACK = 0x10000, 0x2F000, 0x40000, 0x40100, 0x40200, 0x50000
 UC, PC, NUMBER, BIAS = 0x1234, 77, 3, 1
