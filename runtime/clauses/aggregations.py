@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from kinst.runtime.clauses.buckets import INT64_MAX, bucket_function
+from kinst.runtime.clauses.buckets import INT64_MAX, bucket_function, signed
 from kinst.runtime.clauses.environment import Stack, Value
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 from kinst.runtime.dlang.types.types import Dynamic, String, bare
@@ -30,6 +30,7 @@ Updater = Callable[[int, Key, int, int], None]
 
 LIMIT: Final = 256 << 20  # bytes of our own memory for all CPUs together
 _WRAP: Final = 1 << 64
+_DEVIATION: Final = 3  # how many moments stddev has
 _ENTRY: Final = 200  # bytes of a key's entry in our memory: a slot of the dictionary, a tuple, a number
 _ITEM: Final = 40  # bytes of each of its values, besides the contents
 _BUCKET: Final = 100
@@ -101,18 +102,20 @@ class AggregationStore:
             return make(tables, admit)
         return self._quantizing(tables, admit, bucket_function(aggregation))
 
-    def adder(self, aggregation: Aggregation) -> Callable[[int, Key, int], None]:
-        """A function that adds to a count(): it takes the CPU, key and number."""
-        tables, admit = self._room(aggregation)
+    def adder(self, aggregation: Aggregation) -> Callable[[int, Key, int, int, int], None]:
+        """A function that adds a value several times: it takes the CPU, key, value, increment and number."""
+        update, drops = self.updater(aggregation), self.drops
+        tables, _ = self._room(aggregation)
+        more, is_sum = _MORE.get(aggregation.function), aggregation.function is AggregatingFunction.SUM
 
-        def add(cpu: int, key: Key, number: int) -> None:
-            table = tables[cpu]
-            if key in table:
-                table[key] += number
-            elif admit(cpu, key):
-                table[key] = number
-            else:
-                self.drops[cpu] += number - 1  # one of them is counted
+        def add(cpu: int, key: Key, value: int, increment: int, number: int) -> None:
+            before = drops[cpu]
+            update(cpu, key, value * number if is_sum else value, increment * number)
+            if drops[cpu] != before:
+                drops[cpu] += number - 1  # one of them is counted
+            elif more is not None:
+                table = tables[cpu]
+                table[key] = more(table[key], value, number - 1)
 
         return add
 
@@ -223,6 +226,26 @@ def _deviating(tables: Tables, admit: Admit) -> Updater:
     return update
 
 
+def _more_hits(count: int, _value: int, number: int) -> int:
+    return count + number
+
+
+def _more_moments(moments: Moments, value: int, number: int) -> Moments:
+    """Moments of a value that was added once, when it is added again; the squares are those of int64."""
+    moments[0] += number
+    if len(moments) == _DEVIATION:
+        value = signed(value)
+        moments[2] += value * value * number
+    moments[1] += value * number
+    return moments
+
+
+# What an updater does for further hits with the same value, where that is not in its value or increment.
+_MORE: Final[dict[AggregatingFunction, Callable[[Any, int, int], Any]]] = {
+    AggregatingFunction.COUNT: _more_hits,
+    AggregatingFunction.AVG: _more_moments,
+    AggregatingFunction.STDDEV: _more_moments,
+}
 _UPDATERS: Final[dict[AggregatingFunction, Callable[[Tables, Admit], Updater]]] = {
     AggregatingFunction.COUNT: _counting,
     AggregatingFunction.SUM: _summing,

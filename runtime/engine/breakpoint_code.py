@@ -10,6 +10,16 @@ from typing import Final
 # event; uc_reg_read, uc_reg_write, the PC's number there and a place for its value; how far the PC is behind the
 # breakpoint; the table, and the number of its rows less one; the running CPU's cells; and the word for credits.
 CALLBACK, NUMBER, READ, WRITE, PC, VALUE, BIAS, TABLE, MASK, CELLS, CREDIT = range(11)
+# For hits that are recorded: where the next record goes, and where there is no room any more; the numbers of the
+# registers, how many there are, and the addresses of their places in the next record; uc_reg_read_batch; the running
+# CPU; the bytes of a record, and those of the addresses for one; and the callback when there is no room.
+NEXT, END, NUMBERS, COUNT, PLACES, READ_BATCH, CPU, RECORD_SIZE, STEP, FULL = range(11, 21)
+WORDS: Final = 21
+
+# A row of the table: the breakpoint's address, where the CPU goes on, the offset of the cell in bytes, or this bit if
+# the hit is recorded, and the credit: 1 if the breakpoint, which was counted as an instruction, is followed by the
+# displaced one, which will be.
+RECORDED: Final = 1 << 63
 
 
 def _words(*words: int) -> bytes:
@@ -48,9 +58,11 @@ HOST_CODE: Final = {
         "8b7208"  # mov esi, dword [rdx + 8]
         "ff22"  # python: jmp qword [rdx]
         "498b4910"  # found: mov rcx, qword [r9 + 16]
+        "4885c9"  # test rcx, rcx
+        "7826"  # js record
         "48034a48"  # add rcx, qword [rdx + 72]
         "48ff01"  # inc qword [rcx]
-        "488b4a50"  # mov rcx, qword [rdx + 80]
+        "488b4a50"  # go_on: mov rcx, qword [rdx + 80]
         "4d8b5118"  # mov r10, qword [r9 + 24]
         "4c0111"  # add qword [rcx], r10
         "49394108"  # cmp qword [r9 + 8], rax
@@ -60,6 +72,31 @@ HOST_CODE: Final = {
         "498d5108"  # lea rdx, [r9 + 8]
         "ffe0"  # jmp rax
         "c3"  # done: ret
+        "4c8b4258"  # record: mov r8, qword [rdx + 88]
+        "4c3b4260"  # cmp r8, qword [rdx + 96]
+        "7446"  # je full
+        "498900"  # mov qword [r8], rax
+        "488b8a88000000"  # mov rcx, qword [rdx + 136]
+        "49894808"  # mov qword [r8 + 8], rcx
+        "57"  # push rdi
+        "52"  # push rdx
+        "4151"  # push r9
+        "4889d0"  # mov rax, rdx
+        "488b7068"  # mov rsi, qword [rax + 104]
+        "8b4870"  # mov ecx, dword [rax + 112]
+        "488b5078"  # mov rdx, qword [rax + 120]
+        "ff9080000000"  # call qword [rax + 128]
+        "4159"  # pop r9
+        "5a"  # pop rdx
+        "5f"  # pop rdi
+        "488b8a90000000"  # mov rcx, qword [rdx + 144]
+        "48014a58"  # add qword [rdx + 88], rcx
+        "488b8a98000000"  # mov rcx, qword [rdx + 152]
+        "48014a78"  # add qword [rdx + 120], rcx
+        "488b4228"  # mov rax, qword [rdx + 40]
+        "eb91"  # jmp go_on
+        "8b7208"  # full: mov esi, dword [rdx + 8]
+        "ffa2a0000000"  # jmp qword [rdx + 160]
     ),
     "aarch64": _words(
         0xF9400449,  # ldr x9, [x2, #8]
@@ -95,11 +132,12 @@ HOST_CODE: Final = {
         0xF9400049,  # python: ldr x9, [x2]
         0xD61F0120,  # br x9
         0xA9411905,  # found: ldp x5, x6, [x8, #16]
+        0xB7F80205,  # tbnz x5, #63, record
         0xA944A447,  # ldp x7, x9, [x2, #72]
         0xF86568EA,  # ldr x10, [x7, x5]
         0x9100054A,  # add x10, x10, #1
         0xF82568EA,  # str x10, [x7, x5]
-        0xF940012A,  # ldr x10, [x9]
+        0xF940012A,  # go_on: ldr x10, [x9]
         0x8B06014A,  # add x10, x10, x6
         0xF900012A,  # str x10, [x9]
         0xF940050A,  # ldr x10, [x8, #8]
@@ -110,5 +148,35 @@ HOST_CODE: Final = {
         0x91002102,  # add x2, x8, #8
         0xD61F0120,  # br x9
         0xD65F03C0,  # done: ret
+        0xA945AC4A,  # record: ldp x10, x11, [x2, #88]
+        0xEB0B015F,  # cmp x10, x11
+        0x54000320,  # b.eq full
+        0xF940444B,  # ldr x11, [x2, #136]
+        0xA9002D43,  # stp x3, x11, [x10]
+        0xA9BD7BFD,  # stp x29, x30, [sp, #-48]!
+        0xA9010BE0,  # stp x0, x2, [sp, #16]
+        0xF90013E8,  # str x8, [sp, #32]
+        0xF9403441,  # ldr x1, [x2, #104]
+        0xB9407043,  # ldr w3, [x2, #112]
+        0xF9404049,  # ldr x9, [x2, #128]
+        0xF9403C42,  # ldr x2, [x2, #120]
+        0xD63F0120,  # blr x9
+        0xF94013E8,  # ldr x8, [sp, #32]
+        0xA9410BE0,  # ldp x0, x2, [sp, #16]
+        0xA8C37BFD,  # ldp x29, x30, [sp], #48
+        0xF9402C4A,  # ldr x10, [x2, #88]
+        0xA9491C4B,  # ldp x11, x7, [x2, #144]
+        0x8B0B014A,  # add x10, x10, x11
+        0xF9002C4A,  # str x10, [x2, #88]
+        0xF9403C4A,  # ldr x10, [x2, #120]
+        0x8B07014A,  # add x10, x10, x7
+        0xF9003C4A,  # str x10, [x2, #120]
+        0xF9401443,  # ldr x3, [x2, #40]
+        0xF9400D06,  # ldr x6, [x8, #24]
+        0xF9402849,  # ldr x9, [x2, #80]
+        0x17FFFFDB,  # b go_on
+        0xB9400841,  # full: ldr w1, [x2, #8]
+        0xF9405049,  # ldr x9, [x2, #160]
+        0xD61F0120,  # br x9
     ),
 }

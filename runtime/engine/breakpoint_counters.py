@@ -1,4 +1,5 @@
-"""Breakpoints at which hits are only counted, as a few bytes of host machine code: nobody is told of a single one.
+"""Breakpoints at which hits are only counted or recorded, as a few bytes of host machine code: nobody is told of a
+single one.
 
 A Python callback takes one to four microseconds a hit, this takes less than a tenth of one: the hit is added to a cell
 of the running CPU, and the CPU goes on where the table says. Any other event is passed on to the callback in Python.
@@ -7,6 +8,7 @@ of the running CPU, and the CPU goes on where the table says. Any other event is
 import ctypes
 import mmap
 import struct
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -16,20 +18,23 @@ from kinst.runtime.engine.breakpoint_code import (
     BIAS,
     CALLBACK,
     CELLS,
+    CPU,
     CREDIT,
+    FULL,
     HOST_CODE,
     MASK,
     NUMBER,
     PC,
     READ,
+    RECORDED,
     TABLE,
+    WORDS,
     WRITE,
 )
+from kinst.runtime.engine.hit_records import HitRecords
 from kinst.runtime.engine.native_hooks import host_function
 
-# A row has the breakpoint's address, where the CPU goes on, the offset of the cell in bytes, and the credit: 1 if the
-# breakpoint, which was counted as an instruction, is followed by the displaced one, which will be. Rows are looked for
-# from a place that the address gives to the first free one.
+# Rows are looked for from a place that the address gives to the first free one.
 _ROW: Final = struct.Struct("<QQQQ")
 _FREE, _GONE = (1 << 64) - 1, (1 << 64) - 2
 _HASH: Final = 0x9E3779B97F4A7C15
@@ -42,22 +47,32 @@ Taken = list[tuple[int, int, int]]  # CPU, cell, hits
 class BreakpointCounters:
     """The table of one engine, and the cells of its CPUs."""
 
-    def __init__(self, read: int, write: int, register: int, breakpoint_at: tuple[int, int], credit: int) -> None:
+    def __init__(
+        self,
+        functions: tuple[int, int, int],
+        registers: Sequence[int],
+        pc: int,
+        breakpoint_at: tuple[int, int],
+        credit: int,
+    ) -> None:
         """Nothing is counted yet.
 
         Args:
-            read: the address of uc_reg_read.
-            write: the address of uc_reg_write.
-            register: Unicorn's number of the PC.
+            functions: the addresses of uc_reg_read, uc_reg_write and uc_reg_read_batch.
+            registers: Unicorn's numbers of the registers in the trap frame.
+            pc: which of them is the PC.
             breakpoint_at: the number of a breakpoint's event, and how far the PC is behind it then, in bytes.
             credit: the address of the 64-bit word that credits are added to; 0 if nobody counts instructions.
         """
-        self._state = (ctypes.c_uint64 * 11)()
+        self._state = (ctypes.c_uint64 * WORDS)()
         self._nowhere = ctypes.c_uint64()
-        self._state[READ], self._state[WRITE], self._state[PC] = read, write, register
+        self._state[READ], self._state[WRITE], read_batch = functions
+        self._state[PC] = registers[pc]
         self._state[NUMBER], self._state[BIAS] = breakpoint_at
         self._state[CREDIT] = credit or ctypes.addressof(self._nowhere)
         self._code = host_function(HOST_CODE)
+        self._when_full: Callable[[], None] = lambda: None
+        self.records = HitRecords(self._state, read_batch, registers)
         self._rows: dict[int, tuple[int, int, int]] = {}  # by address, what the table has
         self._used = 0  # rows of the table that are not free
         self._cells: list[NDArray[np.uint64]] = []  # of each CPU
@@ -72,19 +87,35 @@ class BreakpointCounters:
         """Whether this host counts; else all hits are passed on."""
         return self._code is not None
 
-    def callback(self, otherwise: ctypes.c_void_p) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
-        """The function and the argument for Unicorn's UC_HOOK_INTR. `otherwise` gets what is not counted."""
-        self._state[CALLBACK] = otherwise.value or 0
+    def callback(self, otherwise: ctypes.c_void_p, full: ctypes.c_void_p) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
+        """The function and the argument for Unicorn's UC_HOOK_INTR. `otherwise` gets what is not counted or recorded,
+        and `full` what would be recorded if there were room."""
+        self._state[CALLBACK], self._state[FULL] = otherwise.value or 0, full.value or 0
         if self._code is None:
             return otherwise, ctypes.c_void_p()
         return self._code.address, ctypes.c_void_p(ctypes.addressof(self._state))
+
+    def on_full(self, call: Callable[[], None]) -> None:
+        """Call this when there is no room for another record; it takes them."""
+        self._when_full = call
+
+    def full(self) -> None:
+        """Have the records taken: there is no room for another one."""
+        self._when_full()
 
     # -- breakpoints --------------------------------------------------------------------------------------------------
 
     def set(self, address: int, following: int, cell: int, *, has_credit: bool) -> None:
         """Count the breakpoint at `address` in `cell` (0: in none), and let the CPU go on at `following`."""
+        self._enter(address, (following, cell * _WORD, int(has_credit)))
+
+    def record(self, address: int, following: int, *, has_credit: bool) -> None:
+        """Record the breakpoint at `address`, and let the CPU go on at `following`."""
+        self._enter(address, (following, RECORDED, int(has_credit)))
+
+    def _enter(self, address: int, row: tuple[int, int, int]) -> None:
         self.drop(address)
-        self._rows[address] = following, cell * _WORD, int(has_credit)
+        self._rows[address] = row
         if 2 * (self._used + 1) > self._state[MASK]:
             self._make_table(max(_FEWEST_ROWS, 1 << (4 * len(self._rows)).bit_length()))
         else:
@@ -136,7 +167,7 @@ class BreakpointCounters:
 
     def use(self, cpu: int) -> None:
         """Count in the cells of this CPU: it runs."""
-        self._cpu = cpu
+        self._cpu = self._state[CPU] = cpu
         while len(self._cells) <= cpu:
             self._cells.append(np.zeros(max(_FEWEST_CELLS, 2 * self._count), np.uint64))
         self._state[CELLS] = self._cells[cpu].ctypes.data

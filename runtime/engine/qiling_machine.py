@@ -98,7 +98,8 @@ class QilingMachine:
         self.interrupt_bias = facts.interrupt_bias
         self.error = ""
         self.counter: InstructionCounter | None = None
-        self.frame = RegisterFrame(self._quick, self._handle, [self._register_number(name) for name in arch.registers])
+        self._frame_numbers = [self._register_number(name) for name in arch.registers]
+        self.frame = RegisterFrame(self._quick, self._handle, self._frame_numbers)
         self._write_pc = self.frame.writer((arch.pc,))
         self._pc_number = self._register_number(arch.registers[arch.pc])
         self._pc_value = ctypes.c_uint64()
@@ -167,8 +168,8 @@ class QilingMachine:
         self, handle: Callable[[int, int, int], None], number: int, bias: int
     ) -> BreakpointCounters | None:
         """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions, but for the
-        breakpoints that are set in the returned object: those are counted. It is Unicorn's own callback, since every
-        hit comes this way. What it raises is lost, so it must call `fail`.
+        breakpoints that are set in the returned object: those are counted or recorded. It is Unicorn's own callback,
+        since every hit comes this way. What it raises is lost, so it must call `fail`.
 
         Args:
             handle: the callback.
@@ -178,15 +179,20 @@ class QilingMachine:
         Returns:
             None on a host that cannot count.
         """
-        read, write = (
-            ctypes.cast(function, ctypes.c_void_p).value or 0
-            for function in (self._library.uc_reg_read, self._library.uc_reg_write)
-        )
+        library = self._library
+        functions = library.uc_reg_read, library.uc_reg_write, library.uc_reg_read_batch
+        read, write, read_batch = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
         credit = 0 if self.counter is None else self.counter.word
-        counters = BreakpointCounters(read, write, self._pc_number, (number, bias), credit)
-        callback = _INTERRUPT(handle)
-        self._kept += callback, counters
-        self._hook_natively(const.UC_HOOK_INTR, *counters.callback(ctypes.cast(callback, ctypes.c_void_p)))
+        counters = BreakpointCounters((read, write, read_batch), self._frame_numbers, self._pc, (number, bias), credit)
+
+        def full(uc: int, number: int, data: int) -> None:
+            self._guarded(None, counters.full)
+            handle(uc, number, data)
+
+        callbacks = _INTERRUPT(handle), _INTERRUPT(full)
+        self._kept += *callbacks, counters
+        addresses = (ctypes.cast(callback, ctypes.c_void_p) for callback in callbacks)
+        self._hook_natively(const.UC_HOOK_INTR, *counters.callback(*addresses))
         return counters if counters.is_native else None
 
     def on_ports(self, ports: Window) -> None:

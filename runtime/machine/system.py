@@ -141,7 +141,7 @@ class System:
         model = self.exceptions
         counters = self.engine.on_interrupt(self.trap.handler(), model.breakpoint_number, model.breakpoint_bias)
         if counters is not None:
-            self.trap.counted = CountedSites(counters, self.arch.return_breakpoint, lambda: self.trap.trampolines)
+            self.trap.counted = CountedSites(counters, self.arch, lambda: self.trap.trampolines)
         return counters
 
     def _set_vector(self, number: int, value: int) -> None:

@@ -15,6 +15,7 @@ _WHY: Final = (
     "a function is left there by a jump, or may be",
     "a static probe is there",
     "what is displaced there depends on its own address",
+    "an argument there is not in a register",
 )
 
 
@@ -22,7 +23,7 @@ def explained(sites: SiteTable) -> list[str]:
     """A line for the sites that are counted, and for those that are not one for each reason."""
     reasons = _reasons(sites)[sites.is_wanted]
     counts = np.bincount(reasons, minlength=len(_WHY) + 1).tolist()
-    lines = [f"the emulator counts at {counts[0]:,} of {len(reasons):,} sites"]
+    lines = [f"the emulator counts or records at {counts[0]:,} of {len(reasons):,} sites"]
     lines += [f"each hit is told at {count:,}: {why}" for count, why in zip(counts[1:], _WHY, strict=True) if count]
     deferred = int(np.count_nonzero(sites.is_wanted & sites.manifest.is_deferred))
     if deferred:
@@ -43,5 +44,6 @@ def _reasons(sites: SiteTable) -> NDArray[np.intp]:
     kind, flow = manifest.probes["kind"][enablings["probe"]], record["flow"][enablings["site"]]
     found[enablings["site"][kind == ProbeKind.SDT]] = 3
     found[enablings["site"][(kind == ProbeKind.FBT_RETURN) & (flow != Flow.RETURN)]] = 2
+    found[enablings["site"][sites.out_of_registers[enablings["probe"]]]] = 5
     found[enablings["site"][~sites.counting[enablings["probe"]]]] = 1
     return found

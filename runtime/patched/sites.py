@@ -20,8 +20,8 @@ from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
 from kinst.runtime.trap.arch.registry import jump, moved_trampoline
-from kinst.runtime.trap.counted import Counting
-from kinst.runtime.trap.trap import Enabling, Firing, Site, TrapPath
+from kinst.runtime.trap.recorded import Counting
+from kinst.runtime.trap.trap import Enabling, Firing, Site, TrapPath, registers_unknown
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
@@ -32,6 +32,7 @@ from kinst.targets.static_probes import StaticProbe
 Action = Callable[[Firing], None]
 Argument = Callable[[Firing, int], int]
 ArgumentAt = Callable[[int, int], Argument]  # (row of the probe, link address of the site) -> arg0, arg1, ...
+ArgumentRegisters = Callable[[int], Sequence[int] | None]  # see `Enabling.registers`
 
 # A site of these kinds is a return only if control leaves the function: a conditional branch or a computed jump out of
 # the function is a tail call; inside the function it is a loop or a switch.
@@ -65,6 +66,7 @@ class SiteTable:
         self._action_of = np.zeros(len(self.manifest.probes), np.uint32)  # index in `_actions`; 0: disabled
         self._planted: dict[int, tuple[Action, ...]] = {}  # row of a probe -> providers that are also called there
         self.arguments: dict[int, ArgumentAt] = {}  # by ProbeKind
+        self.argument_registers: dict[int, ArgumentRegisters] = {}  # by ProbeKind
         self.returning: Callable[[Sequence[Enabling], int], Enabling]  # replaces what a probe does at a tail call
         self.at_block: Callable[[Block, Enabling], Enabling] = no_blocks  # what a probe does where a block is
         self.identifiers = self.manifest.identifiers  # identifiers of the probes, by row
@@ -114,6 +116,18 @@ class SiteTable:
         counting: NDArray[np.bool_] = is_counting[self._action_of]
         counting[list(self._planted)] = False
         return counting
+
+    @property
+    def out_of_registers(self) -> NDArray[np.bool_]:
+        """For each row of a probe, whether an argument that is looked at there is not in registers."""
+        kinds, found = self.manifest.probes["kind"], np.zeros(len(self.manifest.probes), np.bool_)
+        for number, action in enumerate(self._actions):
+            wanted = action.reads.arguments if isinstance(action, Counting) else ()
+            for kind in np.unique(kinds).tolist():
+                registers = self.argument_registers.get(kind, registers_unknown)
+                if any(registers(index) is None for index in wanted):
+                    found |= (self._action_of == number) & (kinds == kind)
+        return found
 
     @property
     def active(self) -> NDArray[np.bool_]:
@@ -333,7 +347,11 @@ class SiteTable:
         is_conditional = probe["kind"] == ProbeKind.FBT_RETURN and record["flow"] in _CONDITIONAL
         leaving = (start + bias, start + size + bias) if is_conditional else None
         argument = self.arguments[int(probe["kind"])](row, address)
-        found = [Enabling(identifier, action, argument, address - start, leaving) for identifier, action in actions]
+        registers = self.argument_registers.get(int(probe["kind"]), registers_unknown)
+        found = [
+            Enabling(identifier, action, argument, address - start, leaving, registers=registers)
+            for identifier, action in actions
+        ]
         is_tail_call = probe["kind"] == ProbeKind.FBT_RETURN and record["flow"] != Flow.RETURN
         return [self.returning(found, size)] if is_tail_call else found
 

@@ -42,7 +42,11 @@ def fbt_provider(sites: SiteTable, arch: ArchFacts, prototype: Prototype = lambd
     entry = argument_at_entry(arch)
     back: Argument = at_return
     values = {ProbeKind.FBT_ENTRY: lambda _row, _at: entry, ProbeKind.FBT_RETURN: lambda _row, _at: back}
-    return SiteProvider(FBT, sites, values, described)
+    registers = {
+        ProbeKind.FBT_ENTRY: lambda index: arch.arguments[index : index + 1] or None,
+        ProbeKind.FBT_RETURN: lambda index: (return_value,) if index == 1 else (),
+    }
+    return SiteProvider(FBT, sites, values, described, registers)
 
 
 def argument_at_entry(arch: ArchFacts) -> Argument:

@@ -19,7 +19,8 @@ def kinst_provider(sites: SiteTable) -> SiteProvider:
     def arguments_at(_row: int, _address: int) -> Argument:
         return _zero
 
-    return SiteProvider(KINST, sites, {ProbeKind.KINST: arguments_at}, lambda _row: ())
+    registers = {ProbeKind.KINST: lambda _index: ()}
+    return SiteProvider(KINST, sites, {ProbeKind.KINST: arguments_at}, lambda _row: (), registers)
 
 
 def _zero(_firing: Firing, _index: int) -> int:

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.patched.sites import ArgumentAt, SiteTable
+from kinst.runtime.patched.sites import ArgumentAt, ArgumentRegisters, SiteTable
 from kinst.runtime.providers.probe_table import Identifiers, Probe
 from kinst.runtime.providers.provider import Action, Argument, Probes, Registration
 from kinst.runtime.trap.trap import Firing
@@ -22,16 +22,22 @@ class SiteProvider:
     """A provider whose probes are sites of a manifest; implements `kinst.runtime.providers.provider.Provider`."""
 
     def __init__(
-        self, registration: Registration, sites: SiteTable, values: Mapping[ProbeKind, ArgumentAt], described: Described
+        self,
+        registration: Registration,
+        sites: SiteTable,
+        values: Mapping[ProbeKind, ArgumentAt],
+        described: Described,
+        registers: Mapping[ProbeKind, ArgumentRegisters],
     ) -> None:
         """`values`: the provider's kinds of probes, and for each kind a function that gives arg0, arg1, ... at a
-        site."""
+        site. `registers`: for each kind a function that tells the registers which these are made of."""
         self.registration = registration
         self._sites = sites
         self._kinds = tuple(values)
         self._described = described
         for kind, value in values.items():
             sites.arguments[int(kind)] = value
+            sites.argument_registers[int(kind)] = registers[kind]
 
     def provide(self, probes: Probes, wanted: ProbeName | None) -> None:
         """Create all of them when it registers: they are in the image."""

@@ -4,15 +4,17 @@ Each (clause, probe) is one enabling. A probe runs its enablings in the order of
 clauses share one action; probes are columns, since there may be millions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.providers.provider import Action, Probe, Providers
-from kinst.runtime.trap.counted import Counting
-from kinst.runtime.trap.trap import Firing
+from kinst.runtime.trap.recorded import NOTHING, Count, Counting, Reads
+from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.probe import ProbeName
 
 
@@ -25,7 +27,8 @@ class Enabled:
     probes: NDArray[np.intp]
     pattern: ProbeName | None
     is_prompt: bool = False
-    count: Callable[[int, int, int], None] | None = None  # what several hits do, if all that one does is to count
+    count: Count | None = None  # None: hits cannot be told together
+    reads: Reads = NOTHING
 
 
 class Enablings:
@@ -101,7 +104,8 @@ class Enablings:
             runs = (*runs, lambda _firing: consume())
         run = runs[0] if len(runs) == 1 and begin is None else _all_of(runs, begin)
         counts = [count for number in numbers if (count := self._clauses[number].count) is not None]
-        return Counting(run, _each(counts)) if len(counts) == len(runs) else run
+        reads = reduce(or_, (self._clauses[number].reads for number in numbers))
+        return Counting(run, _each(counts), reads) if len(counts) == len(runs) else run
 
 
 def _all_of(runs: Sequence[Action], begin: Action | None) -> Action:
@@ -114,10 +118,13 @@ def _all_of(runs: Sequence[Action], begin: Action | None) -> Action:
     return run_all
 
 
-def _each(counts: Sequence[Callable[[int, int, int], None]]) -> Callable[[int, int, int], None]:
-    def count_all(probe: int, cpu: int, hits: int) -> None:
+def _each(counts: Sequence[Count]) -> Count:
+    if len(counts) == 1:
+        return counts[0]
+
+    def count_all(enabling: Enabling, cpu: int, hits: int, regs: MutableSequence[int]) -> None:
         for count in counts:
-            count(probe, cpu, hits)
+            count(enabling, cpu, hits, regs)
 
     return count_all
 

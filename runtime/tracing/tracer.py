@@ -5,13 +5,13 @@ Implements `kinst.runtime.clauses.environment.Environment`.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from typing import Any, Final, Protocol
 
 from kinst.runtime.clauses.aggregations import AggregationStore
 from kinst.runtime.clauses.buffers import Buffers
 from kinst.runtime.clauses.compile.clause import compile_clause
-from kinst.runtime.clauses.compile.counting import Count, compile_counting, why_not_counted
+from kinst.runtime.clauses.compile.counting import compile_counting, reads_of, why_not_counted
 from kinst.runtime.clauses.environment import (
     ErrorRecord,
     GuestProfile,
@@ -41,7 +41,8 @@ from kinst.runtime.tracing.matching import Matching
 from kinst.runtime.tracing.repeated_errors import RepeatedErrors
 from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.runtime.trap.faults import Fault, FaultKind
-from kinst.runtime.trap.trap import Firing
+from kinst.runtime.trap.recorded import NOTHING, Count
+from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
 
@@ -168,7 +169,8 @@ class Tracer:
                 self.clauses.append(clause)
                 pattern = matching.pattern(clause.description)
                 is_prompt = any(isinstance(action, prompt) for action in clause.actions)
-                enabled.append(Enabled(run, probes, pattern, is_prompt, count))
+                reads = NOTHING if count is None else reads_of(clause)
+                enabled.append(Enabled(run, probes, pattern, is_prompt, count, reads))
             counts.append(sum(len(one.probes) for one in enabled[before:]))
         called = [self._called(action, matching) for action in actions]
         counts += [len(one.probes) for one in called]
@@ -204,18 +206,21 @@ class Tracer:
     def explained(self) -> list[str]:
         """What became of each clause: a line each."""
         whys = [(clause.description, self._why_told(clause)) for clause in self.clauses]
-        return [f"{name}: each hit is told: {why}" if why else f"{name}: hits are counted" for name, why in whys]
+        told = [reads_of(clause) for clause in self.clauses]
+        return [
+            f"{name}: each hit is told: {why}" if why else f"{name}: hits are {'recorded' if reads else 'counted'}"
+            for (name, why), reads in zip(whys, told, strict=True)
+        ]
 
     def _counter(self, clause: Clause) -> Count | None:
         """What several hits of the next clause do at once, if all that one does is to count."""
         if self._why_told(clause):
             return None
-        blank = self._host.firing(0, TRACER_THREAD)
-        count = compile_counting(clause, len(self.clauses), self.state, self, blank)
+        count = compile_counting(clause, len(self.clauses), self.state, self, TRACER_THREAD)
 
-        def while_tracing(probe: int, cpu: int, hits: int) -> None:
+        def while_tracing(enabling: Enabling, cpu: int, hits: int, regs: MutableSequence[int]) -> None:
             if self._counts:
-                count(probe, cpu, hits)
+                count(enabling, cpu, hits, regs)
 
         return while_tracing
 

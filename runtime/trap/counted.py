@@ -2,7 +2,8 @@
 
 A hit in Python takes one to four microseconds, most of it the way into Python and back. If all that a site's probes do
 is to count (`Counting`), the engine adds the hit to a cell and lets the CPU go on: in the trampoline, or behind an
-instruction that does nothing. What was counted is asked for before anybody looks (`fold`).
+instruction that does nothing. If they look at registers as well, it records these (`kinst.runtime.trap.recorded`). What
+was counted and recorded is asked for before anybody looks (`fold`).
 
 A trampoline that ends with a breakpoint, and that of a call, serves one address here. If a copy of the code comes to it
 as well, the hits of both go to Python, which knows where the CPU comes from; what Python would emulate leaves it to the
@@ -12,7 +13,9 @@ last one.
 from collections.abc import Callable
 from typing import Protocol
 
-from kinst.runtime.trap.trap import Firing, Site
+from kinst.runtime.trap.recorded import Counting, RecordedSites, Records
+from kinst.runtime.trap.trap import Enabling, Site
+from kinst.targets.arch.facts import ArchFacts
 
 _HIGHEST = (1 << 64) - 3  # addresses beyond are not those of a table's rows
 
@@ -20,9 +23,22 @@ _HIGHEST = (1 << 64) - 3  # addresses beyond are not those of a table's rows
 class Counters(Protocol):
     """Counts breakpoints. `kinst.runtime.engine.breakpoint_counters.BreakpointCounters` implements it."""
 
+    @property
+    def records(self) -> Records:
+        """What was recorded."""
+        ...
+
     def set(self, address: int, following: int, cell: int, *, has_credit: bool) -> None:
         """Count the breakpoint at `address` in `cell` (0: in none), and let the CPU go on at `following`. With
         `has_credit` the displaced instruction will be counted as an instruction, and the breakpoint is not."""
+        ...
+
+    def on_full(self, call: Callable[[], None]) -> None:
+        """Call this when there is no room for another record; it takes them."""
+        ...
+
+    def record(self, address: int, following: int, *, has_credit: bool) -> None:
+        """Record the hits of the breakpoint at `address`, and let the CPU go on at `following`; see `set`."""
         ...
 
     def drop(self, address: int) -> None:
@@ -42,40 +58,29 @@ class Counters(Protocol):
         ...
 
 
-class Counting:
-    """An action that does nothing but count, so that a number of hits tells it all."""
-
-    __slots__ = ("count", "run")
-
-    def __init__(self, run: Callable[[Firing], None], count: Callable[[int, int, int], None]) -> None:
-        """`run` does what a single hit does. `count` does it for several: it takes the probe, the CPU and the hits."""
-        self.run, self.count = run, count
-
-    def __call__(self, firing: Firing) -> None:
-        """Do what a single hit does."""
-        self.run(firing)
-
-
-def counts_only(site: Site) -> bool:
-    """Whether all that a hit of the site does is to count."""
-    return bool(site.enablings) and all(
-        isinstance(one.action, Counting) and one.leaving is None for one in site.enablings
-    )
+def counting_at(site: Site) -> list[tuple[Counting, Enabling]] | None:
+    """What is told of hits of a site, if all that each does is to count and to look at registers."""
+    counting = [(one.action, one) for one in site.enablings if isinstance(one.action, Counting)]
+    if not counting or len(counting) < len(site.enablings):
+        return None
+    is_told = any(one.leaving is not None or action.registers(one) is None for action, one in counting)
+    return None if is_told else counting
 
 
 class CountedSites:
     """The sites that the engine counts."""
 
-    def __init__(self, counters: Counters, return_breakpoint: int | None, trampolines: Callable[[], range]) -> None:
-        """`return_breakpoint`: where in a trampoline a second breakpoint ends it; None: it jumps back. `trampolines`
-        gives the addresses of all of them."""
+    def __init__(self, counters: Counters, arch: ArchFacts, trampolines: Callable[[], range]) -> None:
+        """`trampolines` gives the addresses of all of them."""
         self._trampolines = trampolines
         self._jump: Callable[[int, int], bool] = lambda _trampoline, _target: False
         self._end: Callable[[int], None] = lambda _trampoline: None
         self._counters = counters
-        self._return_breakpoint = return_breakpoint
+        self._return_breakpoint = arch.return_breakpoint
+        self._recorded = RecordedSites(counters.records, arch)
+        counters.on_full(self._recorded.fold)
         self._cells: dict[int, int] = {}  # by address of a site
-        self._counts: dict[int, list[tuple[Counting, int]]] = {}  # by cell: actions and their probes
+        self._counts: dict[int, list[tuple[Counting, Enabling]]] = {}  # by cell: what is told of its hits
         self._left: list[int] = []  # cells whose breakpoints are gone
         self._users: dict[int, tuple[int, int]] = {}  # trampoline -> the one site that uses it, the next instruction
         self._shared: set[int] = set()  # trampolines of several sites
@@ -83,17 +88,22 @@ class CountedSites:
     def add(self, site: Site, at: int) -> None:
         """Count the hits of a site at an address, if that is all that they do."""
         self.remove(at)
-        if counts_only(site) and at <= _HIGHEST:
-            following = self._following(site, at)
-            if following is not None:
-                self._count(site, at, following)
-        elif site.emulation is None:
+        counting = counting_at(site) if at <= _HIGHEST else None
+        following = None if counting is None else self._following(site, at)
+        if counting is not None and following is not None:
+            self._count(at, following, counting)
+        elif counting is None and site.emulation is None:
             self._free(site.trampoline)
 
-    def _count(self, site: Site, at: int, following: int) -> None:
+    def _count(self, at: int, following: int, counting: list[tuple[Counting, Enabling]]) -> None:
+        has_credit = following in self._trampolines()
+        if any(action.registers(enabling) for action, enabling in counting):
+            self._recorded.add(at, counting)
+            self._counters.record(at, following, has_credit=has_credit)
+            return
         cell = self._cells[at] = self._counters.cell()
-        self._counts[cell] = [(one.action, one.probe) for one in site.enablings if isinstance(one.action, Counting)]
-        self._counters.set(at, following, cell, has_credit=following in self._trampolines())
+        self._counts[cell] = counting
+        self._counters.set(at, following, cell, has_credit=has_credit)
 
     def _following(self, site: Site, at: int) -> int | None:
         """Where the CPU goes on when a hit was counted; None: that takes Python."""
@@ -133,8 +143,9 @@ class CountedSites:
         """Do not count a site any more. A CPU in its trampoline can still leave it."""
         cell = self._cells.pop(address, None)
         if cell is not None:
-            self._counters.drop(address)
             self._left.append(cell)
+        if cell is not None or self._recorded.remove(address):
+            self._counters.drop(address)
 
     def user(self, trampoline: int) -> tuple[int, int] | None:
         """The site that a CPU in a trampoline comes from, and the next instruction; None: it was not counted."""
@@ -142,9 +153,10 @@ class CountedSites:
 
     def fold(self) -> None:
         """Give what was counted to the actions."""
+        self._recorded.fold()
         for cpu, cell, hits in self._counters.take():
-            for action, probe in self._counts[cell]:
-                action.count(probe, cpu, hits)
+            for action, enabling in self._counts[cell]:
+                action.count(enabling, cpu, hits, [])
         for cell in self._left:
             del self._counts[cell]
         self._counters.give_back(self._left)

@@ -53,6 +53,10 @@ class Firing:
         return self.enabling.argument(self, index)
 
 
+def registers_unknown(_index: int) -> None:
+    """An argument is not, or not only, in registers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Enabling:
     """One enabled probe at one site."""
@@ -63,6 +67,8 @@ class Enabling:
     offset: int  # of the site in its function
     leaving: tuple[int, int] | None = None  # fire only if control leaves this range: conditional return sites
     error: Callable[[Firing], int] | None = None  # errno, where what has an error number ends
+    # The registers, as indexes in the trap frame, that make up arg0, arg1, ...; None: that takes more than registers.
+    registers: Callable[[int], Sequence[int] | None] = registers_unknown
 
 
 def _nowhere(_address: int) -> None:

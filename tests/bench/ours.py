@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.trap.counted import Counting
-from kinst.runtime.trap.trap import Firing
+from kinst.runtime.trap.recorded import Counting
+from kinst.runtime.trap.trap import Enabling, Firing
 from tests.bench.baselines import STACK, STOP, Record
 from tests.bench.workload import Workload
 
@@ -52,10 +52,10 @@ class OurRun:
     def counting(self) -> Counting:
         """An action that only counts, in `hits`."""
 
-        def count(_probe: int, _cpu: int, hits: int) -> None:
+        def count(_enabling: Enabling, _cpu: int, hits: int, _regs: object) -> None:
             self.hits += hits
 
-        return Counting(lambda _firing: count(0, 0, 1), count)
+        return Counting(lambda firing: count(firing.enabling, 0, 1, None), count)
 
     def _returned(self, _pc: int) -> None:
         self.system.engine.set_pc(self._stop)

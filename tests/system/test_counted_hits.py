@@ -1,5 +1,5 @@
-"""Hits that the engine counts by itself: programs print what they print when each hit is told, the guest notices
-nothing, and counts are right at every moment at which somebody looks."""
+"""Hits that the engine counts and records by itself: programs print what they print when each hit is told, the guest
+notices nothing, and counts are right at every moment at which somebody looks."""
 
 from collections import Counter
 
@@ -18,10 +18,16 @@ from tests.system.state import differences
 
 each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
 KEYS = "fbt::: { @[probefunc, probename, cpu, id] = count(); @all = count(); }"
+ARGUMENTS = """
+    fbt:::entry /arg0 > 3 && arg1 != 0/ { @a[probefunc] = quantize(arg1); @b[arg2 / 8] = avg(arg0); }
+    fbt:::return { @c[probefunc, arg1] = count(); @d[arg0] = stddev(arg1); @e = min(arg1); @f = quantize(arg0, 3); }"""
 PROGRAMS = {
     "keys": KEYS,
     "predicates": 'fbt::: /probename == "entry"/ { @[probefunc] = count(); } fbt::: /cpu == 1/ { @second = count(); }',
-    "beside clauses that look": f"{KEYS} fbt::k*:entry {{ @a[probefunc] = sum(arg0); }}",
+    "beside clauses that look": f"{KEYS} fbt::k*:entry /vtimestamp/ {{ @a[probefunc] = sum(arg0); }}",
+    "arguments": f"{ARGUMENTS} fbt::k*:entry {{ @g[arg9, cpu] = lquantize(arg0, 0, 4096, 64); }}",
+    "registers": """kinst::k*: { @a[regs[2], probename] = max(regs[1]); } fbt:::entry { @b[probefunc] = count(); }
+        tick-300us { printa(@a); trunc(@a); }""",
     "read and changed on the way": f"""{KEYS}
         tick-200us {{ printa("%s %s %d %d %@d\\n", @); clear(@all); }}
         tick-500us {{ normalize(@all, 2); printa(@all); trunc(@, 5); }}""",
@@ -85,14 +91,26 @@ def test_nothing_tells_the_run_of_a_real_image_from_the_plain_one(name: str) -> 
     assert differences(plain_run(case), counted(case, program, 1)) == []
 
 
+LINUX = {
+    "counted": "fbt:::entry { @[probefunc] = count(); @all = count(); }",
+    "recorded": "fbt:::entry /arg1 > 7/ { @[probefunc] = quantize(arg1); @all[arg2 & 15] = avg(arg0); }",
+}
+
+
 @pytest.mark.long
+@pytest.mark.parametrize("program", LINUX.values(), ids=LINUX)
 @pytest.mark.parametrize("case", KERNELS, ids=lambda case: case.image)
-def test_all_functions_of_linux(case: Case) -> None:
+def test_all_functions_of_linux(case: Case, program: str) -> None:
     """It writes over its own code while it boots, and its first functions run at physical addresses."""
-    program = "fbt:::entry { @[probefunc] = count(); @all = count(); }"
     told = printed(case, program, "trap", cpus=1)
     assert printed(case, program, "auto", cpus=1) == told
     assert len(told[1].splitlines()) > 500
+
+
+def test_programs_on_firmware_print_the_same() -> None:
+    told = printed(BY_NAME["opensbi-1.6"], ARGUMENTS, "trap", cpus=1)
+    assert printed(BY_NAME["opensbi-1.6"], ARGUMENTS, "auto", cpus=1) == told
+    assert len(told[1]) > 1000
 
 
 def test_method_trap_tells_each_hit() -> None:

@@ -8,24 +8,27 @@ import pytest
 import unicorn
 from unicorn import arm64_const, x86_const
 
-from kinst.runtime.engine.breakpoint_code import HOST_CODE
+from kinst.runtime.engine.breakpoint_code import END, HOST_CODE, NEXT, WORDS
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 
-CODE, STACK, PYTHON, READ, WRITE, BACK = 0x10000, 0x2F000, 0x40000, 0x40100, 0x40200, 0x50000
+CODE, STACK, PYTHON, FULL, READ, BATCH, WRITE, BACK = (
+    0x10000, 0x2F000, 0x40000, 0x40080, 0x40100, 0x40180, 0x40200, 0x50000,
+)  # fmt: skip
 UC, PC, NUMBER, BIAS = 0x1234, 77, 3, 1
+REGISTERS = (PC, 40, 41, 42)  # Unicorn's numbers in the trap frame
 _A64 = arm64_const.UC_ARM64_REG_X0
 HOSTS = {
     "x86_64": (
         unicorn.UC_ARCH_X86,
         unicorn.UC_MODE_64,
-        tuple(getattr(x86_const, f"UC_X86_REG_{name}") for name in ("RDI", "RSI", "RDX")),
+        tuple(getattr(x86_const, f"UC_X86_REG_{name}") for name in ("RDI", "RSI", "RDX", "RCX")),
         x86_const.UC_X86_REG_RSP,
         b"\xc3",
     ),
     "aarch64": (
         unicorn.UC_ARCH_ARM64,
         unicorn.UC_MODE_ARM,
-        tuple(range(_A64, _A64 + 3)),
+        tuple(range(_A64, _A64 + 4)),
         arm64_const.UC_ARM64_REG_SP,
         bytes.fromhex("c0035fd6"),
     ),
@@ -40,17 +43,19 @@ class Host:
         self.is_a64 = arch == unicorn.UC_ARCH_ARM64
         self.credit = ctypes.c_uint64()
         at = ctypes.addressof(self.credit)
-        self.counters = BreakpointCounters(READ, WRITE, PC, (NUMBER, BIAS), at)
-        self.counters._state[0] = PYTHON
+        self.counters = BreakpointCounters((READ, WRITE, BATCH), REGISTERS, 0, (NUMBER, BIAS), at)
+        self.counters.callback(ctypes.c_void_p(PYTHON), ctypes.c_void_p(FULL))
         self.pc = 0
         self.passed: list[int] = []  # numbers that Python is called with
+        self.full = 0  # how often it is called because there is no room
+        self.registers = {40: 0x4000, 41: 0x4100, 42: 0x4200}
         self.cpu = cpu = unicorn.Uc(arch, mode)
         self.mapped: set[int] = set()
-        for place, size in ((at, 8), (ctypes.addressof(self.counters._state), 88)):
+        for place, size in ((at, 8), (ctypes.addressof(self.counters._state), 8 * WORDS)):
             self.map(place, size)
         cpu.mem_map(CODE, 0x50000)
         cpu.mem_write(CODE, HOST_CODE[name])
-        for function in (PYTHON, READ, WRITE):
+        for function in (PYTHON, FULL, READ, BATCH, WRITE):
             cpu.mem_write(function, returns)
         cpu.hook_add(unicorn.UC_HOOK_CODE, self.called, begin=PYTHON, end=WRITE)
 
@@ -63,8 +68,12 @@ class Host:
     def called(self, _uc: object, address: int, _size: int, _data: object) -> None:
         values = [self.cpu.reg_read(register) for register in self.arguments]
         assert values[0] == UC
-        if address == PYTHON:
+        if address in (PYTHON, FULL):
             self.passed.append(values[1] & 0xFFFF_FFFF)
+            self.full += address == FULL
+            return
+        if address == BATCH:
+            self._read_batch(*values[1:])
             return
         assert values[1] & 0xFFFF_FFFF == PC
         place = ctypes.c_uint64.from_address(values[2])
@@ -72,6 +81,16 @@ class Host:
             place.value = self.pc
         else:
             self.pc = place.value
+        self._clobber()
+
+    def _read_batch(self, numbers: int, places: int, count: int) -> None:
+        for index in range(count & 0xFFFF_FFFF):
+            place = ctypes.c_uint64.from_address(places + 8 * index).value
+            number = ctypes.c_int.from_address(numbers + 4 * index).value
+            ctypes.c_uint64.from_address(place).value = self.registers[number]
+        self._clobber()
+
+    def _clobber(self) -> None:
         for register in self.arguments:
             self.cpu.reg_write(register, 0xDEAD)  # as any function may
 
@@ -80,8 +99,11 @@ class Host:
         state = self.counters._state
         self.map(state[7], (state[8] + 1) * 32)
         self.map(state[9], 8192)
+        records = self.counters.records
+        for array in (records._rows, records._places):
+            self.map(array.ctypes.data, array.nbytes)
         before, self.pc = len(self.passed), pc + BIAS
-        for register, value in zip(self.arguments, (UC, number, ctypes.addressof(state)), strict=True):
+        for register, value in zip(self.arguments, (UC, number, ctypes.addressof(state)), strict=False):
             self.cpu.reg_write(register, value)
         self.cpu.reg_write(self.stack, STACK)
         self.cpu.mem_write(STACK, BACK.to_bytes(8, "little"))
@@ -169,3 +191,36 @@ def test_many_breakpoints_that_come_and_go(host: Host) -> None:
 
     assert {one: host.event(one) for one in some} == {one: wanted.get(one) for one in some}
     assert counters.take() == [(0, cell, 1) for cell in sorted(cells[one] for one in some if one in wanted)]
+
+
+def test_a_hit_is_recorded_with_the_registers_that_are_wanted(host: Host) -> None:
+    counters, records = host.counters, host.counters.records
+    records.want([3, 1])
+    counters.record(0x7000, 0x9000, has_credit=True)
+    counters.set(0x7010, 0x9010, counters.cell(), has_credit=False)
+    for cpu, value in ((0, 5), (1, 6), (1, 2**64 - 1)):
+        counters.use(cpu)
+        host.registers[42] = value
+        assert (host.event(0x7000), host.event(0x7010)) == (0x9000, 0x9010)
+
+    assert records.registers == (1, 3)
+    assert records.take().tolist() == [[0x7000, 0, 0x4000, 5], [0x7000, 1, 0x4000, 6], [0x7000, 1, 0x4000, 2**64 - 1]]
+    assert len(records.take()) == 0
+    assert (host.credit.value, counters.take()) == (3, [(0, 1, 1), (1, 1, 2)])
+
+    records.want([2])
+    host.event(0x7000)
+    assert records.take().tolist() == [[0x7000, 1, 0x4000, 0x4100, 2**64 - 1]]
+
+
+def test_where_there_is_no_room_for_a_record_whoever_makes_it_is_called(host: Host) -> None:
+    host.counters.records.want([1])
+    host.counters.record(0x7000, 0x9000, has_credit=False)
+    host.event(0x7000)
+    state = host.counters._state
+    state[NEXT] = state[END]
+
+    assert host.event(0x7000) is None
+    assert host.full == 1
+    assert len(host.counters.records.take()) == 1 << 15
+    assert host.event(0x7000) == 0x9000

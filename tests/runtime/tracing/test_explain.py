@@ -5,7 +5,8 @@ from click.testing import CliRunner
 from kinst.runtime.cli import run
 from tests.system.cases import SAMPLES
 
-PROGRAM = "fbt::kmalloc:, fbt::kfree: { @ = count(); } fbt::kmalloc:entry /arg0 > 3/ { @a = count(); }"
+PROGRAM = """fbt::kmalloc:, fbt::kfree: { @ = count(); } fbt::kmalloc:entry /arg0 > 3/ { @a = count(); }
+    fbt::memset:entry /timestamp/ { @b = count(); } fbt::memcpy:entry /arg8/ { @c = count(); }"""
 
 
 def explained(*words: str) -> list[str]:
@@ -19,13 +20,17 @@ def explained(*words: str) -> list[str]:
 
 def test_it_says_what_becomes_of_clauses_and_sites() -> None:
     told = explained()
-    assert told[:3] == [
+    more = "its predicate depends on more than the probe, the CPU, arguments and registers"
+    assert told[:5] == [
         "kinst-run: fbt::kmalloc:: hits are counted",
         "kinst-run: fbt::kfree:: hits are counted",
-        "kinst-run: fbt::kmalloc:entry: each hit is told: its predicate depends on more than the probe and the CPU",
+        "kinst-run: fbt::kmalloc:entry: hits are recorded",
+        f"kinst-run: fbt::memset:entry: each hit is told: {more}",
+        "kinst-run: fbt::memcpy:entry: hits are recorded",
     ]
     assert "kinst-run: each hit is told at 1: the clauses of a probe there look at each hit" in told
-    assert sum("the emulator counts at" in line for line in told) == len(SAMPLES)
+    assert "kinst-run: each hit is told at 1: an argument there is not in a register" in told
+    assert sum("the emulator counts or records at" in line for line in told) == len(SAMPLES)
 
 
 def test_what_was_asked_for_is_a_reason() -> None:

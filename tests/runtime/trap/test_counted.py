@@ -1,17 +1,42 @@
 """Which sites the engine counts, where it lets the CPU go on, and what the actions are told: no emulator, a table that
 remembers what it is told."""
 
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from kinst.runtime.trap import recorded
 from kinst.runtime.trap.arch.emulator import Emulation
-from kinst.runtime.trap.counted import CountedSites, Counting
+from kinst.runtime.trap.counted import CountedSites
+from kinst.runtime.trap.recorded import Counting, Reads, distinct
 from kinst.runtime.trap.trap import Enabling, Firing, Site
+from kinst.targets.arch.amd64 import AMD64
+from kinst.targets.arch.riscv64 import RISCV64
 
+ARCH = RISCV64
 END = 4  # where in a trampoline the second breakpoint is
 SLOT = 0x9000
 SLOTS = range(SLOT, SLOT + 0x100)
+
+
+@dataclass
+class Rows:
+    """Records that are to be taken: address, CPU, and values of `registers`."""
+
+    registers: tuple[int, ...] = ()
+    rows: list[tuple[int, ...]] = field(default_factory=list)
+
+    def want(self, registers: Iterable[int]) -> None:
+        assert not self.rows
+        self.registers = tuple(sorted({*self.registers, *registers}))
+
+    def take(self) -> NDArray[np.uint64]:
+        taken, self.rows = np.array(self.rows, np.uint64), []
+        return taken.reshape(-1, 2 + len(self.registers))
 
 
 @dataclass
@@ -22,6 +47,13 @@ class Table:
     hits: list[tuple[int, int, int]] = field(default_factory=list)
     given_back: list[int] = field(default_factory=list)
     last: int = 0
+    records: "Rows" = field(default_factory=lambda: Rows())
+
+    def on_full(self, call: Callable[[], None]) -> None:
+        """There is always room."""
+
+    def record(self, address: int, following: int, *, has_credit: bool) -> None:
+        self.rows[address] = following, -1, has_credit
 
     def set(self, address: int, following: int, cell: int, *, has_credit: bool) -> None:
         self.rows[address] = following, cell, has_credit
@@ -51,7 +83,10 @@ class Told:
     hits: list[tuple[int, int, int]] = field(default_factory=list)
 
     def enabling(self, probe: int = 7) -> Enabling:
-        action = Counting(lambda _firing: None, lambda *hits: self.hits.append(hits))
+        def count(enabling: Enabling, cpu: int, hits: int, _regs: object) -> None:
+            self.hits.append((enabling.probe, cpu, hits))
+
+        action = Counting(lambda _firing: None, count)
         return Enabling(probe, action, lambda _firing, _index: 0, 0)
 
 
@@ -70,7 +105,7 @@ def table() -> Table:
 
 @pytest.fixture
 def counted(table: Table) -> CountedSites:
-    return CountedSites(table, END, lambda: SLOTS)
+    return CountedSites(table, ARCH, lambda: SLOTS)
 
 
 def site(*enablings: Enabling, address: int = 0x1000) -> Site:
@@ -90,7 +125,7 @@ def test_a_copied_instruction_is_counted_on_the_way_to_its_trampoline(table: Tab
 
 
 def test_a_trampoline_that_jumps_back_needs_no_second_breakpoint(table: Table) -> None:
-    CountedSites(table, None, lambda: SLOTS).add(site(Told().enabling()), 0x1000)
+    CountedSites(table, AMD64, lambda: SLOTS).add(site(Told().enabling()), 0x1000)
 
     assert table.rows == {0x1000: (SLOT, 1, True)}
 
@@ -158,7 +193,7 @@ def test_what_python_emulates_leaves_its_trampoline_to_the_last_one(table: Table
 
 
 def test_a_call_in_a_trampoline_that_jumps_back_serves_the_last_address(table: Table) -> None:
-    counted = CountedSites(table, None, lambda: SLOTS)
+    counted = CountedSites(table, AMD64, lambda: SLOTS)
     call = replace(site(Told().enabling()), emulation=NOTHING, aside=lambda _address: SLOT)
     counted.add(call, 0x1000)
     assert table.rows == {0x1000: (SLOT, 1, True)}
@@ -186,3 +221,77 @@ def test_cells_are_used_again_when_their_hits_were_told(table: Table, counted: C
 
     counted.fold()
     assert (told.hits, table.given_back) == ([(7, 0, 2)], [1])
+
+
+A0, A1, PC = ARCH.arguments[0], ARCH.arguments[1], ARCH.pc
+
+
+@dataclass
+class Seen:
+    """An action that looks at arguments, and what it is told."""
+
+    told: list[tuple[int, int, int, list[int]]] = field(default_factory=list)
+
+    def enabling(self, *arguments: int, probe: int = 7) -> Enabling:
+        """It looks at these; arg0 and arg1 are registers, arg2 is none."""
+        looked_at = [A0, A1][: len(arguments)]
+
+        def count(enabling: Enabling, cpu: int, hits: int, regs: Sequence[int]) -> None:
+            self.told.append((enabling.probe, cpu, hits, [regs[index] for index in (*looked_at, PC)]))
+
+        def registers(index: int) -> Sequence[int] | None:
+            return ARCH.arguments[index : index + 1] if index < 2 else None
+
+        action = Counting(lambda _firing: None, count, Reads(frozenset(arguments)))
+        return Enabling(probe, action, lambda _firing, index: index, 0, registers=registers)
+
+
+def test_what_looks_at_registers_is_recorded_and_told_of_what_is_alike(table: Table, counted: CountedSites) -> None:
+    one, both = Seen(), Seen()
+    counted.add(site(one.enabling(0), both.enabling(0, 1, probe=8)), 0x1000)
+    counted.add(replace(site(one.enabling(0)), trampoline=SLOT + 8), 0x2000)
+    assert table.rows[0x1000] == (SLOT, -1, True)
+    assert table.records.registers == (A0, A1)
+
+    hits = [(0x1000, 0, 5, 1), (0x2000, 0, 5, 1), (0x1000, 0, 5, 2), (0x2000, 0, 5, 2), (0x1000, 1, 5, 1)]
+    table.records.rows = [*hits, *hits[:2]]
+    counted.fold()
+    counted.fold()
+    assert both.told == [(8, 0, 2, [5, 1, 0x1000]), (8, 0, 1, [5, 2, 0x1000]), (8, 1, 1, [5, 1, 0x1000])]
+    # At the second address nobody looks at the second register.
+    assert one.told == [(7, 0, 2, [5, 0x1000]), (7, 0, 3, [5, 0x2000]), (7, 0, 1, [5, 0x1000]), (7, 1, 1, [5, 0x1000])]
+
+
+def test_an_argument_that_is_in_no_register_has_each_hit_told(table: Table, counted: CountedSites) -> None:
+    counted.add(site(Seen().enabling(2)), 0x1000)
+
+    assert table.rows == {}
+
+
+def test_what_was_recorded_is_told_before_the_site_changes(table: Table, counted: CountedSites) -> None:
+    seen = Seen()
+    counted.add(site(seen.enabling(0)), 0x1000)
+    table.records.rows = [(0x1000, 0, 3)]
+    counted.add(site(LOOKING), 0x1000)
+    assert (seen.told, table.rows) == ([(7, 0, 1, [3, 0x1000])], {})
+
+    counted.add(site(seen.enabling(0)), 0x1000)
+    table.records.rows = [(0x1000, 0, 4)]
+    counted.add(replace(site(seen.enabling(0, 1)), trampoline=SLOT + 8), 0x2000)  # records become wider
+    assert seen.told[1:] == [(7, 0, 1, [4, 0x1000])]
+
+
+@pytest.mark.parametrize("width", [2, 3, 6])
+def test_distinct_rows_come_in_the_order_of_the_first_of_each(width: int) -> None:
+    draw = np.random.default_rng(width)
+    rows = draw.integers(0, 4, (500, width), np.uint64) * np.uint64(0x4000_0000_0000_0001)
+    found, hits = distinct(rows)
+    expected = Counter(map(tuple, rows.tolist()))
+    assert list(zip(map(tuple, found.tolist()), hits.tolist(), strict=True)) == list(expected.items())
+
+
+def test_distinct_rows_that_are_mixed_to_the_same_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorded, "_FACTOR", np.uint64(0))
+    rows = np.array([[1, 0], [2, 0], [1, 0], [1, 1]], np.uint64)
+    found, hits = distinct(rows)
+    assert (found.tolist(), hits.tolist()) == ([[1, 0], [2, 0], [1, 1]], [2, 1, 1])
