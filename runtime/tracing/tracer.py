@@ -78,6 +78,9 @@ class Output(Protocol):
         ...
 
 
+_LOOKS: Final = "it looks at arguments or registers"  # what an image that only counts does not keep
+
+
 class Tracer:
     """One traced run."""
 
@@ -165,7 +168,7 @@ class Tracer:
                 compiled = compile_clause(clause, len(self.clauses), self.state, self)
                 run = matching.wrapped(clause.description, compiled)
                 count = self._counter(clause) if run is compiled else None
-                self._admit(clause, probes, self._why_told(clause))
+                self._admit(clause, probes, self._why_told(clause) or (_LOOKS if reads_of(clause) else ""))
                 self.clauses.append(clause)
                 pattern = matching.pattern(clause.description)
                 is_prompt = any(isinstance(action, prompt) for action in clause.actions)

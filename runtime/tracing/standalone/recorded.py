@@ -11,8 +11,8 @@ import numpy as np
 
 from kinst.runtime.patched.sites import Argument, ArgumentAt, SiteTable
 from kinst.runtime.tracing.standalone.findings import Found
-from kinst.runtime.trap.counted import Counting
 from kinst.runtime.trap.faults import Fault, FaultKind
+from kinst.runtime.trap.recorded import Counting
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
@@ -104,7 +104,7 @@ class RecordedHits:
             hits = int(found.hits[row])
             for one in self._site(row)[1]:
                 assert isinstance(one.action, Counting), "others were refused"
-                one.action.count(one.probe, firing.cpu, hits)
+                one.action.count(one, firing.cpu, hits, [])
         for record in found.records.tolist():
             self._fire(record, firing)
 

@@ -13,9 +13,9 @@ COUNTED = '{ @hits[probefunc, probename] = count(); } END { printa("%s:%s %@d\\n
 TIMED = {"critical_exit_preempt:entry", "critical_exit_preempt:return"}  # what depends on when an interrupt comes
 REFUSED = {
     "{ }": ("it records that its probe fired", "record"),
-    "{ @ = quantize(arg0); }": ("@ is no count()", "record:arg0"),
+    "{ @ = quantize(arg0); }": ("it looks at arguments or registers", "record:arg0"),
     "/arg1 > timestamp/ { @ = count(); }": (
-        "its predicate depends on more than the probe and the CPU",
+        "its predicate depends on more than the probe, the CPU, arguments and registers",
         "record:arg1,time",
     ),
     "{ trace(args[0]); }": ("it does more than to aggregate", "record:arg0"),
