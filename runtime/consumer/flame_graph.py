@@ -6,9 +6,9 @@ in a document or an image viewer, it is the same picture at rest.
 
 import zlib
 from collections.abc import Iterator, Sequence
+from html import escape
 from importlib.resources import files
 from typing import BinaryIO, Final
-from xml.sax.saxutils import escape, quoteattr
 
 from kinst.runtime.consumer.flame_tree import Box, boxes
 from kinst.runtime.consumer.folded_stacks import FrameKind, StackDocument, StackReader, Stacks
@@ -70,7 +70,7 @@ class FlameGraph(StackDocument):
         shade = zlib.crc32(box.frame.text.encode("utf-8", "surrogatepass"))
         return (
             f'<g class="f {box.frame.kind.value}" role="button" tabindex="{0 if box.depth == 0 else -1}"'
-            f' style="--h:{shade % 37 - 18};--l:{(shade >> 8) % 13 - 6}%" data-name={quoteattr(label)}'
+            f' style="--h:{shade % 37 - 18};--l:{(shade >> 8) % 13 - 6}%" data-name="{escape(label)}"'
             f' data-x="{x:.9g}" data-w="{width:.9g}" data-d="{box.depth}">'
             f"<title>{escape(self._told(box, width))}</title>"
             f'<rect x="{100 * x:.6g}%" y="{y}" width="{100 * width:.6g}%" height="{_ROW - 1}" rx="1.5"/>'

@@ -5,23 +5,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import BinaryIO, Protocol
 
 from kinst.rewriter.fresh_file import replaced_file
-from kinst.runtime.consumer.csv_output import CsvDocument
-from kinst.runtime.consumer.document_output import Document, DocumentOutput
-from kinst.runtime.consumer.flame_graph import FlameGraph
-from kinst.runtime.consumer.folded_stacks import StackDocument, StackReader, with_stacks
-from kinst.runtime.consumer.json_lines import JsonLines
-from kinst.runtime.consumer.json_output import JsonOutput
-from kinst.runtime.consumer.json_values import JsonValues
 from kinst.runtime.consumer.output import TextOutput
 from kinst.runtime.tracing.output_format import Format
-from kinst.runtime.tracing.tracer import Output, Tracer
+from kinst.runtime.tracing.tracer import Output
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import KinstError, MachineError, UsageError
-
-_SAMPLED: Final = "10ms"  # between two looks at aggregations that are drawn over time, if -x aggrate does not say
 
 
 class Consumer(Output, Protocol):
@@ -89,58 +80,19 @@ def _whole(path: Path) -> Iterator[BinaryIO]:
 
 def output_of(form: Format, tracing: Tracing, streams: Streams) -> Consumer:
     """The output in a format, of programs that are enabled. Raises KinstError: it cannot be had."""
-    tracer, options = tracing.tracer, tracing.options
-    clauses, totals, symbols, probe = tracer.clauses, tracer.totals, tracer.symbols, tracer.probe
-    if form is Format.TEXT:
-        return TextOutput(
-            streams.output,
-            sys.stderr,
-            clauses,
-            totals,
-            symbols,
-            probe,
-            options,
-            console=streams.console,
-            epid=tracer.epid,
-        )
-    if form in (Format.JSON, Format.JSONL):
-        kind = JsonOutput if form is Format.JSON else JsonLines
-        return kind(streams.output, clauses, totals, symbols, probe, options, console=streams.console)
-    console = streams.console or sys.stderr.buffer
-    document = _document(form, tracing, streams.output)
-    return DocumentOutput(document, sys.stderr, console, clauses, totals, symbols, probe, options)
+    if form is not Format.TEXT:
+        from kinst.runtime.tracing.documents import consumer_of  # most runs print text
 
-
-def _document(form: Format, tracing: Tracing, output: BinaryIO) -> Document:
+        return consumer_of(form, tracing, streams.output, streams.console)
     tracer = tracing.tracer
-    if form is Format.PERFETTO:
-        return _perfetto(tracer, output)
-    if form is Format.CSV:
-        return CsvDocument(output, tracer.clauses, tracer.totals, JsonValues(tracer.symbols))
-    return _of_stacks(form, tracing, output)
-
-
-def _of_stacks(form: Format, tracing: Tracing, output: BinaryIO) -> Document:
-    tracer = tracing.tracer
-    try:
-        aggregations = with_stacks(tracer.clauses)
-    except UsageError as error:
-        raise UsageError(f"--format {form.value}: {error}") from None
-    reader = StackReader(tracer.totals, tracer.symbols)
-    if form is Format.FOLDED:
-        return StackDocument(output, reader, aggregations)
-    request = tracing.request
-    title = request.name or ("D program" if request.image is None else request.image.name)
-    return FlameGraph(output, reader, aggregations, title)
-
-
-def _perfetto(tracer: Tracer, output: BinaryIO) -> Document:
-    from kinst.runtime.consumer.perfetto_output import PerfettoDocument  # takes a tenth of a second, and is an extra
-
-    assert tracer.tasks is not None, "this format asks for them"
-    values = JsonValues(tracer.symbols)
-    document = PerfettoDocument(output, tracer.clauses, tracer.totals, values, tracer.tasks)
-    if not tracer.options.is_set("aggrate"):
-        tracer.options.set("aggrate", _SAMPLED)
-    tracer.on_snapshot = document.sample
-    return document
+    return TextOutput(
+        streams.output,
+        sys.stderr,
+        tracer.clauses,
+        tracer.totals,
+        tracer.symbols,
+        tracer.probe,
+        tracing.options,
+        console=streams.console,
+        epid=tracer.epid,
+    )

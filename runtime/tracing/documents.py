@@ -1,0 +1,67 @@
+"""A format that is not text, and programs that are enabled -> what writes their output."""
+
+import sys
+from typing import BinaryIO, Final
+
+from kinst.runtime.consumer.csv_output import CsvDocument
+from kinst.runtime.consumer.document_output import Document, DocumentOutput
+from kinst.runtime.consumer.flame_graph import FlameGraph
+from kinst.runtime.consumer.folded_stacks import StackDocument, StackReader, with_stacks
+from kinst.runtime.consumer.json_lines import JsonLines
+from kinst.runtime.consumer.json_output import JsonOutput
+from kinst.runtime.consumer.json_values import JsonValues
+from kinst.runtime.tracing.output_format import Format
+from kinst.runtime.tracing.tracer import Tracer
+from kinst.runtime.tracing.tracing import Tracing
+from kinst.targets.errors import UsageError
+
+_SAMPLED: Final = "10ms"  # between two looks at aggregations that are drawn over time, if -x aggrate does not say
+
+
+def consumer_of(
+    form: Format, tracing: Tracing, output: BinaryIO, console: BinaryIO | None
+) -> JsonOutput | DocumentOutput:
+    """The output in a format. `console` is where the guest's goes; None: into the output, or to stderr if it has no
+    place there. Raises KinstError: it cannot be had."""
+    tracer, options = tracing.tracer, tracing.options
+    clauses, totals, symbols, probe = tracer.clauses, tracer.totals, tracer.symbols, tracer.probe
+    if form in (Format.JSON, Format.JSONL):
+        kind = JsonOutput if form is Format.JSON else JsonLines
+        return kind(output, clauses, totals, symbols, probe, options, console=console)
+    document = _document(form, tracing, output)
+    return DocumentOutput(document, sys.stderr, console or sys.stderr.buffer, clauses, totals, symbols, probe, options)
+
+
+def _document(form: Format, tracing: Tracing, output: BinaryIO) -> Document:
+    tracer = tracing.tracer
+    if form is Format.PERFETTO:
+        return _perfetto(tracer, output)
+    if form is Format.CSV:
+        return CsvDocument(output, tracer.clauses, tracer.totals, JsonValues(tracer.symbols))
+    return _of_stacks(form, tracing, output)
+
+
+def _of_stacks(form: Format, tracing: Tracing, output: BinaryIO) -> Document:
+    tracer = tracing.tracer
+    try:
+        aggregations = with_stacks(tracer.clauses)
+    except UsageError as error:
+        raise UsageError(f"--format {form.value}: {error}") from None
+    reader = StackReader(tracer.totals, tracer.symbols)
+    if form is Format.FOLDED:
+        return StackDocument(output, reader, aggregations)
+    request = tracing.request
+    title = request.name or ("D program" if request.image is None else request.image.name)
+    return FlameGraph(output, reader, aggregations, title)
+
+
+def _perfetto(tracer: Tracer, output: BinaryIO) -> Document:
+    from kinst.runtime.consumer.perfetto_output import PerfettoDocument  # an extra
+
+    assert tracer.tasks is not None, "this format asks for them"
+    values = JsonValues(tracer.symbols)
+    document = PerfettoDocument(output, tracer.clauses, tracer.totals, values, tracer.tasks)
+    if not tracer.options.is_set("aggrate"):
+        tracer.options.set("aggrate", _SAMPLED)
+    tracer.on_snapshot = document.sample
+    return document
