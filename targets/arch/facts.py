@@ -79,12 +79,14 @@ class ArchFacts:
 
        rewriter/arch               DISSECTOR: instructions -> kinds and verdicts; trampolines (`Dissector`)
        rewriter/liveness           EFFECTOR: the registers and flags that instructions read and write (`Effector`)
+       rewriter/standalone         MAKER: jumps, and trampolines that count and record by themselves (`Maker`)
        runtime/trap/arch           EMULATOR: the effects of displaced instructions (`Emulator`)
        runtime/unwinding/arch      STACK: what instructions do to the stack, and which are calls (`StackEffects`)
        runtime/paging              WALKER: page tables -> translations and faults (`Walker`)
 
        Only if trampolines jump back (`return_breakpoint` is None), <name>_moved.py in runtime/trap/arch makes those of
-       code that the image moved (`moved_trampoline`).
+       code that the image moved (`moved_trampoline`). Else `jump` in rewriter/standalone/<name>_words.py makes
+       the jumps that end them where hits are only counted.
     3. Say in `runtime/machine/exceptions/<name>.py` how its CPUs take exceptions and interrupts (`ExceptionModel`).
     4. Describe a board: the record MACHINE in `targets/machines/<board>.py`, listed in the registry there, and BOARD in
        `runtime/machine/boards/<board>.py`, which makes the exception model and the devices.

@@ -314,15 +314,3 @@ class Arm64Emulator:
 
 
 EMULATOR = Arm64Emulator()
-
-
-def jump(address: int, target: int) -> bytes | None:
-    """A jump at `address`, which changes no register; None if it does not reach `target`.
-
-    31    26 25     0
-    | 000101 | imm26 |    b: +-128 MiB (Arm ARM C6.2.26)
-    """
-    distance = target - address
-    if not -(1 << 27) <= distance < 1 << 27:
-        return None
-    return (0b000101 << 26 | distance >> 2 & (1 << 26) - 1).to_bytes(4, "little")

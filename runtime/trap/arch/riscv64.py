@@ -184,17 +184,3 @@ class Riscv64Emulator:
 
 
 EMULATOR = Riscv64Emulator()
-
-
-def jump(address: int, target: int) -> bytes | None:
-    """A jump at `address`, which changes no register; None if it does not reach `target`.
-
-    31                     12 11   7 6     0
-    | imm20|10:1|11|19:12    | 00000 | 1101111 |    jal x0: +-1 MiB (Unprivileged 2.5.1)
-    """
-    distance = target - address
-    if not -(1 << 20) <= distance < 1 << 20:
-        return None
-    places = ((20, 1, 31), (1, 10, 21), (11, 1, 20), (12, 8, 12))
-    bits = sum((distance >> low & (1 << count) - 1) << place for low, count, place in places)
-    return (0b1101111 | bits).to_bytes(4, "little")

@@ -12,6 +12,7 @@ from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.liveness.effects import Effector, effector
+from kinst.rewriter.standalone.trampoline import Maker, maker
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.exception_model import ExceptionModel
 from kinst.runtime.paging.registry import new_walker
@@ -78,6 +79,7 @@ def test_every_behaviour_of_a_machine_is_found(facts: ArchFacts) -> None:
     assert (moved_trampoline(facts) is None) == (facts.return_breakpoint is not None)
     assert lacking(dissector(facts), Dissector) == []
     assert lacking(effector(facts), Effector) == []
+    assert lacking(maker(facts), Maker) == []
     assert lacking(emulator(facts), Emulator) == []
     assert lacking(stack_effects(facts), StackEffects) == []
     assert lacking(new_walker(facts), Walker) == []
