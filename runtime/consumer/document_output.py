@@ -4,6 +4,7 @@ What dtrace says on stderr goes there, and so does the guest's console if the do
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, BinaryIO, Protocol, TextIO
 
 from kinst.runtime.clauses.environment import ErrorRecord, Record, Symbols
@@ -52,7 +53,7 @@ class DocumentOutput:
         self._errors = errors
         self._console = console
         self._clauses = clauses
-        self._describe = describe
+        self._describe = cache(describe)  # a million records name a few probes
         self._options = options
         self._actions = PerformedActions(totals, symbols, options, JsonValues(symbols))
 

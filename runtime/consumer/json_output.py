@@ -85,6 +85,7 @@ class JsonOutput:
         self._clauses = clauses
         self._totals = totals
         self._describe = describe
+        self._probes: dict[int, dict[str, str]] = {}  # as records name them
         self._options = options
         self._console_output = console
         self._values = JsonValues(symbols)
@@ -119,10 +120,12 @@ class JsonOutput:
         self._put(head | {"output": self._actions.of_record(self._clauses[clause], values)})
 
     def _probe(self, identifier: int) -> dict[str, str]:
-        probe = self._describe(identifier)
-        if probe is None:
-            return {}
-        return {"provider": probe.provider, "module": probe.module, "function": probe.function, "name": probe.name}
+        named = self._probes.get(identifier)
+        if named is None:
+            probe = self._describe(identifier)
+            fields = () if probe is None else ("provider", "module", "function", "name")
+            named = self._probes[identifier] = {name: getattr(probe, name) for name in fields}
+        return named
 
     # -- the rest -----------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ the idle task of a CPU does. Entry and return of a function are a span, other pr
 recorded is in their arguments. Each key of an aggregation is a counter.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
@@ -58,6 +58,7 @@ class PerfettoDocument:
         self._fired: list[_Fired] = []
         self._last: dict[int, _Fired] = {}  # by CPU
         self._names: dict[int, tuple[str, ...]] = {}  # of a clause's values
+        self._meanings: dict[int, tuple[Flow, Hashable]] = {}  # by probe
         self._end = 0  # ns: the latest time that is known
 
     def record(self, record: Record, probe: Probe, told: Sequence[Json]) -> None:
@@ -94,7 +95,7 @@ class PerfettoDocument:
         self._end = max(self._end, fired.time)
         lane = self._lanes.of(fired.cpu, self._tasks.at(fired.cpu, fired.time))
         probe, time = fired.probe, fired.time
-        function, flow = (probe.provider, probe.module, probe.function), flow_of(probe.name)
+        flow, function = self._meanings.get(probe.identifier) or self._meaning(probe)
         if flow is Flow.ENTRY:
             lane.stack.enter(function)
             self._trace.begin(lane.track, time, probe.function, probe.provider, fired.arguments)
@@ -107,6 +108,12 @@ class PerfettoDocument:
         else:
             name = f"{probe.function}:{probe.name}" if probe.function else probe.name
             self._trace.instant(lane.track, time, name, probe.provider, fired.arguments)
+
+    def _meaning(self, probe: Probe) -> tuple[Flow, Hashable]:
+        """What a probe means for the spans of a function, and which function that is."""
+        found = flow_of(probe.name), (probe.provider, probe.module, probe.function)
+        self._meanings[probe.identifier] = found
+        return found
 
     def finish(self) -> None:
         """See `Document`."""
