@@ -85,11 +85,15 @@ class Hit:
         return self._now().returned
 
     def register(self, name: str) -> int:
-        """A register as 64 unsigned bits, by the name in D's R_..., in lower case: "rdi", "x0", "a0"."""
+        """A register as 64 unsigned bits, by the name in D's R_..., in lower case: "rdi", "x0", "a0". Raises
+        MachineError if it is not known."""
         registers = self._environment.arch.registers
         if name not in registers:
             raise UsageError(f"{name}: no such register; there are {', '.join(registers)}")
-        return self._now().regs[registers.index(name)]
+        try:
+            return self._now().regs[registers.index(name)]
+        except Fault as fault:
+            raise MachineError(f"{self.probe}: {fault.text}") from None
 
     def symbol(self, address: int) -> str:
         """An address in the form in which dtrace shows it."""

@@ -25,9 +25,10 @@ from kinst.runtime.tracing.surroundings import SCRATCH, Surroundings
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.c_types import ImageTypes
+from kinst.targets.errors import KinstError
 from kinst.targets.machines.registry import default_machine
 from kinst.targets.manifest import Manifest
-from kinst.targets.standalone import Standalone
+from kinst.targets.standalone import Action, Standalone
 
 _CPU: Final = 0  # the one that is shown for all
 
@@ -79,12 +80,18 @@ class StandaloneProbes:
             user_symbols=NoUserSymbols(symbols.object_start),
             locate=lambda link, _site: link,
             profile=BareProfile(prepared.path.name),
-            arm=arm,
+            arm=lambda: self._begin(sites, arm),
             fold=lambda: None,
             admit=Admission(self._manifest, self.kept, arch, warn),
             timestamp=self._hits.now,
             take_drops=self._take_drops,
         )
+
+    def _begin(self, sites: SiteTable, arm: Callable[[], None]) -> None:
+        """Clauses were admitted. Raises KinstError: what is done in Python cannot be."""
+        if self.kept.action is Action.COUNT and (sites.active & ~sites.counting).any():
+            raise KinstError("an action in Python is called for each hit, and the image only counts")
+        arm()
 
     def find(self, read: Read, *, is_last: bool) -> Found:
         """What is new in memory, which `read` reads by link addresses. Raises MachineError."""

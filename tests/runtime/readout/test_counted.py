@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kinst import runtime
 from tests.runtime.readout.standalone import PLACES, Ran, kinst_run, ran
 from tests.samples.machines import MACHINES
 
@@ -142,3 +143,9 @@ def test_in_our_machine_it_finds_what_it_found_elsewhere(counted: Ran) -> None:
     assert without(TIMED | {"power_off:entry"}, here.stdout) == without(TIMED, counted.told)
     program = "fbt:::entry { @ = sum(arg0); }"
     assert "the image only counts" in kinst_run(counted.image, "--console", "/dev/null", "-n", program).stderr
+
+
+def test_an_action_in_python_is_refused(counted: Ran) -> None:
+    why = r"^an action in Python is called for each hit, and the image only counts$"
+    with runtime.open_image(counted.image) as image, pytest.raises(runtime.KinstError, match=why):
+        image.trace(actions={"fbt::kmalloc:entry": print}).run(seconds=1)

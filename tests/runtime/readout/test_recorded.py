@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kinst import runtime
 from kinst.targets.image import open_image
 from tests.runtime.readout.standalone import Ran, kinst_run, ran
 from tests.samples.machines import MACHINES
@@ -124,3 +125,18 @@ def test_what_is_left_are_the_last_records(overwritten: Ran) -> None:
     there = overwritten.read("-qn", f"fbt::: {program}").stdout.split("\n")
     last = [line for line in everything if line.startswith("power_off")]
     assert there[len(last) : 64] == everything[: 64 - len(last)]
+
+
+def test_an_action_in_python_gets_what_was_recorded(recorded: Ran) -> None:
+    sizes: list[int] = []
+
+    def note(hit: runtime.Hit) -> None:
+        sizes.append(hit.argument(0))
+        with pytest.raises(runtime.KinstError, match=r": register .* was not recorded$"):
+            hit.register(open_image(recorded.image).facts.registers[9])
+
+    with runtime.open_image(recorded.image) as image, image.trace(actions={"fbt::kmalloc:entry": note}) as trace:
+        trace.run()
+    program = 'fbt::kmalloc:entry { printf("%d\\n", arg0); }'
+    assert sorted(sizes) == sorted(map(int, recorded.read("-qn", program).stdout.split()))
+    assert sizes
