@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from kinst.runtime.readout.memory import Memory, Space, UnreadableError
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
@@ -18,8 +20,8 @@ from kinst.targets.manifest import Manifest
 from kinst.targets.standalone import WORD, Standalone
 
 Read = Callable[[int, int], bytes]  # link address, size -> bytes
-_SAMPLES: Final = 32  # places in the trampolines that are compared
-_SAMPLE: Final = 64  # bytes of each
+_SAMPLES: Final = 32  # trampolines that are compared, about
+_SAMPLE: Final = 12  # bytes of each; none is shorter
 _TOLD: Final = 2  # reasons that are told, of those for all places
 _APART: Final = 2 << 20  # bytes between places where a boot loader puts a kernel
 
@@ -41,7 +43,7 @@ class Placement:
         self._ram = ram
         self._standalone = standalone
         self._loads = [one for one in image.segments if one.kind == PT_LOAD and one.size]
-        self._samples = _samples(image, *manifest.trampolines)
+        self._samples = _samples(image, manifest)
         self._place: Place | None = None
 
     def reader(self, memory: Memory) -> Read:
@@ -117,8 +119,8 @@ class Placement:
         return is_any or None, ""
 
 
-def _samples(image: Image, address: int, size: int) -> list[tuple[int, bytes]]:
-    """Pieces of the trampolines, by link address."""
-    step = max(_SAMPLE, size // _SAMPLES)
-    starts = range(address, address + size, step)
-    return [(start, image.read(start, min(_SAMPLE, address + size - start))) for start in starts]
+def _samples(image: Image, manifest: Manifest) -> list[tuple[int, bytes]]:
+    """The beginnings of some trampolines, by link address: what lies between them may be the guest's own."""
+    starts = np.unique(manifest.sites["trampoline"])
+    chosen = starts[:: max(1, len(starts) // _SAMPLES)].tolist()
+    return [(start, image.read(start, _SAMPLE)) for start in chosen]

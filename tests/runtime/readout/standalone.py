@@ -16,6 +16,7 @@ from kinst.targets.standalone import Standalone
 from tests.runtime.readout.qemu import emulator
 from tests.samples.machines import MACHINES
 
+CLOCK = ("--clock", "icount")
 PROBES = ("--probe", "fbt:::")
 PLACES = {"amd64": 0x10_0000, "arm64": 0x4008_0000, "riscv64": 0x8000_0000}  # where their RAM has the sample kernel
 _RAM = 3 << 20  # bytes that are saved
@@ -52,7 +53,7 @@ class Ran:
 
     def traced(self, program: str) -> str:
         """What a program prints of the original in our machine."""
-        result = kinst_run(MACHINES[self.machine].image, "-qn", program, "--console", "/dev/null")
+        result = kinst_run(MACHINES[self.machine].image, "-qn", program, "--console", "/dev/null", *CLOCK)
         assert result.exit_code == 0, result.output
         return result.stdout
 
@@ -79,12 +80,14 @@ def sites_of(manifest: Manifest) -> dict[str, int]:
 
 @contextmanager
 def ran(machine: str, folder: Path, *words: str, cpus: int = 1) -> Iterator[Ran]:
-    """A kernel under QEMU, until it is about to switch itself off."""
+    """A kernel under QEMU, until it is about to switch itself off. A single CPU counts its instructions for time, so
+    that interrupts come at the same places however much the host has to do."""
     path = folder / "standalone.elf"
     image, manifest = rewritten(machine, path, "--standalone", *PROBES, *words)
     end = image.symbols.address_of("power_off")
     assert manifest.standalone is not None and end is not None
-    with emulator(machine, folder, "-kernel", str(path), "-S", "-smp", str(cpus)) as qemu:
+    clock = ("-icount", "shift=7,sleep=off") if cpus == 1 else ()
+    with emulator(machine, folder, *clock, "-kernel", str(path), "-S", "-smp", str(cpus)) as qemu:
         qemu.run_to(end)
         core, raw = qemu.dump(), qemu.save(PLACES[machine], _RAM)
         told = kinst_run(path, "--read", qemu.source)

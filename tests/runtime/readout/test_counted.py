@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kinst import runtime
-from tests.runtime.readout.standalone import PLACES, Ran, kinst_run, ran
+from tests.runtime.readout.standalone import CLOCK, PLACES, Ran, kinst_run, ran
 from tests.samples.machines import MACHINES
 
 COUNTED = '{ @hits[probefunc, probename] = count(); } END { printa("%s:%s %@d\\n", @hits); }'
@@ -138,7 +138,7 @@ def test_an_image_that_was_moved_is_found_in_a_dump(counted: Ran) -> None:
 
 def test_in_our_machine_it_finds_what_it_found_elsewhere(counted: Ran) -> None:
     """The last function that is called switches the machine off."""
-    here = kinst_run(counted.image, "--console", "/dev/null")
+    here = kinst_run(counted.image, "--console", "/dev/null", *CLOCK)
     assert (here.exit_code, here.stderr) == (0, "")
     assert without(TIMED | {"power_off:entry"}, here.stdout) == without(TIMED, counted.told)
     program = "fbt:::entry { @ = sum(arg0); }"

@@ -7,7 +7,7 @@ import pytest
 
 from kinst import runtime
 from kinst.targets.image import open_image
-from tests.runtime.readout.standalone import Ran, kinst_run, ran
+from tests.runtime.readout.standalone import CLOCK, Ran, kinst_run, ran
 from tests.samples.machines import MACHINES
 
 
@@ -40,7 +40,7 @@ def test_records_are_the_hits_of_a_traced_run_in_their_order(recorded: Ran) -> N
     assert (there.exit_code, there.stderr) == (0, "")
     assert len(there.stdout.splitlines()) > 1000
     assert there.stdout == recorded.traced(program)
-    assert kinst_run(recorded.image, "--console", "/dev/null", "-qn", program).stdout == there.stdout
+    assert kinst_run(recorded.image, "--console", "/dev/null", *CLOCK, "-qn", program).stdout == there.stdout
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -121,7 +121,9 @@ def test_records_that_were_overwritten_are_drops(overwritten: Ran) -> None:
 
 def test_what_is_left_are_the_last_records(overwritten: Ran) -> None:
     program = '{ printf("%s:%s %x\\n", probefunc, probename, arg0); }'
-    everything = kinst_run(overwritten.image, "--console", "/dev/null", "-qn", f"fbt::: {program}").stdout.split("\n")
+    everything = kinst_run(
+        overwritten.image, "--console", "/dev/null", *CLOCK, "-qn", f"fbt::: {program}"
+    ).stdout.split("\n")
     there = overwritten.read("-qn", f"fbt::: {program}").stdout.split("\n")
     last = [line for line in everything if line.startswith("power_off")]
     assert there[len(last) : 64] == everything[: 64 - len(last)]
@@ -135,7 +137,10 @@ def test_an_action_in_python_gets_what_was_recorded(recorded: Ran) -> None:
         with pytest.raises(runtime.KinstError, match=r": register .* was not recorded$"):
             hit.register(open_image(recorded.image).facts.registers[9])
 
-    with runtime.open_image(recorded.image) as image, image.trace(actions={"fbt::kmalloc:entry": note}) as trace:
+    with (
+        runtime.open_image(recorded.image) as image,
+        image.trace(actions={"fbt::kmalloc:entry": note}, clock="icount") as trace,
+    ):
         trace.run()
     program = 'fbt::kmalloc:entry { printf("%d\\n", arg0); }'
     assert sorted(sizes) == sorted(map(int, recorded.read("-qn", program).stdout.split()))
