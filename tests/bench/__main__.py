@@ -11,11 +11,13 @@ Each row says how many probes are enabled and how many functions are called in t
 turn every call, plain or probed, misses Unicorn's cache of jump targets, and that shows in all columns.
 """
 
+import os
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kinst.runtime.trap.recorded import NOTHING, Reads
 from tests.bench import attached, clauses, debuginfo, linux
 from tests.bench.baselines import QilingRun
 from tests.bench.ours import OurRun
@@ -86,67 +88,48 @@ def hooked(workload: Workload, count: int, hook: Callable[[QilingRun, int], None
 def bench(workload: Workload, probes: int, called: int) -> dict[str, float]:
     """Nanoseconds: plain calls of both machines, and what a hit adds to them in each way."""
     few = max(2_000, called) if probes == 10_000 else HITS  # Unicorn walks all its code hooks at every hit
+    names = entries(probes)
     times = measured(
         [
             Way("plain ours", OurRun(workload, FUNCTIONS), called, CALLS),
             Way("plain Qiling", QilingRun(workload, FUNCTIONS), called, CALLS),
-            Way("ours", OurRun(workload, FUNCTIONS, *entries(probes)), called, HITS),
-            Way("counted", OurRun(workload, FUNCTIONS, *entries(probes), is_counted=True), called, CALLS),
-            Way("hook_address", hooked(workload, probes, QilingRun.hook_addresses), called, few),
-            Way("hook_intr", hooked(workload, probes, QilingRun.hook_breakpoints), called, HITS),
+            Way("trap", OurRun(workload, FUNCTIONS, *names), called, HITS),
+            Way("record", OurRun(workload, FUNCTIONS, *names, counted_by=Reads(frozenset({0, 1}))), called, CALLS),
+            Way("counter", OurRun(workload, FUNCTIONS, *names, counted_by=NOTHING), called, CALLS),
+            Way("address", hooked(workload, probes, QilingRun.hook_addresses), called, few),
+            Way("counting", hooked(workload, probes, QilingRun.count_by_hooks), called, few),
+            Way("intr", hooked(workload, probes, QilingRun.hook_breakpoints), called, HITS),
+            Way("unicorn", hooked(workload, probes, QilingRun.hook_unicorn), called, few),
         ]
     )
-    for way, plain in (
-        ("ours", "plain ours"),
-        ("counted", "plain ours"),
-        ("hook_address", "plain Qiling"),
-        ("hook_intr", "plain Qiling"),
-    ):
-        times[way] -= times[plain]
+    for way in OURS:
+        times[way] -= times["plain ours"]
+    for way in THEIRS:
+        times[way] -= times["plain Qiling"]
     return times
 
 
-LAYOUT = "{:8} {:>7} {:>7}  {:>6} {:>7}  {:>7}  {:>12} {:>7}  {:>9} {:>7}  {:>6} {:>8} {:>7}"
+OURS = ("trap", "record", "counter")
+THEIRS = ("address", "counting", "intr", "unicorn")
+LAYOUT = "{:8} {:>7} {:>7}  {:>6} {:>7} {:>8}  {:>9} {:>9} {:>7} {:>8}  {:>6} {:>8}"
+
+
+def hits() -> None:
+    """Print what a hit costs: a row a machine and number of probes."""
+    print("ns a hit over the plain call. Ours: told with five arguments, recorded and counted by two of them, counted.")
+    print("Qiling's hook_address that records five arguments, and that counts; its hook_intr that records them;")
+    print(f"hooks of Unicorn's binding that count. Last a plain call. Load of the host: {os.getloadavg()[0]:.1f}")
+    print(LAYOUT.format("machine", "probes", "called", *OURS, *THEIRS, "plain", "Qiling's"))
+    for workload in WORKLOADS:
+        for probes, called in ROWS:
+            times = bench(workload, probes, called)
+            cells = [f"{times[way]:,.0f}" for way in (*OURS, *THEIRS, "plain ours", "plain Qiling")]
+            print(LAYOUT.format(workload.arch, f"{probes:,}", f"{called:,}", *cells), flush=True)
 
 
 def main() -> None:
-    """Print the table."""
-    print("ns a recorded hit and one that is only counted (over the plain call), and ns a plain call")
-    print(
-        LAYOUT.format(
-            *(
-                "machine",
-                "probes",
-                "called",
-                "ours",
-                "/first",
-                "counted",
-                "hook_address",
-                "/ours",
-                "hook_intr",
-                "/ours",
-            ),
-            *("plain", "Qiling's", "/plain"),
-        )
-    )
-    for workload in WORKLOADS:
-        first = 0.0
-        for probes, called in ROWS:
-            times = bench(workload, probes, called)
-            ours, plain = times["ours"], times["plain ours"]
-            first = first or ours
-            cells = [
-                workload.arch,
-                f"{probes:,}",
-                f"{called:,}",
-                f"{ours:,.0f}",
-                f"{ours / first:.2f}x",
-                f"{times['counted']:,.0f}",
-            ]
-            for way in ("hook_address", "hook_intr"):
-                cells += [f"{times[way]:,.0f}", f"{times[way] / ours:.1f}x"]
-            cells += [f"{plain:.0f}", f"{times['plain Qiling']:.0f}", f"{times['plain Qiling'] / plain:.1f}x"]
-            print(LAYOUT.format(*cells), flush=True)
+    """Print the tables."""
+    hits()
     clauses.main()
     attached.main()
     debuginfo.main()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from qiling import Qiling
 from qiling.const import QL_ARCH, QL_OS, QL_VERBOSE
+from unicorn import UC_HOOK_CODE
 
 from tests.bench.workload import IMAGE_SIZE, Workload
 
@@ -87,6 +88,25 @@ class QilingRun:
 
         for number in range(count):
             self.ql.hook_address(fired, self.workload.function_address(number), user_data=number)
+
+    def count_by_hooks(self, count: int) -> None:
+        """One `hook_address` on each entry, whose callback does nothing but count."""
+
+        def fired(_ql: Qiling) -> None:
+            self.hits += 1
+
+        for number in range(count):
+            self.ql.hook_address(fired, self.workload.function_address(number))
+
+    def hook_unicorn(self, count: int) -> None:
+        """The same with hooks of Unicorn's own binding for Python."""
+
+        def fired(_uc: object, _address: int, _size: int, _data: object) -> None:
+            self.hits += 1
+
+        for number in range(count):
+            address = self.workload.function_address(number)
+            self.ql.uc.hook_add(UC_HOOK_CODE, fired, begin=address, end=address)
 
     def hook_breakpoints(self, count: int) -> None:
         """Breakpoints at the entries and one `hook_intr`, which carries out the displaced instruction."""

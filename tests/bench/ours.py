@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.trap.recorded import Counting
+from kinst.runtime.trap.recorded import NOTHING, Counting, Reads
 from kinst.runtime.trap.trap import Enabling, Firing
 from tests.bench.baselines import STACK, STOP, Record
 from tests.bench.workload import Workload
@@ -20,10 +20,10 @@ class OurRun:
         functions: int,
         *descriptions: str,
         action: Callable[[Firing], None] | None = None,
-        is_counted: bool = False,
+        counted_by: Reads | None = None,
     ) -> None:
-        """`action` is what a hit does; without it, what dtrace_probe() is given is recorded, or if `is_counted` hits
-        are only counted."""
+        """`action` is what a hit does; without it, what dtrace_probe() is given is recorded. With `counted_by` the
+        engine counts hits by these arguments, or if there are none all alike."""
         self.workload = workload
         self.records: list[Record] = []
         with tempfile.NamedTemporaryFile(suffix=".elf") as file:
@@ -35,7 +35,9 @@ class OurRun:
         self._arch = self.system.arch
         self._arguments = self._arch.arguments[:5]
         surroundings = trace.guest.surroundings
-        action = self.counting() if is_counted else action or self._record
+        if counted_by is not None:
+            action = self.counting(counted_by)
+        action = action or self._record
         surroundings.providers.enable(surroundings.providers.enabled, action)
         surroundings.arm()
         self.system.board.start(self.system, trace.guest.loaded)
@@ -49,13 +51,13 @@ class OurRun:
         a, b, c, d, e = self._arguments
         self.records.append((firing.enabling.probe, regs[a], regs[b], regs[c], regs[d], regs[e]))
 
-    def counting(self) -> Counting:
-        """An action that only counts, in `hits`."""
+    def counting(self, reads: Reads = NOTHING) -> Counting:
+        """An action that only counts, in `hits`, and looks at arguments."""
 
         def count(_enabling: Enabling, _cpu: int, hits: int, _regs: object) -> None:
             self.hits += hits
 
-        return Counting(lambda firing: count(firing.enabling, 0, 1, None), count)
+        return Counting(lambda firing: count(firing.enabling, 0, 1, None), count, reads)
 
     def _returned(self, _pc: int) -> None:
         self.system.engine.set_pc(self._stop)
