@@ -1,19 +1,21 @@
 """amd64: the addresses that instructions make, by immediates, which come last, and by ``lea`` from RIP.
 
-And the jumps that go to none of those: by a register, or by memory that a register leads to. What is in memory at a
-fixed place, in a table or by itself, is stored there as a whole.
+And where indirect jumps go: by memory, to what is stored there as a whole; by a register, as `amd64_switches` finds.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.arch.amd64_decode import decode
-from kinst.rewriter.arch.amd64_opcodes import Prefix, has
+from kinst.rewriter.jumps.amd64_switches import Switches
+from kinst.rewriter.jumps.references import Jumps
 
 Addresses = NDArray[np.uint64]
 _LEA: Final = 0x8D  # in 48 8d /r disp32, with ModRM 00 reg 101
+_REGISTER_FORM: Final = 0xC0
 _LEA_SIZE: Final = 6  # without a prefix
 
 
@@ -26,13 +28,14 @@ def references(code: NDArray[np.uint8], base: int, address: Addresses, size: NDA
     return [computed, *(_numbers(code, end[size > width], width).view(np.uint64) for width in (4, 8))]
 
 
-def computed(code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """See `Computed`. Fixed are ModRM 00 reg 101, from RIP, and 00 reg 100 with a SIB whose base is 101: none."""
-    encoding = decode(code, offsets)
-    has_no_base = (encoding.modrm & 0xC7 == 4) & (code.take(encoding.modrm_at + 1) & 7 == 5)
-    is_fixed = encoding.rip_relative | has_no_base
-    found: NDArray[np.bool_] = ~is_fixed | has(encoding.prefixes, Prefix.SEGMENT | Prefix.ADDRESS)
-    return found
+def tables(jumps: Jumps) -> Sequence[Sequence[int] | None]:
+    """See `Tables`."""
+    encoding, switches = decode(jumps.code, jumps.offsets[jumps.rows]), Switches(jumps)
+    by_register = encoding.modrm >= _REGISTER_FORM
+    return [
+        switches.tables(row) if is_register else []
+        for row, is_register in zip(jumps.rows.tolist(), by_register.tolist(), strict=True)
+    ]
 
 
 def _numbers(code: NDArray[np.uint8], end: NDArray[np.int64], width: int) -> NDArray[np.int64]:

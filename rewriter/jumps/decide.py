@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.jumps.landings import computed_jumps, landings
+from kinst.rewriter.jumps.landings import Landings, landings
 from kinst.rewriter.jumps.methods import Decisions, Hindrance, JumpMethod
 from kinst.rewriter.jumps.padding import Padding, padding, swept_between
 from kinst.rewriter.jumps.relays import relays
@@ -55,9 +55,10 @@ def decide(program: Program, found: Instructions, sites: Rows) -> Decisions:
         A row a site.
     """
     facts, between = program.image.facts.jump, swept_between(program)
-    targets = landings(program, found, between)
+    known = landings(program, found, between)
+    targets, is_sure = known.addresses, ~_has_computed_jump(program, found, sites, known) & facts.joins
     room = padding(program, found, between, targets)
-    walk = _Walk.over(program, found, sites, targets, room)
+    walk = _Walk.over(program, found, sites, targets, room, is_sure)
     method = np.where(walk.last == sites, JumpMethod.ALONE, JumpMethod.TOGETHER).astype(np.uint8)
     method[walk.has_padding] = JumpMethod.PADDING
     method[walk.hindrance != 0] = JumpMethod.TRAP
@@ -68,7 +69,7 @@ def decide(program: Program, found: Instructions, sites: Rows) -> Decisions:
     relay = np.zeros(len(sites), np.uint64)
     relay[short] = relays(found.address[sites[short]], room, used, facts)
     method[relay != 0] = JumpMethod.RELAY
-    _append(sites, method, _follows(program, found, sites, targets) & ~np.isin(walk.hindrance, _STAYING))
+    _append(sites, method, _follows(found, sites, targets) & is_sure & ~np.isin(walk.hindrance, _STAYING))
     hindrance = np.where(method == JumpMethod.TRAP, walk.hindrance, np.uint8(0))
     return Decisions(method, hindrance, relay, np.where(relay != 0, sites, walk.last))
 
@@ -83,13 +84,20 @@ class _Walk:
     hindrance: Column
 
     @classmethod
-    def over(cls, program: Program, found: Instructions, sites: Rows, targets: Addresses, room: Padding) -> "_Walk":
+    def over(
+        cls,
+        program: Program,
+        found: Instructions,
+        sites: Rows,
+        targets: Addresses,
+        room: Padding,
+        is_sure: NDArray[np.bool_],
+    ) -> "_Walk":
         facts, stays = program.image.facts.jump, _staying(program, found)
         walk = cls(sites.copy(), np.zeros(len(sites), np.bool_), stays[sites])
         start, size = found.address[sites], found.size[sites].astype(np.int64)
         walk._hinder(end_of(program.image, start) - start >= np.uint64(facts.reach), Hindrance.OUT_OF_REACH)
         walk._hinder(_is_entered(targets, start, facts.size), Hindrance.LED_TO)
-        is_unsure = _has_computed_jump(program, found, sites) | (not facts.joins)
         for _ in range(facts.size):
             short = np.flatnonzero((size < facts.size) & (walk.hindrance == 0) & ~walk.has_padding)
             if not short.size:
@@ -100,7 +108,7 @@ class _Walk:
             walk.has_padding[short] = never_falls & (room.behind(end) >= facts.size - size[short])
             following = np.minimum(at + 1, len(found) - 1)
             obstacle = np.where(stays[following] != 0, Hindrance.NOT_MOVABLE, 0)
-            obstacle[is_unsure[short]] = Hindrance.COMPUTED_JUMP if facts.joins else Hindrance.TOO_SHORT
+            obstacle[~is_sure[short]] = Hindrance.COMPUTED_JUMP if facts.joins else Hindrance.TOO_SHORT
             obstacle[(found.address[following] != end) | ~np.isin(found.flow[at], _FALLS)] = Hindrance.LEAVES
             obstacle[walk.has_padding[short]] = Hindrance.NONE
             walk.hindrance[short] = obstacle
@@ -163,19 +171,18 @@ def _may_relay(
     return fits
 
 
-def _has_computed_jump(program: Program, found: Instructions, sites: Rows) -> NDArray[np.bool_]:
+def _has_computed_jump(program: Program, found: Instructions, sites: Rows, known: Landings) -> NDArray[np.bool_]:
     """Whether the function of each site has a jump that may lead anywhere in it."""
     has_computed = np.zeros(len(program.functions), np.bool_)
-    has_computed[found.function[computed_jumps(program, found)]] = True
+    has_computed[found.function[known.unknown]] = True
     return has_computed[found.function[sites]]
 
 
-def _follows(program: Program, found: Instructions, sites: Rows, targets: Addresses) -> NDArray[np.bool_]:
+def _follows(found: Instructions, sites: Rows, targets: Addresses) -> NDArray[np.bool_]:
     """Which sites are reached from the instruction before them and from nowhere else."""
     before = np.maximum(sites - 1, 0)
     falls = np.isin(found.flow[before], _FALLS) & (found.address[before] + found.size[before] == found.address[sites])
-    is_sure = ~_has_computed_jump(program, found, sites) & program.image.facts.jump.joins
-    result: NDArray[np.bool_] = falls & is_sure & ~np.isin(found.address[sites], targets)
+    result: NDArray[np.bool_] = falls & ~np.isin(found.address[sites], targets)
     return result
 
 

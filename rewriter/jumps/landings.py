@@ -1,16 +1,18 @@
 """A program -> the addresses to which control may come, other than from the instruction before.
 
 No jump may cover them. Whatever looks like the address of code counts: a jump is not worth a mistake. Only computed
-jumps that add up where they go (``switch`` in position-independent code) escape: `computed_jumps` tells of them.
+jumps that add up where they go, in a way that is not known, escape: `Landings.unknown` tells of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.jumps.references import computed, references
+from kinst.rewriter.jumps.references import references
+from kinst.rewriter.jumps.switches import where_jumps_go
 from kinst.rewriter.program import Program
 from kinst.targets.arch.linux import JUMP_LABEL_LAYOUTS, JUMP_LABELS
 from kinst.targets.elf.header import PT_LOAD, FileKind
@@ -23,12 +25,19 @@ from kinst.targets.sweeping import Swept
 
 Addresses = NDArray[np.uint64]
 _DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
-_MARGIN: Final = 32  # spare bytes, as `Computed` asks for
 _HIGHEST_HALF: Final = 0xFFFF_FFFF_8000_0000  # from here on 4 bytes that are sign-extended hold an address
 
 
-def landings(program: Program, found: Instructions, between: Swept) -> Addresses:
-    """Addresses in code, ascending, each once.
+@dataclass(frozen=True, slots=True)
+class Landings:
+    """Addresses in code, ascending, each once; and rows of indirect jumps that may go elsewhere in their function."""
+
+    addresses: Addresses
+    unknown: NDArray[np.intp]
+
+
+def landings(program: Program, found: Instructions, between: Swept) -> Landings:
+    """Where control may come to.
 
     Args:
         program: the image.
@@ -47,24 +56,18 @@ def landings(program: Program, found: Instructions, between: Swept) -> Addresses
         first, end = np.searchsorted(found.address, (region.address, region.address + region.size))
         places = found.address[first:end], found.size[first:end]
         parts += references(image.facts)(code_of(image, region), region.address, *places)
+    addresses = _in_code(image, parts)
+    unknown, entries = where_jumps_go(program, found, addresses)
+    if entries:  # to which may be the second half of what a jump was understood by
+        addresses = _in_code(image, [addresses, *entries])
+        unknown, _ = where_jumps_go(program, found, addresses)
+    return Landings(addresses, unknown)
+
+
+def _in_code(image: Image, parts: Sequence[Addresses]) -> Addresses:
     every = np.unique(np.concatenate([part[image.is_code(part)] for part in parts]))
     aligned: Addresses = every[every % np.uint64(image.facts.instruction_alignment) == 0]
     return aligned
-
-
-def computed_jumps(program: Program, found: Instructions) -> NDArray[np.intp]:
-    """Rows of indirect jumps that may go elsewhere in their function."""
-    image = program.image
-    rows = np.flatnonzero(found.flow == Flow.INDIRECT_JUMP)
-    if not image.facts.jump.joins:
-        return rows
-    parts = [np.zeros(0, np.intp)]
-    for region in image.code_regions:
-        first, end = np.searchsorted(found.address[rows], (region.address, region.address + region.size))
-        offsets = (found.address[rows[first:end]] - np.uint64(region.address)).view(np.int64)
-        code = np.append(code_of(image, region), np.zeros(_MARGIN, np.uint8))
-        parts.append(rows[first:end][computed(image.facts)(code, offsets)])
-    return np.concatenate(parts)
 
 
 def _in_tables(image: Image) -> Iterator[Addresses]:
@@ -77,9 +80,12 @@ def _in_tables(image: Image) -> Iterator[Addresses]:
 
 
 def _in_data(image: Image) -> Iterator[Addresses]:
-    """What relocations store, which in an image that can be moved is all; else words of what is loaded."""
+    """What relocations store, which in an image that can be moved is all; else words of what is loaded.
+
+    A program that is linked to its place has such relocations for its IFUNCs alone.
+    """
     yield image.relocations.pointers
-    if image.relocations.relative.any():
+    if image.kind is FileKind.DYN and image.relocations.relative.any():
         return
     is_high = all(region.address >= _HIGHEST_HALF for region in image.code_regions)
     for segment in image.segments:

@@ -1,5 +1,7 @@
-"""What a machine's instructions have of code's addresses, and which of its jumps go elsewhere."""
+"""What a machine's instructions have of code's addresses, and where its indirect jumps go."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol
 
@@ -28,15 +30,29 @@ class References(Protocol):
         ...
 
 
-class Computed(Protocol):
+@dataclass(frozen=True, slots=True)
+class Jumps:
+    """The instructions of a region, and which of them are indirect jumps.
+
+    `code` has 32 spare bytes at its end and is at the address `base`; `offsets` count from there. `leads_on`: control
+    comes from the instruction to the one behind it, and from nowhere else to that. `rows`: of the jumps.
+    """
+
+    code: NDArray[np.uint8]
+    base: int
+    offsets: NDArray[np.int64]
+    sizes: NDArray[np.uint8]
+    leads_on: NDArray[np.bool_]
+    rows: NDArray[np.intp]
+
+
+class Tables(Protocol):
     """One machine's answer, for the same machines."""
 
-    def __call__(self, code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which indirect jumps may go to an address that is nowhere in memory: it was added up.
+    def __call__(self, jumps: Jumps) -> Sequence[Sequence[int] | None]:
+        """For each jump the addresses of tables that tell where it goes, as 4-byte distances from the table.
 
-        Args:
-            code: the bytes of a region, with 32 spare ones at its end.
-            offsets: of the jumps.
+        None are needed if it goes where a whole word in memory says. None: it may go anywhere, as far as is known.
         """
         ...
 
@@ -47,7 +63,7 @@ def references(facts: ArchFacts) -> References:
     return found
 
 
-def computed(facts: ArchFacts) -> Computed:
+def tables(facts: ArchFacts) -> Tables:
     """That of a machine of `kinst.targets.arch.registry`. Its module is imported at the first call."""
-    found: Computed = import_module(f"kinst.rewriter.jumps.{facts.name}").computed
+    found: Tables = import_module(f"kinst.rewriter.jumps.{facts.name}").tables
     return found

@@ -3,10 +3,13 @@
 The compiler may put others between the two. Where no addition is found, all that one could make counts.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kinst.rewriter.jumps.references import Jumps
 
 Addresses = NDArray[np.uint64]
 _APART: Final = 12  # instructions within which the addition is looked for
@@ -34,9 +37,9 @@ def references(code: NDArray[np.uint8], base: int, address: Addresses, size: NDA
     return [*found, (pages[~is_used][:, None] + window).reshape(-1)]
 
 
-def computed(code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """See `Computed`: each goes where a register says."""
-    return np.ones(len(offsets), np.bool_)
+def tables(jumps: Jumps) -> Sequence[Sequence[int] | None]:
+    """See `Tables`: each goes where a register says."""
+    return [None] * len(jumps.rows)
 
 
 def _words(code: NDArray[np.uint8], offset: NDArray[np.int64], size: NDArray[np.uint8]) -> NDArray[np.uint32]:

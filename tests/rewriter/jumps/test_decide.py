@@ -47,7 +47,16 @@ CASES = {
         [T, N, N, A],
         [],
     ),
-    "a jump by a register's memory": ("push %rbp; mov %rsp, %rbp; mov $1, %eax; jmp *(%rax)", [X, R, A, P], [COMPUTED]),
+    "a jump by a pointer from memory": (
+        "push %rbp; mov %rsp, %rbp; mov 8(%rdi), %rax; pop %rbp; test %rax, %rax; je {other}; jmp *%rax",
+        [T, N, N, T, N, N, P],
+        [],
+    ),
+    "a jump by a sum": (
+        "push %rbp; mov %rsp, %rbp; mov 8(%rdi), %rax; add %rdx, %rax; nop; jmp *%rax",
+        [X, R, R, R, X, P],
+        [COMPUTED, COMPUTED],
+    ),
     "data of a computed address": ("push %rbp; c: push %rbx; mov $c, %rdi; ret", [X, T, N, P], [LED_TO]),
     "lea of it": ("push %rbp; d: push %rbx; lea d(%rip), %rdi; ret", [X, T, N, P], [LED_TO]),
     "what must stay": ("push %rbp; sti; mov $1, %eax; ret", [X, P], [NOT_MOVABLE]),
@@ -82,6 +91,28 @@ def test_a_jump_by_a_table(tmp_path: Path) -> None:
     opened = program(tmp_path, small(functions={"f": code, "table": ".quad {f}, {f} + 1"}))
     found = instructions_of(opened, np.arange(1))
     assert decide(opened, found, np.arange(5)).method.tolist() == [X, T, N, N, A]
+
+
+SWITCH = "lea 0x39(%rip), %rdx; movslq (%rdx, %rax, 4), %rax; add %rdx, %rax; j: jmp *%rax; "
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (SWITCH + "push %rbp; push %rbx; push %r12; push %r13; ret", [A, T, N, R, X, X, T, N, N]),
+        (SWITCH.replace("add %rdx, %rax", "lea (%rax, %rdx), %rax") + "ret", [A, T, N, N, X]),
+        (SWITCH.replace("(%rdx, %rax, 4)", "(%rdx, %rax, 2)") + "ret", [A, R, R, R, P]),
+        (SWITCH.replace("add %rdx", "add %rcx") + "ret", [A, R, R, R, P]),
+        (SWITCH + "mov $1, %eax; jmp j", [A, R, R, R, A, P]),
+    ],
+    ids=["add", "lea", "another kind of table", "another sum", "another way to it"],
+)
+def test_a_jump_by_a_table_of_distances(code: str, expected: list[JumpMethod], tmp_path: Path) -> None:
+    """Its second entry is 2 bytes behind the jump; the third leads nowhere."""
+    table = ".long {f} - {table}, {f} + 18 - {table}, 0x7fffffff"
+    opened = program(tmp_path, small(functions={"f": code, "table": table}))
+    found = instructions_of(opened, np.arange(1))
+    assert decide(opened, found, np.arange(len(expected))).method.tolist() == expected
 
 
 def test_only_some_sites(tmp_path: Path) -> None:
