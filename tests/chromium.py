@@ -22,7 +22,7 @@ _OPTIONS: Final = (
     "--virtual-time-budget=20000",  # ms, which pass as fast as they can
     "--dump-dom",
 )
-_RESULT: Final = re.compile(r"RESULT(.*?)TLUSER", re.DOTALL)
+_RESULT: Final = re.compile(r'data-result="RESULT(.*?)TLUSER"', re.DOTALL)
 # The page is used when it is ready: a script that comes last and waits until `ready` is true.
 _SCRIPT: Final = """
 const key = (name, node = document.activeElement) =>
@@ -63,8 +63,8 @@ def used(page: Path, script: str, *, ready: str = "true") -> Any:
         timeout=300,
         env=os.environ | {"HOME": str(page.parent)},
     ).stdout
-    found = _RESULT.search(unescape(shown))
+    found = _RESULT.search(shown)
     assert found is not None, shown[-2000:]
-    result = json.loads(found[1])
+    result = json.loads(unescape(found[1]))
     assert not isinstance(result, dict) or "error" not in result, result["error"]
     return result
