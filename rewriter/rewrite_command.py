@@ -18,7 +18,7 @@ from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Opened, Source, open_source, with_requests
 from kinst.rewriter.standalone.plan import plan_standalone
-from kinst.rewriter.standalone.report import no_jump_lines, no_jump_summary, standalone_value
+from kinst.rewriter.standalone.report import moving_text, no_jump_lines, no_jump_summary, standalone_value
 from kinst.rewriter.standalone.request import Request, parse_request
 from kinst.rewriter.write import write_image
 from kinst.targets.errors import ManifestError, ProbeError, UsageError
@@ -69,7 +69,7 @@ def rewrite_image(
         raise ProbeError("\n".join(lost))
     if not as_json and not quiet:
         remark(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
-        remark(filter(None, [no_jump_summary(plan.no_jumps, len(plan.manifest.sites))]))
+        remark(filter(None, [no_jump_summary(plan.no_jumps, len(plan.manifest.sites)), moving_text(plan)]))
     added = [patch for patch in opened.program.patches if patch not in known]
     if not as_json and dry_run:
         write_lines(map(patch_line, patch_values(opened.program, added)))

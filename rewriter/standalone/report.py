@@ -24,6 +24,16 @@ def no_jump_summary(no_jumps: Sequence[NoJump], kept: int) -> str:
     return f"{len(no_jumps):,} of {len(no_jumps) + kept:,} sites cannot be jumps: {reasons}"
 
 
+def moving_text(plan: Plan) -> str:
+    """What to mind of an image that can move itself, as U-Boot does; empty for others."""
+    if plan.manifest.standalone is None or not plan.image.relocations.relative.any():
+        return ""
+    return (
+        f"{plan.manifest.module} has relocations: if it copies itself elsewhere and goes on there, as U-Boot does, its "
+        "trampolines are not there; run it with kinst-run first"
+    )
+
+
 def no_jump_lines(plan: Plan) -> Iterator[str]:
     """Each site that is no jump."""
     for one in plan.no_jumps:

@@ -1,6 +1,9 @@
 """Standalone images under QEMU, with nobody to help them: the plain console, and the counts that kinst-run tells."""
 
+import platform
 import re
+import shlex
+import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -23,6 +26,18 @@ MEASURED = re.compile(
     r"APIC|PM-Timer|BogoMIPS|(?i:tsc)|clocksource|sched_clock|audit|rtc_cmos|input:|iPXE|hrtimer|random:"
 )
 TIME = re.compile(r"^\[ *\d+\.\d+\] ")
+PROGRAMS = (
+    *(
+        "sha256sum text",
+        "sort -n text",
+        "gzip -c text",
+        "seq 1 5000",
+        "od -x text",
+        "base64 text",
+        "ls -R /usr/include",
+    ),
+    *("awk '{ s += $1 } END { print s }' text", "sh -c 'for i in 1 2 3; do echo $i | cat; done; wc -l < text'"),
+)
 PANIC = "console=ttyS0 panic=-1 nokaslr"
 
 
@@ -103,6 +118,32 @@ def console(command: list[str], seconds: int = 8) -> str:
         return subprocess.run(command, capture_output=True, timeout=seconds, stdin=subprocess.DEVNULL).stdout.decode()
     except subprocess.TimeoutExpired as error:
         return (error.stdout or b"").decode()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or platform.system() != "Linux", reason="needs a CPU of its machine")
+@pytest.mark.parametrize("name", at_hand("busybox-amd64"))
+@pytest.mark.parametrize("probes", ["fbt:::", pytest.param("kinst:::", marks=pytest.mark.long)])
+def test_a_program_on_hardware(name: str, probes: str, tmp_path: Path) -> None:
+    """It needs nothing of ours: 350,000 instructions of it do what they did."""
+    plain, out = real_image(name), tmp_path / "alone.elf"
+    standalone(plain, out, "--probe", probes)
+    (tmp_path / "text").write_text("\n".join(str(number * 7919 % 1000) for number in range(2000)))
+    for command in PROGRAMS:
+        told = [
+            subprocess.run(program(path, command, tmp_path), cwd=tmp_path, capture_output=True) for path in (plain, out)
+        ]
+        assert told[0].stdout, command
+        assert (told[1].returncode, told[1].stdout) == (told[0].returncode, told[0].stdout), command
+
+
+def program(image: Path, command: str, folder: Path) -> list[str]:
+    """Under a name by which it knows what it is."""
+    place = folder / f"of-{image.name}" / "busybox"
+    if not place.exists():
+        place.parent.mkdir(exist_ok=True)
+        shutil.copy(image, place)
+        place.chmod(0o755)
+    return [str(place), *shlex.split(command)]
 
 
 @pytest.mark.long
