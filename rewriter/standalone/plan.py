@@ -24,6 +24,7 @@ from kinst.targets.errors import ProbeError
 from kinst.targets.manifest import Manifest
 from kinst.targets.patch import LONGEST, Patch
 
+_IN_PART: Final = "another site of its probe cannot be one"
 _NO_TEXT: Final = np.zeros(0, np.uint8)
 _EACH: Final = 48  # bytes of a trampoline, as a first guess
 
@@ -52,8 +53,8 @@ def plan_standalone(
         if places.placement.size and NO_ROOM in made.refused.values():
             room *= 2  # elsewhere other sites are in reach, so nothing is refused yet
             continue
-        no_jumps += _no_jumps(program, manifest, made.refused)
-        manifest = without_sites(manifest, np.isin(np.arange(len(manifest.sites)), list(made.refused)))
+        manifest, whys = _without(program, manifest, made.refused)
+        no_jumps += whys
 
 
 def plan_again(program: Program, manifest: Manifest, placement: Placement, progress: Progress) -> tuple[Plan, Made]:
@@ -98,6 +99,14 @@ def _text(program: Program, made: Made, room: int) -> NDArray[np.uint8]:
     return text
 
 
-def _no_jumps(program: Program, manifest: Manifest, whys: Mapping[int, str]) -> list[NoJump]:
-    places = [(int(manifest.sites["address"][row]), whys[row]) for row in sorted(whys)]
-    return [NoJump(address, place_name(program, address), why) for address, why in places]
+def _without(program: Program, manifest: Manifest, refused: Mapping[int, str]) -> tuple[Manifest, list[NoJump]]:
+    """The manifest without some sites, and without all probes of these: what fires at some of its sites only would be
+    counted wrongly."""
+    site, probe = manifest.enablings["site"], manifest.enablings["probe"]
+    kept = ~np.isin(probe, probe[np.isin(site, list(refused))])
+    gone = np.ones(len(manifest.sites), np.bool_)
+    gone[site[kept]] = False
+    addresses = manifest.sites["address"].tolist()
+    places = [(addresses[row], refused.get(row, _IN_PART)) for row in np.flatnonzero(gone).tolist()]
+    found = [NoJump(address, place_name(program, address), why) for address, why in places]
+    return without_sites(replace(manifest, enablings=manifest.enablings[kept]), gone), found
