@@ -122,11 +122,10 @@ def console(command: list[str], seconds: int = 8) -> str:
 
 @pytest.mark.skipif(platform.machine() != "x86_64" or platform.system() != "Linux", reason="needs a CPU of its machine")
 @pytest.mark.parametrize("name", at_hand("busybox-amd64"))
-@pytest.mark.parametrize("probes", ["fbt:::", pytest.param("kinst:::", marks=pytest.mark.long)])
-def test_a_program_on_hardware(name: str, probes: str, tmp_path: Path) -> None:
-    """It needs nothing of ours: 350,000 instructions of it do what they did."""
+def test_a_program_on_hardware(name: str, tmp_path: Path) -> None:
+    """It needs nothing of ours. `test_standalone_programs` does so with all instructions."""
     plain, out = real_image(name), tmp_path / "alone.elf"
-    standalone(plain, out, "--probe", probes)
+    standalone(plain, out, "--probe", "fbt:::")
     (tmp_path / "text").write_text("\n".join(str(number * 7919 % 1000) for number in range(2000)))
     for command in PROGRAMS:
         told = [
