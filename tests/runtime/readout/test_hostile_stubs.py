@@ -47,8 +47,10 @@ def stub(reply: Reply, *, asked: list[str] | None = None) -> Iterator[GdbStub]:
     with socket.create_server(("localhost", 0)) as server:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield GdbStub("localhost", server.getsockname()[1], SECONDS)
-        thread.join(10)
+        try:
+            yield GdbStub("localhost", server.getsockname()[1], SECONDS)
+        finally:
+            thread.join(10)  # what was asked last has been read then
 
 
 def _requests(data: bytes) -> list[str]:
