@@ -9,6 +9,7 @@ Jumps whose upper bytes are those of the next instruction (e9patch's "punned" on
 would lie anywhere within 2 GB, where the guest has memory of its own.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,13 +44,16 @@ _GAP: Final = 1 << 24  # bytes between segments that belong together
 _SEVERAL: Final = (JumpMethod.TOGETHER, JumpMethod.PADDING)
 
 
-def decide(program: Program, found: Instructions, sites: Rows) -> Decisions:
+def decide(
+    program: Program, found: Instructions, sites: Rows, rooms: Sequence[tuple[int, int]] | None = None
+) -> Decisions:
     """How each of some sites can be a jump.
 
     Args:
         program: the image.
         found: all instructions of its functions, ascending by address.
         sites: rows of `found`, ascending, each once.
+        rooms: where the trampolines will be, from an address to before another; None: behind the image.
 
     Returns:
         A row a site.
@@ -58,7 +62,7 @@ def decide(program: Program, found: Instructions, sites: Rows) -> Decisions:
     known = landings(program, found, between)
     targets, is_sure = known.addresses, ~_has_computed_jump(program, found, sites, known) & facts.joins
     room = padding(program, found, between, targets)
-    walk = _Walk.over(program, found, sites, targets, room, is_sure)
+    walk = _Walk.over(program, found, sites, targets, room, is_sure, _is_far(program, found.address[sites], rooms))
     method = np.where(walk.last == sites, JumpMethod.ALONE, JumpMethod.TOGETHER).astype(np.uint8)
     method[walk.has_padding] = JumpMethod.PADDING
     method[walk.hindrance != 0] = JumpMethod.TRAP
@@ -72,6 +76,19 @@ def decide(program: Program, found: Instructions, sites: Rows) -> Decisions:
     _append(sites, method, _follows(found, sites, targets) & is_sure & ~np.isin(walk.hindrance, _STAYING))
     hindrance = np.where(method == JumpMethod.TRAP, walk.hindrance, np.uint8(0))
     return Decisions(method, hindrance, relay, np.where(relay != 0, sites, walk.last))
+
+
+def _is_far(program: Program, start: Addresses, rooms: Sequence[tuple[int, int]] | None) -> NDArray[np.bool_]:
+    """From which addresses no jump reaches a trampoline."""
+    reach = np.uint64(program.image.facts.jump.reach)
+    if rooms is None:
+        far: NDArray[np.bool_] = end_of(program.image, start) - start >= reach
+        return far
+    far = np.ones(len(start), np.bool_)
+    for first, last in rooms:
+        nearest = np.clip(start, np.uint64(first), np.uint64(last))
+        far &= np.maximum(nearest, start) - np.minimum(nearest, start) >= reach
+    return far
 
 
 @dataclass(slots=True)
@@ -92,11 +109,12 @@ class _Walk:
         targets: Addresses,
         room: Padding,
         is_sure: NDArray[np.bool_],
+        is_far: NDArray[np.bool_],
     ) -> "_Walk":
         facts, stays = program.image.facts.jump, _staying(program, found)
         walk = cls(sites.copy(), np.zeros(len(sites), np.bool_), stays[sites])
         start, size = found.address[sites], found.size[sites].astype(np.int64)
-        walk._hinder(end_of(program.image, start) - start >= np.uint64(facts.reach), Hindrance.OUT_OF_REACH)
+        walk._hinder(is_far, Hindrance.OUT_OF_REACH)
         walk._hinder(_is_entered(targets, start, facts.size), Hindrance.LED_TO)
         for _ in range(facts.size):
             short = np.flatnonzero((size < facts.size) & (walk.hindrance == 0) & ~walk.has_padding)

@@ -64,7 +64,7 @@ _HINDRANCE_TEXT = {
     Hindrance.COMPUTED_JUMP: "too short, and a computed jump of its function may lead anywhere in it",
     Hindrance.NOT_MOVABLE: "too short, and an instruction that the jump would cover must stay where it is",
     Hindrance.LEAVES: "too short, and what is behind it is not reached from it alone",
-    Hindrance.OUT_OF_REACH: "trampolines behind the image are out of a jump's reach",
+    Hindrance.OUT_OF_REACH: "its trampoline is out of a jump's reach",
     Hindrance.CHECKED: "hardware may check that what leads here, or from here, lands on a pad",
 }
 

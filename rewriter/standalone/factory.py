@@ -68,7 +68,7 @@ class Factory:
         refused |= obstacles(manifest, standalone, facts)
         if refused:
             return _nothing(refused)
-        decisions = decide(material.program, found, rows)
+        decisions = decide(material.program, found, rows, rooms)
         traps = np.flatnonzero(decisions.method == JumpMethod.TRAP)
         if len(traps):
             return _nothing({row: Hindrance(int(decisions.hindrance[row])).text for row in traps.tolist()})

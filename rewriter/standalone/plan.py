@@ -50,8 +50,10 @@ def plan_standalone(
         made = factory.made(manifest, places.standalone, places.rooms)
         if not made.refused:
             return _plan(program, manifest, made, places, tuple(sorted(no_jumps, key=lambda one: one.address)))
-        if places.placement.size and NO_ROOM in made.refused.values():
-            room *= 2  # elsewhere other sites are in reach, so nothing is refused yet
+        lacking = sum(why == NO_ROOM for why in made.refused.values())
+        if places.placement.size and lacking:  # elsewhere other sites are in reach, so nothing is refused yet
+            count = len(manifest.sites)
+            room = max(room + CHUNK, room * count // max(count - lacking, count // 8, 1))
             continue
         manifest, whys = _without(program, manifest, made.refused)
         no_jumps += whys

@@ -5,7 +5,8 @@ nanoseconds. A hit's cost is what it adds to the plain call of the same machine.
 
 After that what clauses of D add to it: see `tests.bench.clauses`; what a hit costs in a Qiling object that its user
 made: see `tests.bench.attached`; what a look into the debug information of a kernel costs: see
-`tests.bench.debuginfo`. Last a boot of Linux without probes, beside QEMU: see `tests.bench.linux`.
+`tests.bench.debuginfo`; and what gdb on QEMU's stub takes for one: see `tests.bench.gdb`. Last boots of Linux without
+probes and with all functions counted, beside QEMU: see `tests.bench.linux`.
 
 Each row says how many probes are enabled and how many functions are called in turn. With 10,000 functions called in
 turn every call, plain or probed, misses Unicorn's cache of jump targets, and that shows in all columns.
@@ -18,7 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kinst.runtime.trap.recorded import NOTHING, Reads
-from tests.bench import attached, clauses, debuginfo, linux
+from tests.bench import attached, clauses, debuginfo, gdb, linux
+from tests.bench.alone import AloneRun
 from tests.bench.baselines import QilingRun
 from tests.bench.ours import OurRun
 from tests.bench.workload import WORKLOADS, Workload
@@ -96,6 +98,7 @@ def bench(workload: Workload, probes: int, called: int) -> dict[str, float]:
             Way("trap", OurRun(workload, FUNCTIONS, *names), called, HITS),
             Way("record", OurRun(workload, FUNCTIONS, *names, counted_by=Reads(frozenset({0, 1}))), called, CALLS),
             Way("counter", OurRun(workload, FUNCTIONS, *names, counted_by=NOTHING), called, CALLS),
+            Way("alone", AloneRun(workload, FUNCTIONS, *names), called, CALLS),
             Way("address", hooked(workload, probes, QilingRun.hook_addresses), called, few),
             Way("counting", hooked(workload, probes, QilingRun.count_by_hooks), called, few),
             Way("intr", hooked(workload, probes, QilingRun.hook_breakpoints), called, HITS),
@@ -109,14 +112,15 @@ def bench(workload: Workload, probes: int, called: int) -> dict[str, float]:
     return times
 
 
-OURS = ("trap", "record", "counter")
+OURS = ("trap", "record", "counter", "alone")
 THEIRS = ("address", "counting", "intr", "unicorn")
-LAYOUT = "{:8} {:>7} {:>7}  {:>6} {:>7} {:>8}  {:>9} {:>9} {:>7} {:>8}  {:>6} {:>8}"
+LAYOUT = "{:8} {:>7} {:>7}  {:>6} {:>7} {:>8} {:>6}  {:>9} {:>9} {:>7} {:>8}  {:>6} {:>8}"
 
 
 def hits() -> None:
     """Print what a hit costs: a row a machine and number of probes."""
-    print("ns a hit over the plain call. Ours: told with five arguments, recorded and counted by two of them, counted.")
+    print("ns a hit over the plain call. Ours: told with five arguments, recorded and counted by two of them, counted;")
+    print("and counted by the image itself, made standalone, in our machine.")
     print("Qiling's hook_address that records five arguments, and that counts; its hook_intr that records them;")
     print(f"hooks of Unicorn's binding that count. Last a plain call. Load of the host: {os.getloadavg()[0]:.1f}")
     print(LAYOUT.format("machine", "probes", "called", *OURS, *THEIRS, "plain", "Qiling's"))
@@ -131,6 +135,7 @@ def main() -> None:
     """Print the tables."""
     hits()
     clauses.main()
+    gdb.main()
     attached.main()
     debuginfo.main()
     linux.main()

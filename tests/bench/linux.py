@@ -1,4 +1,6 @@
-"""A plain boot of Debian's Linux to its panic over the missing root, beside QEMU: seconds of user CPU, and their ratio.
+"""A boot of Debian's Linux to its panic over the missing root, beside QEMU: seconds of user CPU, and their ratios.
+
+Plain, and with the entries of all functions counted, by breakpoints and by the kernel itself where it has room.
 
 Both translate code (QEMU with one thread), both are given the same kernel, memory and command line, and neither keeps
 anything from one run to the next. The runs are interleaved and the medians compared. Start-up counts on both sides.
@@ -11,16 +13,24 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kinst.rewriter.resolve import resolve
+from kinst.rewriter.rewriting import Source, open_source
+from kinst.rewriter.standalone.plan import plan_standalone
+from kinst.rewriter.standalone.request import parse_request
+from kinst.rewriter.write import write_image
 from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.errors import PlacementError
 from kinst.targets.image import Image, open_image
+from kinst.targets.probe import parse_probe_name
 from tests.images import CACHE
 
 REPEATS: Final = 3
+COUNTED: Final = "fbt:::entry { @[probefunc] = count(); }"
 PANIC: Final = "Unable to mount root fs"
 _MEMORY: Final = "512M"
 _RISCV_CPU: Final = "rv64,h=false,zba=false,zbb=false,zbc=false,zbs=false,sstc=false"  # without what Unicorn's has not
@@ -74,33 +84,75 @@ def user_seconds(command: Sequence[str]) -> float:
     return usage.ru_utime
 
 
-def measured(machine: str, path: Path, folder: Path) -> tuple[float, float]:
-    """Medians of our seconds and QEMU's."""
-    rival, kernel = RIVALS[machine], folder / machine
-    kernel.write_bytes(kernel_for_qemu(machine, open_image(path)))
+def ways(machine: str, path: Path, folder: Path) -> dict[str, Sequence[str]]:
+    """The commands that boot a kernel, by name."""
+    rival, run = RIVALS[machine], str(Path(sys.executable).with_name("kinst-run"))
     both = ("-m", _MEMORY, "-append", rival.command_line)
-    theirs = (rival.program, *rival.board, *both, "-accel", "tcg,thread=single", "-nographic", "-no-reboot")
-    run = str(Path(sys.executable).with_name("kinst-run"))
     options = ("--memory", _MEMORY, "--append", rival.command_line, "--until", PANIC)
-    times = [
-        (user_seconds((run, *options, str(path))), user_seconds((*theirs, "-kernel", str(kernel))))
-        for _ in range(REPEATS)
-    ]
-    ours, qemus = (statistics.median(column) for column in zip(*times, strict=True))
-    return ours, qemus
+    theirs = (rival.program, *rival.board, *both, "-accel", "tcg,thread=single", "-nographic", "-no-reboot", "-kernel")
+
+    def flat(image: Path) -> str:
+        kernel = folder / f"{machine}-{image.parent.name}"
+        kernel.write_bytes(kernel_for_qemu(machine, open_image(image)))
+        return str(kernel)
+
+    found: dict[str, Sequence[str]] = {
+        "ours": (run, *options, str(path)),
+        "QEMU": (*theirs, flat(path)),
+        "counted": (run, *options, "-q", "-n", COUNTED, str(path)),
+    }
+    if (alone := standalone(path, folder)) is not None:
+        found |= {"alone": (run, *options, "-q", str(alone)), "alone in QEMU": (*theirs, flat(alone))}
+    return found
+
+
+def standalone(path: Path, folder: Path) -> Path | None:
+    """The kernel with the entries of its functions counted by itself, if it has room for that."""
+    out = folder / "alone" / "vmlinux"
+    out.parent.mkdir(exist_ok=True)
+    opened = open_source(Source(path))
+    request = parse_request("count", None, None, opened.program.image.facts)
+    try:
+        plan = plan_standalone(resolve(opened.program, [parse_probe_name("fbt:::entry")]), request)
+    except PlacementError:
+        return None
+    write_image(plan, out)
+    return out
+
+
+def measured(machine: str, path: Path, folder: Path) -> dict[str, float]:
+    """Medians of seconds, by way."""
+    commands = ways(machine, path, folder)
+    times = [{name: user_seconds(command) for name, command in commands.items()} for _ in range(REPEATS)]
+    return {name: statistics.median(one[name] for one in times) for name in commands}
+
+
+def row(machine: str, found: Mapping[str, float]) -> str:
+    """What is printed of a machine."""
+    ours, qemu = found["ours"], found["QEMU"]
+    cells = [f"{machine:8} ours {ours:.2f} s, QEMU {qemu:.2f} s, {ours / qemu:.1f}x; counted {found['counted']:.2f} s"]
+    cells += [f"{found['counted'] / ours:.1f}x ours"]
+    if "alone" in found:
+        alone, there = found["alone"], found["alone in QEMU"]
+        cells += [
+            f"standalone {alone:.2f} s, {alone / ours:.1f}x ours, in QEMU {there:.2f} s, {there / qemu:.1f}x QEMU"
+        ]
+    return ", ".join(cells)
 
 
 def main() -> None:
     """Print a row a machine."""
-    print("seconds of user CPU of a Linux boot to the panic, beside QEMU")
+    print(
+        "seconds of user CPU of a Linux boot to the panic, beside QEMU; and with the entries of all functions counted,"
+    )
+    print("by breakpoints and by the kernel itself")
     with tempfile.TemporaryDirectory() as folder:
         for machine, rival in RIVALS.items():
             path = CACHE / f"linux-{machine}" / "image.elf"
             if not path.exists() or shutil.which(rival.program) is None:
                 print(f"{machine:8} needs {rival.program} and `poe images linux-{machine}`")
                 continue
-            ours, qemus = measured(machine, path, Path(folder))
-            print(f"{machine:8} ours {ours:.2f} s, QEMU {qemus:.2f} s, {ours / qemus:.1f}x", flush=True)
+            print(row(machine, measured(machine, path, Path(folder))), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
+from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.runtime.trap.recorded import NOTHING, Counting, Reads
 from kinst.runtime.trap.trap import Enabling, Firing
 from tests.bench.baselines import STACK, STOP, Record
@@ -26,10 +28,10 @@ class OurRun:
         engine counts hits by these arguments, or if there are none all alike."""
         self.workload = workload
         self.records: list[Record] = []
-        with tempfile.NamedTemporaryFile(suffix=".elf") as file:
-            file.write(workload.image(functions))
-            file.flush()
-            with open_image(file.name) as image:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "workload.elf"
+            self.image(path, functions)
+            with open_image(path) as image:
                 trace = image.trace(actions=dict.fromkeys(descriptions, lambda _hit: None))
         self.system = trace.guest.system
         self._arch = self.system.arch
@@ -37,14 +39,21 @@ class OurRun:
         surroundings = trace.guest.surroundings
         if counted_by is not None:
             action = self.counting(counted_by)
-        action = action or self._record
-        surroundings.providers.enable(surroundings.providers.enabled, action)
-        surroundings.arm()
+        self.enable(surroundings, action or self._record)
         self.system.board.start(self.system, trace.guest.loaded)
         self.hits = 0  # that were only counted
         self._stop = workload.base + STOP
         self.system.memory.write(self._stop, max(self.system.exceptions.armed.items())[1])
         self.system.trap.hits[self._stop] = self._returned
+
+    def enable(self, surroundings: Surroundings, action: Callable[[Firing], None]) -> None:
+        """Enable all probes."""
+        surroundings.providers.enable(surroundings.providers.enabled, action)
+        surroundings.arm()
+
+    def image(self, path: Path, functions: int) -> None:
+        """Write the image that is run."""
+        path.write_bytes(self.workload.image(functions))
 
     def _record(self, firing: Firing) -> None:
         regs = firing.regs
