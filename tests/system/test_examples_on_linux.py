@@ -54,6 +54,10 @@ README: dict[str, str | None] = {
     "cbz x0": None,
     "stub.elf | tail": None,
     "stub.elf --restore": None,
+    "--standalone --probe fbt:::entry": "see test_standalone",
+    "--format perfetto": "see test_formats_on_linux",
+    "--format flamegraph": "see test_formats_on_linux",
+    "--format folded": "see test_formats_on_linux",
     "callout-time.d": None,
     "rpc-errors.d": None,
 }
