@@ -89,7 +89,7 @@ def test_it_counts_what_the_emulator_counts(sample: Sample, tmp_path: Path) -> N
     told = called(run, sample.image, "-q", "--console", "/dev/null", "--clock", "icount", "-n", COUNTED)
     known = {manifest.probe_fields(row)[2] for row in range(len(manifest.probes))} - {"power_off"}
     expected = {name: count for name, count in counts(told.stdout).items() if name in known}
-    with emulator(sample.name, tmp_path, "-kernel", str(out), "-S") as guest:
+    with emulator(sample.name, tmp_path, "-kernel", str(out), "-S", "-icount", "shift=4,sleep=off") as guest:
         end = open_image(out).symbols.address_of("power_off")
         assert end is not None
         guest.run_to(end)
