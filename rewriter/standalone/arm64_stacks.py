@@ -1,8 +1,4 @@
-"""Instructions of arm64 -> those that rely on the stack: they make room on it or give it back.
-
-C4.1.94: loads and stores of one register or a pair that write back to sp, before or after; C4.1.92: add and sub of sp
-and a number.
-"""
+"""Instructions of arm64 -> those that lead to another stack, and those that rely on the one that there is."""
 
 from typing import Final
 
@@ -12,8 +8,30 @@ from numpy.typing import NDArray
 from kinst.rewriter.arch.patterns import Pattern, PatternTable
 from kinst.rewriter.arch.sweep import units_at
 
+# What writes to sp, which is number 31 of Rd where no flags are set: C4.1.92 add, sub, and logical with an immediate,
+# C4.1.95 add and sub with an extended register; C4.1.93 msr spsel, and returns from exceptions. Of sp itself, or x29 in
+# an epilogue, and a number or an index it is the same stack.
+_STAYS, _SWITCHES = 0, 1
+_STACK: Final = PatternTable(
+    (
+        Pattern("add sp, sp, #", "1 . 0 100010 . imm:12 11111 11111", _STAYS),
+        Pattern("add sp, x29, #", "1 . 0 100010 . imm:12 11101 11111", _STAYS),
+        Pattern("add sp, #", ". . 0 100010 . imm:12 Rn:5 11111", _SWITCHES),
+        Pattern("ands zr", ". 11 100100 -:18 11111", _STAYS),
+        Pattern("and sp, #", ". .. 100100 -:18 11111", _SWITCHES),
+        Pattern("add sp, sp, x", "1 . 0 01011 001 Rm:5 option:3 imm:3 11111 11111", _STAYS),
+        Pattern("add sp, x", ". . 0 01011 001 Rm:5 option:3 imm:3 Rn:5 11111", _SWITCHES),
+        Pattern("msr spsel", "11010101 00000 000 0100 imm:4 101 11111", _SWITCHES),
+        Pattern("eret", "1101011 010. 11111 -:16", _SWITCHES),
+        Pattern("other", "-:32", _STAYS),
+    ),
+    width=32,
+    key=((21, 11),),
+)
 _OTHER, _USES = 0, 1
-_TABLE: Final = PatternTable(
+# C4.1.94: loads and stores of one register or a pair that write back to sp, before or after; C4.1.92: add and sub of sp
+# and a number.
+_ROOM: Final = PatternTable(
     (
         Pattern("pair, post- or pre-index", "-:2 101 . 0 .1 . -:12 11111 -:5", _USES),
         Pattern("single, post- or pre-index", "-:2 111 . 00 -:2 0 -:9 .1 11111 -:5", _USES),
@@ -25,7 +43,13 @@ _TABLE: Final = PatternTable(
 )
 
 
+def switches_stack(code: NDArray[np.uint8], offsets: NDArray[np.int64], _sizes: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """See `Maker.switches_stack`."""
+    found: NDArray[np.bool_] = _STACK.kind[_STACK.match(units_at(code, offsets, 4))] == _SWITCHES
+    return found
+
+
 def uses_stack(code: NDArray[np.uint8], offsets: NDArray[np.int64], _sizes: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """See `Maker.uses_stack`."""
-    found: NDArray[np.bool_] = _TABLE.kind[_TABLE.match(units_at(code, offsets, 4))] == _USES
+    found: NDArray[np.bool_] = _ROOM.kind[_ROOM.match(units_at(code, offsets, 4))] == _USES
     return found

@@ -1,18 +1,54 @@
-"""Instructions of riscv64 -> those that rely on the stack: they move sp by a number or an index."""
+"""Instructions of riscv64 -> those that lead to another stack, and those that rely on the one that there is."""
 
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.arch.sweep import units_at
 from kinst.rewriter.liveness.effects import effector
-from kinst.targets.arch.riscv64 import RISCV64, SP
+from kinst.targets.arch.riscv64 import FP, RISCV64, SP
 
 _SP: Final = np.uint32(1 << SP)
 
 
+def switches_stack(code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """See `Maker.switches_stack`."""
+    words = units_at(code, offsets, 2)
+    is_long = sizes == 4
+    words[is_long] |= units_at(code, offsets[is_long] + 2, 2) << np.uint32(16)
+    result: NDArray[np.bool_] = np.where(is_long, _switches(words), _short_switches(words))
+    return result
+
+
+# Opcodes whose bits 11..7 are a general register that is written: load, op-imm, auipc, op-imm-32, amo, op, lui, op-32,
+# jalr, jal, system.
+_WRITES: Final = (0x03, 0x13, 0x17, 0x1B, 0x2F, 0x33, 0x37, 0x3B, 0x67, 0x6F, 0x73)
+_RETURNS: Final = (0x1020_0073, 0x3020_0073, 0x7020_0073)  # sret, mret, mnret
+
+
+def _switches(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """addi and andi of sp, addi of s0, add and sub to sp stay on the stack."""
+    opcode, rd, rs1 = words & 0x7F, words >> 7 & 31, words >> 15 & 31
+    operation = words & 0xFE00_707F
+    adds = (words & 0x707F == 0x13) & np.isin(rs1, (SP, FP))
+    aligns = (words & 0x707F == 0x7013) & (rs1 == SP)
+    indexes = np.isin(operation, (0x33, 0x4000_0033)) & (rs1 == SP)
+    found: NDArray[np.bool_] = np.isin(opcode, _WRITES) & (rd == SP) & ~adds & ~aligns & ~indexes
+    return found | np.isin(words, _RETURNS)
+
+
+def _short_switches(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """c.addiw, c.li; c.slli, c.lwsp, c.ldsp; c.mv other than from s0. c.lui of sp is c.addi16sp."""
+    group, rd, rs2 = words & 0xE003, words >> 7 & 31, words >> 2 & 31
+    writes = np.isin(group, (0x2001, 0x4001, 0x0002, 0x4002, 0x6002))
+    moves = (words & 0xF003 == 0x8002) & ~np.isin(rs2, (0, FP))
+    found: NDArray[np.bool_] = (rd == SP) & (writes | moves)
+    return found
+
+
 def uses_stack(code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """See `Maker.uses_stack`. What also swaps it with a system register is a switch."""
+    """See `Maker.uses_stack`. What swaps sp with a system register is among them, and a switch."""
     effects = effector(RISCV64).effects(code, offsets, sizes)
     found: NDArray[np.bool_] = effects.reads & effects.writes & _SP != 0
     return found
