@@ -83,7 +83,7 @@ def place(segments: Sequence[Segment], code: int, size: int, window: int, base: 
         PlacementError: no room there, or something else is there.
     """
     size += -size % CHUNK
-    distance = _physical_distance(segments, code)
+    distance = physical_distance(segments, code)
     if base is not None:
         return _at(segments, base, size, distance)
     low = code - code % window
@@ -141,7 +141,7 @@ def _loaded(segments: Sequence[Segment]) -> list[Segment]:
     return [segment for segment in segments if segment.kind == PT_LOAD and segment.size]
 
 
-def _physical_distance(segments: Sequence[Segment], code: int) -> int:
+def physical_distance(segments: Sequence[Segment], code: int) -> int:
     """VMA - LMA of the segment that holds the code, modulo 2**64."""
     for segment in _loaded(segments):
         if 0 <= code - segment.address < segment.size:

@@ -58,10 +58,31 @@ def decide(
     Returns:
         A row a site.
     """
-    facts, between = program.image.facts.jump, swept_between(program)
-    known = landings(program, found, between)
-    targets, is_sure = known.addresses, ~_has_computed_jump(program, found, sites, known) & facts.joins
-    room = padding(program, found, between, targets)
+    return decide_on(Ground.of(program, found), sites, rooms)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What is known of a program before it is known which of its instructions are sites."""
+
+    program: Program
+    found: Instructions
+    known: Landings
+    room: Padding
+
+    @classmethod
+    def of(cls, program: Program, found: Instructions) -> "Ground":
+        """`found`: all instructions of its functions, ascending by address."""
+        between = swept_between(program)
+        known = landings(program, found, between)
+        return cls(program, found, known, padding(program, found, between, known.addresses))
+
+
+def decide_on(ground: Ground, sites: Rows, rooms: Sequence[tuple[int, int]] | None = None) -> Decisions:
+    """As `decide`."""
+    program, found, known, room = ground.program, ground.found, ground.known, ground.room
+    facts, targets = program.image.facts.jump, known.addresses
+    is_sure = ~_has_computed_jump(program, found, sites, known) & facts.joins
     walk = _Walk.over(program, found, sites, targets, room, is_sure, _is_far(program, found.address[sites], rooms))
     method = np.where(walk.last == sites, JumpMethod.ALONE, JumpMethod.TOGETHER).astype(np.uint8)
     method[walk.has_padding] = JumpMethod.PADDING

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.jumps.decide import decide
+from kinst.rewriter.jumps.decide import Ground, decide_on
 from kinst.rewriter.jumps.methods import Hindrance, JumpMethod
 from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.program import Program, instructions_of
@@ -14,7 +14,7 @@ from kinst.rewriter.progress import Progress
 from kinst.rewriter.resolve import with_functions_at
 from kinst.rewriter.standalone.building import Material, build
 from kinst.rewriter.standalone.groups import groups
-from kinst.rewriter.standalone.rooms import Room, code_rooms
+from kinst.rewriter.standalone.rooms import Inside, Room, code_rooms, data_rooms
 from kinst.rewriter.standalone.stacks import without_stack
 from kinst.rewriter.standalone.tasks import obstacles, tasks
 from kinst.rewriter.standalone.trampoline import maker
@@ -44,14 +44,15 @@ class Factory:
         program = with_functions_at(program, manifest.functions["address"].tolist())
         self._maker, self._progress = maker(program.image.facts), progress
         found = instructions_of(program, np.arange(len(program.functions)), progress)
+        self._ground = Ground.of(program, found)
         no_stack = without_stack(program, found, self._maker)
         self._material = Material(program, found, dead_before(program, found), no_stack)
 
     @property
-    def rooms(self) -> tuple[Room, ...]:
-        """Room for trampolines inside the image."""
+    def inside(self) -> Inside:
+        """Room inside the image."""
         program = self._material.program
-        return code_rooms(program.image, program.functions)
+        return Inside(code_rooms(program.image, program.functions), data_rooms(program.image))
 
     def made(self, manifest: Manifest, standalone: Standalone, rooms: Sequence[Room]) -> Made:
         """The code for the sites of a manifest.
@@ -68,7 +69,7 @@ class Factory:
         refused |= obstacles(manifest, standalone, facts)
         if refused:
             return _nothing(refused)
-        decisions = decide(material.program, found, rows, rooms)
+        decisions = decide_on(self._ground, rows, rooms)
         traps = np.flatnonzero(decisions.method == JumpMethod.TRAP)
         if len(traps):
             return _nothing({row: Hindrance(int(decisions.hindrance[row])).text for row in traps.tolist()})

@@ -5,7 +5,6 @@ reach. Only the user knows a board. The default is room inside the image, if it 
 jumps reach, and from `_NEAREST` to `_FARTHEST` bytes: guests put stacks and heaps right behind their .bss.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,10 +13,9 @@ import numpy as np
 from kinst.rewriter.jumps.decide import end_of
 from kinst.rewriter.plan import probed_code
 from kinst.rewriter.program import Program
-from kinst.rewriter.slots import CHUNK, GRANULE, NOWHERE, Placement, place
+from kinst.rewriter.slots import CHUNK, GRANULE, NOWHERE, Placement, physical_distance, place
 from kinst.rewriter.standalone.request import Request
-from kinst.rewriter.standalone.rooms import Room, data_room, from_address, is_padding
-from kinst.targets.elf.header import PT_LOAD
+from kinst.rewriter.standalone.rooms import Inside, Room, from_address
 from kinst.targets.errors import PlacementError
 from kinst.targets.image import Image
 from kinst.targets.manifest import Manifest
@@ -44,13 +42,13 @@ class Places:
 
 
 def placed(
-    program: Program, inside: Sequence[Room], manifest: Manifest, request: Request, room: int, base: int | None
+    program: Program, inside: Inside, manifest: Manifest, request: Request, room: int, base: int | None
 ) -> Places:
     """Find the places.
 
     Args:
         program: the original, and what is known of it.
-        inside: room for code that it has.
+        inside: room that it has.
         manifest: its sites count.
         request: what they shall do.
         room: bytes for trampolines in a segment of their own, a multiple of `CHUNK`.
@@ -60,10 +58,10 @@ def placed(
         PlacementError: something else is there.
     """
     image, size = program.image, _data_size(manifest, request)
-    rooms = from_address(inside, base) if base is not None else tuple(inside)
-    data = data_room(image, size) if request.data_base is None else request.data_base
+    rooms = from_address(inside.code, base) if base is not None else inside.code
+    data = inside.data_place(size) if request.data_base is None else request.data_base
     if rooms and data is not None:
-        return Places(rooms, NOWHERE, _standalone(request, *_data_place(image, rooms[0][0], data, size), size))
+        return Places(rooms, NOWHERE, _standalone(request, *_data_place(image, inside, rooms[0][0], data, size), size))
     if base is None and len(program.patched_at_boot):  # Linux
         raise PlacementError(
             f"{image.path}: such a kernel maps only itself, and has no room inside for {room:#x} bytes of code and "
@@ -76,7 +74,7 @@ def placed(
     if request.data_base is None:
         address, load_address = segment.address + room, segment.load_address + room
     else:
-        address, load_address = _data_place(image, code, request.data_base, size)
+        address, load_address = _data_place(image, inside, code, request.data_base, size)
         if address < segment.end and segment.address < address + size:
             raise PlacementError(f"{_DATA}: {size:#x} bytes at {address:#x} are where the trampolines are")
     own = ((segment.address, segment.address + room),)
@@ -93,20 +91,12 @@ def _data_size(manifest: Manifest, request: Request) -> int:
     return RING_HEAD + request.capacity * _standalone(request, 0, 0, 0).stride
 
 
-def _data_place(image: Image, code: int, base: int, size: int) -> tuple[int, int]:
+def _data_place(image: Image, inside: Inside, code: int, base: int, size: int) -> tuple[int, int]:
     """Link and load address of data at a place that is free, or in the image and used by nobody."""
-    if is_padding(image, base, size):
-        return base, base - _distance(image, base)
+    if inside.has(base, size):
+        return base, (base - physical_distance(image.segments, base)) % (1 << 64)
     found = _free(image, code, size + -size % CHUNK, base, _DATA)
     return found.address, found.load_address
-
-
-def _distance(image: Image, address: int) -> int:
-    """VMA - LMA of the segment that holds an address."""
-    for one in image.segments:
-        if one.kind == PT_LOAD and 0 <= address - one.address < one.size:
-            return one.address - one.load_address
-    raise AssertionError("a section that no segment loads")
 
 
 def _start(image: Image, lowest: int, room: int) -> int:

@@ -42,11 +42,11 @@ def plan_standalone(
     check_linked(program.image)
     no_jumps: list[NoJump] = []
     factory, room = Factory(program, manifest, progress), _EACH * len(manifest.sites)
-    rooms = factory.rooms
+    inside = factory.inside
     while True:
         if not len(manifest.sites):
             raise ProbeError(f"nothing left: {no_jump_summary(no_jumps, 0)}")
-        places = placed(program, rooms, manifest, request, room + -room % CHUNK, trampoline_base)
+        places = placed(program, inside, manifest, request, room + -room % CHUNK, trampoline_base)
         made = factory.made(manifest, places.standalone, places.rooms)
         if not made.refused:
             return _plan(program, manifest, made, places, tuple(sorted(no_jumps, key=lambda one: one.address)))
@@ -64,7 +64,7 @@ def plan_again(program: Program, manifest: Manifest, placement: Placement, progr
     as it says are in `Made.refused`."""
     assert manifest.standalone is not None
     factory, (address, size) = Factory(program, manifest, progress), manifest.trampolines
-    rooms = ((address, address + size),) if placement.size else from_address(factory.rooms, address)
+    rooms = ((address, address + size),) if placement.size else from_address(factory.inside.code, address)
     made = factory.made(manifest, manifest.standalone, rooms)
     text = _text(program, made, size) if placement.size else _NO_TEXT
     return Plan(program.image, program.original, manifest, placement, text, no_refusals()), made

@@ -5,6 +5,7 @@ entry code begins at a multiple of 2 MiB and is followed by one, and so does a p
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,9 +16,27 @@ from kinst.targets.image import Image
 from kinst.targets.module_code import code_of
 
 LEAST: Final = 1 << 16  # bytes that are taken for alignment
+_ALIGNMENT: Final = 64  # of data: a line of the cache
 _MARGIN: Final = 512  # bytes at both ends: a short jump of a site may lead to a long one there
 
 Room = tuple[int, int]  # its first address, and the one behind it
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Room for code, in address order, and for data, the largest first."""
+
+    code: tuple[Room, ...]
+    data: tuple[Room, ...]
+
+    def data_place(self, size: int) -> int | None:
+        """Where so many bytes of data have room; None if nowhere."""
+        places = ((start + -start % _ALIGNMENT, end) for start, end in self.data)
+        return next((start for start, end in places if start + size <= end), None)
+
+    def has(self, address: int, size: int) -> bool:
+        """Whether these bytes are room for data."""
+        return any(start <= address and address + size <= end for start, end in self.data)
 
 
 def code_rooms(image: Image, functions: Functions) -> tuple[Room, ...]:
@@ -42,16 +61,12 @@ def _is_entered(functions: Functions, room: Room) -> bool:
     return bool(first < last)
 
 
-def data_room(image: Image, size: int) -> int | None:
-    """Where `size` bytes of memory are that may be written: between an object of .bss and a multiple of `LEAST`.
+def data_rooms(image: Image) -> tuple[Room, ...]:
+    """Memory that may be written, between an object of .bss and a multiple of `LEAST`; the largest first.
 
     Not behind a label: what has a name and no size is somebody's range.
     """
-    for start, end in sorted(_paddings(image), key=lambda one: one[0] - one[1]):
-        start += -start % 64
-        if start + size <= end:
-            return start
-    return None
+    return tuple(sorted(_paddings(image), key=lambda one: one[0] - one[1]))
 
 
 def _paddings(image: Image) -> Iterator[Room]:
@@ -70,11 +85,6 @@ def _paddings(image: Image) -> Iterator[Room]:
             for one in image.sections
         ):
             yield first, last
-
-
-def is_padding(image: Image, address: int, size: int) -> bool:
-    """Whether these bytes are room for data."""
-    return any(start <= address and address + size <= end for start, end in _paddings(image))
 
 
 def from_address(rooms: Sequence[Room], address: int) -> tuple[Room, ...]:
