@@ -42,7 +42,8 @@ def test_dependencies_are_locked() -> None:
     """Every direct dependency has a hash-pinned version in requirements.lock."""
     locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
     wanted = PROJECT["project"]["dependencies"] + PROJECT["dependency-groups"]["dev"]
-    names = {re.split(r"[<>=\[]", requirement)[0] for requirement in wanted}
+    extras = [requirement for extra in PROJECT["project"]["optional-dependencies"].values() for requirement in extra]
+    names = {re.split(r"[<>=\[]", requirement)[0] for requirement in wanted + extras} - {PROJECT["project"]["name"]}
 
     assert names <= locked
 
