@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from kinst.rewriter import cli as rewriter
 from kinst.rewriter.inlinecall_cli import inlinecall
 from kinst.runtime import cli as runtime
+from tests.docs.pages import PAGES
 from tests.images import at_hand, real_image
-from tests.test_readme import consoles
 
 pytestmark = pytest.mark.skipif(not at_hand("linux-amd64"), reason="linux-amd64 was not downloaded")
 COMMANDS: dict[str, Any] = {
@@ -27,8 +27,10 @@ COMMANDS: dict[str, Any] = {
 BANNER = "Linux version 6.1"
 BOOT = "--append 'console=ttyS0' --clock icount --timeout 30 --console console.txt"
 
-# A piece of each of the README's commands that takes an image -> what is run on Linux instead. None: it shows what is
-# the sample kernel's own, and there is nothing like it in Linux.
+# Where the examples are that Linux must be able to do as well.
+SHOWN_IN = ("README.md",)
+# A piece of each of their commands that takes an image -> what is run on Linux instead. None: it shows what is the
+# sample kernel's own, and there is nothing like it in Linux.
 README: dict[str, str | None] = {
     "kinst-rewrite opensbi/fw_jump.elf --probe 'fbt:::entry' -o p.elf": "see test_every_entry",
     "kinst-run p.elf --until": "see test_every_entry",
@@ -95,7 +97,12 @@ def vmlinux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 def test_every_example_of_the_readme_is_here() -> None:
     """That takes an image; those on none are the same everywhere."""
     commands = [
-        command for steps in consoles() for command, _ in steps if re.search(r"samples/kernel|fw_jump|p\.elf", command)
+        example.code
+        for page in PAGES
+        if page.name in SHOWN_IN
+        for block in page.blocks
+        for example in block
+        if not example.is_python and re.search(r"samples/kernel|fw_jump|p\.elf", example.code)
     ]
     found = {command: [piece for piece in README if piece in command] for command in commands}
     assert {command for command, pieces in found.items() if not pieces} == set()

@@ -1,0 +1,96 @@
+"""What the README and the pages of docs/ show is what happens: their examples are run (pages.py says how)."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT, Example, Page
+from tests.images import at_hand, real_image
+from tests.samples.machines import missing
+
+TOOL = re.compile(r"qemu-system-\w+|\w+-linux-gnu-\w+")
+LAUNCHER = "#!{python}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
+# Nobody else's settings change what is printed.
+PLAIN = {"COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "TERM": "dumb"}
+
+
+def matches(shown: str, output: str) -> bool:
+    """Whether `output` is what is shown, where a line of three dots stands for any lines."""
+    pattern = "".join(".*" if line.strip() == "..." else re.escape(line) for line in shown.splitlines(keepends=True))
+    return re.fullmatch(pattern, output, re.DOTALL) is not None
+
+
+def test_output_is_compared_line_by_line() -> None:
+    assert matches("one\n...\nthree\n", "one\ntwo\nthree\n")
+    assert matches("one\n", "one\n")
+    assert not matches("one\n", "one\ntwo\n")
+    assert not matches("one\n...\nthree\n", "one\ntwo\n")
+
+
+def commands() -> dict[str, str]:
+    """The console scripts that an installation has: name -> module:function."""
+    scripts: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    return scripts
+
+
+def furnish(folder: Path, page: Page) -> dict[str, str]:
+    """Put what a page names into `folder`; return the environment of its examples."""
+    (folder / "samples").symlink_to(ROOT / "samples")
+    for place, name in page.images.items():
+        (folder / place).parent.mkdir(exist_ok=True)
+        (folder / place).symlink_to(real_image(name))
+    scripts = folder / "bin"
+    scripts.mkdir()
+    for name, entry in commands().items():
+        module, function = entry.split(":")
+        launcher = scripts / name
+        launcher.write_text(LAUNCHER.format(python=sys.executable, module=module, function=function))
+        launcher.chmod(0o755)
+    paths = {"PATH": f"{scripts}:{os.environ['PATH']}", "PYTHONPATH": f"{ROOT / '.typing'}:{ROOT}"}
+    return os.environ | PLAIN | paths
+
+
+def run(example: Example, folder: Path, environment: dict[str, str]) -> None:
+    words = [sys.executable, "-c", example.code] if example.is_python else ["/bin/sh", "-c", example.code]
+    result = subprocess.run(
+        words,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+        timeout=300,
+        check=False,
+    )
+    assert matches(example.shown, result.stdout), f"$ {example.code}\n{result.stdout[:4000]}"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.long] if page.takes_long else [])
+        for page in PAGES
+        if page.blocks
+    ],
+)
+def test_examples_print_what_is_shown(page: Page, tmp_path: Path) -> None:
+    """A block whose tools are not here is left out, and the test says so when it has run the others."""
+    if absent := sorted(set(page.images.values()) - set(at_hand(*page.images.values()))):
+        pytest.skip(f"not downloaded: {', '.join(absent)}")
+    environment, absent = furnish(tmp_path, page), []
+    for block in page.blocks:
+        tools = {tool for example in block for tool in TOOL.findall(example.code)}
+        if why := missing(*sorted(tools)):
+            absent.append(why)
+            continue
+        for example in block:
+            run(example, tmp_path, environment)
+    if absent:
+        pytest.skip("; ".join(absent))

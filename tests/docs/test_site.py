@@ -1,0 +1,42 @@
+"""The site builds without a warning, its links and anchors lead somewhere, and it takes nothing from elsewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT
+
+ASKED_FOR = re.compile(
+    r"""<(?:script|img|iframe)\b[^>]*?\bsrc=["']?(?:https?:)?//|<link\b[^>]*?\bhref=["']?(?:https?:)?//"""
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    result = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": f"{ROOT / '.typing'}:{ROOT}", "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    return folder
+
+
+def test_every_document_is_a_page(site: Path) -> None:
+    expected = {page.path.relative_to(ROOT / "docs").with_suffix(".html") for page in PAGES if page.name != "README.md"}
+    assert {path for path in expected if not (site / path).is_file()} == set()
+    assert "DTrace for any kernel" in (site / "index.html").read_text()
+
+
+def test_pages_take_nothing_from_elsewhere(site: Path) -> None:
+    asking = {str(path): found[0] for path in site.rglob("*.html") if (found := ASKED_FOR.search(path.read_text()))}
+    assert asking == {}
+    assert "@import" not in "".join(path.read_text() for path in site.rglob("*.css"))
