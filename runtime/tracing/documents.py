@@ -3,13 +3,13 @@
 import sys
 from typing import BinaryIO, Final
 
-from kinst.runtime.consumer.csv_output import CsvDocument
 from kinst.runtime.consumer.document_output import Document, DocumentOutput
 from kinst.runtime.consumer.flame_graph import FlameGraph
 from kinst.runtime.consumer.folded_stacks import StackDocument, StackReader, with_stacks
 from kinst.runtime.consumer.json_lines import JsonLines
 from kinst.runtime.consumer.json_output import JsonOutput
 from kinst.runtime.consumer.json_values import JsonValues
+from kinst.runtime.consumer.table import RowWriter, TableDocument, shape_of
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.tracer import Tracer
 from kinst.runtime.tracing.tracing import Tracing
@@ -36,9 +36,20 @@ def _document(form: Format, tracing: Tracing, output: BinaryIO) -> Document:
     tracer = tracing.tracer
     if form is Format.PERFETTO:
         return _perfetto(tracer, output)
-    if form is Format.CSV:
-        return CsvDocument(output, tracer.clauses, tracer.totals, JsonValues(tracer.symbols))
+    if form.is_table:
+        return TableDocument(_rows(form, tracer, output), tracer.totals, JsonValues(tracer.symbols))
     return _of_stacks(form, tracing, output)
+
+
+def _rows(form: Format, tracer: Tracer, output: BinaryIO) -> RowWriter:
+    shape = shape_of(tracer.clauses)
+    if form is Format.CSV:
+        from kinst.runtime.consumer.csv_output import CsvWriter
+
+        return CsvWriter(output, shape)
+    from kinst.runtime.consumer.arrow_output import ArrowWriter  # an extra
+
+    return ArrowWriter(output, shape, is_parquet=form is Format.PARQUET)
 
 
 def _of_stacks(form: Format, tracing: Tracing, output: BinaryIO) -> Document:

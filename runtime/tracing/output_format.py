@@ -10,6 +10,8 @@ class Format(Enum):
     JSON = "json"
     JSONL = "jsonl"
     CSV = "csv"
+    PARQUET = "parquet"
+    ARROW = "arrow"
     PERFETTO = "perfetto"
     FOLDED = "folded"
     FLAMEGRAPH = "flamegraph"
@@ -17,7 +19,12 @@ class Format(Enum):
     @property
     def records_time(self) -> bool:
         """Whether it tells when each probe fired."""
-        return self in (Format.JSON, Format.JSONL, Format.CSV, Format.PERFETTO)
+        return self in (Format.JSON, Format.JSONL, Format.PERFETTO) or self.is_table
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table of records and aggregations."""
+        return self in (Format.CSV, Format.PARQUET, Format.ARROW)
 
     @property
     def records_tasks(self) -> bool:
@@ -38,4 +45,4 @@ class Format(Enum):
     @property
     def is_binary(self) -> bool:
         """Whether a terminal cannot show it."""
-        return self is Format.PERFETTO
+        return self in (Format.PERFETTO, Format.PARQUET, Format.ARROW)
