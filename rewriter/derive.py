@@ -9,6 +9,7 @@ from kinst.rewriter.arch.dissector import Dissector
 from kinst.targets.image import CodeRegion, Image
 from kinst.targets.instruction import Instructions
 from kinst.targets.manifest import Manifest
+from kinst.targets.module_code import code_of
 
 _BATCH = 1 << 26  # as in `program`
 
@@ -66,8 +67,8 @@ def _dissect(
     start = manifest.functions["address"][rows]
     low = (start - start[0]).astype(np.int64)
     ranges = np.stack([low, low + manifest.functions["size"][rows].astype(np.int64)], axis=1)
-    at = region.offset + int(start[0]) - region.address
-    return dissector.dissect(image.data[at : at + int(ranges[-1, 1])], int(start[0]), ranges)
+    at = int(start[0]) - region.address
+    return dissector.dissect(code_of(image, region)[at : at + int(ranges[-1, 1])], int(start[0]), ranges)
 
 
 def _fill(found: Instructions, manifest: Manifest, rows: NDArray[np.intp], decoded: Instructions) -> None:

@@ -7,6 +7,7 @@ The appended part, each piece aligned:
     program headers        only where no spare entry was found and the table had to move
     manifest               .kinst.manifest
     note                   .note.kinst, of a standalone image
+    relocations            .rela.kinst.text of a module, which has no program headers: a section like others
     section names          .kinst.shstrtab: begins with the original's bytes, so that .shstrtab itself never moves
     symbols and names      only with --trampoline-symbols: copies of .symtab and .strtab, extended
     section headers        the original rows, then the new ones
@@ -21,7 +22,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.plan import Plan
+from kinst.rewriter.relocations import References, blanked, rows_of
 from kinst.rewriter.slots import CHUNK
 from kinst.targets.elf.header import (
     ELF_HEADER,
@@ -33,17 +36,22 @@ from kinst.targets.elf.header import (
     PT_LOAD,
     SECTION_HEADER,
     SHF_ALLOC,
+    SHF_EXCLUDE,
     SHF_EXECINSTR,
+    SHF_INFO_LINK,
     SHF_WRITE,
     SHN_LORESERVE,
     SHT_NOTE,
     SHT_PROGBITS,
+    SHT_RELA,
     SHT_STRTAB,
     SHT_SYMTAB,
+    FileKind,
     read_elf_header,
     read_program_headers,
     read_section_headers,
 )
+from kinst.targets.elf.relocations import RELA
 from kinst.targets.elf.symbols import STT_FUNC, SYMBOL
 from kinst.targets.errors import ImageError
 from kinst.targets.manifest import SECTION, TEXT_SECTION, Manifest, manifest_parts
@@ -52,6 +60,7 @@ from kinst.targets.standalone import note_of
 NAMES_SECTION: Final = ".kinst.shstrtab"
 DATA_SECTION: Final = ".kinst.data"  # counters or a ring
 NOTE_SECTION: Final = ".note.kinst"
+RELOCATIONS_SECTION: Final = f".rela{TEXT_SECTION}"
 _MOST_NAMES: Final = 1 << 20  # bytes that sections may point into behind the table of names, if they have one
 PT_NULL: Final = 0
 PT_PHDR: Final = 6
@@ -115,9 +124,12 @@ def lay_out(plan: Plan, original_sha256: str, *, trampoline_symbols: bool = Fals
 
 def _trampolines(plan: Plan, tail: _Tail) -> tuple[int, tuple[int, int], tuple[Piece, ...]]:
     """The file offset of the trampolines, then as `_program_headers`; without any nothing of the loader's changes."""
+    header = read_elf_header(plan.original.data)
     if not plan.placement.size:
-        header = read_elf_header(plan.original.data)
         return 0, (header.phoff, header.phnum), ()
+    if plan.image.kind is FileKind.REL:
+        code = blanked(plan.trampolines, plan.placement.address, _references(plan))
+        return tail.add("trampolines", CHUNK, code.data)[0], (header.phoff, header.phnum), ()
     offset, _ = tail.add("trampolines", CHUNK, plan.trampolines.data)
     if plan.data_size:
         tail.add("data", CHUNK, memoryview(bytes(plan.data_size)))
@@ -210,13 +222,13 @@ def _sections(plan: Plan, tail: _Tail, text: int, manifest: Manifest, *, trampol
         raise ImageError(f"{plan.image.path}: damaged: a section's name is at {used - 1:#x}, where no names are")
     names = _Names(named, used)
     text_index = len(rows)
-    new = [_text_section(plan, names, text)] if plan.placement.size else []
-    if plan.data_size:
-        new.append(_data_section(plan, names, text + len(plan.trampolines)))
+    new = _code_sections(plan, tail, rows, names, text) if plan.placement.size else []
     if manifest.standalone is not None:
         note = memoryview(note_of(manifest.standalone, len(manifest.sites)))
         new.append(_section(names.add(NOTE_SECTION), SHT_NOTE, *tail.add("note", 4, note), 4))
     new.append(_section(names.add(SECTION), SHT_PROGBITS, *tail.add("manifest", 8, *manifest_parts(manifest)), 8))
+    if plan.image.kind is FileKind.REL:
+        new[-1]["flags"] = SHF_EXCLUDE  # it is not about what a linker makes of the module
     if trampoline_symbols and plan.placement.size:
         new += _symbol_tables(plan, tail, rows, names, text_index, text_index + len(new))
     index = len(rows) + len(new)
@@ -229,10 +241,41 @@ def _sections(plan: Plan, tail: _Tail, text: int, manifest: Manifest, *, trampol
     return _SectionTable(offset, len(table), index)
 
 
+def _code_sections(
+    plan: Plan, tail: _Tail, rows: NDArray[np.void], names: "_Names", text: int
+) -> list[NDArray[np.void]]:
+    new = [_text_section(plan, names, text)]
+    if plan.image.kind is FileKind.REL:
+        new += _relocations(plan, tail, rows, names)
+    if plan.data_size:
+        new.append(_data_section(plan, names, text + len(plan.trampolines)))
+    return new
+
+
 def _text_section(plan: Plan, names: "_Names", offset: int) -> NDArray[np.void]:
     row = _section(names.add(TEXT_SECTION), SHT_PROGBITS, offset, len(plan.trampolines), CHUNK)
-    row["address"], row["flags"] = plan.placement.address, SHF_ALLOC | SHF_EXECINSTR
+    row["flags"] = SHF_ALLOC | SHF_EXECINSTR
+    if plan.image.kind is not FileKind.REL:
+        row["address"] = plan.placement.address
     return row
+
+
+def _references(plan: Plan) -> References:
+    """What a module's trampolines refer to."""
+    return dissector(plan.image.facts).references(plan.manifest.sites)
+
+
+def _relocations(plan: Plan, tail: _Tail, rows: NDArray[np.void], names: "_Names") -> Sequence[NDArray[np.void]]:
+    """The relocations of a module's trampolines, if these refer to anything."""
+    found = _references(plan)
+    if not len(found):
+        return []
+    table = rows_of(plan.original, plan.placement.address, found)
+    places = tail.add("relocations", 8, memoryview(table.tobytes()))
+    row = _section(names.add(RELOCATIONS_SECTION), SHT_RELA, *places, 8)
+    row["flags"], row["entry_size"] = SHF_INFO_LINK, RELA.itemsize
+    row["link"], row["info"] = np.flatnonzero(rows["kind"] == SHT_SYMTAB)[0], len(rows)
+    return [row]
 
 
 def _data_section(plan: Plan, names: "_Names", offset: int) -> NDArray[np.void]:
@@ -310,6 +353,8 @@ def trampoline_symbols_of(plan: Plan, section: int, strings: bytes) -> tuple[NDA
     symbols["name"] = len(strings) + np.cumsum(lengths) - lengths
     symbols["info"], symbols["section"] = _STB_GLOBAL_FUNC, section
     symbols["value"], symbols["size"] = sites["trampoline"], plan.image.facts.slot_size
+    if plan.image.kind is FileKind.REL:
+        symbols["value"] -= np.uint64(plan.placement.address)
     return symbols, strings + b"".join(encoded)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinst.rewriter.layout import Layout
-from kinst.targets.elf.header import ELF_HEADER, PROGRAM_HEADER, PT_LOAD, SECTION_HEADER
+from kinst.targets.elf.header import ELF_HEADER, PROGRAM_HEADER, SECTION_HEADER
 from kinst.targets.image import Image
 from kinst.targets.manifest import Manifest
 
@@ -72,9 +72,9 @@ class Places:
         return f"{self.manifest.function_name(row)}+{address - int(start[row])}"
 
     def _address(self, offset: int) -> int | None:
-        for segment in self.original.segments:
-            if segment.kind == PT_LOAD and 0 <= offset - segment.offset < segment.file_size:
-                return segment.address + offset - segment.offset
+        for address, start, size in self.original.in_file:
+            if 0 <= offset - start < size:
+                return address + offset - start
         return None
 
     def _section(self, offset: int) -> str:

@@ -17,11 +17,11 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import NoJump, Refusals, summary
 from kinst.rewriter.remembered import memory_of
 from kinst.rewriter.resolve import Resolution
-from kinst.rewriter.slots import NOWHERE, Placement, bytes_needed, place, trampoline_alloc
+from kinst.rewriter.slots import CHUNK, NOWHERE, Placement, bytes_needed, place, trampoline_alloc
 from kinst.rewriter.static_sites import used_static
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.header import FileKind
-from kinst.targets.errors import ImageError, PlacementError, ProbeError
+from kinst.targets.errors import PlacementError, ProbeError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Instructions, Reason, Verdict
 from kinst.targets.manifest import ENABLING, FUNCTION, PROBE, SITE, Manifest, Method, ProbeKind, probe_keys
@@ -75,7 +75,6 @@ def make_plan(
         ProbeError: an addition that contradicts what was patched earlier.
     """
     program = resolution.program
-    check_linked(program.image)
     manifest, rows = manifest_of(resolution)
     sites = resolution.code.instructions.take(rows)
     if earlier is not None:
@@ -86,7 +85,10 @@ def make_plan(
     code = probed_code(manifest.sites["address"], facts.trampoline_window)
     placement = NOWHERE
     if size:
-        placement = place(program.image.segments, code, size, facts.trampoline_window, trampoline_base)
+        if program.image.kind is FileKind.REL:
+            placement = _behind(program.original, size, trampoline_base)
+        else:
+            placement = place(program.image.segments, code, size, facts.trampoline_window, trampoline_base)
     manifest.sites["trampoline"] = trampoline_alloc(placement, facts.slot_size, len(sites))
     trampolines, reason = make_trampolines(program.dissector, manifest, sites, placement, progress)
     # Only an earlier rewriting's: code that what is added now shows to be data.
@@ -101,12 +103,15 @@ def make_plan(
     return Plan(program.image, program.original, manifest, placement, trampolines, lost)
 
 
-def check_linked(image: Image) -> None:
-    """Raises ImageError: a module that is not linked has no addresses for trampolines."""
-    if image.kind is FileKind.REL:
-        raise ImageError(
-            f"{image.path}: a module that is not linked has no addresses for trampolines: it can be listed, not patched"
+def _behind(module: Image, size: int, base: int | None) -> Placement:
+    """Behind the end of a module: the addresses of its sections are their file offsets."""
+    if base is not None:
+        raise PlacementError(
+            f"{module.path}: a module's trampolines are one of its sections, which its loader places: there is nothing "
+            "to say with --trampoline-base"
         )
+    start = len(module.data) + -len(module.data) % CHUNK
+    return Placement(start, start, size)
 
 
 def tool_version() -> str:

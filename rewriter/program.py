@@ -12,10 +12,11 @@ from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.exclusions import excluded_rows
 from kinst.rewriter.patched_bytes import patched_data
 from kinst.rewriter.progress import Progress, silent
+from kinst.targets.elf.header import FileKind
 from kinst.targets.elf.symbols import Symbols, no_symbols
 from kinst.targets.functions import Functions, find_functions
 from kinst.targets.image import CodeRegion, Image
-from kinst.targets.instruction import DEFERRED, Flow, Instructions, Reason
+from kinst.targets.instruction import DEFERRED, Flow, Instructions, Reason, Verdict
 from kinst.targets.module_code import code_of
 from kinst.targets.named_functions import data_in_code
 from kinst.targets.patch import Patch
@@ -133,6 +134,8 @@ def _refuse_written(program: Program, found: Instructions) -> Instructions:
         # A jump to a thunk that returns is how these functions return, not a tail call.
         found.flow[(at >= 0) & (reason == Reason.RETURN_THUNK) & (found.flow == Flow.JUMP)] = Flow.RETURN
         found = found.defer((at >= 0) & is_deferred, reason).refuse((at >= 0) & ~is_deferred, reason)
+    if program.image.kind is FileKind.REL:  # nobody knows yet where the kernel, which writes there, will have it
+        found = found.refuse(found.verdict == Verdict.DEFER, found.reason)
     found = found.refuse(overlapping(found, program.relocated), Reason.RELOCATED)
     return found.refuse(overlapping(found, program.data), Reason.DATA)
 

@@ -1,7 +1,7 @@
 """The options of kinst-rewrite, checked -> a patched image, or the original of one, written and told of."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,10 @@ from kinst.rewriter.standalone.report import moving_text, no_jump_lines, no_jump
 from kinst.rewriter.standalone.request import Request, parse_request
 from kinst.rewriter.write import write_image
 from kinst.targets.errors import ManifestError, ProbeError, UsageError
-from kinst.targets.image import open_image
+from kinst.targets.image import Image, open_image
 from kinst.targets.manifest import Manifest, find_manifest
 from kinst.targets.method import Method
+from kinst.targets.module_signature import is_signed
 
 
 def rewrite_image(
@@ -76,14 +77,21 @@ def rewrite_image(
         write_lines(outcome_lines(resolution, lost))
     if not dry_run:
         write_image(plan, target, trampoline_symbols=trampoline_symbols, progress=progress)
-        if packing := opened.program.image.packing:
-            remark([f"{source.path.name}: {packing}: the ELF file in it was patched, and is written"])
+        remark(_changed(opened.program.original))
     if as_json:
         value = plan_value(resolution, plan, None if dry_run else target)
         value |= standalone_value(plan) | {"patches": list(patch_values(opened.program, added))}
         click.echo(json.dumps(value, indent=2))
     else:
         click.echo(plan_line(plan, target, is_written=not dry_run))
+
+
+def _changed(image: Image) -> Iterator[str]:
+    """What the patched file is not any more."""
+    if image.packing:
+        yield f"{image.path.name}: {image.packing}: the ELF file in it was patched, and is written"
+    if is_signed(image):
+        yield f"{image.path.name}: was signed: a kernel that insists on signatures will not load it any more"
 
 
 def _planned(

@@ -15,11 +15,10 @@ from kinst.rewriter.patching.request import PatchRequest
 from kinst.rewriter.plan import Plan, make_plan, manifest_of
 from kinst.rewriter.program import Program, open_program
 from kinst.rewriter.progress import Progress, silent
-from kinst.rewriter.refusals import Refusals, no_refusals
+from kinst.rewriter.refusals import Refusals
 from kinst.rewriter.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.restore import open_original
 from kinst.targets.c_types import ImageTypes
-from kinst.targets.elf.header import FileKind
 from kinst.targets.elf.symbols import STT_FUNC, Symbols, no_symbols, read_symbol_file
 from kinst.targets.image import Image, is_elf, open_debug_symbols
 from kinst.targets.kernel_names import own_names
@@ -94,13 +93,8 @@ def _symbol_file(path: Path, image: Image) -> Symbols:
 def listed_probes(
     opened: Opened, resolution: Resolution, progress: Progress = silent
 ) -> tuple[Manifest, NDArray[np.intp], Refusals]:
-    """A manifest, the rows of those of its probes that the names stand for, and the sites that have no trampoline.
-
-    A module that is not linked cannot be patched; its probes are numbered all the same.
-    """
+    """A manifest, the rows of those of its probes that the names stand for, and the sites that have no trampoline."""
     fresh, _ = manifest_of(resolution)
-    if resolution.program.image.kind is FileKind.REL:
-        return fresh, np.arange(len(fresh.probes)), no_refusals()
     plan = make_plan(resolution, earlier=opened.manifest, progress=progress)
     planned = plan.manifest
     if opened.manifest is None:

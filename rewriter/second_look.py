@@ -10,11 +10,20 @@ from io import BufferedRandom
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.layout import DATA_SECTION, NAMES_SECTION, NOTE_SECTION, PT_PHDR, SPARE, Layout, Piece
+from kinst.rewriter.layout import (
+    DATA_SECTION,
+    NAMES_SECTION,
+    NOTE_SECTION,
+    PT_PHDR,
+    RELOCATIONS_SECTION,
+    SPARE,
+    Layout,
+    Piece,
+)
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.slots import CHUNK
 from kinst.targets.elf.file import map_descriptor
-from kinst.targets.elf.header import PF_R, PF_W, PF_X, PT_LOAD, SHT_SYMTAB, Tables, read_tables
+from kinst.targets.elf.header import PF_R, PF_W, PF_X, PT_LOAD, SHT_SYMTAB, FileKind, Tables, read_tables
 from kinst.targets.elf.second_reader import read_again
 from kinst.targets.elf.sections import section_names
 from kinst.targets.errors import ImageError, KinstError
@@ -58,8 +67,8 @@ def _check_header(before: Tables, after: Tables) -> None:
 
 def _check_segments(before: NDArray[np.void], after: NDArray[np.void], plan: Plan, pieces: dict[str, Piece]) -> None:
     """Check the segments: the original's in their order and one more, with one spare entry less if the table did not
-    move. Patches alone need no segment."""
-    if not plan.placement.size:
+    move. Patches alone need no segment, and a module has none."""
+    if not plan.placement.size or plan.image.kind is FileKind.REL:
         if before.tolist() != after.tolist():
             raise ImageError("its segments are not those of the original")
         return
@@ -104,10 +113,12 @@ def _check_names(
         TEXT_SECTION: "trampolines",
         DATA_SECTION: "data",
         SECTION: "manifest",
+        RELOCATIONS_SECTION: "relocations",
         NOTE_SECTION: "note",
         NAMES_SECTION: "section names",
     }
-    addresses = {TEXT_SECTION: plan.placement.address, DATA_SECTION: plan.placement.address + len(plan.trampolines)}
+    start = 0 if plan.image.kind is FileKind.REL else plan.placement.address
+    addresses = {TEXT_SECTION: start, DATA_SECTION: start + len(plan.trampolines)}
     for name, what in wanted.items():
         rows = after.sections[[one == name for one in found]]
         if what not in pieces:

@@ -17,7 +17,6 @@ from kinst.rewriter.plan import Plan
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.second_look import check_written
 from kinst.targets.arch.facts import ArchFacts
-from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import ManifestError, UsageError
 from kinst.targets.image import Image
 from kinst.targets.manifest import Manifest
@@ -65,7 +64,7 @@ def patched_code(plan: Plan) -> Iterator[tuple[int, NDArray[np.uint8]]]:
 def touched_code(
     image: Image, addresses: NDArray[np.uint64]
 ) -> Iterator[tuple[int, NDArray[np.uint8], NDArray[np.int64], NDArray[np.intp]]]:
-    """The bytes of each segment from its first site to its last.
+    """The bytes of each segment (of a module: section) from its first site to its last.
 
     Four values: file offset, a copy to write to, offsets of the sites in it, rows of these sites. By segments and not
     by sections: an image that had no section table has one after it was patched.
@@ -73,12 +72,11 @@ def touched_code(
     offsets = image.offsets_of(addresses)
     if (offsets < 0).any():
         raise ManifestError(f"{image.path}: {int(addresses[offsets < 0][0]):#x} is a site, but not in the file")
-    for segment in image.segments:
-        inside = (offsets >= segment.offset) & (offsets < segment.offset + segment.file_size)
-        if segment.kind == PT_LOAD and inside.any():
-            rows = np.flatnonzero(inside)
+    for _, start, size in image.in_file:
+        rows = np.flatnonzero((offsets >= start) & (offsets < start + size))
+        if len(rows):
             first, last = int(offsets[rows].min()), int(offsets[rows].max()) + LONGEST
-            code = image.data[first : min(last, segment.offset + segment.file_size)].copy()
+            code = image.data[first : min(last, start + size)].copy()
             yield first, code, offsets[rows] - first, rows
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.linux import Pointer
-from kinst.targets.elf.header import FileKind
 from kinst.targets.image import Image
 from kinst.targets.kernel_tables import record_addresses, records_of, table_place
 
@@ -33,7 +32,7 @@ class ExpectedFaults:
 
 def expected_faults(image: Image) -> ExpectedFaults:
     """The entries of the table; none if there is no table that can be read."""
-    place = None if image.kind is FileKind.REL else table_place(image, _SECTION, _SYMBOLS)
+    place = table_place(image, _SECTION, _SYMBOLS)
     for width, *fields in _LAYOUTS if place is not None else ():
         if place is None or place[1] % width:
             continue

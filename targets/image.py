@@ -119,7 +119,7 @@ class Image:
     def offsets_of(self, addresses: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The file offsets of many link addresses; -1 where the file has no byte."""
         offsets = np.full(len(addresses), -1, np.int64)
-        for start, offset, size in self._file_backed():
+        for start, offset, size in self.in_file:
             inside = addresses - np.uint64(start) < np.uint64(size)  # below the start it wraps round: not less
             offsets[inside] = (addresses[inside] - np.uint64(start)).astype(np.int64) + offset
         return offsets
@@ -135,8 +135,10 @@ class Image:
             raise ImageError(f"{self.path}: {size} bytes at {address:#x} are not in the file")
         return self.data[offset : offset + size].tobytes()
 
-    def _file_backed(self) -> list[tuple[int, int, int]]:
-        """(address, offset, size) of everything that has both an address and bytes in the file."""
+    @property
+    def in_file(self) -> list[tuple[int, int, int]]:
+        """(address, file offset, size) of everything that has both an address and bytes in the file: segments, or the
+        sections of a module."""
         if self.kind is FileKind.REL:
             return [(s.address, s.offset, s.size) for s in self.sections if _has_bytes(s)]
         return [(s.address, s.offset, s.file_size) for s in self.segments if s.kind == PT_LOAD]

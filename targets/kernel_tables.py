@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.linux import Pointer
-from kinst.targets.elf.header import SHT_NOBITS
+from kinst.targets.debuginfo.debug_relocations import relocate
+from kinst.targets.elf.header import SHT_NOBITS, FileKind
 from kinst.targets.image import Image
 from kinst.targets.visible import visible
 
@@ -28,9 +29,17 @@ def table_place(image: Image, name: str, symbols: tuple[str, str] | None) -> tup
 
 
 def records_of(image: Image, place: tuple[int, int], width: int) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
-    """(n, width) bytes of the records of a table, and their addresses."""
+    """(n, width) bytes of the records of a table, and their addresses. Those of a module are as its loader leaves them.
+
+    Raises:
+        ImageError: it cannot be read.
+    """
     address, size = place
-    rows = np.frombuffer(image.read(address, size), np.uint8).reshape(-1, width)
+    content = np.frombuffer(image.read(address, size), np.uint8)
+    section = next((one for one in image.sections if (one.address, one.size) == place), None)
+    if image.kind is FileKind.REL and section is not None:
+        content = relocate(content, section, image)
+    rows = content.reshape(-1, width)
     return rows, np.uint64(address) + np.arange(len(rows), dtype=np.uint64) * np.uint64(width)
 
 

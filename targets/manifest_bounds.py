@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.registry import arch_by_name
-from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Verdict
@@ -79,12 +78,12 @@ def check_image(manifest: Manifest, image: Image) -> None:
         raise ManifestError(f"its manifest is for {manifest.arch}, the image is {image.facts.name}")
     _require(manifest.original_size <= len(image.data), "the original was longer than the patched file")
     address, size = manifest.trampolines
-    loads = [one for one in image.segments if one.kind == PT_LOAD]
-    has_trampolines = any(one.address == address and one.file_size >= size for one in loads)
+    loads = image.in_file
+    has_trampolines = any(start == address and in_file >= size for start, _, in_file in loads)
     if manifest.standalone is not None:
-        has_trampolines |= any(one.address <= address <= one.address + one.file_size - size for one in loads)
+        has_trampolines |= any(start <= address <= start + in_file - size for start, _, in_file in loads)
     _require(not size or has_trampolines, "trampolines that no segment holds")
-    bounds = [(one.address, one.address + one.file_size) for one in loads if one.address + one.file_size < 1 << 64]
+    bounds = [(start, start + in_file) for start, _, in_file in loads if start + in_file < 1 << 64]
     functions = manifest.functions
     _require(_within(functions["address"], functions["size"], bounds), "a function outside of the image")
     _require(_all_within(manifest.sites, bounds), "a site outside of the image")

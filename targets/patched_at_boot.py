@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.arch.linux import BootTable, Pointer, RecordLayout
-from kinst.targets.elf.header import SHT_PROGBITS, FileKind
+from kinst.targets.elf.header import SHT_PROGBITS
 from kinst.targets.elf.symbols import STT_FUNC
 from kinst.targets.image import Image
 from kinst.targets.instruction import Reason
@@ -33,11 +33,9 @@ def boot_patched_ranges(image: Image) -> Ranges:
     `DEFERRED`) or to refuse them for, in address order.
 
     Replacement code, which is copied elsewhere and never runs in place, is among them. Empty for images without such
-    tables, for ET_REL files (their tables still lack relocations), and for stripped kernels whose linker script put a
-    table into another section: then nothing tells where it is.
+    tables, and for stripped kernels whose linker script put a table into another section: then nothing tells where it
+    is.
     """
-    if image.kind is FileKind.REL:
-        return _NONE
     found = [_ranges_of(image, table) for table in image.facts.linux.tables]
     found += [_static_call_trampolines(image), *_runtime_constants(image)]
     return np.unique(np.concatenate(found), axis=0)

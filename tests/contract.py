@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 PT_NULL, PT_LOAD, PT_PHDR, PT_GNU_STACK = 0, 1, 6, 0x6474E551
-SHT_SYMTAB = 2
+SHT_SYMTAB, SHT_NOBITS, ET_REL = 2, 8, 1
 EM_AMD64, EM_ARM64, EM_RISCV = 62, 183, 243
 COPY, EMULATE, REFUSE, DEFER = range(4)
 _SITE = struct.Struct("<QQ16sBBBBI")
@@ -29,6 +29,7 @@ class Elf:
     """One file taken apart."""
 
     data: bytes
+    kind: int
     machine: int
     phoff: int
     segments: list[tuple[int, ...]]  # kind, flags, offset, address, load address, file size, size, alignment
@@ -49,7 +50,7 @@ class Site:
 def read_elf(data: bytes) -> Elf:
     """ELF64, little-endian."""
     assert data[:7] == b"\x7fELF\x02\x01\x01"
-    machine = struct.unpack_from("<H", data, 18)[0]
+    kind, machine = struct.unpack_from("<HH", data, 16)
     phoff, shoff = struct.unpack_from("<QQ", data, 32)
     phentsize, phnum, shentsize, shnum, shstrndx = struct.unpack_from("<HHHHH", data, 54)
     assert not phnum or phentsize == 56
@@ -60,7 +61,7 @@ def read_elf(data: bytes) -> Elf:
     if shstrndx:
         strings = data[sections[shstrndx][4] : sections[shstrndx][4] + sections[shstrndx][5]]
     names = [strings[row[0] : strings.index(b"\0", row[0])].decode() for row in sections]
-    return Elf(data, machine, phoff, segments, sections, names, strings)
+    return Elf(data, kind, machine, phoff, segments, sections, names, strings)
 
 
 def check_contract(original: bytes, patched: bytes) -> list[Site]:
@@ -68,19 +69,50 @@ def check_contract(original: bytes, patched: bytes) -> list[Site]:
     before, after = read_elf(original), read_elf(patched)
     manifest = after.sections[after.names.index(".kinst.manifest")]
     head, sites = read_manifest(patched[manifest[4] : manifest[4] + manifest[5]])
-    check_sections(before, after, _NEW_SECTIONS if sites else _NEW_SECTIONS[1:])
+    new_sections = _NEW_SECTIONS if sites else _NEW_SECTIONS[1:]
+    if sites and ".rela.kinst.text" in after.names:
+        new_sections = [".kinst.text", ".rela.kinst.text", *_NEW_SECTIONS[1:]]
+    check_sections(before, after, new_sections)
     assert head["original_size"] == len(original)
     assert head["original_sha256"] == hashlib.sha256(original).hexdigest()
     entry = None
     if sites:
         text = after.sections[after.names.index(".kinst.text")]
-        entry = check_segments(before, after, text)
+        if after.kind == ET_REL:
+            after = check_module(before, after, sites)
+            text = after.sections[after.names.index(".kinst.text")]
+        else:
+            entry = check_segments(before, after, text)
         check_trampolines(after, [site for site in sites if site.verdict != DEFER], text)
     else:
         assert (before.segments, before.phoff) == (after.segments, after.phoff), "a segment for no trampolines"
     check_bytes(with_patches(before, head), after, sites, entry)
     check_restore(before, after, head, sites)
     return sites
+
+
+def check_module(before: Elf, after: Elf, sites: list[Site]) -> Elf:
+    """What relocations write into the trampolines is 0 in the file, and leads to the sections of the sites. The module
+    with addresses: those of its sections in the file, and with that written."""
+    assert (before.segments, before.phoff) == (after.segments, after.phoff), "a module has no segments"
+    index = after.names.index(".kinst.text")
+    text, data = after.sections[index], bytearray(after.data)
+    assert text[2] == 6 and text[3] == 0 and text[4] >= len(before.data), "no executable section behind the end"
+    for row in [after.sections[at] for at, name in enumerate(after.names) if name == ".rela.kinst.text"]:
+        assert (row[1], row[7], row[9]) == (4, index, 24) and after.sections[row[6]][1] == SHT_SYMTAB
+        for at in range(row[4], row[4] + row[5], 24):
+            offset, kind, symbol, addend = struct.unpack_from("<QIIq", data, at)
+            _, info, _, section, value, _ = struct.unpack_from("<IBBHQQ", data, after.sections[row[6]][4] + 24 * symbol)
+            assert info >> 4 != 2 and after.sections[section][2] & 4, "a weak symbol, or one that is no code's"
+            place, target = text[4] + offset, after.sections[section][4] + value + addend
+            assert not any(data[place : place + (8 if kind == 1 else 4)]), f"{place:#x}: something is there already"
+            if kind == 1:
+                struct.pack_into("<Q", data, place, target)
+            else:
+                assert kind == 2
+                struct.pack_into("<i", data, place, target - place)
+    placed = [(*row[:3], row[4], *row[4:]) for row in after.sections]
+    return replace(after, data=bytes(data), sections=placed)
 
 
 def with_patches(before: Elf, head: dict[str, Any]) -> Elf:
@@ -252,6 +284,9 @@ def check_restore(before: Elf, after: Elf, head: dict[str, Any], sites: list[Sit
 
 
 def file_offset(elf: Elf, address: int) -> int:
+    if elf.kind == ET_REL:
+        assert any(row[2] & 2 and row[1] != SHT_NOBITS and 0 <= address - row[4] < row[5] for row in elf.sections)
+        return address
     for kind, _, offset, start, _, file_size, _, _ in elf.segments:
         if kind == PT_LOAD and 0 <= address - start < file_size:
             return offset + address - start

@@ -90,7 +90,7 @@ MORE = {
     "fpc-amd64": RealImage(r"fp-compiler-[0-9.]+", "amd64", "trixie", r"usr/lib/x86_64-linux-gnu/fpc/[0-9.]+/ppcx64"),
     "fpc-arm64": RealImage(r"fp-compiler-[0-9.]+", "arm64", "trixie", r"usr/lib/aarch64-linux-gnu/fpc/[0-9.]+/ppca64"),
 }
-# Not linked (ET_REL): they can be listed, not patched.
+# Not linked (ET_REL).
 MODULES = {
     "grub-amd64": RealImage("grub-efi-amd64-bin", "amd64", "trixie", "usr/lib/grub/x86_64-efi/kernel.img"),
     "grub-arm64": RealImage("grub-efi-arm64-bin", "arm64", "trixie", "usr/lib/grub/arm64-efi/kernel.img"),

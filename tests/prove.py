@@ -19,11 +19,9 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from kinst.rewriter.diff import compare
-from kinst.rewriter.resolve import resolve
 from kinst.rewriter.restore import restore
-from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source, plan_probes
+from kinst.rewriter.rewriting import Opened, Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
-from kinst.targets.elf.header import FileKind
 from kinst.targets.image import open_image
 from kinst.targets.manifest import Manifest
 from kinst.targets.probe import parse_probe_names
@@ -64,8 +62,7 @@ def prove(name: str) -> Proof:
     try:
         opened = open_source(Source(path))
         machine = opened.program.image.facts.name
-        proved = _listed if opened.program.image.kind is FileKind.REL else _rewritten
-        manifest, failures = proved(opened, path)
+        manifest, failures = _rewritten(opened, path)
         sites, found = len(manifest.sites), strays(opened.program, path, manifest.sites)
     except Exception as problem:  # whatever it is, the other images are still to be tried
         failures = [*failures, f"{type(problem).__name__}: {problem}"]
@@ -77,11 +74,6 @@ def prove(name: str) -> Proof:
 
 def _some(found: Sequence[Stray]) -> str:
     return ", ".join(str(stray) for stray in found[:4])
-
-
-def _listed(opened: Opened, _: Path) -> tuple[Manifest, list[str]]:
-    resolution = resolve(opened.program, parse_probe_names(PROBES), inlines=opened.inlines())
-    return listed_probes(opened, resolution)[0], []
 
 
 def _rewritten(opened: Opened, original: Path) -> tuple[Manifest, list[str]]:

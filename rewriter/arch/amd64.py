@@ -16,11 +16,13 @@ from kinst.rewriter.arch.amd64_modes import legacy_functions
 from kinst.rewriter.arch.amd64_opcodes import Prefix, has
 from kinst.rewriter.arch.amd64_sweep import Batch, sweep
 from kinst.rewriter.arch.dissector import Trampolines
+from kinst.rewriter.relocations import References
 from kinst.targets.arch.amd64 import AMD64, BREAKPOINT, Kind
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 
 _JUMP = np.frombuffer(b"\xff\x25\x00\x00\x00\x00", np.uint8)  # jmp *0(%rip): to the address that follows
+_R_X86_64_64, _R_X86_64_PC32 = 1, 2
 # Flows after which the next instruction is only reached by a branch to it.
 _ENDS = np.zeros(max(Flow) + 1, np.bool_)
 _ENDS[[Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP]] = True
@@ -73,6 +75,25 @@ class Amd64Dissector:
         code[relative[far]] = BREAKPOINT[0]
         return Trampolines(code, reason)
 
+    def references(self, sites: NDArray[np.void]) -> References:
+        """The address at which each copied instruction continues, and the distance of its RIP-relative operand."""
+        copied = sites[sites["verdict"] == Verdict.COPY]
+        size = copied["size"].astype(np.int64)
+        following = copied["address"] + copied["size"]
+        jump = copied["trampoline"] + (size + len(_JUMP)).astype(np.uint64)
+        relative = np.flatnonzero(copied["kind"] == Kind.RELATIVE)
+        original = np.ascontiguousarray(copied["original"][relative]).view(np.uint8).reshape(-1, 16)
+        column, distance, _ = _operands(original)
+        place = copied["trampoline"][relative] + column.astype(np.uint64)
+        return References(
+            np.concatenate([jump, place]),
+            np.concatenate([following, following[relative] + distance.view(np.uint64)]),
+            np.concatenate([copied["address"], copied["address"][relative]]),
+            np.repeat(np.array([_R_X86_64_64, _R_X86_64_PC32], np.uint32), (len(jump), len(place))),
+            np.repeat(np.array([8, 4], np.uint8), (len(jump), len(place))),
+            np.concatenate([np.zeros(len(jump), np.int64), column - size[relative]]),
+        )
+
 
 DISSECTOR = Amd64Dissector(AMD64)
 
@@ -84,16 +105,20 @@ def _reencode(
 
     With an address-size prefix the sum is taken modulo 2**32 (SDM volume 2, 2.2.1.7): then it always fits.
     """
-    flat = np.concatenate([original.reshape(-1), np.zeros(MARGIN, np.uint8)])
-    starts = np.arange(len(rows), dtype=np.int64) * original.shape[1]
-    encoding = decode(flat, starts)
-    old = displacements(flat, encoding.modrm_at + 1, 4)
+    column, old, wraps = _operands(original)
     new = old + moved.view(np.int64)
-    wraps = has(encoding.prefixes, Prefix.ADDRESS)
     far: NDArray[np.bool_] = (new != new.astype(np.int32)) & ~wraps
-    column = encoding.modrm_at + 1 - starts
     code[rows[:, None], column[:, None] + np.arange(4)] = new.astype("<i4").view(np.uint8).reshape(-1, 4)
     return far
+
+
+def _operands(original: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Of RIP-relative instructions, one a row: where disp32 is, what it is, and whether addresses have 32 bits."""
+    flat = np.concatenate([original.reshape(-1), np.zeros(MARGIN, np.uint8)])
+    starts = np.arange(len(original), dtype=np.int64) * original.shape[1]
+    encoding = decode(flat, starts)
+    old = displacements(flat, encoding.modrm_at + 1, 4)
+    return encoding.modrm_at + 1 - starts, old, has(encoding.prefixes, Prefix.ADDRESS)
 
 
 def _classify(code: NDArray[np.uint8], address: np.uint64, batch: Batch) -> tuple[Instructions, _Reads]:

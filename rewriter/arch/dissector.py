@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.relocations import References
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Instructions
 
@@ -48,4 +49,8 @@ class Dissector(Protocol):
             original: (n, 16) the instruction's bytes, zero-padded.
             slots: link addresses, one for each site.
         """
+        ...
+
+    def references(self, sites: NDArray[np.void]) -> References:
+        """What the trampolines of `sites` (rows of SITE) have of addresses and of distances out of them."""
         ...

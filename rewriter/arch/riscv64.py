@@ -11,6 +11,7 @@ from kinst.rewriter.arch.dissector import Trampolines
 from kinst.rewriter.arch.exclusive import Exclusives
 from kinst.rewriter.arch.patterns import Immediate, Pattern, PatternTable
 from kinst.rewriter.arch.sweep import Block, Rules, sweep, units, units_at
+from kinst.rewriter.relocations import References, no_references
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.riscv64 import C_NOP, EBREAK, RISCV64, Kind
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
@@ -214,6 +215,10 @@ class Riscv64Dissector:
         whole = copied & (sites.size == 4)
         code[whole, 2:4] = original[whole, 2:4]
         return Trampolines(code, np.zeros(len(sites), np.uint8))
+
+    def references(self, sites: NDArray[np.void]) -> References:
+        """None: what is copied refers to no place, and a breakpoint ends the trampoline."""
+        return no_references()
 
 
 def _decode(code: NDArray[np.uint8], address: int, ranges: NDArray[np.int64]) -> Block:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.patching.placing import place_name
-from kinst.rewriter.plan import Plan, check_linked, filled, manifest_of, without_sites
+from kinst.rewriter.plan import Plan, filled, manifest_of, without_sites
 from kinst.rewriter.program import Program
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import NoJump, no_refusals
@@ -20,6 +20,7 @@ from kinst.rewriter.standalone.placing import Places, placed
 from kinst.rewriter.standalone.report import no_jump_summary
 from kinst.rewriter.standalone.request import Request
 from kinst.rewriter.standalone.rooms import from_address
+from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import ProbeError
 from kinst.targets.manifest import Manifest
 from kinst.targets.patch import LONGEST, Patch
@@ -39,7 +40,8 @@ def plan_standalone(
         PlacementError: no room, or something is in the way.
     """
     program, (manifest, _) = resolution.program, manifest_of(resolution)
-    check_linked(program.image)
+    if program.image.kind is FileKind.REL:
+        raise ProbeError(f"{program.image.path}: a module that is not linked cannot be standalone yet: without it, yes")
     no_jumps: list[NoJump] = []
     factory, room = Factory(program, manifest, progress), _EACH * len(manifest.sites)
     inside = factory.inside

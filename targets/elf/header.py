@@ -60,6 +60,8 @@ SHT_RELR: Final = 19
 SHF_WRITE: Final = 1
 SHF_ALLOC: Final = 2
 SHF_EXECINSTR: Final = 4
+SHF_INFO_LINK: Final = 0x40
+SHF_EXCLUDE: Final = 0x8000_0000
 SHN_LORESERVE: Final = 0xFF00
 PN_XNUM: Final = 0xFFFF
 

@@ -1,0 +1,74 @@
+"""What the new sections of a module refer to -> relocations, by which a loader or linker writes the distances.
+
+A module (ET_REL) has no addresses before it is loaded: its sections are placed one by one. In its trampolines the field
+of each such reference is 0, as Linux for amd64 demands before it relocates one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.elf.relocations import RELA
+from kinst.targets.elf.sections import Section
+from kinst.targets.elf.symbols import SHN_UNDEF, STB_WEAK, STT_SECTION
+from kinst.targets.errors import PlacementError
+from kinst.targets.image import Image
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """Columns of the same length: what the bytes at an address stand for. Addresses are those of `Section`."""
+
+    place: NDArray[np.uint64]
+    target: NDArray[np.uint64]
+    near: NDArray[np.uint64]  # an address in the target's section, whose end the target may be
+    kind: NDArray[np.uint32]  # the relocation's type
+    size: NDArray[np.uint8]  # bytes
+    added: NDArray[np.int64]  # to the target: what counts from the end of an instruction has less
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+
+def no_references() -> References:
+    """For machines whose trampolines refer to nothing."""
+    none = np.zeros(0, np.uint64)
+    return References(none, none, none, none.astype(np.uint32), none.astype(np.uint8), none.astype(np.int64))
+
+
+def blanked(code: NDArray[np.uint8], address: int, found: References) -> NDArray[np.uint8]:
+    """The code at an address with zeros in place of what is written there later."""
+    code = code.copy()
+    at = (found.place - np.uint64(address)).astype(np.int64)
+    for size in np.unique(found.size).tolist():
+        code[at[found.size == size][:, None] + np.arange(size)] = 0
+    return code
+
+
+def rows_of(image: Image, address: int, found: References) -> NDArray[np.void]:
+    """RELA rows for a section at `address`.
+
+    Raises:
+        PlacementError: the image has no symbol by which to refer to one of its sections.
+    """
+    rows = np.zeros(len(found), RELA)
+    rows["offset"], rows["kind"] = found.place - np.uint64(address), found.kind
+    for section in image.sections:
+        inside = found.near - np.uint64(section.address) < np.uint64(section.size)  # below the start it wraps round
+        if section.address and inside.any():
+            symbol = _symbol_in(image, section)
+            rows["symbol"][inside] = symbol
+            distance = found.target[inside] - image.symbols.address[symbol]
+            rows["addend"][inside] = distance.astype(np.int64) + found.added[inside]
+    return rows
+
+
+def _symbol_in(image: Image, section: Section) -> int:
+    """The row of a symbol that is certainly this section's: another file's may take the place of a weak one."""
+    symbols = image.symbols
+    is_own = (symbols.section == section.index) & (symbols.section != SHN_UNDEF) & (symbols.binding != STB_WEAK)
+    own = np.flatnonzero(is_own)
+    if not len(own):
+        raise PlacementError(f"{image.path}: no symbol is defined in {section.name}, to which trampolines must refer")
+    return int(own[np.argmax(symbols.kind[own] == STT_SECTION)])
