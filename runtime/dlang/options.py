@@ -12,7 +12,7 @@ from typing import Final
 from kinst.runtime.dlang import versions
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.syntax.language import LATEST, VERSION
-from kinst.runtime.dlang.syntax.nearest import nearest
+from kinst.targets.nearest import nearest
 
 Value = int | str
 

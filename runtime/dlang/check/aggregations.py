@@ -12,10 +12,10 @@ from kinst.runtime.dlang.check.signatures import AGGREGATING
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError, Span
-from kinst.runtime.dlang.syntax.nearest import nearest
 from kinst.runtime.dlang.types.conversions import is_argument_compatible, is_string, is_string_like
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import INT, INT64, DType
+from kinst.targets.nearest import nearest
 
 # The place of the increment among the arguments, for the functions that take one. What is before it is constant.
 _INCREMENT_AT: Final = {

@@ -13,7 +13,6 @@ from kinst.runtime.dlang.check.signatures import ACTIONS, AGGREGATING
 from kinst.runtime.dlang.check.stacks import is_key_call, key_call
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError
-from kinst.runtime.dlang.syntax.nearest import nearest
 from kinst.runtime.dlang.types.conversions import (
     is_aggregate,
     is_dynamic,
@@ -45,6 +44,7 @@ from kinst.runtime.dlang.types.types import (
 )
 from kinst.runtime.dlang.versions import is_later
 from kinst.targets.c_types import Array, Pointer, Typedef
+from kinst.targets.nearest import nearest
 
 DESTRUCTIVE: Final = frozenset({"copyout", "copyoutstr"})
 _POSITIONS: Final = frozenset({"index", "rindex", "substr"})  # their int parameters get all 64 bits

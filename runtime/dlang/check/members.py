@@ -9,12 +9,12 @@ from kinst.runtime.dlang.check.reader import Reader
 from kinst.runtime.dlang.check.translators import translated_member
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError, Span
-from kinst.runtime.dlang.syntax.nearest import nearest
 from kinst.runtime.dlang.types.conversions import is_dynamic, is_string, is_void, size_of
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import CHAR_POINTER, INT, SIZE, DType, bare, embedded_string
 from kinst.targets.c_types import Aggregate, Function, Pointer
 from kinst.targets.c_types import size_of as bytes_of
+from kinst.targets.nearest import nearest
 
 # -- pointers ---------------------------------------------------------------------------------------------------------
 

@@ -13,12 +13,12 @@ from kinst.runtime.dlang.check.variables import element, scoped_entry, undefined
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError
-from kinst.runtime.dlang.syntax.nearest import nearest
 from kinst.runtime.dlang.types.conversions import is_void
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import UINT64, UINTPTR, DType, bare
 from kinst.runtime.dlang.versions import is_later
 from kinst.targets.c_types import Array, Function, Pointer
+from kinst.targets.nearest import nearest
 
 
 def global_name(reader: Reader, node: tree.Name, use: Use) -> Operand:

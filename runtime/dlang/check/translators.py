@@ -18,10 +18,10 @@ from kinst.runtime.dlang.check.operands import (
 from kinst.runtime.dlang.check.reader import Reader
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError, Span
-from kinst.runtime.dlang.syntax.nearest import nearest
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import SIZE, DType, Dynamic, String, bare
 from kinst.targets.c_types import Aggregate, Pointer
+from kinst.targets.nearest import nearest
 
 
 def declare(reader: Reader, node: tree.Translator) -> None:

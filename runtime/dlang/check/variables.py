@@ -10,7 +10,6 @@ from kinst.runtime.dlang.check.reader import Reader
 from kinst.runtime.dlang.program import Scope
 from kinst.runtime.dlang.syntax import tree
 from kinst.runtime.dlang.syntax.errors import DError, Span
-from kinst.runtime.dlang.syntax.nearest import nearest
 from kinst.runtime.dlang.types.conversions import (
     is_integer,
     is_pointer,
@@ -23,6 +22,7 @@ from kinst.runtime.dlang.types.conversions import (
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import STRING, DType, Dynamic, bare
 from kinst.targets.c_types import Array
+from kinst.targets.nearest import nearest
 
 ARRAY = Dynamic("associative array")  # an array's name without an index
 SCOPES = {"self": Scope.THREAD, "this": Scope.CLAUSE}

@@ -7,7 +7,7 @@ from typing import Final, NoReturn
 
 from kinst.runtime.dlang.syntax import literals, tree
 from kinst.runtime.dlang.syntax.errors import DError, Span
-from kinst.runtime.dlang.syntax.nearest import nearest
+from kinst.targets.nearest import nearest
 
 # Only blanks end words here: there are no comments and no continued lines. Lines of DOS files end with \r.
 _PIECE: Final = re.compile(r'[\f\t\v\r ]+|("(?:[^"\\]|\\.)*+"?)|([^\f\t\v " ]+)', re.DOTALL)
