@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 import click
 
-from kinst.rewriter.command import METHOD_HELP, PATCH_HELP, SETTINGS, VERSION, check_files, reported, unescaped
 from kinst.rewriter.command_output import write_lines
+from kinst.rewriter.commandline.reporting import (
+    METHOD_HELP,
+    PATCH_HELP,
+    SETTINGS,
+    VERSION,
+    check_files,
+    reported,
+    unescaped,
+)
 from kinst.rewriter.file_name import FileName
 from kinst.rewriter.progress import bars
 from kinst.targets.errors import UsageError

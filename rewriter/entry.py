@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from kinst.rewriter.command import reported
+from kinst.rewriter.commandline.reporting import reported
 
 # New objects after which Python looks for garbage, 700 by default: what a command makes stays for as long as it runs,
 # and a tenth of its start was spent on looking.

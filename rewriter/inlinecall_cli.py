@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kinst.rewriter.command import SETTINGS, VERSION, check_files, reported
+from kinst.rewriter.commandline.reporting import SETTINGS, VERSION, check_files, reported
 from kinst.rewriter.file_name import FileName
 from kinst.rewriter.wording import counted
 from kinst.targets.errors import ImageError

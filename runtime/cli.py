@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kinst.rewriter.command import METHOD_HELP, SETTINGS, check_files, reported
+from kinst.rewriter.commandline.reporting import METHOD_HELP, SETTINGS, check_files, reported
 from kinst.rewriter.file_name import FileName
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.dlang.syntax.language import VERSION
