@@ -10,22 +10,18 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 import click
 
 from kinst.rewriter.command_output import write_lines
-from kinst.rewriter.commandline.reporting import (
-    METHOD_HELP,
-    PATCH_HELP,
-    SETTINGS,
-    VERSION,
-    check_files,
-    reported,
-    unescaped,
-)
-from kinst.rewriter.file_name import FileName
-from kinst.rewriter.progress import bars
+from kinst.rewriter.commandline import shared
+from kinst.rewriter.commandline.command import Command
+from kinst.rewriter.commandline.help import Example
+from kinst.rewriter.commandline.option import Choice, old_spelling, option, together
+from kinst.rewriter.commandline.reporting import METHOD_HELP, PATCH_HELP, check_files, reported, unescaped
+from kinst.rewriter.commandline.shared import FILE, OUTPUT
+from kinst.rewriter.progress import Progress, bars, silent
 from kinst.targets.errors import UsageError
 from kinst.targets.method import Method
 from kinst.targets.probe import checked_module
@@ -33,7 +29,9 @@ from kinst.targets.probe import checked_module
 if TYPE_CHECKING:
     from kinst.rewriter.rewriting import Source
 
-_FILE = FileName(path_type=Path)
+_PROBES: Final = "Probes"
+_ALONE: Final = "Images that need no handler"
+_REFUSED: Final = "Tell of each refused instruction, with its reason."
 
 P = ParamSpec("P")
 
@@ -50,63 +48,126 @@ def _command(run: Callable[P, int]) -> Callable[P, None]:
     return wrapper
 
 
-def _source_options(command: Callable[P, None]) -> Callable[P, None]:
-    options = (
-        click.option("--symbols", type=_FILE, metavar="FILE", help="Names from a System.map, nm's output or ELF."),
-        click.option("--debug-file", type=_FILE, metavar="FILE", help="Names from a separate debug file."),
-        click.option(
-            "--name", "--module", "module", metavar="NAME", help="Call IMAGE NAME in probe names; else as its file."
-        ),
-        click.option("--include-excluded", is_flag=True, help="Probe functions that DTrace's rules exclude as well."),
-        click.option("--quiet", "-q", is_flag=True, help="Do not say what was refused."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+def _progress(*, quiet: bool) -> Progress:
+    return silent if quiet else bars(unescaped(sys.stderr))
 
 
-_REWRITE_EPILOG = """\b
-Examples:
-  kinst-rewrite fw_jump.elf --probe fbt:::entry -o p.elf
-      the entry of every function
-  kinst-rewrite vmlinux --probe kinst::vfs_read: --probe 'fbt::vfs_*:return'
-      every instruction of one function, and the returns of several
-  kinst-rewrite u-boot.elf --probe 'kinst::0x80000010:' --trampoline-base 0x90000000
-      an instruction that has no name; trampolines where the board has RAM
-  kinst-rewrite vmlinux --probe kinst::get_current:entry
-      where an inline function begins, in all its inlined copies
-  kinst-rewrite fw_jump.elf --patch 'sub_14c3e = li a0, 0; ret' --patch '0x14c46+4 = hex:0100' -o stub.elf
-      instructions of your own: a function that only returns 0, and two bytes behind an address
-  kinst-rewrite fw_jump.elf --standalone --probe fbt:::entry --action record:arg0,time -o alone.elf
-      probes that need no handler, for QEMU or a board; kinst-run --read shows what they found
-  kinst-rewrite p.elf --restore -o fw_jump.elf
-      the original file, to the last byte
-"""
-
-
-@click.command(epilog=_REWRITE_EPILOG, context_settings=SETTINGS)
-@click.version_option(**VERSION)
-@click.argument("image", type=_FILE)
-@click.option(
-    "--probe", "-p", "probes", multiple=True, metavar="SPEC", help="provider:module:function:name; repeatable."
+_image = click.argument("image", type=FILE)
+_names = together(
+    shared.symbols(),
+    shared.debug_file(),
+    shared.name(),
+    old_spelling("--module", sets="name", instead="--name", metavar="NAME"),
 )
-@click.option("--patch", "patches", multiple=True, metavar="'WHERE = WHAT'", help=PATCH_HELP)
-@click.option("--force", is_flag=True, help="A --patch may go on behind the end of its function.")
-@click.option("--output", "-o", type=_FILE, metavar="OUT", help="The patched image; else IMAGE with .kinst put in.")
-@_source_options
-@click.option("--trampoline-base", metavar="ADDR", help="Link address of the trampolines, a multiple of 4096.")
-@click.option("--trampoline-symbols", is_flag=True, help="Add symbols kinst$FUNCTION+OFFSET for objdump and gdb.")
-@click.option("--method", type=click.Choice([method.value for method in Method]), help=METHOD_HELP)
-@click.option("--standalone", is_flag=True, help="Jumps to code that does --action by itself; no handler is needed.")
-@click.option("--action", metavar="ACTION", help="count (the default), or record:FIELD,...: arg0, time, registers.")
-@click.option("--ring", type=int, metavar="N", help="Records that are kept, a power of two. Default: 4096.")
-@click.option(
-    "--data-base", metavar="ADDR", help="Counters or ring there, in memory that is zero; else beside the code."
+_excluded = option(
+    "--include-excluded",
+    group=_PROBES,
+    is_flag=True,
+    is_rare=True,
+    help="Probe functions that DTrace's rules exclude as well.",
 )
-@click.option("--strict", is_flag=True, help="Any refused instruction is an error.")
-@click.option("--dry-run", "-n", is_flag=True, help="Say what would be done, with every refusal; write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON on stdout.")
-@click.option("--restore", "is_restore", is_flag=True, help="Write the original of a patched IMAGE.")
+_REWRITE_EXAMPLES: Final = (
+    Example("kinst-rewrite fw_jump.elf --probe fbt:::entry -o p.elf", "the entry of every function"),
+    Example(
+        "kinst-rewrite vmlinux --probe kinst::vfs_read: --probe 'fbt::vfs_*:return'",
+        "every instruction of one function, and the returns of several",
+    ),
+    Example("kinst-rewrite p.elf --restore -o fw_jump.elf", "the original file, to the last byte"),
+    Example(
+        "kinst-rewrite u-boot.elf --probe 'kinst::0x80000010:' --trampoline-base 0x90000000",
+        "an instruction that has no name; trampolines where the board has RAM",
+    ),
+    Example(
+        "kinst-rewrite vmlinux --probe kinst::get_current:entry",
+        "where an inline function begins, in all its inlined copies",
+    ),
+    Example(
+        "kinst-rewrite fw_jump.elf --patch 'sub_14c3e = li a0, 0; ret' --patch '0x14c46+4 = hex:0100' -o stub.elf",
+        "instructions of your own: a function that only returns 0, and two bytes behind an address",
+    ),
+    Example(
+        "kinst-rewrite fw_jump.elf --standalone --probe fbt:::entry --action record:arg0,time -o alone.elf",
+        "probes that need no handler, for QEMU or a board; kinst-run --read shows what they found",
+    ),
+)
+
+
+@click.command(cls=Command, examples=_REWRITE_EXAMPLES, pages=("README.md", "docs/"))
+@_image
+@option(
+    "--probe",
+    "-p",
+    "probes",
+    group=_PROBES,
+    multiple=True,
+    metavar="SPEC",
+    help="provider:module:function:name; repeatable.",
+)
+@_excluded
+@option("--strict", group=_PROBES, is_flag=True, help="Any refused instruction is an error.")
+@option(
+    "--method",
+    group=_PROBES,
+    type=Choice([method.value for method in Method]),
+    metavar="METHOD",
+    help=METHOD_HELP,
+    brief=f"How instructions are run: {', '.join(method.value for method in Method)}.",
+)
+@option("--trampoline-base", group=_PROBES, metavar="ADDR", help="Link address of the trampolines, a multiple of 4096.")
+@option(
+    "--trampoline-symbols",
+    group=_PROBES,
+    is_flag=True,
+    is_rare=True,
+    help="Add symbols kinst$FUNCTION+OFFSET for objdump and gdb.",
+)
+@_names
+@option(
+    "--patch",
+    "patches",
+    group="Instructions of your own",
+    multiple=True,
+    metavar="'WHERE = WHAT'",
+    help=PATCH_HELP,
+    brief="'f+0x10 = nop; ret', 'f = hex:90c3'; repeatable.",
+)
+@option(
+    "--force",
+    group="Instructions of your own",
+    is_flag=True,
+    help="A --patch may go on behind the end of its function.",
+)
+@option("--standalone", group=_ALONE, is_flag=True, help="Jumps to code that does --action by itself.")
+@option(
+    "--action",
+    group=_ALONE,
+    metavar="ACTION",
+    help="count (the default), or record:FIELD,...: arg0, time, registers.",
+    brief="count, or record:arg0,time,registers,....",
+)
+@option(
+    "--ring",
+    group=_ALONE,
+    type=int,
+    metavar="N",
+    help="Records that are kept, a power of two. Default: 4096.",
+    brief="Records that are kept, a power of two.",
+)
+@option(
+    "--data-base",
+    group=_ALONE,
+    metavar="ADDR",
+    help="Counters or ring there, in memory that is zero; else beside the code.",
+    brief="Where counters or ring are; else beside the code.",
+)
+@option("--output", "-o", group=OUTPUT, type=FILE, metavar="OUT", help="The new image; else IMAGE with .kinst put in.")
+@option("--dry-run", group=OUTPUT, is_flag=True, help="Write nothing; say what would be done, and refused.")
+@old_spelling("-n", sets="dry_run", value=True, instead="--dry-run")
+@option("--restore", "is_restore", group=OUTPUT, is_flag=True, help="Write the original of a patched IMAGE.")
+@shared.form(["text", "json"], "How to tell what was done: text or json.")
+@shared.quiet()
+@shared.verbose(_REFUSED)
+@shared.version_option()
 @_command
 def rewrite(image: Path, output: Path | None, *, is_restore: bool, **options: Any) -> int:
     """Put probes into a kernel or firmware IMAGE, an ELF file of amd64, arm64 or riscv64 (or a vmlinuz with one in it).
@@ -115,18 +176,21 @@ def rewrite(image: Path, output: Path | None, *, is_restore: bool, **options: An
     what is appended: trampolines and a manifest, which kinst-run reads. A patched IMAGE keeps all that it has.
     """
     check_files(image, options["symbols"], options["debug_file"])
+    progress = _progress(quiet=options["quiet"])
     if is_restore:
         if options["probes"] or options["patches"]:
             raise UsageError("--restore takes no --probe and no --patch: it gives the original back")
         from kinst.rewriter.rewrite_command import restore_image
 
-        restore_image(image, output, bars(unescaped(sys.stderr)))
+        restore_image(image, output, progress)
     else:
-        _rewrite(image, output, **options)
+        _rewrite(image, output, progress, **options)
     return 0
 
 
-def _rewrite(path: Path, output: Path | None, *, trampoline_base: str | None, **options: Any) -> None:
+def _rewrite(
+    path: Path, output: Path | None, progress: Progress, *, trampoline_base: str | None, form: str, **options: Any
+) -> None:
     if not options["probes"] and not options["patches"]:
         raise UsageError("no --probe: what shall be probed? (or --patch: what shall be patched?)")
     base, options["alone"] = _address("--trampoline-base", trampoline_base), _alone(options)
@@ -134,29 +198,33 @@ def _rewrite(path: Path, output: Path | None, *, trampoline_base: str | None, **
     source = _source(path, options)
     from kinst.rewriter.rewrite_command import rewrite_image
 
-    rewrite_image(source, target, bars(unescaped(sys.stderr)), trampoline_base=base, **options)
+    rewrite_image(source, target, progress, trampoline_base=base, as_json=form == "json", **options)
 
 
-_LIST_EPILOG = """\b
-Examples:
-  kinst-list fw_jump.elf                       every fbt probe
-  kinst-list vmlinux 'kinst::vfs_read:'        every instruction of a function that can be probed
-  kinst-list vmlinux vfs_read: --disassemble   the same with the instructions, and why some cannot
-  kinst-list stripped.elf --symbols System.map fbt::vfs_read:
-                                               by names from a file
-"""
+_LIST_EXAMPLES: Final = (
+    Example("kinst-list fw_jump.elf", "every fbt probe"),
+    Example("kinst-list vmlinux 'kinst::vfs_read:'", "every instruction of a function that can be probed"),
+    Example(
+        "kinst-list vmlinux vfs_read: --disassemble", "the same with the instructions, and why some cannot be probed"
+    ),
+    Example("kinst-list stripped.elf --symbols System.map fbt::vfs_read:", "by names from a file"),
+)
 
 
-@click.command("list", epilog=_LIST_EPILOG, context_settings=SETTINGS)
-@click.version_option(**VERSION)
-@click.argument("image", type=_FILE)
+@click.command("list", cls=Command, examples=_LIST_EXAMPLES, pages=("README.md", "docs/"))
+@_image
 @click.argument("specs", nargs=-1, metavar="[SPEC]...")
-@_source_options
-@click.option("--disassemble", "-d", is_flag=True, help="Instructions with offset, verdict and reason of refusal.")
-@click.option("--jumps", is_flag=True, help="How each site could be a jump, or why not; a summary on stderr.")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@_excluded
+@_names
+@option("--disassemble", group=OUTPUT, is_flag=True, help="Instructions with offset, verdict and reason of refusal.")
+@old_spelling("-d", sets="disassemble", value=True, instead="--disassemble")
+@option("--jumps", group=OUTPUT, is_flag=True, help="How each site could be a jump, or why not.")
+@shared.form(["text", "json"], "text, in the columns of dtrace -l, or json.")
+@shared.quiet()
+@shared.verbose(_REFUSED)
+@shared.version_option()
 @_command
-def list_probes(image: Path, specs: tuple[str, ...], **options: Any) -> int:
+def list_probes(image: Path, specs: tuple[str, ...], *, form: str, **options: Any) -> int:
     """List the probes of an IMAGE, as dtrace -l does, with the ids that they have in every command.
 
     Without a SPEC: the probes that a patched image has, and all fbt and static probes of another.
@@ -165,46 +233,39 @@ def list_probes(image: Path, specs: tuple[str, ...], **options: Any) -> int:
     source = _source(image, options)
     from kinst.rewriter.list_command import list_image
 
-    list_image(source, specs, bars(unescaped(sys.stderr)), **options)
+    list_image(source, specs, _progress(quiet=options["quiet"]), as_json=form == "json", **options)
     return 0
 
 
-_DIFF_EPILOG = """\b
-Example:
-  kinst-diff fw_jump.elf p.elf --verbose
-Exit code: 0 if every difference is explained, 1 if one is not, 2 for a wrong command line.
-"""
+_DIFF_EXAMPLES: Final = (
+    Example("kinst-diff fw_jump.elf p.elf --verbose", "every site, with its instruction before and after"),
+    Example("kinst-diff fw_jump.elf p.elf --format html -o diff.html", "both side by side, for a browser"),
+)
 
 
-@click.command(epilog=_DIFF_EPILOG, context_settings=SETTINGS)
-@click.version_option(**VERSION)
-@click.argument("original", type=_FILE)
-@click.argument("patched", type=_FILE)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "html"]),
-    default="text",
-    show_default=True,
-    help="html: one page for a browser, with each site side by side.",
-)
-@click.option(
-    "-o", "--output", type=_FILE, metavar="FILE", help="Write to FILE, which is replaced when all is written."
-)
-@click.option("--verbose", "-v", is_flag=True, help="Every site, with its instruction before and after.")
+@click.command(cls=Command, examples=_DIFF_EXAMPLES, pages=("README.md", "docs/"))
+@click.argument("original", type=FILE)
+@click.argument("patched", type=FILE)
+@shared.form(["text", "json", "html"], "text, json, or html: one page for a browser, with each site side by side.")
+@option("-o", "--output", group=OUTPUT, type=FILE, metavar="FILE", help="Write to FILE, replaced when all is written.")
+@shared.quiet("Only the verdict, and no progress on stderr.")
+@shared.verbose("Every site, with its instruction before and after.")
+@shared.version_option()
 @_command
-def diff(original: Path, patched: Path, *, form: str, output: Path | None, verbose: bool) -> int:
+def diff(original: Path, patched: Path, *, form: str, output: Path | None, quiet: bool, verbose: bool) -> int:
     """Explain every byte in which PATCHED differs from ORIGINAL, or say which are UNEXPLAINED.
 
     Each trampoline is derived again from the original's bytes and compared: the manifest is not trusted.
+
+    Exit code: 0 if every difference is explained, 1 if one is not, 2 for a wrong command line.
     """
     check_files(original, patched)
     from kinst.rewriter.diff import compare
     from kinst.rewriter.diff_page import page_lines
-    from kinst.rewriter.diff_report import json_lines, text_lines
+    from kinst.rewriter.diff_report import json_lines, text_lines, verdict
     from kinst.targets.image import open_image
 
-    progress = bars(unescaped(sys.stderr))
+    progress = _progress(quiet=quiet)
     found = compare(open_image(original), open_image(patched), progress=progress)
     match form:
         case "html":
@@ -212,7 +273,7 @@ def diff(original: Path, patched: Path, *, form: str, output: Path | None, verbo
         case "json":
             lines = json_lines(found, verbose=verbose)
         case _:
-            lines = text_lines(found, verbose=verbose)
+            lines = iter([verdict(found)]) if quiet else text_lines(found, verbose=verbose)
     write_lines(lines, output)
     return 0 if found.is_explained else 1
 
@@ -242,12 +303,12 @@ def _address(option: str, text: str | None) -> int | None:
 
 
 def _source(path: Path, options: dict[str, Any]) -> "Source":
-    """The image that the options of `_source_options` describe. They are removed from `options`."""
-    module: str | None = options.pop("module")
-    name, equals, file = (module or "").partition("=")
+    """The image that the options `_names` describe. They are removed from `options`."""
+    given: str | None = options.pop("name")
+    name, equals, file = (given or "").partition("=")
     if equals and not (Path(file).exists() and path.exists() and Path(file).samefile(path)):
-        raise UsageError(f"--module {module}: {file} is not the image {path}")
-    checked = None if module is None else checked_module(name)
+        raise UsageError(f"--name {given}: {file} is not the image {path}")
+    checked = None if given is None else checked_module(name)
     from kinst.rewriter.rewriting import Source
 
     return Source(path, checked, options.pop("symbols"), options.pop("debug_file"))

@@ -53,10 +53,11 @@ def text_lines(diff: Diff, *, verbose: bool = False) -> Iterator[str]:
         yield f"UNEXPLAINED      {_unexplained_text(one)}"
     if diff.unexplained_count > _SHOWN:
         yield f"UNEXPLAINED      and {diff.unexplained_count - min(_SHOWN, len(diff.unexplained)):,} more"
-    yield _verdict(diff)
+    yield verdict(diff)
 
 
-def _verdict(diff: Diff) -> str:
+def verdict(diff: Diff) -> str:
+    """The last line: whether every difference is explained."""
     if not diff.is_explained:
         return f"not explained: {counted(diff.unexplained_count, 'difference')}"
     return "every difference is explained" if diff.manifest is not None else "the files are identical"

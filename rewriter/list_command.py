@@ -16,7 +16,7 @@ from kinst.rewriter.listing import (
     probe_lines,
     probe_values,
 )
-from kinst.rewriter.outcome_report import summary_lines
+from kinst.rewriter.outcome_report import refusal_lines
 from kinst.rewriter.probe_choice import check_outcomes, default_specs, probe_names
 from kinst.rewriter.progress import Progress
 from kinst.rewriter.resolve import Resolution, resolve
@@ -34,6 +34,7 @@ def list_image(
     as_json: bool,
     include_excluded: bool,
     quiet: bool,
+    verbose: bool,
 ) -> None:
     """List what probe names stand for. Without names: what a patched image has, or else all fbt and static probes.
 
@@ -56,18 +57,12 @@ def list_image(
         write_lines(json_array(values) if as_json else disassembly_lines(resolution, functions, report))
     else:
         check_outcomes(resolution, strict=False)
-        _list_probes(opened, resolution, progress, jumps=jumps, as_json=as_json, quiet=quiet)
-
-
-def _list_probes(
-    opened: Opened, resolution: Resolution, progress: Progress, *, jumps: bool, as_json: bool, quiet: bool
-) -> None:
-    manifest, rows, lost = listed_probes(opened, resolution, progress)
-    if not quiet:
-        remark(summary_lines(resolution, lost, len(manifest.sites)))
-    report = _report(opened, manifest.sites["address"], progress, quiet=quiet) if jumps else None
-    notes = Notes(inlined_copies(resolution), report)
-    write_lines(json_array(probe_values(manifest, rows, notes)) if as_json else probe_lines(manifest, rows, notes))
+        manifest, rows, lost = listed_probes(opened, resolution, progress)
+        if not quiet:
+            remark(refusal_lines(resolution, lost, len(manifest.sites), is_each=verbose))
+        report = _report(opened, manifest.sites["address"], progress, quiet=quiet) if jumps else None
+        notes = Notes(inlined_copies(resolution), report)
+        write_lines(json_array(probe_values(manifest, rows, notes)) if as_json else probe_lines(manifest, rows, notes))
 
 
 def _report(opened: Opened, addresses: NDArray[np.uint64], progress: Progress, *, quiet: bool) -> JumpReport:

@@ -39,11 +39,11 @@ def plan_line(plan: Plan, target: Path, *, is_written: bool) -> str:
     return f"{target}: {verb}{'; '.join([*parts, probes] if len(manifest.probes) else parts)}"
 
 
-def lost_lines(resolution: Resolution, plan: Plan) -> Iterator[str]:
+def lost_lines(resolution: Resolution, lost: Refusals) -> Iterator[str]:
     """Each site that cannot have its trampoline where the trampolines are."""
-    for row in range(len(plan.lost)):
-        place, address = _place(resolution.program.functions, plan.lost, row)
-        yield f"{address:#x} {place} is refused: {plan.lost.text(row)}"
+    for row in range(len(lost)):
+        place, address = _place(resolution.program.functions, lost, row)
+        yield f"{address:#x} {place} is refused: {lost.text(row)}"
 
 
 def summary_lines(resolution: Resolution, lost: Refusals, kept: int) -> Iterator[str]:
@@ -52,6 +52,13 @@ def summary_lines(resolution: Resolution, lost: Refusals, kept: int) -> Iterator
     yield from filter(None, (outcome.told() for outcome in resolution.outcomes if outcome.error is None))
     if len(lost):
         yield f"trampolines: {summary(lost, kept + len(lost))}"
+
+
+def refusal_lines(resolution: Resolution, lost: Refusals, kept: int, *, is_each: bool) -> Iterator[str]:
+    """What a command remarks on refusals: in summary, or of each by itself."""
+    if is_each:
+        return outcome_lines(resolution, lost_lines(resolution, lost))
+    return summary_lines(resolution, lost, kept)
 
 
 def outcome_lines(resolution: Resolution, lost: Iterable[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kinst.rewriter.command_output import remark, write_lines
-from kinst.rewriter.outcome_report import lost_lines, outcome_lines, plan_line, plan_value, summary_lines
+from kinst.rewriter.outcome_report import lost_lines, outcome_lines, plan_line, plan_value, refusal_lines
 from kinst.rewriter.patching.report import patch_line, patch_values
 from kinst.rewriter.patching.request import parse_patch
 from kinst.rewriter.plan import Plan, make_plan
@@ -45,6 +45,7 @@ def rewrite_image(
     as_json: bool,
     include_excluded: bool,
     quiet: bool,
+    verbose: bool,
 ) -> None:
     """Patch an image and report what was done; with `dry_run` only report it. `alone`: arguments of `parse_request`.
 
@@ -65,11 +66,12 @@ def rewrite_image(
     )
     check_outcomes(resolution, strict=strict)
     plan = _planned(resolution, opened.manifest, request, trampoline_base, method, progress)
-    lost = [*lost_lines(resolution, plan), *no_jump_lines(plan)]
+    lost = [*lost_lines(resolution, plan.lost), *no_jump_lines(plan)]
     if strict and lost:
         raise ProbeError("\n".join(lost))
     if not as_json and not quiet:
-        remark(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
+        is_each = verbose and not dry_run  # which tells of each anyway
+        remark(refusal_lines(resolution, plan.lost, len(plan.manifest.sites), is_each=is_each))
         remark(filter(None, [no_jump_summary(plan.no_jumps, len(plan.manifest.sites)), moving_text(plan)]))
     added = [patch for patch in opened.program.patches if patch not in known]
     if not as_json and dry_run:

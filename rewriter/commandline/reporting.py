@@ -12,8 +12,6 @@ from typing import Any, Final, TextIO
 from kinst.targets.errors import ImageError, KinstError
 from kinst.targets.visible import visible_lines
 
-SETTINGS: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}  # click's
-VERSION: Final[dict[str, Any]] = {"package_name": "kinst-rewrite", "message": "%(prog)s %(version)s"}
 PATCH_HELP: Final = (
     "Write instructions of your own, padded with nops to whole ones of IMAGE. WHERE: f, f+0x10, or an address. WHAT: "
     "assembly with ; between instructions, functions and symbols by name (amd64: Intel's syntax, or AT&T's where there "
@@ -62,10 +60,7 @@ class _Visible:
         self.unescaped = stream
 
     def write(self, text: str) -> int:
-        encoding = self.unescaped.encoding or "utf-8"
-        shown = visible_lines(text)
-        # What the encoding of the user's locale lacks is no error.
-        self.unescaped.write(shown if shown.isascii() else shown.encode(encoding, "backslashreplace").decode(encoding))
+        _put(self.unescaped, visible_lines(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -80,6 +75,12 @@ def unescaped(stream: TextIO) -> TextIO:
     """The stream without escapes, for output that only moves the cursor."""
     found: TextIO = getattr(stream, "unescaped", stream)
     return found
+
+
+def _put(stream: TextIO, text: str) -> None:
+    """Write text. What the encoding of the user's locale lacks is no error."""
+    encoding = stream.encoding or "utf-8"
+    stream.write(text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 @contextmanager
@@ -104,6 +105,19 @@ def _fail(command: str, message: str, code: int) -> None:
 
 
 def _say(command: str, message: str) -> None:
-    for line in message.splitlines():
-        sys.stderr.write(line if line[:1] in (" ", "\t") else f"{command}: {line}")
-        sys.stderr.write("\n")
+    """Print an error. On a terminal the command's name and what carets point at are in colour."""
+    from kinst.rewriter.commandline.color import is_colored, painted  # which needs click, an import that takes long
+
+    stream = unescaped(sys.stderr)
+    paint = painted if is_colored(stream) else _plain
+    name = paint(f"{command}:", "red")
+    for line in map(visible_lines, message.splitlines()):
+        if line[:1] not in (" ", "\t"):
+            stream.write(f"{name} ")
+        is_caret = not line.strip(" \t^") and "^" in line
+        _put(stream, paint(line, "green") if is_caret else line)
+        stream.write("\n")
+
+
+def _plain(text: str, _color: str) -> str:
+    return text

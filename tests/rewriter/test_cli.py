@@ -111,12 +111,12 @@ def test_dry_run_says_everything_and_writes_nothing(image: Path) -> None:
 
 
 def test_json_has_every_refusal(image: Path) -> None:
-    value = json.loads(rewrite(image, "-p", "kinst:::", "-p", "fbt:::entry", "--json").stdout)
+    value = json.loads(rewrite(image, "-p", "kinst:::", "-p", "fbt:::entry", "--format", "json").stdout)
     assert value["sites"] == value["specs"][0]["sites"] and value["machine"] == "amd64"
     assert value["specs"][1]["reasons"] == {"no_prologue": 2}
     assert {one["site"] for one in value["specs"][0]["refusals"]} >= {"vm_fault+0", "start+0", "helper+10"}
     assert value["output"].endswith("small.kinst.elf")
-    assert json.loads(rewrite(image, "-p", "kinst:::", "--json", "-n").stdout)["output"] is None
+    assert json.loads(rewrite(image, "-p", "kinst:::", "--format", "json", "--dry-run").stdout)["output"] is None
 
 
 def test_strict_makes_a_refusal_an_error(image: Path) -> None:
@@ -205,14 +205,14 @@ def test_list_of_a_patched_image_gives_the_ids_that_an_addition_would_get(image:
 
 
 def test_list_as_json_and_disassembly(image: Path) -> None:
-    rows = json.loads(run("list", image, "kinst::vm_fault:", "--json").stdout)
+    rows = json.loads(run("list", image, "kinst::vm_fault:", "--format", "json").stdout)
     assert rows[0] == {"id": 1022, "provider": "kinst", "module": "small", "function": "vm_fault", "name": "4"}
-    text = run("list", image, "kinst::vm_fault:", "-d").stdout.splitlines()
+    text = run("list", image, "kinst::vm_fault:", "--disassemble").stdout.splitlines()
     assert text[0] == f"vm_fault: {TEXT:#x}, 16 bytes"
     assert "f30f1efa" in text[1] and "endbr64" in text[1] and "refused: a branch-target landing pad" in text[1]
     assert text[2].split()[:4] == ["4", f"{TEXT + 4:#x}", "55", "pushq"] and text[2].split()[5] == "trampoline"
     assert "emulated (jcc" in text[4].lower() or "emulated" in text[4]
-    value = json.loads(run("list", image, "kinst::vm_fault:", "-d", "--json").stdout)
+    value = json.loads(run("list", image, "kinst::vm_fault:", "--disassemble", "--format", "json").stdout)
     assert [row["offset"] for row in value[0]["instructions"]] == [0, 4, 5, 8, 10, 12, 13, 14]
     assert value[0]["instructions"][0]["reason"] == "landing_pad"
 
@@ -221,14 +221,19 @@ def test_list_says_how_sites_can_be_jumps(image: Path) -> None:
     result = run("list", image, "kinst::vm_fault:", "--jumps")
     assert result.stdout.splitlines()[1].endswith(" jump together")
     assert "7 of 7 sites can be jumps (100.0 %): 4 inside, 1 together, 1 relay, 1 padding\n" in result.stderr
-    jumps = [row["jumps"][0] for row in json.loads(run("list", image, "kinst::vm_fault:", "--jumps", "--json").stdout)]
+    jumps = [
+        row["jumps"][0]
+        for row in json.loads(run("list", image, "kinst::vm_fault:", "--jumps", "--format", "json").stdout)
+    ]
     methods = ["together", "inside", "inside", "relay", "inside", "inside", "padding"]
     assert [jump["method"] for jump in jumps] == methods
     assert jumps[3]["relay"] == TEXT + 21  # behind the tail call, whose own jump takes five bytes of the padding
     assert jumps[3]["dead"] == ["rax", "cf", "pf", "af", "zf", "sf", "of"]
-    lines = run("list", image, "kinst::vm_fault:", "-d", "--jumps").stdout.splitlines()
+    lines = run("list", image, "kinst::vm_fault:", "--disassemble", "--jumps").stdout.splitlines()
     assert "; jump trap: a breakpoint: it cannot be probed; dead: " in lines[1]
-    rows = json.loads(run("list", image, "kinst::vm_fault:", "-d", "--jumps", "--json").stdout)[0]["instructions"]
+    rows = json.loads(run("list", image, "kinst::vm_fault:", "--disassemble", "--jumps", "--format", "json").stdout)[0][
+        "instructions"
+    ]
     assert rows[0]["jump"]["method"] == "trap"
     assert {"address": rows[1]["address"], **rows[1]["jump"]} == jumps[0]
 
@@ -357,9 +362,12 @@ def far_image(folder: Path) -> Path:
 
 def test_sites_out_of_reach_are_told(tmp_path: Path) -> None:
     path = far_image(tmp_path)
-    result = rewrite(path, "-p", "kinst:::", "-n")
+    result = rewrite(path, "-p", "kinst:::", "--dry-run")
     assert "kinst-rewrite: trampolines: 1 of 44 refused: 1 its operand is out of reach" in result.stderr
-    assert json.loads(rewrite(path, "-p", "kinst:::", "--json", "-n").stdout)["lost"][0]["reason"] == "out_of_reach"
+    assert (
+        json.loads(rewrite(path, "-p", "kinst:::", "--format", "json", "--dry-run").stdout)["lost"][0]["reason"]
+        == "out_of_reach"
+    )
     assert rewrite(path, "-p", "kinst:::", "--strict").exit_code == 1
     base = ("--trampoline-base", "0xffffffff90000000")
     result = rewrite(path, "-p", "kinst::far:0", *base)

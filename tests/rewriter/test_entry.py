@@ -61,7 +61,7 @@ MISSING = [
     ("kinst_rewrite", ["nowhere.elf"]),
     ("kinst_rewrite", ["nowhere.elf", "--probe", "a:b:c:d:e", "--trampoline-base", "what"]),
     ("kinst_rewrite", ["nowhere.elf", "--restore", "--probe", "fbt:::"]),
-    ("kinst_list", ["nowhere.elf", "a:b:c:d:e", "--module", "x=y"]),
+    ("kinst_list", ["nowhere.elf", "a:b:c:d:e", "--name", "x=y"]),
     ("kinst_list", [str(SAMPLE), "--symbols", "nowhere.elf", "a:b:c:d:e"]),
     ("kinst_diff", ["nowhere.elf", str(SAMPLE)]),
     ("kinst_diff", [str(ROOT / "README.md"), "nowhere.elf"]),

@@ -3,15 +3,15 @@
 import shlex
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
 from kinst.rewriter import cli
+from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.inlinecall_cli import inlinecall
 from tests.images import at_hand, real_image
 
-COMMANDS: dict[str, click.Command] = {
+COMMANDS: dict[str, Command] = {
     "kinst-rewrite": cli.rewrite,
     "kinst-list": cli.list_probes,
     "kinst-diff": cli.diff,
@@ -26,10 +26,8 @@ MADE = "kinst-rewrite fw_jump.elf --probe fbt:::entry -o p.elf"  # what other ex
 
 
 def examples(name: str) -> list[str]:
-    """The command lines of a command's epilog, without what is said of them."""
-    epilog = COMMANDS[name].epilog or ""
-    lines = (line.strip() for line in epilog.splitlines())
-    return [line.split("   ")[0] for line in lines if line.startswith(f"{name} ")]
+    """The command lines of a command's help."""
+    return [example.line for example in COMMANDS[name].examples]
 
 
 def words_of(example: str) -> set[str]:

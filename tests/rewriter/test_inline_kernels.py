@@ -33,7 +33,7 @@ def test_three_tools_confirm_three_functions(kernel: str, tmp_path: Path) -> Non
     plain, patched = real_image(kernel), tmp_path / "vmlinux"
     names = [f"kinst::{function}:{name}" for name in ("entry", "return") for function in FUNCTIONS]
     words = [word for name in names for word in ("--probe", name)]
-    written = CliRunner().invoke(cli.rewrite, [str(plain), *words, "-o", str(patched), "--json"])
+    written = CliRunner().invoke(cli.rewrite, [str(plain), *words, "-o", str(patched), "--format", "json"])
     assert written.exit_code == 0, written.stderr
     explained = CliRunner().invoke(cli.diff, [str(plain), str(patched)])
     assert explained.exit_code == 0, explained.stdout

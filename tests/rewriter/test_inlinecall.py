@@ -72,7 +72,7 @@ def test_each_range_has_its_own_caller_and_what_is_unknown_is_left_out() -> None
 
 
 def test_json(image: Path) -> None:
-    (found,) = json.loads(run("inlined", image, "--json").stdout)
+    (found,) = json.loads(run("inlined", image, "--format", "json").stdout)
 
     assert (found["name"], found["line"], found["out_of_line"]) == ("inlined", 2, False)
     assert [(one["call_line"], one["caller"]) for one in found["copies"]] == [(4, "start"), (5, "start")]
@@ -84,7 +84,7 @@ def test_a_function_that_is_not_inline(image: Path) -> None:
 
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == "kinst-inlinecall: other: is not inlined anywhere: probe fbt::other:\n"
-    assert run("other", image, "--json").stdout == "[]\n"
+    assert run("other", image, "--format", "json").stdout == "[]\n"
 
 
 def test_errors_are_one_line(image: Path, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_what_damaged_units_leave_is_told(image: Path, tmp_path: Path) -> None:
         damaged[start + unit.offset + 4] = elf.data[start + unit.offset + 4]
         damaged[start + unit.first] = 0x7F  # the code of its first entry
     (tmp_path / "d.elf").write_bytes(damaged)
-    rest = run("inlined", tmp_path / "d.elf", "--json")
+    rest = run("inlined", tmp_path / "d.elf", "--format", "json")
     assert rest.exit_code == 1 and len(json.loads(rest.stdout)) == 3
     *lines, last = rest.stderr.splitlines()
     assert len(lines) == 8 and all(": .debug_info: the unit at 0x" in line for line in lines)

@@ -44,11 +44,11 @@ def spoil(path: Path) -> None:
 
 def test_an_answer_is_kept_until_the_file_changes(tmp_path: Path, home: Path) -> None:
     image = built(tmp_path, "-Wl,--build-id")
-    first, as_json = run("inlined", image).stdout, run("inlined", image, "--json").stdout
+    first, as_json = run("inlined", image).stdout, run("inlined", image, "--format", "json").stdout
     assert len(files(home)) == 1 and first.count("\n") == 3
 
     spoil(image)
-    assert run("inlined", image).stdout == first and run("inlined", image, "--json").stdout == as_json
+    assert run("inlined", image).stdout == first and run("inlined", image, "--format", "json").stdout == as_json
     assert run("inlined", image, "--no-cache").exit_code == 1
 
     image.touch()

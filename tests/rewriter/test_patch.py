@@ -93,7 +93,7 @@ def test_a_dry_run_and_json_show_before_and_after(image: Path) -> None:
     result = rewrite(image, "--patch", STUB, "-p", "kinst::vm_fault:4", "--dry-run")
     assert result.stdout.splitlines()[0] == LINE and "would have 1 patch, 4 bytes; 1 probe" in result.stdout
     assert alone(image)
-    value = json.loads(rewrite(image, "--patch", STUB, "--strict", "--json").stdout)
+    value = json.loads(rewrite(image, "--patch", STUB, "--strict", "--format", "json").stdout)
     assert value["patches"] == [
         {
             "address": TEXT + 4,

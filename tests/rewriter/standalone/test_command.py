@@ -67,7 +67,7 @@ def sites_of_probes(manifest: Manifest) -> dict[str, int]:
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_probe_is_there_with_all_of_its_sites_or_not_at_all(machine: str, tmp_path: Path) -> None:
     image, out = MACHINES[machine].image, tmp_path / "alone.elf"
-    result = called(image, "--standalone", "--probe", "fbt:::", "--json", "-o", out)
+    result = called(image, "--standalone", "--probe", "fbt:::", "--format", "json", "-o", out)
     assert result.exit_code == 0, result.output
     manifest = find_manifest(open_image(out))
     assert manifest is not None

@@ -1,0 +1,102 @@
+"""A command of ours: click's, with help in groups on one screen, errors of one line, and old spellings told of."""
+
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from kinst.rewriter.commandline.color import When, choose
+from kinst.rewriter.commandline.help import Example, write_help
+from kinst.rewriter.commandline.option import Choice, Option, apply_old_spellings
+from kinst.rewriter.commandline.reporting import reported
+from kinst.rewriter.commandline.wrong_usage import wrong_usage
+from kinst.targets.errors import UsageError
+
+_FULL: Final = "kinst.full_help"
+_WIDTH: Final = 100  # of help, where the terminal is wider
+
+
+class Command(click.Command):
+    """A command. `examples` are part of its help, and `pages` name the documents to read on in."""
+
+    def __init__(
+        self, name: str | None, *, examples: Sequence[Example] = (), pages: Sequence[str] = (), **settings: Any
+    ) -> None:
+        super().__init__(name, **settings | {"context_settings": {"max_content_width": _WIDTH}})
+        self.examples, self.pages = tuple(examples), tuple(pages)
+        self.params += [_full_help(), _color()]
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,  # noqa: FBT001, FBT002  click's own
+        **extra: Any,
+    ) -> Any:
+        """Read the command line, run, and end the process, or else what click's says."""
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        name = prog_name or Path(sys.argv[0]).name
+        with reported(name):
+            try:
+                code = super().main(args, name, complete_var, standalone_mode=False, **extra)
+            except click.UsageError as error:
+                raise UsageError(wrong_usage(error, name)) from None
+            except click.Abort:
+                code = 128 + signal.SIGINT
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run what the command line asks for."""
+        hints = apply_old_spellings(ctx)
+        if not ctx.params.get("quiet"):
+            for hint in hints:
+                click.echo(f"{ctx.info_name}: {hint}", err=True)
+        return super().invoke(ctx)
+
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """Those of --help."""
+        del ctx
+        return ["-h", "--help"]
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write --help, or --help-all."""
+        write_help(self, ctx, formatter, self.examples, self.pages, is_full=bool(ctx.meta.get(_FULL)))
+
+
+def _color() -> Option:
+    return Option(
+        ["--color"],
+        group="Help",
+        type=Choice([when.value for when in When]),
+        metavar="WHEN",
+        default=When.AUTO.value,
+        is_eager=True,
+        expose_value=False,
+        callback=choose,
+        help="Colours of errors: auto (on a terminal, unless NO_COLOR is set), always or never.",
+        brief="Colours: auto, always or never.",
+    )
+
+
+def _full_help() -> Option:
+    return Option(
+        ["--help-all"],
+        group="Help",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_full_help,
+        help="Show all options and examples, and exit.",
+    )
+
+
+def _show_full_help(ctx: click.Context, _option: click.Parameter, is_wanted: bool) -> None:  # noqa: FBT001  click's own
+    if is_wanted and not ctx.resilient_parsing:
+        ctx.meta[_FULL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()

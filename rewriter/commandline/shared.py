@@ -1,0 +1,81 @@
+"""Options that several commands have, which mean the same in all of them: decorators."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import click
+
+from kinst.rewriter.commandline.option import Choice, Decorator, old_spelling, option, together
+from kinst.rewriter.file_name import FileName
+
+FILE: Final = FileName(path_type=Path)
+NAMES: Final = "Names"
+OUTPUT: Final = "Output"
+HELP: Final = "Help"
+
+
+def symbols() -> Decorator:
+    """--symbols."""
+    text = "Names for code: a System.map, nm's output, or ELF."
+    return option("--symbols", group=NAMES, type=FILE, metavar="FILE", help=text)
+
+
+def debug_file() -> Decorator:
+    """--debug-file."""
+    text = "Debug information and symbols in a file apart."
+    return option("--debug-file", group=NAMES, type=FILE, metavar="FILE", help=text)
+
+
+def name() -> Decorator:
+    """--name."""
+    return option("--name", group=NAMES, metavar="NAME", help="What IMAGE is called in probes; else as its file.")
+
+
+def form(choices: Sequence[str], says: str) -> Decorator:
+    """--format, and --json, as it was once spelled in commands that had no other format."""
+    old = old_spelling("--json", sets="form", value="json", instead="--format json")
+    return together(
+        option(
+            "--format",
+            "form",
+            group=OUTPUT,
+            type=Choice(choices),
+            metavar="FORMAT",
+            default=choices[0],
+            help=says,
+        ),
+        old,
+    )
+
+
+def quiet(says: str = "No remarks and no progress on stderr.") -> Decorator:
+    """-q."""
+    return option("--quiet", "-q", group=OUTPUT, is_flag=True, help=says)
+
+
+def verbose(says: str) -> Decorator:
+    """-v."""
+    return option("--verbose", "-v", group=OUTPUT, is_flag=True, help=says)
+
+
+def version_option() -> Decorator:
+    """--version."""
+    text = "Show the version and exit."
+    return option(
+        "--version",
+        "-V",
+        group=HELP,
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_version,
+        help=text,
+    )
+
+
+def _show_version(ctx: click.Context, _option: click.Parameter, is_wanted: bool) -> None:  # noqa: FBT001  click's own
+    if is_wanted and not ctx.resilient_parsing:
+        click.echo(f"{ctx.info_name} {version('kinst-rewrite')}")
+        ctx.exit()

@@ -1,0 +1,92 @@
+"""What options of kinst-run say -> values: sizes, times, files, disks. Each error names its option."""
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from kinst.runtime.machine.configuration import FileAt
+from kinst.runtime.machine.disk import Disk, DiskMode, open_disk
+from kinst.runtime.tracing.limits import pattern
+from kinst.targets.errors import ImageError, UsageError
+
+_SIZES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_UNITS: Final = {
+    "": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "m": 60.0, "min": 60.0,
+    "h": 3600.0,
+}  # fmt: skip
+
+
+def mapped(option: str, path: Path) -> memoryview:
+    """The content of an option's file, which may be large, and must be a file that ends."""
+    from kinst.targets.elf.file import map_file
+
+    try:
+        return map_file(path).data
+    except ImageError as error:
+        raise UsageError(f"{option} {path}: {error}") from None
+
+
+def placed(text: str) -> FileAt:
+    """A file and the address that it is put at. Raises UsageError."""
+    name, at, address = text.rpartition("@")
+    found = re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19}", address)
+    if not at or not name or found is None or "\0" in name:
+        raise UsageError(f"--load {text}: FILE@ADDRESS, for example u-boot.bin@0x80200000")
+    content = mapped("--load", Path(name))
+    if not content:
+        raise UsageError(f"--load {name}: is empty")
+    return FileAt(Path(name).name, int(address, 16 if address[:2] in ("0x", "0X") else 10), content)
+
+
+def disk(text: str) -> Disk:
+    """A disk of --disk. Raises KinstError."""
+    name, comma, mode = text.rpartition(",")
+    if comma and mode in (DiskMode.READ_WRITE.value, DiskMode.READ_ONLY.value):
+        return open_disk(Path(name), DiskMode(mode))
+    return open_disk(Path(text))
+
+
+def typed(path: Path | None) -> tuple[bytes, ...]:
+    """The lines of --input."""
+    from kinst.runtime.input.typist import lines_to_type
+
+    return () if path is None else tuple(lines_to_type(bytes(mapped("--input", path))))
+
+
+def prompt(given: dict[str, Any]) -> re.Pattern[bytes] | None:
+    """What is awaited before each line of --input; None: that the guest waits."""
+    if given["prompt"] is None:
+        return None
+    if given["input"] is None:
+        raise UsageError(f"--prompt {given['prompt']}: there is nothing to type: give --input")
+    return pattern("--prompt", given["prompt"])
+
+
+def module(text: str) -> tuple[str, Path]:
+    """A kernel module's name and file. Raises UsageError."""
+    name, _, file = text.partition("=")
+    if not name or not file:
+        raise UsageError(f"--module {text}: NAME=FILE, a name for D programs and the module's .ko file")
+    return name, Path(file)
+
+
+def size(text: str | None) -> int | None:
+    """A number of bytes. Raises UsageError."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,19}|0[xX][0-9a-fA-F]{1,16})([kmgKMG]?)(?:i?[bB])?", text)
+    if found is None:
+        raise UsageError(f"--memory {text}: a number with k, m or g behind it")
+    number = found[1]
+    return int(number, 16 if number[:2] in ("0x", "0X") else 10) * _SIZES[found[2].lower()]
+
+
+def seconds(given: dict[str, Any], option: str) -> float | None:
+    """A time in seconds. Raises UsageError."""
+    text = given[option.replace("-", "_")]
+    if text is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]*)?)([a-z]*)", text)
+    if found is None or found[2] not in _UNITS:
+        raise UsageError(f"--{option} {text}: a number of seconds, or with a unit: us, ms, s, m, h")
+    return float(found[1]) * _UNITS[found[2]]

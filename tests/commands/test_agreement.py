@@ -1,0 +1,99 @@
+"""What is spelled alike is alike in all commands; old spellings go on working, and tell the new ones."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.commands.all_commands import COMMANDS, run
+from tests.rewriter.programs import small
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    return small().write(tmp_path)
+
+
+def spellings() -> dict[str, dict[str, frozenset[str]]]:
+    """Spelling -> command -> all spellings of that option there."""
+    found: dict[str, dict[str, frozenset[str]]] = defaultdict(dict)
+    for name, command in COMMANDS.items():
+        for one in command.get_params(click.Context(command)):
+            if isinstance(one, click.Option) and not one.hidden:
+                for spelling in one.opts:
+                    found[spelling][name] = frozenset(one.opts)
+    return found
+
+
+def test_a_letter_means_the_same_word_in_all_commands() -> None:
+    differing = {spelling: where for spelling, where in spellings().items() if len(set(where.values())) > 1}
+    assert differing == {}
+
+
+@pytest.mark.parametrize("spelling", ["-h", "--help", "--version", "--format", "-q", "-v", "--color", "--help-all"])
+def test_every_command_has_these(spelling: str) -> None:
+    assert spellings()[spelling].keys() == COMMANDS.keys()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_format_begins_with_text_and_has_json(name: str) -> None:
+    (form,) = (one for one in COMMANDS[name].params if "--format" in one.opts)
+    assert isinstance(form.type, click.Choice)
+    assert list(form.type.choices)[:2] == ["text", "json"] and form.default == "text"
+
+
+OLD = [
+    ("kinst-rewrite", ["-p", "fbt:::", "-n"], ["-p", "fbt:::", "--dry-run"], "-n is spelled --dry-run now"),
+    (
+        "kinst-rewrite",
+        ["-p", "fbt:::", "--dry-run", "--json"],
+        ["-p", "fbt:::", "--dry-run", "--format", "json"],
+        "--json is spelled --format json now",
+    ),
+    ("kinst-rewrite", ["-np", "fbt:::"], ["--dry-run", "-p", "fbt:::"], "-n is spelled --dry-run now"),
+    ("kinst-list", ["vm_fault:", "-d"], ["vm_fault:", "--disassemble"], "-d is spelled --disassemble now"),
+    ("kinst-list", ["--json"], ["--format", "json"], "--json is spelled --format json now"),
+    ("kinst-list", ["--module", "other"], ["--name", "other"], "--module is spelled --name now"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "hint"), OLD)
+def test_an_old_spelling_does_the_same_and_tells_the_new_one(
+    name: str, old: list[str], new: list[str], hint: str, image: Path
+) -> None:
+    expected, result = run(name, image, *new), run(name, image, *old)
+    assert (result.exit_code, result.stdout) == (expected.exit_code, expected.stdout)
+    assert result.exit_code == 0
+    assert result.stderr == f"{name}: {hint}; it goes on working\n{expected.stderr}"
+    assert "is spelled" not in run(name, image, *old, "-q").stderr
+    assert f" {hint.split()[0]} " not in run(name, "--help-all").stdout.replace(f" {new[-1]} ", "")
+
+
+def test_verbose_tells_of_each_refusal_and_quiet_of_none(image: Path) -> None:
+    for name, words in (("kinst-rewrite", ["-p", "fbt:::entry"]), ("kinst-list", ["fbt:::entry"])):
+        plain, every, none = (run(name, image, *words, *more) for more in ([], ["-v"], ["-q"]))
+        assert plain.stdout == every.stdout == none.stdout
+        assert plain.stderr.count("\n") == 1 and "2 of 7 refused" in plain.stderr
+        assert every.stderr.count("no instruction at the function's entry") == 2
+        assert none.stderr == ""
+
+
+def test_quiet_and_verbose_of_a_difference(image: Path) -> None:
+    run("kinst-rewrite", image, "-p", "kinst:::")
+    patched = image.with_name("small.kinst.elf")
+    assert run("kinst-diff", image, patched, "-q").stdout == "every difference is explained\n"
+    assert len(run("kinst-diff", image, patched, "-v").stdout.splitlines()) > 2
+
+
+def test_json_of_every_command_is_json(image: Path) -> None:
+    run("kinst-rewrite", image, "-p", "kinst:::")
+    patched = image.with_name("small.kinst.elf")
+    for name, words in (
+        ("kinst-rewrite", [image, "-p", "kinst:::", "--dry-run"]),
+        ("kinst-list", [image]),
+        ("kinst-diff", [image, patched]),
+        ("kinst-run", ["-qn", "BEGIN { trace(1); exit(0); }"]),
+    ):
+        assert json.loads(run(name, *words, "--format", "json").stdout)
