@@ -40,6 +40,7 @@ from kinst.runtime.tracing.signals import interruptible
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.method import Method
+from kinst.targets.nearest import nearest
 
 
 def open_image(
@@ -269,6 +270,24 @@ class Trace(Reader):
     def memory(self) -> GuestView:
         """The guest's memory, as the CPU sees it that ran last."""
         return GuestView(self.guest.surroundings.memory)
+
+    def symbol(self, address: int) -> str:
+        """An address in the form in which dtrace shows it: module`function+0x1c."""
+        return self.guest.surroundings.symbols.describe(address, "stack")
+
+    def physical_address(self, symbol: str) -> int:
+        """Where a function or variable of the image was loaded: what memory and hooks of `ql` are asked for.
+
+        Raises:
+            UsageError: the image has no such symbol, or it is no part of what was loaded.
+        """
+        loaded, symbols = self.guest.loaded, self.guest.loaded.image.symbols
+        address = symbols.address_of(symbol)
+        found = None if address is None else loaded.physical(address)
+        if found is None:
+            alike = symbols.names(symbols.rows_beginning(symbol[:1].encode()))
+            raise UsageError(f"{symbol}: no function or variable that was loaded{nearest(symbol, alike)}")
+        return found
 
     @property
     def result(self) -> int | None:

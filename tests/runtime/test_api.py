@@ -3,12 +3,14 @@
 import gc
 import math
 import os
+import re
 import signal
 import weakref
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from qiling import Qiling
 
 from kinst.runtime import End, Hit, ImageFile, KinstError, Place, open_image
 from kinst.targets.errors import MachineError, UsageError
@@ -153,6 +155,28 @@ def test_the_machine_is_a_qiling_object() -> None:
         trace.ql.hook_address(lambda ql: addresses.append(ql.arch.regs.arch_pc), start)
         trace.run()
         assert addresses == [start] * trace.aggregation("calls")["vfs_get"]
+
+
+@pytest.mark.parametrize("arch", ["amd64", "riscv64"])
+def test_a_hook_of_qiling_watches_a_variable(arch: str) -> None:
+    """Whoever writes it is one instruction of the function that is called as often; amd64's is linked elsewhere."""
+    writers: Counter[str] = Counter()
+    with (
+        sample(arch) as image,
+        image.trace("fbt::total:entry { @calls[probefunc] = count(); }", clock="icount") as trace,
+    ):
+        start = trace.physical_address("checksum")
+
+        def written(ql: Qiling, *_access: int) -> None:
+            writers[trace.symbol(ql.arch.regs.arch_pc)] += 1
+
+        trace.ql.hook_mem_write(written, begin=start, end=start + 3)
+        trace.run()
+        (writer,) = writers
+        assert re.fullmatch(rf"kernel-{arch}`total\+0x[0-9a-f]+", writer)
+        assert writers[writer] == trace.aggregation("calls")["total"]
+        with pytest.raises(UsageError, match=r"chekcsum: no function or variable .* nearest checksum"):
+            trace.physical_address("chekcsum")
 
 
 def test_it_runs_until_and_for_as_long_as_is_said_by_either_clock() -> None:
