@@ -9,7 +9,8 @@ from kinst.targets.arch.registry import NAMES
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-TREES = ("targets", "rewriter", "runtime")
+CODE = ("targets", "rewriter", "runtime")
+TREES = (*CODE, "samples")  # what samples holds besides its command is data
 
 
 def test_every_package_is_installed() -> None:
@@ -26,7 +27,7 @@ def test_every_package_is_installed() -> None:
 def test_every_module_is_in_a_package() -> None:
     """A module beside no __init__.py would import from the checkout and not from the wheel."""
     orphans = [
-        path for tree in TREES for path in (ROOT / tree).rglob("*.py") if not (path.parent / "__init__.py").exists()
+        path for tree in CODE for path in (ROOT / tree).rglob("*.py") if not (path.parent / "__init__.py").exists()
     ]
 
     assert orphans == []
