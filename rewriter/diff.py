@@ -27,6 +27,7 @@ from kinst.rewriter.standalone.factory import Made
 from kinst.rewriter.standalone.plan import plan_again, written
 from kinst.rewriter.write import patched_code
 from kinst.targets.elf.header import PT_LOAD, SHT_SYMTAB
+from kinst.targets.elf.sections import Section
 from kinst.targets.errors import ImageError, ManifestError
 from kinst.targets.image import Image
 from kinst.targets.instruction import Instructions
@@ -90,7 +91,9 @@ def compare(original: Image, patched: Image, *, progress: Progress = silent) -> 
     else:
         plan, made = plan_again(program, manifest, _placement(original, patched, manifest), progress)
         wrong += _wrong_jumps(program, patched, manifest, made)
-    layout = lay_out(plan, digest, trampoline_symbols=_has_symbols(patched, manifest))
+    said = _manifest_section(patched)
+    packed = patched.data[said.offset : said.offset + said.size].data
+    layout = lay_out(plan, digest, trampoline_symbols=_has_symbols(patched, manifest), like=packed)
     places = Places(original, patched, manifest, layout)
     overlays = [(offset, memoryview(patch.code)) for offset, patch in placed(original, manifest.patches)]
     overlays += [(offset, code.data) for offset, code in patched_code(plan)]
@@ -196,10 +199,15 @@ def _is_inside(original: Image, manifest: Manifest) -> bool:
 
 
 def _wrong_claims(program: Program, patched: Image, manifest: Manifest) -> Iterator[Unexplained]:
-    section = patched.section(SECTION)
-    assert section is not None, "the manifest was in it"
+    section = _manifest_section(patched)
     for claim in islice(wrong_claims(program, manifest), _LIMIT):
         yield Unexplained(section.offset, "manifest", b"", b"", f"the original has {claim}")
+
+
+def _manifest_section(patched: Image) -> Section:
+    section = patched.section(SECTION)
+    assert section is not None, "the manifest was in it"
+    return section
 
 
 def _parts(piece: Piece) -> Iterator[tuple[int, memoryview]]:

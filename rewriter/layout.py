@@ -109,15 +109,18 @@ class _Tail:
         return piece.offset, piece.size
 
 
-def lay_out(plan: Plan, original_sha256: str, *, trampoline_symbols: bool = False) -> Layout:
-    """Decide every byte outside the sites."""
+def lay_out(
+    plan: Plan, original_sha256: str, *, trampoline_symbols: bool = False, like: memoryview | None = None
+) -> Layout:
+    """Decide every byte outside the sites. `like` is the manifest as a file has it: see `manifest_parts`."""
     data = plan.original.data
     tail = _Tail(len(data))
     offset, headers, entries = _trampolines(plan, tail)
     restore = [(0, data[: ELF_HEADER.size].tobytes())]
     restore += [(piece.offset, data[piece.offset : piece.offset + piece.size].tobytes()) for piece in entries]
     manifest = replace(plan.manifest, original_sha256=original_sha256, restore=tuple(restore))
-    sections = _sections(plan, tail, offset, manifest, trampoline_symbols=trampoline_symbols)
+    packed = manifest_parts(manifest, like)
+    sections = _sections(plan, tail, offset, packed, trampoline_symbols=trampoline_symbols)
     header = Piece("ELF header", 0, (memoryview(_elf_header(data, headers, sections)),))
     return Layout(manifest, (header, *entries), tuple(tail.pieces))
 
@@ -211,7 +214,9 @@ class _SectionTable:
     names_index: int
 
 
-def _sections(plan: Plan, tail: _Tail, text: int, manifest: Manifest, *, trampoline_symbols: bool) -> _SectionTable:
+def _sections(
+    plan: Plan, tail: _Tail, text: int, packed: Sequence[memoryview], *, trampoline_symbols: bool
+) -> _SectionTable:
     data = plan.original.data
     header = read_elf_header(data)
     rows = read_section_headers(data, header).copy()
@@ -223,10 +228,11 @@ def _sections(plan: Plan, tail: _Tail, text: int, manifest: Manifest, *, trampol
     names = _Names(named, used)
     text_index = len(rows)
     new = _code_sections(plan, tail, rows, names, text) if plan.placement.size else []
+    manifest = plan.manifest
     if manifest.standalone is not None:
         note = memoryview(note_of(manifest.standalone, len(manifest.sites)))
         new.append(_section(names.add(NOTE_SECTION), SHT_NOTE, *tail.add("note", 4, note), 4))
-    new.append(_section(names.add(SECTION), SHT_PROGBITS, *tail.add("manifest", 8, *manifest_parts(manifest)), 8))
+    new.append(_section(names.add(SECTION), SHT_PROGBITS, *tail.add("manifest", 8, *packed), 8))
     if plan.image.kind is FileKind.REL:
         new[-1]["flags"] = SHF_EXCLUDE  # it is not about what a linker makes of the module
     if trampoline_symbols and plan.placement.size:

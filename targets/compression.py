@@ -46,6 +46,30 @@ def zstd(data: bytes, most: int, *, all_frames: bool = True) -> bytes:
         raise ImageError(f"damaged: {error}") from None
 
 
+def zstd_frame(data: memoryview) -> bytes:
+    """Some bytes compressed, as one frame that says how many they are."""
+    import zstandard
+
+    return zstandard.ZstdCompressor().compress(data)
+
+
+def zstd_content(frame: memoryview, most: int) -> bytes:
+    """What `zstd_frame` compressed, if that says that it is at most `most` bytes; nothing may follow.
+
+    Raises:
+        ValueError: it is damaged, or longer.
+    """
+    import zstandard
+
+    try:
+        size = zstandard.frame_content_size(frame)  # -1: it does not say
+        if not 0 <= size <= most:
+            raise ValueError(f"compressed bytes do not say that they are at most {most}")
+        return zstandard.ZstdDecompressor().decompress(frame, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from None
+
+
 def _first_frame(data: bytes, most: int) -> bytes:
     """Of zstd. A kernel has its size behind it."""
     return zstd(data, most, all_frames=False)

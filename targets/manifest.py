@@ -3,7 +3,7 @@
 The packed form, all little-endian: the header of `kinst.targets.manifest_seal`, then
 
     JSON head: every scalar field and the number of records of each kind
-    sites, probes, enablings, functions, names, numbers, symbols, strings: each starts at a multiple of 8
+    sites, probes, enablings, functions, names, numbers, symbols, strings: see `kinst.targets.manifest_tables`
 
 The content is chosen by whoever made the file. Digests are compared first; then every number and text is bounded.
 """
@@ -32,6 +32,7 @@ from kinst.targets.manifest_records import (
     probe_keys,
 )
 from kinst.targets.manifest_seal import FORMAT_VERSION, SECTION, opened, sealed
+from kinst.targets.manifest_tables import FIRST_PACKED, LEAST_BOUND, packed_table, read_tables
 from kinst.targets.manifest_values import number_of
 from kinst.targets.method import Method
 
@@ -62,6 +63,8 @@ _RECORDS: Final = {
     "numbers": NUMBER, "symbols": SYMBOL, "strings": np.dtype("u1"),
 }  # fmt: skip
 _SINCE: Final = {"numbers": 3, "symbols": 3, "strings": 3}  # the first format with a table
+# Bytes of tables for each of the file: a site has 40 and more there, and takes an instruction and a slot of the file.
+_MOST_PER_BYTE: Final = 16
 _DAMAGES: Final = (ValueError, LookupError, TypeError, OverflowError, RecursionError)
 
 
@@ -70,21 +73,35 @@ def pack_manifest(manifest: Manifest) -> bytes:
     return b"".join(manifest_parts(manifest))
 
 
-def manifest_parts(manifest: Manifest) -> list[memoryview]:
-    """The packed manifest in pieces, the large ones without a copy: a kernel's has hundreds of megabytes."""
-    parts: list[memoryview] = []
-    for name in _RECORDS:
-        data = np.ascontiguousarray(_table(getattr(manifest, name))).view(np.uint8).data
-        parts += [data, memoryview(bytes(-len(data) % 8))]
-    return sealed(packed_head(manifest, tuple(_RECORDS)), *parts)
+def manifest_parts(manifest: Manifest, like: memoryview | None = None) -> list[memoryview]:
+    """The packed manifest in pieces.
+
+    `like` is how a file has it: versions of zstd compress differently, and if what they compressed is the same, the
+    file's bytes are as right as ours.
+    """
+    tables = (memoryview(packed_table(_table(getattr(manifest, name)))) for name in _RECORDS)
+    parts = sealed(packed_head(manifest, tuple(_RECORDS)), *tables)
+    return [like] if like is not None and b"".join(parts) != like and _is_like(like, manifest, parts[1]) else parts
+
+
+def _is_like(data: memoryview, manifest: Manifest, head: memoryview) -> bool:
+    """Whether a packed manifest differs from ours only in how its tables are compressed; `head` is ours."""
+    tables = {name: _table(getattr(manifest, name)) for name in _RECORDS}
+    try:
+        version, said, body = opened(data)
+        found = dict(read_tables(body, read_head(said)[1], _RECORDS, sum(table.nbytes for table in tables.values())))
+    except (ManifestError, *_DAMAGES):
+        return False
+    same = all(np.array_equal(found[name], table) for name, table in tables.items())
+    return same and version == FORMAT_VERSION and said == head
 
 
 def _table(content: NDArray[np.void] | bytes) -> NDArray[np.void] | NDArray[np.uint8]:
     return np.frombuffer(content, np.uint8) if isinstance(content, bytes) else content
 
 
-def unpack_manifest(data: bytes | memoryview) -> Manifest:
-    """The manifest in `data`; its arrays are read-only views of `data`.
+def unpack_manifest(data: bytes | memoryview, most: int = LEAST_BOUND) -> Manifest:
+    """The manifest in `data`; its arrays are read-only. Its tables may have `most` bytes.
 
     Raises:
         ManifestError: the manifest is damaged, or a newer version of the tool wrote it.
@@ -92,7 +109,10 @@ def unpack_manifest(data: bytes | memoryview) -> Manifest:
     version, head, body = opened(memoryview(data).cast("B"))
     try:
         fields, counts = read_head(head)
-        tables = dict(_tables(version, body, counts))
+        if version >= FIRST_PACKED:
+            tables = dict(read_tables(body, counts, _RECORDS, most))
+        else:
+            tables = dict(_tables(version, body, counts))
     except _DAMAGES as error:
         raise ManifestError(f"manifest: damaged: {_why(error)}") from error
     check_tables(tables)
@@ -110,6 +130,7 @@ def _why(error: Exception) -> str:
 
 
 def _tables(version: int, view: memoryview, counts: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[np.void]]]:
+    """Those of formats that had them as they are in memory."""
     for name, dtype in _RECORDS.items():
         count = 0 if version < _SINCE.get(name, 1) else counts[name]
         size = number_of(count, len(view) // dtype.itemsize + 1) * dtype.itemsize
@@ -132,7 +153,8 @@ def find_manifest(image: Image) -> Manifest | None:
             raise ManifestError(f"{image.path}: manifest: damaged: there are trampolines, and no manifest")
         return None
     try:
-        manifest = unpack_manifest(image.data[section.offset : section.offset + section.size].data)
+        data = image.data[section.offset : section.offset + section.size].data
+        manifest = unpack_manifest(data, max(LEAST_BOUND, _MOST_PER_BYTE * len(image.data)))
         check_image(manifest, image)
     except ManifestError as error:
         raise ManifestError(f"{image.path}: {error}") from error

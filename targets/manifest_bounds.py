@@ -176,9 +176,7 @@ def _check_sites(manifest: Manifest) -> None:
 
 
 def _are_of(column: NDArray[np.uint8], values: tuple[int, ...]) -> bool:
-    known = np.zeros(256, np.bool_)
-    known[list(values)] = True
-    return bool(known[column].all())
+    return not column.tobytes().translate(None, bytes(values))
 
 
 def _check_probes(manifest: Manifest) -> None:

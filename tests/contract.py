@@ -8,16 +8,17 @@ import hashlib
 import json
 import struct
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import zstandard
 from numpy.typing import NDArray
 
 PT_NULL, PT_LOAD, PT_PHDR, PT_GNU_STACK = 0, 1, 6, 0x6474E551
 SHT_SYMTAB, SHT_NOBITS, ET_REL = 2, 8, 1
 EM_AMD64, EM_ARM64, EM_RISCV = 62, 183, 243
 COPY, EMULATE, REFUSE, DEFER = range(4)
-_SITE = struct.Struct("<QQ16sBBBBI")
 _SLOT = {EM_AMD64: 32, EM_ARM64: 8, EM_RISCV: 8}
 _NEW_SECTIONS = [".kinst.text", ".kinst.manifest", ".kinst.shstrtab"]
 # Fields of the ELF header that say where headers are: e_phoff, e_shoff, e_phnum to e_shstrndx.
@@ -189,18 +190,34 @@ def read_manifest(data: bytes) -> tuple[dict[str, Any], list[Site]]:
     """The JSON head and the sites."""
     magic, version, _, total, head_size, _ = struct.unpack_from("<8sIIQII", data)
     assert (magic, total) == (b"KINSTMAN", len(data))
-    assert version == 7
+    assert version == 8
     assert hashlib.sha256(data[:12] + data[16:32] + data[64:]).digest() == data[32:64]
     head = json.loads(data[64 : 64 + head_size])
-    start = 64 + head_size
-    sites = []
-    for row in range(head["records"]["sites"]):
-        address, trampoline, code, size, _, verdict, _, _ = _SITE.unpack_from(data, start + row * _SITE.size)
-        sites.append(Site(address, trampoline, code[:size], verdict, size))
     records = head["records"]
+    sites = read_sites(data[64 + head_size :], records["sites"]) if records["sites"] else []
     named = 64 * records["functions"] + records["names"] + 24 * records["symbols"] + records["strings"]
     assert len(data) <= 64 * len(sites) + head_size + named + 256
     return head, sites
+
+
+def read_sites(body: bytes, count: int) -> list[Site]:
+    """The first table: columns of differences, each a byte with their width, the first value and the rest by bytes."""
+    content = zstandard.ZstdDecompressor().decompress(body[8 : 8 + int.from_bytes(body[:8], "little")])
+    columns, at = [], 0
+    for size in (8, 8, 1, 1, 1, 1, 4):  # address, trampoline, size, kind, verdict, flow, function
+        width, first = content[at], content[at + 1 : at + 1 + size]
+        at += 1 + size
+        planes = [content[at + row * (count - 1) : at + (row + 1) * (count - 1)] for row in range(width)]
+        at += width * (count - 1)
+        steps = [int.from_bytes(bytes(step), "little", signed=True) for step in zip(*planes, strict=True)]
+        values = accumulate([int.from_bytes(first, "little"), *steps])
+        columns.append([value % (1 << 8 * size) for value in values])
+    sites = []
+    for address, trampoline, size, _, verdict, _, _ in zip(*columns, strict=True):
+        sites.append(Site(address, trampoline, content[at : at + size], verdict, size))
+        at += size
+    assert at == len(content)
+    return sites
 
 
 def check_bytes(before: Elf, after: Elf, sites: list[Site], entry: int | None) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from kinst.targets.elf.header import SECTION_HEADER
 from kinst.targets.image import open_image
 from kinst.targets.manifest import SECTION, unpack_manifest
 from kinst.targets.manifest_seal import opened, sealed
+from kinst.targets.manifest_tables import packed_table
+from tests.writers.manifests import with_manifest
 
 HOSTILE_VALUES: tuple[Any, ...] = (
     -1, 0, 1, 1 << 31, 1 << 32, 1 << 63, (1 << 64) - 1, 1 << 64, 1 << 70, 10**300, 1.5, float("nan"), float("inf"),
@@ -37,34 +38,23 @@ class Mutants:
         image = open_image(patched)
         section = image.section(SECTION)
         assert section is not None
+        self._patched = patched
         self.unchanged = patched.read_bytes()
-        self._row = image.header.shoff + section.index * SECTION_HEADER.itemsize
         self._offset = section.offset
         self.original = self.unchanged[section.offset : section.offset + section.size]
-        _, head, tables = opened(memoryview(self.original))
-        self._head, self._tables = bytes(head), bytes(tables)
+        _, head, body = opened(memoryview(self.original))
+        self._head, self._body = bytes(head), bytes(body)
         manifest = unpack_manifest(self.original)
-        self._places: list[tuple[str, np.dtype[Any], int, int]] = []
-        at = 0
-        for name in _TABLES:
-            table = getattr(manifest, name)
-            dtype = np.dtype("u1") if isinstance(table, bytes) else table.dtype
-            size = len(table) * dtype.itemsize
-            if size:
-                self._places.append((name, dtype, at, size))
-            at += size + -size % 8
+        tables = {name: getattr(manifest, name) for name in _TABLES}
+        self._tables = {
+            name: np.frombuffer(table, np.uint8) if isinstance(table, bytes) else table
+            for name, table in tables.items()
+            if len(table)
+        }
 
     def file(self, mutant: Mutant) -> bytes:
         """The patched file with another manifest, which lies where it lay or at the end."""
-        data, content = bytearray(self.unchanged), mutant.data
-        offset = self._offset
-        if len(content) > len(self.original):
-            offset = len(data)
-            data += content
-        data[offset : offset + len(content)] = content
-        row = np.frombuffer(data, SECTION_HEADER, 1, self._row)
-        row["offset"], row["size"] = offset, len(content)
-        return bytes(data)
+        return with_manifest(self._patched, mutant.data)
 
     def flipped(self, offset: int) -> bytes:
         """The patched file with one bit of its manifest changed, and no digest."""
@@ -76,7 +66,9 @@ class Mutants:
         """`count` mutants, always the same ones of a seed; none is the original."""
         source = random.Random(seed)
         while count:
-            mutant = self._of_head(source) if source.random() < 0.45 else self._of_tables(source)
+            kind = source.random()
+            mutant = self._of_head(source) if kind < 0.45 else self._of_tables(source)
+            mutant = self._of_body(source) if kind > 0.9 else mutant
             if mutant.data != self.original:
                 count -= 1
                 yield mutant
@@ -93,32 +85,50 @@ class Mutants:
             del node[path[-1]]
         else:
             node[path[-1]] = value
-        return self._sealed(
-            json.dumps(head, separators=(",", ":"), sort_keys=True), self._tables, f"{path} {repr(value)[:40]}"
-        )
+        text = json.dumps(head, separators=(",", ":"), sort_keys=True)
+        return self._sealed(text, self._body, f"{path} {repr(value)[:40]}")
 
     def _of_tables(self, source: random.Random) -> Mutant:
-        tables = bytearray(self._tables)
-        name, dtype, at, size = source.choice(self._places)
-        if dtype.names is None or source.random() < 0.4:
-            offset = at + source.randrange(size)
-            tables[offset] = source.choice((source.randrange(256), 0x1B, 0, 0xFF, tables[offset] ^ 1))
-            return self._sealed(self._head.decode(), tables, f"{name}: byte {offset - at} {tables[offset]}")
-        rows = np.frombuffer(tables, dtype, size // dtype.itemsize, at)
-        column, row = source.choice(dtype.names), source.randrange(len(rows))
-        before = rows[column][row].tobytes()
-        bits = 8 * len(before)
-        near = int.from_bytes(before, "little") + source.randrange(-9, 9)
-        value = source.choice((0, 1, 2, 3, 2**bits - 1, 2 ** (bits - 1), source.randrange(2**bits), near)) % 2**bits
-        assert dtype.fields is not None
-        start = at + row * dtype.itemsize + dtype.fields[column][1]
-        tables[start : start + len(before)] = value.to_bytes(len(before), "little")
-        return self._sealed(self._head.decode(), tables, f"{name}.{column}[{row}] {value:#x}")
+        """One value of a table, as if the tool had packed it."""
+        name = source.choice(list(self._tables))
+        table = self._tables[name].copy()
+        if table.dtype.names is None or source.random() < 0.4:
+            data = table.view(np.uint8)
+            offset = source.randrange(len(data))
+            data[offset] = source.choice((source.randrange(256), 0x1B, 0, 0xFF, int(data[offset]) ^ 1))
+            what = f"{name}: byte {offset} {data[offset]}"
+        else:
+            column, row = source.choice(table.dtype.names), source.randrange(len(table))
+            value = _near(source, table[column][row].tobytes())
+            values = table[column]
+            values[row] = np.frombuffer(value, values.dtype)[0]
+            what = f"{name}.{column}[{row}] {value.hex()}"
+        packed = b"".join(packed_table(table if one == name else self._tables[one]) for one in self._tables)
+        return self._sealed(self._head.decode(), packed, what)
 
-    def _sealed(self, head: str, tables: bytes | bytearray, what: str) -> Mutant:
+    def _of_body(self, source: random.Random) -> Mutant:
+        """A byte of what is compressed: of a size, of a frame's header, or of what is in it."""
+        body, at = bytearray(self._body), 0
+        places = []
+        for table in self._tables.values():
+            places += [at + source.randrange(8), at + 8 + source.randrange(12), at + source.randrange(8, 200)]
+            at += len(packed_table(table))
+        offset = min(source.choice(places), len(body) - 1)
+        body[offset] = source.choice((source.randrange(256), 0, 0xFF, body[offset] ^ 1, body[offset] ^ 0x40))
+        return self._sealed(self._head.decode(), body, f"compressed: byte {offset} {body[offset]}")
+
+    def _sealed(self, head: str, body: bytes | bytearray, what: str) -> Mutant:
         text = head.rstrip(" ").encode()
         text += b" " * (-len(text) % 8)
-        return Mutant(b"".join(sealed(memoryview(text), memoryview(bytes(tables)))), what)
+        return Mutant(b"".join(sealed(memoryview(text), memoryview(bytes(body)))), what)
+
+
+def _near(source: random.Random, before: bytes) -> bytes:
+    """Another number of as many bytes, which is near or at an end."""
+    bits = 8 * len(before)
+    near = int.from_bytes(before, "little") + source.randrange(-9, 9)
+    values: tuple[int, ...] = (0, 1, 2, 3, 2**bits - 1, 2 ** (bits - 1), source.randrange(2**bits), near % 2**bits)
+    return source.choice(values).to_bytes(len(before), "little")
 
 
 def _paths(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -15,8 +15,9 @@ from click.testing import CliRunner, Result
 from kinst.rewriter.cli import diff, rewrite
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Verdict
-from kinst.targets.manifest import SECTION, find_manifest, pack_manifest
+from kinst.targets.manifest import find_manifest, pack_manifest
 from tests.chromium import used
+from tests.writers.manifests import with_manifest
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 VERDICTS = {"COPY": "trampoline", "EMULATE": "emulated", "DEFER": "deferred"}
@@ -103,13 +104,11 @@ def test_a_difference_that_nothing_explains_is_on_the_page(tmp_path: Path) -> No
 def test_what_a_forged_manifest_claims_is_on_the_page_as_unexplained(tmp_path: Path) -> None:
     original, made = patched(tmp_path)
     image = open_image(made)
-    manifest, section = find_manifest(image), image.section(SECTION)
-    assert manifest is not None and section is not None
+    manifest = find_manifest(image)
+    assert manifest is not None
     sites = manifest.sites.copy()
     sites["kind"][1], sites["verdict"][2], sites["size"][3] = 3, Verdict.EMULATE, 1
-    content = bytearray(made.read_bytes())
-    content[section.offset : section.offset + section.size] = pack_manifest(replace(manifest, sites=sites))
-    made.write_bytes(content)
+    made.write_bytes(with_manifest(made, pack_manifest(replace(manifest, sites=sites))))
     path = page((original, made), status=1)
     assert "the manifest describes another instruction" in path.read_text()
     assert len(data(path)["sites"]) == len(sites)
