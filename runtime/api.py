@@ -20,7 +20,7 @@ from typing import Self
 
 from kinst.rewriter.outcome_report import summary_lines
 from kinst.rewriter.probe_choice import check_outcomes, default_specs, probe_names
-from kinst.rewriter.resolve import resolve
+from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source, plan_probes
 from kinst.rewriter.write import write_image
 from kinst.runtime.engine.bare_qiling import BareQiling
@@ -33,10 +33,12 @@ from kinst.runtime.tracing.given import Action, actions_of, files_of, modules_of
 from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.guest_view import GuestView
 from kinst.runtime.tracing.limits import Limits, limits, pattern
+from kinst.runtime.tracing.program_text import ProgramText
 from kinst.runtime.tracing.records import Kept, Reader, Record
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.running import Running
 from kinst.runtime.tracing.signals import interruptible
+from kinst.runtime.tracing.sweep import Sweep
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.method import Method
@@ -103,14 +105,25 @@ class ImageFile:
         if opened.manifest is not None and not descriptions:
             manifest, rows = opened.manifest, range(len(opened.manifest.probes))
         else:
-            image = opened.program.image
-            names = probe_names(descriptions or default_specs(image, disassemble=False), image)
-            resolution = resolve(opened.program, names, inlines=opened.inlines())
-            check_outcomes(resolution, strict=False)
+            resolution = self.resolve(*descriptions)
             manifest, found, _ = listed_probes(opened, resolution)
             rows = found.tolist()
         identifiers = manifest.identifiers.tolist()
         return [Probe(identifiers[row], *manifest.probe_fields(row)) for row in rows]
+
+    def resolve(self, *descriptions: str) -> Resolution:
+        """What descriptions stand for: functions, sites and refusals. Without descriptions: the entries and returns of
+        all functions and all static probes.
+
+        Raises:
+            KinstError: a description matches nothing.
+        """
+        opened = self._open
+        image = opened.program.image
+        names = probe_names(descriptions or default_specs(image, disassemble=False), image)
+        resolution = resolve(opened.program, names, inlines=opened.inlines())
+        check_outcomes(resolution, strict=False)
+        return resolution
 
     def rewrite(self, output: Path | str, *descriptions: str, method: Method | None = None) -> tuple[str, ...]:
         """Write a copy with these probes in it. Returns what was refused, a line for each description.
@@ -127,7 +140,7 @@ class ImageFile:
 
     def trace(
         self,
-        *programs: str | Path,
+        *programs: str | Path | ProgramText,
         actions: Mapping[str, Action] | None = None,
         arguments: tuple[str, ...] = (),
         options: Mapping[str, str | None] | None = None,
@@ -149,7 +162,8 @@ class ImageFile:
         """Load the image into a machine and enable probes; nothing runs yet.
 
         Args:
-            programs: in D; a Path names a file. Without programs and actions a patched image fires its own probes.
+            programs: in D; a Path names a file (`ProgramText`: its content). Without programs and actions a patched
+                image fires its own probes.
             actions: Python functions by the description of the probes that call them.
             arguments: $1, $2, ... of the programs.
             options: of D by name, as `-x` has them: {"strsize": "1k", "destructive": None}.
@@ -195,6 +209,36 @@ class ImageFile:
         for _ in tracing.enable():
             pass
         return Trace(tracing, messages)
+
+    def sweep(self, function: str, *, coverage: str | None = None, machine: str | None = None) -> Sweep:
+        """A function, by its name or 0x address, to be called with many inputs. Every call finds the image as it was
+        loaded, and counts the instructions that it reaches.
+
+        Args:
+            function: what is called.
+            coverage: the functions whose instructions are counted, as in probe names (globs too); default: that one.
+                Empty, or for an address: nothing is counted.
+            machine: its name; default: the one of the image's architecture.
+
+        Raises:
+            KinstError: there is no such function, or none of its instructions can be probed.
+        """
+        counted = (function if function[:2] not in ("0x", "0X") else "") if coverage is None else coverage
+        request = Request(
+            image=self._source.path,
+            programs=(program_of(f"kinst::{counted}: {{ @[id] = count(); }}"),) if counted else (),
+            configuration=Configuration(clock=ClockKind.ICOUNT),
+            machine=machine,
+            call=f"{function}()",
+            name=self._source.module,
+            symbols=self._source.symbols,
+            debug_file=self._source.debug_file,
+        )
+        messages: list[str] = []
+        tracing = Tracing(request, messages.append, self._open)
+        for _ in tracing.enable():
+            pass
+        return Sweep(tracing, function)
 
     def call(self, function: str, *arguments: int | str | bytes, seconds: float | None = 60) -> int:
         """Call one function of the image, by its name or 0x address, with a stack and memory of its own. Returns its

@@ -42,6 +42,7 @@ __all__ = [
     "Image",
     "Section",
     "Segment",
+    "architecture",
     "is_elf",
     "module_name",
     "open_debug_symbols",
@@ -192,6 +193,12 @@ def is_elf(path: Path) -> bool:
         return map_file(path)[: len(_MAGIC)].tobytes() == _MAGIC
     except ImageError as error:
         raise ImageError(f"{path}: {error}") from None
+
+
+def architecture(path: Path) -> str:
+    """The name of an image's architecture, whatever else may be wrong with it. Raises ImageError: it has none of
+    ours."""
+    return _facts(read_elf_header(unpacked(map_file(path))[0])).name
 
 
 def module_name(path: Path) -> str:

@@ -2,18 +2,13 @@
 
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from kinst.runtime.machine.configuration import FileAt
 from kinst.runtime.machine.disk import Disk, DiskMode, open_disk
 from kinst.runtime.tracing.limits import pattern
+from kinst.runtime.tracing.quantities import seconds_of, size_of
 from kinst.targets.errors import ImageError, UsageError
-
-_SIZES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_UNITS: Final = {
-    "": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "m": 60.0, "min": 60.0,
-    "h": 3600.0,
-}  # fmt: skip
 
 
 def mapped(option: str, path: Path) -> memoryview:
@@ -72,21 +67,10 @@ def module(text: str) -> tuple[str, Path]:
 
 def size(text: str | None) -> int | None:
     """A number of bytes. Raises UsageError."""
-    if text is None:
-        return None
-    found = re.fullmatch(r"([0-9]{1,19}|0[xX][0-9a-fA-F]{1,16})([kmgKMG]?)(?:i?[bB])?", text)
-    if found is None:
-        raise UsageError(f"--memory {text}: a number with k, m or g behind it")
-    number = found[1]
-    return int(number, 16 if number[:2] in ("0x", "0X") else 10) * _SIZES[found[2].lower()]
+    return None if text is None else size_of("--memory", text)
 
 
 def seconds(given: dict[str, Any], option: str) -> float | None:
     """A time in seconds. Raises UsageError."""
     text = given[option.replace("-", "_")]
-    if text is None:
-        return None
-    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]*)?)([a-z]*)", text)
-    if found is None or found[2] not in _UNITS:
-        raise UsageError(f"--{option} {text}: a number of seconds, or with a unit: us, ms, s, m, h")
-    return float(found[1]) * _UNITS[found[2]]
+    return None if text is None else seconds_of(f"--{option}", text)

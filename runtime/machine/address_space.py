@@ -103,6 +103,8 @@ class AddressSpace:
         self._watched: frozenset[int] = frozenset()
         self.device_pages: set[int] = set()
         self.has_only_aliases = False  # `--call`: the guest has no MMU and nothing else
+        # Called with a physical page before an alias of it gets into the TLB.
+        self.alias_reached: Callable[[int], None] = lambda _page: None
         self._nothing_there = nothing_there
         self.code_found: Callable[[int], None] = lambda _page: None  # called with a physical page before its code runs
         self.fault: PageFault | None = None
@@ -223,7 +225,9 @@ class AddressSpace:
         self._entries.clear()
         for virtual, physical, size in self._aliases:
             if virtual <= address < virtual + size:
-                return Translation(address - virtual + physical, Permission.ALL)
+                found = address - virtual + physical
+                self.alias_reached(found >> _PAGE_SHIFT)
+                return Translation(found, Permission.ALL)
         if self.has_only_aliases:
             raise PageFault(address, access, 0)
         return self._walker.translate(registers, self._load_entry, store, address, access)

@@ -18,7 +18,7 @@ from kinst.runtime.machine.exception_model import Event
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.memory import PAGE
 from kinst.runtime.machine.system import System
-from kinst.runtime.paging.walker import PageFault
+from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.image import Image
@@ -166,21 +166,26 @@ class FunctionCall:
         address, content = self._texts, argument + b"\0"
         if address + len(content) > _TEXTS + _TEXT_SIZE:
             raise UsageError(f"--call {self._call.text}: the texts are longer than {_TEXT_SIZE} bytes")
-        self._system.memory.write(address, content)
+        self._put(address, content)
         self._texts += -(-len(content) // 8) * 8
         return address
 
+    def _put(self, address: int, content: bytes) -> None:
+        """Write where the guest will look, page by page: whoever undoes a call must know of it as of its own stores."""
+        for page in range(address & -PAGE, address + len(content), PAGE):
+            self._system.space.physical(page, Access.WRITE)
+        self._system.memory.write(address, content)
+
     def _pass_arguments(self, words: list[int]) -> None:
-        arch, memory, registers = self._system.arch, self._system.memory, self._system.current.registers
+        arch, registers = self._system.arch, self._system.current.registers
         in_registers, on_stack = words[: len(arch.arguments)], words[len(arch.arguments) :]
         for index, word in zip(arch.arguments, in_registers, strict=False):
             registers.set(arch.registers[index], word)
         stack = _STACK_TOP - _STACK_ALIGNMENT - 8 * len(on_stack) & -_STACK_ALIGNMENT
-        for number, word in enumerate(on_stack):
-            memory.store(stack + 8 * number, 8, word)
+        self._put(stack, b"".join(word.to_bytes(8, "little") for word in on_stack))
         if arch.link_register is None:
             stack -= arch.pushed_return
-            memory.store(stack, 8, CALL_RETURNS_TO)
+            self._put(stack, CALL_RETURNS_TO.to_bytes(8, "little"))
         else:
             registers.set(arch.registers[arch.link_register], CALL_RETURNS_TO)
         registers.set(arch.registers[arch.stack_pointer], stack)

@@ -13,9 +13,14 @@ def host_memory() -> int:
     """The bytes that are free for use without pushing out other programs; all of the host's memory if it does not
     say."""
     found = re.search(r"^MemAvailable:\s+([0-9]+) kB$", _text(_MEMORY), re.MULTILINE)
-    available = int(found[1]) << 10 if found else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(int(found[1]) << 10, total_memory()) if found else total_memory()
+
+
+def total_memory() -> int:
+    """The bytes that the host has, or that a container gets of them."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit = _text(_LIMIT).strip()
-    return min(available, int(limit)) if limit.isdecimal() else available
+    return min(total, int(limit)) if limit.isdecimal() else total
 
 
 def _text(path: Path) -> str:

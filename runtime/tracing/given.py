@@ -17,8 +17,10 @@ def path_of(path: Path | str | None) -> Path | None:
     return None if path is None else Path(path)
 
 
-def program_of(program: str | Path) -> ProgramText:
+def program_of(program: str | Path | ProgramText) -> ProgramText:
     """A program in D: its text, or the file that a path names. Raises KinstError: it cannot be read."""
+    if isinstance(program, ProgramText):
+        return program
     return read_script(str(program)) if isinstance(program, Path) else ProgramText(Origin.NAME, program, program)
 
 

@@ -101,10 +101,10 @@ class Guest:
             self.system.board.start(self.system, self.loaded)
             self.system.space.start()
         else:
-            address = find_function(self.loaded.image, call.function, self._discovered)
+            address = find_function(self.loaded.image, call.function, self.discovered)
             self._call = FunctionCall(self.system, self.loaded, call, address)
 
-    def _discovered(self) -> dict[str, int]:
+    def discovered(self) -> dict[str, int]:
         """The names and addresses of all functions, with those that have no symbol."""
         functions = self.prepared.opened().program.functions
         return dict(zip(functions.names, functions.address.tolist(), strict=True))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.compression import compression_of, decompressed
 from kinst.targets.errors import ImageError
-from kinst.targets.packed.raw_kernel import elf_of_image
+from kinst.targets.packed.raw_kernel import elf_of_image, facts_of
 
 _LARGEST: Final = 1 << 30  # bytes of a kernel; a vmlinux with debug information has 600 MB
 _MOST_LAYERS: Final = 3
@@ -53,6 +53,12 @@ def _layer(data: NDArray[np.uint8]) -> tuple[str, NDArray[np.uint8] | None]:
         return "EFI zboot", _zboot(data, head)
     made = elf_of_image(data)
     return ("", None) if made is None else ("Image", made)
+
+
+def is_boot_image(head: bytes) -> bool:
+    """Whether a file that begins so, with at least 0x264 bytes if it has them, is a kernel as boot loaders are given
+    it, but for one that is only compressed: many other files are that."""
+    return head[0x202:0x206] == b"HdrS" or (head[:2] == b"MZ" and head[4:8] == b"zimg") or facts_of(head) is not None
 
 
 def _decompressed(data: NDArray[np.uint8]) -> NDArray[np.uint8]:

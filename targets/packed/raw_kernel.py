@@ -92,6 +92,11 @@ class _Section:
     entry_size: int = 0
 
 
+def facts_of(head: bytes) -> ArchFacts | None:
+    """The architecture of an Image that begins so; None: it is no Image."""
+    return next((one for one in ARCHES if one.linux.boot_magic and one.linux.boot_magic == head[56:60]), None)
+
+
 def elf_of_image(data: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
     """The ELF file; None: it is no such kernel.
 
@@ -99,7 +104,7 @@ def elf_of_image(data: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
         ImageError: it does not tell where it is linked, or is damaged.
     """
     head = data[:_HEADER].tobytes()
-    facts = next((one for one in ARCHES if one.linux.boot_magic and one.linux.boot_magic == head[56:60]), None)
+    facts = facts_of(head)
     if facts is None:
         return None
     room = max(_number(head, 16), len(data))

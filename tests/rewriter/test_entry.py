@@ -11,6 +11,7 @@ from click import Command
 from click.testing import CliRunner
 
 from kinst.rewriter import cli, inlinecall_cli
+from kinst.runtime.batch.cli import batch
 from kinst.runtime.cli import run
 
 ROOT = Path(__file__).parent.parent.parent
@@ -22,6 +23,7 @@ COMMANDS: dict[str, Command] = {
     "kinst_diff": cli.diff,
     "kinst_inlinecall": inlinecall_cli.inlinecall,
     "kinst_run": run,
+    "kinst_batch": batch,
 }
 # Sends Ctrl-C in the middle of the imports, and says if the process survives it.
 INTERRUPTED = """
@@ -66,6 +68,7 @@ MISSING = [
     ("kinst_diff", ["nowhere.elf", str(SAMPLE)]),
     ("kinst_diff", [str(ROOT / "README.md"), "nowhere.elf"]),
     ("kinst_inlinecall", ["f", "nowhere.elf", "--debug-file", "nowhere"]),
+    ("kinst_batch", ["nowhere.elf", "--jobs", "2", "--timeout", "soon"]),
     ("kinst_run", ["nowhere.elf", "--machine", "pdp11", "--cpus", "99", "--memory", "lots"]),
     ("kinst_run", ["nowhere.elf", "-n", "syntax error"]),
     ("kinst_run", ["nowhere.elf", "-s", "nowhere.d", "-x", "nothing"]),

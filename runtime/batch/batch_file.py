@@ -1,0 +1,235 @@
+"""A TOML file -> a batch: what is done with which images.
+
+timeout = "10m"                  # of each task, and memory = "4g"; the command line has the last word
+
+[[rewrite]]
+images = ["modules", "fw/*.elf"] # files, folders, patterns; relative to this file
+probes = ["fbt:::entry"]         # each is a task of every image
+
+[[run]]
+images = ["kernels"]
+scripts = ["calls.d"]            # and programs = ["fbt:::entry { ... }"]
+
+[[call]]
+images = ["kernel.elf"]
+function = "crc32"
+inputs = "inputs.txt"            # arguments, a line for each call
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from kinst.runtime.batch.input_files import FileTable
+from kinst.runtime.batch.tasks import Call, InputFile, Rewrite, Run, Task, Work
+from kinst.runtime.machine.configuration import ClockKind
+from kinst.runtime.tracing.program_text import read_script
+from kinst.runtime.tracing.quantities import seconds_of, size_of
+from kinst.targets.errors import UsageError
+from kinst.targets.method import Method
+
+_T = TypeVar("_T")
+Table = Mapping[str, Any]
+CHUNK: Final = 2000  # inputs of one task: a second or two
+_CALL_SECONDS: Final = 0.1  # of the machine, for each input: ten million instructions
+
+_TEXTS: Final = "texts"
+_KEYS: Final[Mapping[str, Mapping[str, type | str]]] = {
+    "rewrite": {"images": _TEXTS, "probes": _TEXTS, "method": str},
+    "run": {
+        "images": _TEXTS, "scripts": _TEXTS, "programs": _TEXTS, "arguments": _TEXTS, "options": dict,
+        "command-lines": _TEXTS, "initrds": _TEXTS, "inputs": _TEXTS, "prompt": str, "machine": str, "cpus": int,
+        "memory": str, "clock": str, "until": str, "timeout": str,
+    },
+    "call": {
+        "images": _TEXTS, "function": str, "inputs": str, "arguments": _TEXTS, "coverage": str, "machine": str,
+        "timeout": str, "chunk": int,
+    },
+}  # fmt: skip
+_OF_ALL: Final[Mapping[str, type | str]] = {"timeout": str, "memory": str}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Tasks, in order, and what each may take unless the command line says otherwise."""
+
+    tasks: tuple[Task, ...]
+    timeout: float | None = None
+    memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes tasks of tables as in a batch file."""
+
+    files: FileTable
+    version: str
+    base: Path = field(default_factory=Path)  # of the names of scripts and inputs
+
+    def batch(self, table: Table) -> Batch:
+        """The batch of a whole file. Raises UsageError: it makes no sense."""
+        _check("", {name: value for name, value in table.items() if name not in _KEYS}, _OF_ALL, _KEYS)
+        timeout, memory = _seconds("timeout", table), _size("memory", table)
+        tasks = tuple(task for kind in _KEYS for part in _parts(kind, table) for task in self.tasks(kind, part))
+        if not tasks:
+            raise UsageError("nothing to do: give [[rewrite]], [[run]] or [[call]]")
+        return Batch(tasks, timeout, memory)
+
+    def tasks(self, kind: str, table: Table) -> Iterator[Task]:
+        """The tasks of one table: every image with everything that is done with it."""
+        _check(kind, table, _KEYS[kind])
+        images = self.files.images(_some(kind, "images", table))
+        for image, work in product(images, self._works(kind, table)):
+            yield Task(image, work, self.version)
+
+    def _works(self, kind: str, table: Table) -> Sequence[Work]:
+        match kind:
+            case "rewrite":
+                method = _choice("method", table, [method.value for method in Method])
+                return [Rewrite(probes, method) for probes in _some(kind, "probes", table)]
+            case "run":
+                return list(self._runs(table))
+            case _:
+                return list(self._calls(table))
+
+    def _runs(self, table: Table) -> Iterator[Run]:
+        scripts = [(name, read_script(str(self.base / name)).text, True) for name in _texts("scripts", table)]
+        programs = [*scripts, *((text, text, False) for text in _texts("programs", table))]
+        variants = product(
+            programs or [("", "", False)],
+            _or_none(_texts("command-lines", table)),
+            _or_none(self._files("initrds", table)),
+            _or_none(self._files("inputs", table)),
+        )
+        for (title, program, is_script), append, initrd, typed in variants:
+            yield Run(
+                title=title,
+                program=program,
+                is_script=is_script,
+                arguments=tuple(_texts("arguments", table)),
+                append=append,
+                initrd=initrd,
+                typed=typed,
+                prompt=table.get("prompt"),
+                machine=table.get("machine"),
+                cpus=table.get("cpus", 1),
+                memory=_size("memory", table),
+                clock=_choice("clock", table, [kind.value for kind in ClockKind]) or "icount",
+                until=table.get("until"),
+                seconds=_seconds("timeout", table),
+                options=tuple(_options(table.get("options", {}))),
+            )
+
+    def _files(self, key: str, table: Table) -> list[InputFile]:
+        return [self.files.one(name) for name in _texts(key, table)]
+
+    def _calls(self, table: Table) -> Iterator[Call]:
+        inputs = [*_texts("arguments", table), *self._lines(table)]
+        function, chunk = table.get("function"), table.get("chunk", CHUNK)
+        if not function or not inputs:
+            raise UsageError("[[call]]: give a function, and inputs (a file) or arguments")
+        if chunk < 1:
+            raise UsageError(f"[[call]]: chunk = {chunk}: at least 1")
+        for first in range(0, len(inputs), chunk):
+            yield Call(
+                function=function,
+                inputs=tuple(inputs[first : first + chunk]),
+                first=first,
+                coverage=table.get("coverage", "" if function[:2] in ("0x", "0X") else function),
+                machine=table.get("machine"),
+                seconds=_seconds("timeout", table) or _CALL_SECONDS,
+            )
+
+    def _lines(self, table: Table) -> list[str]:
+        name = table.get("inputs")
+        return [] if name is None else _content(self.base / name).splitlines()
+
+
+def read_batch(path: Path) -> Table:
+    """The tables of a file. Raises UsageError: it is no TOML file."""
+    try:
+        return tomllib.loads(_content(path))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: is no text") from None
+
+
+def _parts(kind: str, table: Table) -> list[Table]:
+    parts = table.get(kind, [])
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise UsageError(f"{kind}: write it as [[{kind}]]")
+    return parts
+
+
+def _check(kind: str, table: Table, known: Mapping[str, type | str], others: Mapping[str, Any] = {}) -> None:
+    """Raise UsageError for a key that does not exist, or has a value of another type."""
+    where = f"[[{kind}]]: " if kind else ""
+    for key, value in table.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, [*known, *others], 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join([*known, *others])}"
+            raise UsageError(f"{where}{key}: no such key: {hint}")
+        wanted = known[key]
+        if isinstance(wanted, str):
+            _strings(where + key, value)
+        elif not isinstance(value, wanted) or isinstance(value, bool):
+            raise UsageError(f"{where}{key} = {value!r}: not {_NAMES[wanted]}")
+
+
+_NAMES: Final[Mapping[type, str]] = {str: "a text in quotes", int: "a whole number", dict: "a table"}
+
+
+def _strings(key: str, value: Any) -> list[str]:
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise UsageError(f"{key} = {value!r}: not a text, or a list of texts")
+    return found
+
+
+def _or_none(found: Sequence[_T]) -> Sequence[_T | None]:
+    """What is varied; if nothing is, one run goes without."""
+    return found or [None]
+
+
+def _choice(key: str, table: Table, known: Sequence[str]) -> str | None:
+    found: str | None = table.get(key)
+    if found is not None and found not in known:
+        raise UsageError(f"{key} = {found!r}: one of {', '.join(known)}")
+    return found
+
+
+def _options(table: Table) -> Iterator[tuple[str, str | None]]:
+    """Options of D; true stands for one that has no value."""
+    for name, value in sorted(table.items()):
+        yield name, None if value is True else str(value)
+
+
+def _texts(key: str, table: Table) -> list[str]:
+    return _strings(key, table.get(key, []))
+
+
+def _some(kind: str, key: str, table: Table) -> list[str]:
+    found = _texts(key, table)
+    if not found:
+        raise UsageError(f"[[{kind}]]: {key}: there are none")
+    return found
+
+
+def _seconds(key: str, table: Table) -> float | None:
+    return None if key not in table else seconds_of(key, table[key])
+
+
+def _size(key: str, table: Table) -> int | None:
+    return None if key not in table else size_of(key, table[key])

@@ -1,0 +1,147 @@
+"""Command line -> kinst-batch. The only file of this room that knows click."""
+
+import os
+import signal
+import sys
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kinst.rewriter.commandline import shared
+from kinst.rewriter.commandline.command import Command
+from kinst.rewriter.commandline.help import Example
+from kinst.rewriter.commandline.option import Choice, option
+from kinst.rewriter.commandline.reporting import check_files, reported, unescaped
+from kinst.rewriter.progress import Progress, bars, silent
+from kinst.targets.errors import UsageError
+
+if TYPE_CHECKING:
+    from kinst.runtime.batch.batch_file import Batch
+    from kinst.runtime.batch.input_files import FileTable
+
+_NAME: Final = "kinst-batch"
+_WHAT: Final = "What is done with each image"
+_HOW: Final = "How"
+_FORMATS: Final = ("csv", "jsonl", "parquet")
+_TIMEOUT: Final = 3600.0  # seconds of a task
+_EXAMPLES: Final = (
+    Example("kinst-batch modules --probe fbt:::entry", "every image in a folder: patched, explained, restored"),
+    Example("kinst-batch kernels -s calls.d --timeout 20m", "one script over the boots of several kernels"),
+    Example(
+        "kinst-batch kernel.elf --call hash_bytes --inputs inputs.txt",
+        "one function with many inputs, and the instructions that they reach",
+    ),
+    Example("kinst-batch batch.toml --jobs 8", "several of these, as a file says"),
+)
+
+
+@click.command(name=_NAME, cls=Command, examples=_EXAMPLES, pages=("docs/guide/batch.md",))
+@click.argument("source", type=shared.FILE)
+@option("--probe", "-p", "probes", group=_WHAT, multiple=True, metavar="SPEC", help="Put SPEC into it; prove it.")
+@option("-s", "scripts", group=_WHAT, multiple=True, metavar="FILE", help="Boot it, with the D program in FILE.")
+@option("-n", "programs", group=_WHAT, multiple=True, metavar="PROGRAM", help="Boot it, with a D program given here.")
+@option("--until", group=_WHAT, metavar="REGEX", help="End a boot after a line of the console that matches.")
+@option("--call", "function", group=_WHAT, metavar="FUNCTION", help="Call a function with each line of --inputs.")
+@option("--inputs", group=_WHAT, metavar="FILE", help='Arguments for --call, a line for each: 1, "text".')
+@option("--jobs", "-j", group=_HOW, type=click.IntRange(1), metavar="N", help="Tasks at a time; else one a CPU.")
+@option("--timeout", group=_HOW, metavar="T", help="Most time of a task: 90s, 20m. Default: 1h.")
+@option("--memory-limit", group=_HOW, metavar="SIZE", help="Most memory of a task: 2g. Default: its share of all.")
+@option("--retry", group=_HOW, is_flag=True, help="Do again what failed, crashed or took too long.")
+@option("--dry-run", group=_HOW, is_flag=True, help="Print the tasks, and which are done; do nothing.")
+@option("--output", "-o", group=shared.OUTPUT, type=shared.FILE, metavar="DIR", help="The folder; else SOURCE.batch.")
+@option(
+    "--format",
+    "form",
+    group=shared.OUTPUT,
+    type=Choice(_FORMATS),
+    metavar="FORMAT",
+    help="Of the table: csv, jsonl, parquet. Default: parquet, if pyarrow is there (the extra [batch]), else csv.",
+    brief="Of the table: csv, jsonl, or parquet.",
+)
+@shared.quiet("No progress on stderr.")
+@shared.version_option()
+def batch(source: Path, **given: Any) -> None:
+    """Do the same with many images, a folder of them or what a TOML file says, and put what comes of it in one table
+    and one page.
+
+    Each task has a process of its own: one that crashes, hangs
+    or is refused is a row of the table, and the others go on. What is done is written down at once: the same command,
+    given again, goes on where it was stopped.
+    """
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    with reported(_NAME):
+        check_files(source)
+        try:
+            status = _carried_out(source, given)
+        except KeyboardInterrupt:
+            click.echo(f"{_NAME}: stopped: what is done is kept; the same command goes on", err=True)
+            status = 128 + signal.SIGINT
+    sys.exit(status)
+
+
+def _carried_out(source: Path, given: dict[str, Any]) -> int:
+    from kinst.runtime.batch.command import Place, by_digest, carry_out, show_tasks
+    from kinst.runtime.batch.parquet_file import has_parquet
+    from kinst.runtime.batch.table_files import TableFormat
+
+    progress = silent if given["quiet"] else bars(unescaped(sys.stderr))
+    files, found = _batch(source, given, progress)
+    tasks = by_digest(found.tasks)
+    folder = given["output"] or Path(f"{source.absolute().name.removesuffix('.toml')}.batch")
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: is no folder: name one with -o")
+    if given["dry_run"]:
+        show_tasks(tasks, folder)
+        return 0
+    place = Place(folder, TableFormat(given["form"] or ("parquet" if has_parquet() else "csv")))
+    if place.form is TableFormat.PARQUET and not has_parquet():
+        raise UsageError("--format parquet needs pyarrow: pip install 'kinst-rewrite[batch]'")
+    return carry_out(tasks, place, _results(files, found, given), progress, retry=given["retry"])
+
+
+def _batch(source: Path, given: dict[str, Any], progress: Progress) -> "tuple[FileTable, Batch]":
+    from kinst.runtime.batch.batch_file import Maker, read_batch
+    from kinst.runtime.batch.input_files import FileTable
+
+    tables = dict(_tables(source, given))
+    if source.suffix == ".toml":
+        if tables:
+            raise UsageError(f"{source}: says by itself what is done: leave out {', '.join(tables)}")
+        files = FileTable(source.parent, progress)
+        return files, Maker(files, version("kinst-rewrite"), source.parent).batch(read_batch(source))
+    if not tables:
+        raise UsageError(f"{source}: what shall be done with it? --probe, -s, -n, or --call with --inputs")
+    files = FileTable(Path(), progress)
+    found = {kind: [{"images": [str(source)], **table}] for kind, table in tables.items()}
+    return files, Maker(files, version("kinst-rewrite")).batch(found)
+
+
+def _tables(source: Path, given: dict[str, Any]) -> Any:
+    """What the options of the command line would be in a file, by kind."""
+    del source
+    if given["probes"]:
+        yield "rewrite", {"probes": list(given["probes"])}
+    if given["scripts"] or given["programs"]:
+        until = {"until": given["until"]} if given["until"] is not None else {}
+        yield "run", {"scripts": list(given["scripts"]), "programs": list(given["programs"]), **until}
+    if given["function"] is not None or given["inputs"] is not None:
+        if given["function"] is None or given["inputs"] is None:
+            raise UsageError("--call FUNCTION and --inputs FILE go together")
+        yield "call", {"function": given["function"], "inputs": given["inputs"]}
+
+
+def _results(files: "FileTable", found: "Batch", given: dict[str, Any]) -> Any:
+    """What does the tasks: processes here, or a cluster."""
+    from kinst.runtime.batch.pool import pool_results
+    from kinst.runtime.batch.worker import Limits
+    from kinst.runtime.machine.host_memory import total_memory
+    from kinst.runtime.tracing.quantities import seconds_of, size_of
+
+    jobs = given["jobs"] or len(os.sched_getaffinity(0))
+    timeout = seconds_of("--timeout", given["timeout"]) if given["timeout"] else found.timeout or _TIMEOUT
+    memory = size_of("--memory-limit", given["memory_limit"]) if given["memory_limit"] else found.memory
+    limits = Limits(timeout, memory or total_memory() // jobs)
+    return partial(pool_results, places=files.places, limits=limits, jobs=jobs)

@@ -1,0 +1,127 @@
+"""A batch, checked -> its tasks done, its table and page written, and what is said about it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kinst.rewriter.command_output import write_lines
+from kinst.rewriter.progress import Progress
+from kinst.rewriter.wording import counted
+from kinst.runtime.batch.coverage import merged
+from kinst.runtime.batch.journal import Journal, open_journal, peek
+from kinst.runtime.batch.page import page_lines
+from kinst.runtime.batch.pool import Results, Tasks
+from kinst.runtime.batch.rows import COLUMNS, COVERAGE, GOOD, Row, table_rows
+from kinst.runtime.batch.table_files import TableFormat, write_table
+from kinst.runtime.batch.tasks import Task
+
+_SHOWN: Final = 12  # characters of a digest
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a batch keeps what it finds, and in which format the table is."""
+
+    folder: Path
+    form: TableFormat
+
+    @property
+    def table(self) -> Path:
+        """The table, a row for each task or input."""
+        return self.folder / f"table.{self.form.value}"
+
+    @property
+    def coverage(self) -> Path:
+        """Which instructions calls have reached."""
+        return self.folder / f"coverage.{self.form.value}"
+
+    @property
+    def page(self) -> Path:
+        """All of it as a page."""
+        return self.folder / "index.html"
+
+
+def by_digest(tasks: Iterable[Task]) -> dict[str, Task]:
+    """Each task once."""
+    return {task.digest(): task for task in tasks}
+
+
+def show_tasks(tasks: Tasks, folder: Path) -> None:
+    """Print the tasks, and which are done already (--dry-run)."""
+    known = peek(folder)
+    write_lines(_task_line(digest, task, is_done=digest in known) for digest, task in tasks.items())
+    left = len(tasks.keys() - known)
+    write_lines([f"{counted(len(tasks), 'task')}, {left:,} to do"])
+
+
+def _task_line(digest: str, task: Task, *, is_done: bool) -> str:
+    words = (task.image.name, task.work.what, task.work.given)
+    return f"{digest[:_SHOWN]}  {'done' if is_done else 'to do':5}  {task.kind:7}  {'  '.join(filter(None, words))}"
+
+
+def carry_out(
+    tasks: Tasks, place: Place, results: Callable[[Tasks], Results], progress: Progress, *, retry: bool
+) -> int:
+    """Do what is not done yet, and write the table and the page. Returns the exit code: 1 if something failed.
+
+    Args:
+        tasks: all of the batch, by digest.
+        place: where results are, and will be.
+        results: does tasks.
+        progress: shows how far it has come.
+        retry: what failed before is done again.
+
+    Raises:
+        KinstError: the place is used by another process, or what is there is not ours.
+        KeyboardInterrupt: what was done until then is kept.
+    """
+    place.folder.mkdir(parents=True, exist_ok=True)
+    with open_journal(place.folder) as journal:
+        done = {digest for digest in tasks if (journal.is_good(digest) if retry else digest in journal)}
+        left = {digest: task for digest, task in tasks.items() if digest not in done}
+        with progress("tasks", len(tasks)) as tell:
+            tell(len(done))
+            for digest, answer in results(left) if left else ():
+                journal.add(digest, answer)
+                tell(1)
+        return _written(tasks, journal, place, len(done))
+
+
+def _written(tasks: Tasks, journal: Journal, place: Place, before: int) -> int:
+    rows = _Rows(tasks, journal)
+    write_table(place.table, rows, COLUMNS, place.form)
+    coverage = merged(tasks, journal)
+    if coverage:
+        write_table(place.coverage, coverage, COVERAGE, place.form)
+    write_lines(page_lines(place.folder.name, rows, coverage), place.page)
+    write_lines(_told(rows, coverage, len(tasks), before, place))
+    return 0 if all(outcome in GOOD for _, outcome in rows.outcomes) else 1
+
+
+class _Rows:
+    """All rows, read from the journal each time: there may be more than memory should hold."""
+
+    def __init__(self, tasks: Tasks, journal: Journal) -> None:
+        self._tasks, self._journal = tasks, journal
+        self.outcomes = Counter[tuple[str, str]]()  # kind and outcome, of the last pass
+
+    def __iter__(self) -> Iterator[Row]:
+        self.outcomes.clear()
+        for digest, task in self._tasks.items():
+            for row in table_rows(task, digest, self._journal.answer(digest)):
+                self.outcomes[row["kind"], row["outcome"]] += 1
+                yield row
+
+
+def _told(rows: _Rows, coverage: Sequence[Row], count: int, before: int, place: Place) -> Iterator[str]:
+    """What is printed at the end."""
+    yield f"{counted(count, 'task')} done{f', {before:,} of them before' if before else ''}"
+    for kind in sorted({kind for kind, _ in rows.outcomes}):
+        outcomes = [(outcome, number) for (one, outcome), number in rows.outcomes.most_common() if one == kind]
+        yield f"{kind:8} " + ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes)
+    if coverage:
+        known = [row for row in coverage if row["inputs"] is not None]
+        yield f"coverage {sum(row['inputs'] > 0 for row in known):,} of {counted(len(known), 'instruction')}"
+    yield f"written  {place.table}, {place.page}"

@@ -1,0 +1,100 @@
+"""What was done -> a file that grows by a line a task, and is read when the batch is begun again.
+
+A line is written at once and whole; one that is not, since the process was killed meanwhile, is dropped.
+"""
+
+import fcntl
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from kinst.runtime.batch.rows import Answer
+from kinst.runtime.batch.tasks import DIGEST_LENGTH
+from kinst.targets.errors import KinstError, UsageError
+
+_NAME: Final = "journal.jsonl"
+
+
+class Journal:
+    """The answers of a batch by the digests of their tasks, on disk."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        """`file`: opened to be read and appended to."""
+        self._file = file
+        self._places: dict[str, int] = {}  # of lines; the last one of a task counts
+        self._is_good: dict[str, bool] = {}
+        self._read()
+
+    def _read(self) -> None:
+        end = 0
+        for line in iter(self._file.readline, b""):
+            if not line.endswith(b"\n"):
+                break
+            self._note(line, end)
+            end += len(line)
+        self._file.truncate(end)
+
+    def _note(self, line: bytes, place: int) -> None:
+        try:
+            value = json.loads(line)
+            digest, answer = value["task"], _answer(value)
+        except (ValueError, KeyError, TypeError):
+            raise KinstError(
+                f"{self._file.name}: is no journal of kinst-batch, or is damaged at byte {place}"
+            ) from None
+        self._places[digest], self._is_good[digest] = place, answer.is_good
+
+    def __contains__(self, digest: str) -> bool:
+        return digest in self._places
+
+    def is_good(self, digest: str) -> bool:
+        """Whether a task was done, and is no failure."""
+        return self._is_good.get(digest, False)
+
+    def add(self, digest: str, answer: Answer) -> None:
+        """Write down what came of a task."""
+        line = json.dumps({"task": digest, **asdict(answer)}, separators=(",", ":")).encode() + b"\n"
+        place = self._file.seek(0, 2)
+        self._file.write(line)
+        self._file.flush()
+        self._places[digest], self._is_good[digest] = place, answer.is_good
+
+    def answer(self, digest: str) -> Answer:
+        """What came of a task that was done."""
+        self._file.seek(self._places[digest])
+        return _answer(json.loads(self._file.readline()))
+
+
+def _answer(value: Mapping[str, Any]) -> Answer:
+    return Answer(tuple(value["rows"]), tuple(value["coverage"]), value["seconds"], value["megabytes"])
+
+
+@contextmanager
+def open_journal(folder: Path) -> Iterator[Journal]:
+    """The journal in a folder, for one process at a time.
+
+    Raises:
+        UsageError: another process uses it.
+        KinstError: it cannot be read.
+        OSError: it cannot be written.
+    """
+    with (folder / _NAME).open("a+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"{folder}: another kinst-batch is at work there") from None
+        file.seek(0)
+        yield Journal(file)
+
+
+def peek(folder: Path) -> frozenset[str]:
+    """The digests in the journal of a folder, which may not be there; nothing is written."""
+    path = folder / _NAME
+    if not path.exists():
+        return frozenset()
+    start = len('{"task":"')
+    with path.open("rb") as file:
+        return frozenset(line[start : start + DIGEST_LENGTH].decode("ascii", "replace") for line in file)

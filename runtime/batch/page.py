@@ -1,0 +1,148 @@
+"""The rows of a batch -> one HTML page, with everything that it needs: what became of all, and each row on its own.
+
+The page gets its rows as compressed JSON, since there may be a hundred thousand, and draws those that are looked at:
+
+    {"columns": [[name, meaning], ...], "rows": [[value, ...], ...]}
+
+Columns in which nothing is are left out. The sums, and what calls reached, need no script.
+"""
+
+import base64
+import json
+import re
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+from typing import Any, Final
+
+from kinst.runtime.batch.rows import COLUMNS, GOOD, Outcome, Row
+
+_MOST: Final = 200_000  # rows on the page; the table has all
+_WIDTH: Final = 1 << 10  # characters of the data in a line of the page
+_NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d[\d,]*")
+_REASONS: Final = 40  # that are listed
+_EXAMPLES: Final = 3
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What became of all rows."""
+
+    count: int = 0
+    outcomes: dict[tuple[str, str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    reasons: Counter[tuple[str, str]] = field(default_factory=Counter)  # outcome, and text without its numbers
+    examples: dict[tuple[str, str], dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    kept: list[Row] = field(default_factory=list)
+
+    def add(self, row: Row) -> None:
+        """Note a row."""
+        self.count += 1
+        self.outcomes[row["kind"], row["what"], row["machine"] or ""][row["outcome"]] += 1
+        if row["reason"]:
+            key = row["outcome"], _NUMBER.sub("N", row["reason"])
+            self.reasons[key] += 1
+            if len(self.examples[key]) < _EXAMPLES:
+                self.examples[key][row["image"]] = None
+        if len(self.kept) < _MOST:
+            self.kept.append(row)
+
+
+def page_lines(title: str, rows: Iterable[Row], coverage: Sequence[Row]) -> Iterator[str]:
+    """The lines of the page."""
+    sums = _Sums()
+    for row in rows:
+        sums.add(row)
+    parts = {
+        "css": [_file("batch.css")],
+        "js": [_file("batch.js")],
+        "title": [escape(title)],
+        "verdict": [_verdict(sums)],
+        "outcomes": _outcomes(sums),
+        "reasons": _reasons(sums),
+        "coverage": _coverage(coverage),
+        "data": _data(sums.kept),
+    }
+    for line in _file("batch.html").splitlines():
+        name = line.strip().removeprefix("<!--").removesuffix("-->").strip()
+        if name in parts:
+            yield from parts[name]
+        else:
+            yield line
+
+
+def _file(name: str) -> str:
+    return files("kinst.runtime.batch").joinpath("pages", name).read_text(encoding="utf-8")
+
+
+def _verdict(sums: _Sums) -> str:
+    counts = Counter[str]()
+    for found in sums.outcomes.values():
+        counts.update(found)
+    told = [f"<b class={_tone(outcome)}>{number:,} {outcome}</b>" for outcome, number in counts.most_common()]
+    more = "" if sums.count <= _MOST else f" <small>(the first {_MOST:,} are listed below)</small>"
+    return f"{sums.count:,} rows: {', '.join(told)}{more}"
+
+
+def _tone(outcome: str) -> str:
+    if outcome == Outcome.DONE.value:
+        return "good"
+    return "soft" if outcome in GOOD else "bad"
+
+
+def _outcomes(sums: _Sums) -> Iterator[str]:
+    shown = [one.value for one in Outcome if any(one.value in found for found in sums.outcomes.values())]
+    heads = "".join(f"<th scope=col class=number>{outcome}" for outcome in shown)
+    yield f"<thead><tr><th scope=col>kind<th scope=col>what<th scope=col>machine{heads}</thead><tbody>"
+    for (kind, what, machine), found in sorted(sums.outcomes.items()):
+        cells = "".join(f"<td class='number {_tone(one)}'>{found[one]:,}" if found[one] else "<td>" for one in shown)
+        yield f"<tr><td>{kind}<td><code>{escape(what)}</code><td>{escape(machine)}{cells}"
+    yield "</tbody>"
+
+
+def _reasons(sums: _Sums) -> Iterator[str]:
+    if not sums.reasons:
+        return
+    yield "<h2>Reasons</h2><div class=wide><table><thead><tr><th scope=col>outcome<th scope=col class=number>rows"
+    yield "<th scope=col>reason (N: a number)<th scope=col>for example</thead><tbody>"
+    for (outcome, reason), number in sums.reasons.most_common(_REASONS):
+        names = ", ".join(escape(name) for name in sums.examples[outcome, reason])
+        yield f"<tr><td class={_tone(outcome)}>{outcome}<td class=number>{number:,}<td>{escape(reason)}<td>{names}"
+    yield "</tbody></table></div>"
+
+
+def _coverage(rows: Sequence[Row]) -> Iterator[str]:
+    if not rows:
+        return
+    most = max((row["inputs"] or 0 for row in rows), default=0) or 1
+    yield "<h2>Coverage</h2><div class=wide><table class=coverage><thead><tr><th scope=col>image<th scope=col>function"
+    yield "<th scope=col class=number>offset<th scope=col>instruction<th scope=col class=number>inputs"
+    yield "<th scope=col><th scope=col class=number>executed<th scope=col class=number>first input</thead><tbody>"
+    for row in rows:
+        yield _covered(row, most)
+    yield "</tbody></table></div>"
+
+
+def _covered(row: Row, most: int) -> str:
+    names = f"<td>{escape(row['image'])}<td>{escape(row['function'])}<td class=number>{row['offset']}"
+    place = f"{names}<td><code>{escape(row['instruction'])}</code>"
+    if row["inputs"] is None:
+        return f"<tr class=soft>{place}<td colspan=4>not counted: {escape(row['refused'] or '')}"
+    if not row["inputs"]:
+        return f"<tr class=bad>{place}<td class=number>0<td>not reached<td><td>"
+    bar = f"<td><meter min=0 max={most} value={row['inputs']}>{row['inputs']}</meter>"
+    inputs, hits, first = (f"<td class=number>{row[name]:,}" for name in ("inputs", "hits", "first"))
+    return f"<tr>{place}{inputs}{bar}{hits}{first}"
+
+
+def _data(rows: Sequence[Row]) -> Iterator[str]:
+    names = [name for name in COLUMNS if any(row[name] is not None for row in rows)]
+    value: dict[str, Any] = {
+        "columns": [[name, COLUMNS[name][1]] for name in names],
+        "rows": [[row[name] for name in names] for row in rows],
+    }
+    packed = base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 6)).decode()
+    for start in range(0, len(packed), _WIDTH):
+        yield packed[start : start + _WIDTH]

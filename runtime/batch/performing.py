@@ -1,0 +1,63 @@
+"""A task -> its answer, in the process that is there for it. What is wrong with an image is an answer as well."""
+
+import os
+import traceback
+from dataclasses import replace
+from pathlib import Path
+from typing import assert_never
+
+from kinst.runtime.batch.calling import call_all
+from kinst.runtime.batch.proving import rewrite_and_prove
+from kinst.runtime.batch.rows import Answer, Outcome, failure
+from kinst.runtime.batch.running import boot_and_trace
+from kinst.runtime.batch.tasks import Call, Places, Rewrite, Run, Task
+from kinst.targets.errors import KinstError
+from kinst.targets.image import architecture
+
+
+def perform(task: Task, places: Places) -> Answer:
+    """Do what a task says. `places`: where its files are."""
+    answer = _performed(task, places)
+    if any("machine" not in row for row in answer.rows):
+        machine = _machine(places[task.image.sha256])
+        return replace(answer, rows=tuple({"machine": machine, **row} for row in answer.rows))
+    return answer
+
+
+def _performed(task: Task, places: Places) -> Answer:
+    try:
+        return _done(task, places)
+    except KinstError as error:
+        return failure(task, Outcome.REFUSED, _without_path(str(error), task, places))
+    except MemoryError:
+        return failure(task, Outcome.MEMORY, "the system has no more memory")
+    except Exception as error:  # a defect of ours: the other images are still to be tried
+        if os.environ.get("KINST_TRACEBACK"):
+            traceback.print_exc()
+        return failure(task, Outcome.FAILED, f"internal error: {type(error).__name__}: {error}")
+
+
+def _done(task: Task, places: Places) -> Answer:
+    match task.work:
+        case Rewrite() as work:
+            return rewrite_and_prove(task.image, work, places)
+        case Run() as work:
+            return boot_and_trace(task.image, work, places)
+        case Call() as work:
+            return call_all(task.image, work, places)
+        case _:
+            assert_never(task.work)
+
+
+def _machine(path: Path) -> str | None:
+    """The architecture of an image that could not be used otherwise; None if it is not one that we know."""
+    try:
+        return architecture(path)
+    except KinstError:
+        return None
+
+
+def _without_path(message: str, task: Task, places: Places) -> str:
+    """A message without the place that the image has on this machine: it is another one on others."""
+    path = str(places[task.image.sha256])
+    return message.removeprefix(f"{path}: ").replace(path, task.image.name)

@@ -1,0 +1,87 @@
+"""An image and a D program -> a boot, and what the program found."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any, Final
+
+from kinst.runtime.api import Trace, open_image
+from kinst.runtime.batch.rows import Answer, Outcome, Row
+from kinst.runtime.batch.tasks import InputFile, Places, Run
+from kinst.runtime.tracing.program_text import Origin, ProgramText
+from kinst.targets.image import module_name
+
+_PRINTED: Final = 4000  # characters
+_CONSOLE: Final = 2000
+
+
+def boot_and_trace(image: InputFile, work: Run, places: Places) -> Answer:
+    """Run the image until it ends, or a limit or exit() ends it.
+
+    Raises:
+        KinstError: the program is wrong, or the image cannot run.
+    """
+    initrd = None if work.initrd is None else places[work.initrd.sha256].read_bytes()
+    with open_image(places[image.sha256], name=module_name(Path(image.name))) as opened:
+        trace = opened.trace(
+            *_programs(work),
+            arguments=work.arguments,
+            options=dict(work.options),
+            machine=work.machine,
+            cpus=work.cpus,
+            memory=work.memory,
+            clock=work.clock,
+            command_line=work.append,
+            initrd=initrd,
+        )
+        with trace:
+            if work.typed is not None:
+                trace.type_lines(places[work.typed.sha256].read_bytes(), prompt=work.prompt)
+            return Answer((_row(trace, work),))
+
+
+def _programs(work: Run) -> list[ProgramText]:
+    origin = Origin.SCRIPT if work.is_script else Origin.NAME
+    return [ProgramText(origin, work.title, work.program)] if work.program else []
+
+
+def _row(trace: Trace, work: Run) -> Row:
+    printed: list[str] = []
+    count = 0
+    for record in trace.records(seconds=work.seconds, until=work.until):
+        count += 1
+        if len(printed) < _PRINTED:
+            printed.append(record.text or " ".join(map(str, record.values)))
+    ending = trace.finish()
+    return {
+        "outcome": Outcome.DONE.value,
+        "machine": trace.guest.system.arch.name,
+        "remarks": "\n".join([*trace.refusals, *trace.messages]) or None,
+        "end": ending.reason,
+        "exit_status": trace.exit_status,
+        "records": count,
+        "aggregations": _told(trace.aggregations),
+        "printed": "\n".join(filter(None, printed))[:_PRINTED] or None,
+        "console": trace.console.decode(errors="replace")[-_CONSOLE:] or None,
+    }
+
+
+def _told(aggregations: dict[str, dict[Any, Any]]) -> str | None:
+    """Aggregations as JSON, whose objects have no keys but texts: {name: [[keys, value], ...]}."""
+    if not aggregations:
+        return None
+    value = {
+        name: [[_keys(keys), _value(found)] for keys, found in rows.items()] for name, rows in aggregations.items()
+    }
+    return json.dumps(value, default=str, separators=(",", ":"))
+
+
+def _keys(keys: Any) -> list[Any]:
+    return list(keys) if isinstance(keys, tuple) else [keys]
+
+
+def _value(found: Any) -> Any:
+    """A number; or of a distribution the smallest values of its buckets, with their counts."""
+    if not isinstance(found, dict):
+        return found
+    return [[low if low > -math.inf else "-inf", count] for low, count in found.items()]

@@ -1,0 +1,140 @@
+"""What a batch is made of: tasks, each one image and one thing that is done with it.
+
+A task says all that its rows depend on, and files by their content. So its digest is the name of its result: what was
+done under that name is never done again, on this machine or another.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+FORMAT: Final = 1  # of tasks and rows: a change of what they mean is another digest
+DIGEST_LENGTH: Final = 32  # hexadecimal digits: 128 bits
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file by the name that the user knows it by, and its content."""
+
+    name: str
+    sha256: str
+    size: int
+
+
+Places = Mapping[str, Path]  # where files are on this machine, by the SHA-256 of their content
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Put probes into the image, and prove that the result is right. `probes`: descriptions, with commas between."""
+
+    probes: str
+    method: str | None = None
+
+    @property
+    def what(self) -> str:
+        """A few words for a table."""
+        return self.probes
+
+    @property
+    def given(self) -> str:
+        """Which of several inputs it gets."""
+        return ""
+
+    def files(self) -> Iterator[InputFile]:
+        """The files that it needs besides the image."""
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Boot the image, and run a D program over it. Times are in seconds."""
+
+    title: str  # of the program: its file, or its text
+    program: str  # its text; empty: what the image was patched with
+    is_script: bool = False  # whether it came from a file
+    arguments: tuple[str, ...] = ()
+    append: str | None = None
+    initrd: InputFile | None = None
+    typed: InputFile | None = None
+    prompt: str | None = None
+    machine: str | None = None
+    cpus: int = 1
+    memory: int | None = None
+    clock: str = "icount"
+    until: str | None = None
+    seconds: float | None = None
+    options: tuple[tuple[str, str | None], ...] = ()
+
+    @property
+    def what(self) -> str:
+        """A few words for a table."""
+        return self.title
+
+    @property
+    def given(self) -> str:
+        """Which of several inputs it gets."""
+        parts = [self.append or "", *(file.name for file in self.files())]
+        return ", ".join(filter(None, parts))
+
+    def files(self) -> Iterator[InputFile]:
+        """The files that it needs besides the image."""
+        return (file for file in (self.initrd, self.typed) if file is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Call a function with each of several inputs, and see which instructions they reach."""
+
+    function: str
+    inputs: tuple[str, ...]  # arguments as in a call: '1, "text"'
+    first: int  # the number of the first of these inputs among all
+    coverage: str  # functions whose instructions are counted: a pattern of names; empty: none
+    machine: str | None = None
+    seconds: float = 0.1  # of the machine, for each input
+
+    @property
+    def what(self) -> str:
+        """A few words for a table."""
+        return f"{self.function}()"
+
+    @property
+    def given(self) -> str:
+        """Which of several inputs it gets."""
+        return f"inputs {self.first:,} to {self.first + len(self.inputs) - 1:,}"
+
+    def files(self) -> Iterator[InputFile]:
+        """The files that it needs besides the image."""
+        return iter(())
+
+
+Work = Rewrite | Run | Call
+KINDS: Final[Mapping[type, str]] = {Rewrite: "rewrite", Run: "run", Call: "call"}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An image, and what is done with it. `version` is that of kinst-rewrite: another one may do it differently."""
+
+    image: InputFile
+    work: Work
+    version: str
+
+    @property
+    def kind(self) -> str:
+        """rewrite, run or call."""
+        return KINDS[type(self.work)]
+
+    def files(self) -> Iterator[InputFile]:
+        """All files that it needs: the image first."""
+        yield self.image
+        yield from self.work.files()
+
+    def digest(self) -> str:
+        """The name of its result."""
+        value: dict[str, Any] = {"format": FORMAT, "kind": self.kind, **asdict(self)}
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]

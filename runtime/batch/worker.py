@@ -1,0 +1,181 @@
+"""Orders on standard input -> answers on standard output: a process that has everything imported, and forks for each
+task.
+
+So a task has a process of its own, which may crash, hang or take too much memory, and begins at once. It ends with this
+process, and this one with the one that started it.
+"""
+
+import ctypes
+import gc
+import os
+import pickle
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, NoReturn
+
+from kinst.runtime.batch.frames import receive, send
+from kinst.runtime.batch.performing import perform
+from kinst.runtime.batch.rows import Answer, Outcome, failure
+from kinst.runtime.batch.tasks import Places, Task
+
+_TICK: Final = 0.05  # seconds between two looks at the memory of a task
+_PIECE: Final = 1 << 16
+_DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a task may take: seconds, and bytes of memory; None: no limit."""
+
+    seconds: float | None = None
+    memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A task, and where its files are."""
+
+    task: Task
+    places: Places
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """A forked process, and the pipe that its answer comes from."""
+
+    number: int
+    answers: int
+
+    def kill(self) -> None:
+        """End it, and all that it has started."""
+        for kill, number in ((os.killpg, self.number), (os.kill, self.number)):
+            try:
+                kill(number, signal.SIGKILL)
+            except ProcessLookupError:  # it has no group of its own yet, or is over
+                continue
+
+
+def serve(orders: int, answers: int) -> None:
+    """Carry out one order after the other, until there are no more. Arguments are descriptors of files."""
+    while (order := receive(orders)) is not None:
+        send(answers, _carried_out(order, orders))
+
+
+def _carried_out(order: Order, orders: int) -> Answer:
+    folder = tempfile.mkdtemp(prefix="kinst-batch-")
+    try:
+        process = _forked(order, Path(folder))
+        content, why = _collected(process, order.limits, orders)
+        os.close(process.answers)
+        _, status, usage = os.wait4(process.number, 0)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    answer = _answer(order.task, content, why, status)
+    return replace(answer, seconds=usage.ru_utime + usage.ru_stime, megabytes=usage.ru_maxrss >> 10)
+
+
+def _forked(order: Order, folder: Path) -> _Process:
+    ours, theirs = os.pipe()
+    number = os.fork()
+    if number == 0:
+        _be_task(order, folder, theirs)
+    os.close(theirs)
+    return _Process(number, ours)
+
+
+def _be_task(order: Order, folder: Path, answers: int) -> NoReturn:
+    """The forked process. Whatever happens, it ends here."""
+    try:
+        os.setsid()
+        _end_with_parent()
+        tempfile.tempdir = str(folder)
+        os.environ["TMPDIR"] = str(folder)
+        os.chdir(folder)
+        send(answers, perform(order.task, order.places))
+    finally:
+        os._exit(0)
+
+
+def _end_with_parent() -> None:
+    """Where the system has it (Linux), the process is killed when the one that forked it ends."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+
+
+def _collected(process: _Process, limits: Limits, orders: int) -> tuple[bytes, tuple[Outcome, str] | None]:
+    """What a process says, and why it was ended if it was."""
+    end = None if limits.seconds is None else time.monotonic() + limits.seconds
+    content = bytearray()
+    while True:
+        readable, _, _ = select.select([process.answers, orders], (), (), _TICK)
+        if process.answers in readable:
+            piece = os.read(process.answers, _PIECE)
+            if not piece:
+                return bytes(content), None
+            content += piece
+        elif readable:  # no order comes before the answer: whoever gives them is gone
+            process.kill()
+            sys.exit(0)
+        why = _exceeded(process, limits, end)
+        if why is not None:
+            process.kill()
+            return b"", why
+
+
+def _exceeded(process: _Process, limits: Limits, end: float | None) -> tuple[Outcome, str] | None:
+    if end is not None and time.monotonic() > end:
+        return Outcome.TIMEOUT, f"took longer than {limits.seconds:g} s"
+    if limits.memory is not None and _memory(process.number) > limits.memory:
+        return Outcome.MEMORY, f"took more than {limits.memory >> 20:,} MiB"
+    return None
+
+
+def _memory(number: int) -> int:
+    """The bytes that a process has for itself, where the system tells (Linux); else 0. Pages of files do not count."""
+    try:
+        status = Path(f"/proc/{number}/status").read_text()
+    except OSError:
+        return 0
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    found = (fields.get(name, "0").split() for name in ("RssAnon", "RssShmem", "VmSwap"))
+    return sum(int(words[0]) << 10 for words in found)
+
+
+def _answer(task: Task, content: bytes, why: tuple[Outcome, str] | None, status: int) -> Answer:
+    if why is not None:
+        return failure(task, *why)
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return failure(task, Outcome.CRASHED, f"killed by {signal.Signals(number).name}")
+    try:
+        answer: Answer = pickle.loads(content[8:])
+    except (EOFError, pickle.UnpicklingError):
+        return failure(task, Outcome.CRASHED, "ended without an answer")
+    return answer
+
+
+def main() -> None:
+    """Serve the process that has started this one. Whatever else prints, prints on stderr."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    orders, answers = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    gc.collect()
+    gc.freeze()  # what is imported stays: a forked process need not look at it, which would copy its pages
+    try:
+        serve(orders, answers)
+    except BrokenPipeError:
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

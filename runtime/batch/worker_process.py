@@ -1,0 +1,81 @@
+"""A worker process as the one that gives it orders sees it: it is started when it is needed, and again when it died."""
+
+import os
+import subprocess
+import sys
+from typing import Final
+
+from kinst.runtime.batch.frames import receive, send
+from kinst.runtime.batch.rows import Answer, Outcome, failure
+from kinst.runtime.batch.worker import Order
+
+_TRIES: Final = 2  # of a task whose worker died: it may have been the worker's own fault
+_TRACEBACK: Final = "KINST_TRACEBACK"
+_PATIENCE: Final = 2.0  # seconds for a worker to end
+
+
+class WorkerProcess:
+    """A process of `kinst.runtime.batch.worker`; used by one thread."""
+
+    def __init__(self) -> None:
+        """Nothing is started yet."""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_stopped = False
+
+    def carry_out(self, order: Order) -> Answer | None:
+        """What comes of a task; whatever happens to the worker, there is an answer. None if it was told to stop."""
+        for _ in range(_TRIES):
+            answer = None if self._is_stopped else self._tried(order)
+            if answer is not None or self._is_stopped:
+                return answer
+        return failure(order.task, Outcome.CRASHED, "the worker process died, twice")
+
+    def _tried(self, order: Order) -> Answer | None:
+        process = self._process = self._process or _started()
+        assert process.stdin is not None and process.stdout is not None, "both are pipes"
+        try:
+            send(process.stdin.fileno(), order)
+            answer: Answer | None = receive(process.stdout.fileno())
+        except (OSError, ValueError):  # the worker is dead, or `stop` has closed the pipe
+            answer = None
+        if answer is None:
+            self.close()
+        return answer
+
+    def stop(self) -> None:
+        """From another thread: end the task that it is at, and the process. There will be no other."""
+        self._is_stopped = True
+        process = self._process
+        if process is not None:
+            _end(process)
+
+    def close(self) -> None:
+        """End the process. The next task has another."""
+        process, self._process = self._process, None
+        if process is not None:
+            _end(process)
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def _started() -> "subprocess.Popen[bytes]":
+    """A new worker. It has a group of its own, so that Ctrl-C reaches only the process that it works for."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "kinst.runtime.batch.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=None if os.environ.get(_TRACEBACK) else subprocess.DEVNULL,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        start_new_session=True,
+    )
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Give no more orders: the worker ends its task, and itself."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,75 @@
+"""One function, called again and again: every call finds the image as it was loaded, and tells what it reached."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from kinst.runtime.machine.call import Call, FunctionCall, find_function, parse_call
+from kinst.runtime.machine.call_memory import CallMemory
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.tracing.tracing import Tracing
+from kinst.targets.errors import MachineError
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What a call came to. Without a result, `end` or `error` says why."""
+
+    result: int | None  # 64 unsigned bits
+    end: End | None  # None: the machine cannot go on, and `error` says why
+    error: str = ""
+    hits: dict[int, int] = field(default_factory=dict)  # by identifier of a probe: how often it fired
+
+
+class Sweep:
+    """A function in a machine of its own. `machine` is the name of its architecture."""
+
+    def __init__(self, tracing: Tracing, function: str) -> None:
+        """`tracing` has its programs enabled, which count by probe: `@[id] = count()`. Raises KinstError: there is no
+        such function."""
+        guest = tracing.guest
+        assert guest is not None, "there is an image"
+        self._tracer = tracing.tracer
+        guest.surroundings.arm()
+        self._system, self._loaded = guest.system, guest.loaded
+        self._function = function
+        self._address = find_function(guest.loaded.image, function, guest.discovered)
+        self.machine = guest.system.arch.name
+        self._fold = guest.surroundings.fold
+        self._memory = CallMemory(self._system)
+        self._registers = self._system.engine.states.save()
+
+    def call(self, arguments: str, *, seconds: float) -> Called:
+        """Call the function.
+
+        Args:
+            arguments: as in a call: '1, "text"'.
+            seconds: of the machine's time: 10 ns for an instruction.
+
+        Raises:
+            UsageError: these are no arguments.
+        """
+        call = parse_call(f"{self._function}({arguments})")
+        called = self._called(call, int(seconds * 1e9))
+        hits = self._hits()
+        self._memory.undo()
+        return replace(called, hits=hits)
+
+    def _called(self, call: Call, timeout: int) -> Called:
+        system = self._system
+        system.trap.fired.clear()  # a call that failed may have been in a trampoline
+        system.engine.states.restore(self._registers)
+        made = FunctionCall(system, self._loaded, call, self._address)
+        try:
+            end = system.run(timeout)
+        except MachineError as error:
+            return Called(None, None, str(error).removeprefix(f"{call.text}: "))
+        return Called(made.result if end is End.RETURNED else None, end)
+
+    def _hits(self) -> dict[int, int]:
+        self._fold()
+        hits = Counter[int]()
+        for contents in self._tracer.store.take():
+            for (identifier,), count in contents.table.items():
+                assert isinstance(identifier, int), "the key is a number"
+                hits[identifier] += count
+        return dict(hits)

@@ -1,0 +1,29 @@
+"""What is done again, and what is not."""
+
+from pathlib import Path
+
+from click import Command, Context
+
+from kinst.rewriter.progress import silent
+from kinst.runtime.batch.command import Place, by_digest, carry_out
+from kinst.runtime.batch.pool import Results, Tasks
+from kinst.runtime.batch.rows import Answer, Outcome
+from kinst.runtime.batch.table_files import TableFormat
+from kinst.runtime.batch.tasks import InputFile, Rewrite, Task
+
+TASKS = by_digest(Task(InputFile("a", "0" * 64, 1), Rewrite(outcome.value), "1") for outcome in Outcome)
+
+
+def test_what_failed_is_done_again_if_that_is_wanted(tmp_path: Path) -> None:
+    place, asked = Place(tmp_path / "out", TableFormat.CSV), list[list[str]]()
+
+    def results(tasks: Tasks) -> Results:
+        asked.append([task.work.what for task in tasks.values()])
+        for digest, task in tasks.items():
+            is_first = len(asked) == 1
+            yield digest, Answer(({"outcome": task.work.what if is_first else "done", "reason": None},))
+
+    with Context(Command("kinst-batch")):
+        statuses = [carry_out(TASKS, place, results, silent, retry=retry) for retry in (False, False, True, True)]
+    assert asked == [[one.value for one in Outcome], [one.value for one in Outcome if not one.is_good]]
+    assert statuses == [1, 1, 0, 0]
