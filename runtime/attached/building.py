@@ -112,7 +112,8 @@ class AttachedBuilding:
         plug_ins.register(providers, sites, seen, loaded.bias)
         stacks = MachineStacks(arch, seen, rules)  # the program is the image and the user: ustack() is stack()
         functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
-        symbols = ImageSymbols(prepared.original, functions, bias=loaded.bias)
+        follows_call = rules.unwinder.follows_call
+        symbols = ImageSymbols(prepared.original, functions, bias=loaded.bias, follows_call=follows_call)
         surroundings = Surroundings(
             host=host,
             providers=providers,

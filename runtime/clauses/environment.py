@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
+
+CALLER: Final = "caller"  # the kind of an address in a stack that is not its first
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,9 @@ class Symbols(Protocol):
 
     def describe(self, address: int, kind: str) -> str:
         """The text that dtrace prints: module`function+0x1c, without the offset if it is 0 or the kind is sym or func;
-        module`0xaddress or 0xaddress if there is no symbol; only the module for mod and umod."""
+        module`0xaddress or 0xaddress if there is no symbol; only the module for mod and umod. For CALLER an address
+        behind a call is one in the function of the call, also where another one begins: a call that never returns
+        may be the end of its function."""
         ...
 
 

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from kinst.rewriter.arch.registry import dissector
+from kinst.runtime.clauses.environment import CALLER
 from kinst.targets.elf.header import PT_LOAD, FileKind
 from kinst.targets.elf.symbols import (
     SHN_ABS,
@@ -58,6 +59,7 @@ class ImageSymbols:
         bias: int = 0,
         symbols: Symbols | None = None,
         moved: Callable[[int], int] = lambda address: address,
+        follows_call: Callable[[int], bool] = lambda _link: False,
     ) -> None:
         """Nothing is read until a name is asked for.
 
@@ -67,12 +69,14 @@ class ImageSymbols:
             bias: how far, in bytes, it was moved when it was loaded.
             symbols: symbols to use instead of the image's own.
             moved: maps an address in a copy that the image made of itself to the same place in what was loaded.
+            follows_call: whether a link address is one that a call returns to.
         """
         self._image = image
         self._functions = functions or partial(_functions, image, symbols)
         self._bias = bias
         self._symbols = image.symbols if symbols is None else symbols
         self._moved = moved
+        self._follows_call = follows_call
         self._places: dict[int, Place | None] = {}
         self._texts: dict[tuple[int, str], str] = {}
 
@@ -113,6 +117,8 @@ class ImageSymbols:
         place = self.place(address)
         if place is None:
             return f"{self._image.module}`{address:#x}"
+        if kind == CALLER and link == place.start and self._follows_call(link):
+            place = self.place(address - 1) or place
         offset = link - place.start
         shown = f"+{offset:#x}" if offset and kind not in _WITHOUT_OFFSET else ""
         return f"{self._image.module}`{place.name}{shown}"

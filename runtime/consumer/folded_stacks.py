@@ -11,6 +11,7 @@ from enum import Enum
 from typing import BinaryIO, Final
 
 from kinst.runtime.clauses.environment import Stack, Symbols, Value
+from kinst.runtime.clauses.frame_names import frame_names
 from kinst.runtime.consumer.json_values import JsonValues
 from kinst.runtime.consumer.totals import Row, Totals
 from kinst.runtime.dlang.program import Aggregate, AggregatingFunction, Aggregation, Clause, StackKey
@@ -86,17 +87,9 @@ class StackReader:
                     yield from self._of_stack(value)
 
     def _of_stack(self, stack: Stack) -> Iterator[Frame]:
-        how, kind = ("ustack", FrameKind.USER) if stack.is_user else ("stack", FrameKind.KERNEL)
-        names = stack.names or [self._function(address, how, place) for place, address in enumerate(stack.addresses)]
-        for name in reversed(names):
+        kind = FrameKind.USER if stack.is_user else FrameKind.KERNEL
+        for name in reversed(frame_names(stack, self._symbols)):
             yield Frame(_OFFSET.sub("", name), kind)
-
-    def _function(self, address: int, how: str, place: int) -> str:
-        """The function of a frame. A caller at the very start of one is the function before: what it called at its end
-        never returns."""
-        name = self._symbols.describe(address, how)
-        is_behind = place > 0 and not _OFFSET.search(name)
-        return self._symbols.describe(address - 1, how) if is_behind else name
 
     def _text(self, kind: DType, value: Value) -> str:
         shown = self._values.value(kind, value)

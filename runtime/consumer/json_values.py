@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kinst.runtime.clauses.buckets import linear, log_linear, quantize_value
 from kinst.runtime.clauses.environment import Stack, SymbolName, Symbols, Value
+from kinst.runtime.clauses.frame_names import frame_names
 from kinst.runtime.consumer.sorting import divide
 from kinst.runtime.consumer.totals import Cell, Row, is_distribution
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
@@ -61,8 +62,7 @@ class JsonValues:
 
     def stack(self, stack: Stack) -> Json:
         """Frames, innermost first."""
-        kind = "ustack" if stack.is_user else "stack"
-        names = stack.names or [self._symbols.describe(address, kind) for address in stack.addresses]
+        names = frame_names(stack, self._symbols)
         return [self._style.place(*of) for of in zip(stack.addresses, names, strict=True)]
 
     def _typed(self, kind: CType, data: bytes, depth: int) -> Json:

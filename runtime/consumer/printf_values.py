@@ -8,6 +8,7 @@ import time
 from typing import Final
 
 from kinst.runtime.clauses.environment import Stack, SymbolName, Symbols, Value
+from kinst.runtime.clauses.frame_names import frame_names
 from kinst.runtime.dlang.types.types import DType, Dynamic, String, bare
 from kinst.targets.c_types import size_of
 
@@ -120,9 +121,7 @@ def stack_frames(value: Value, symbols: Symbols) -> list[bytes]:
     """The names of a stack's frames, innermost first."""
     if not isinstance(value, Stack):
         return []
-    kind = "uaddr" if value.is_user else "addr"
-    names = value.names or [symbols.describe(address, kind) for address in value.addresses]
-    return [name.encode() for name in names]
+    return [name.encode() for name in frame_names(value, symbols)]
 
 
 def floating(value: Value, kind: DType) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kinst.runtime.clauses.environment import Stack, SymbolName, Symbols, Value
+from kinst.runtime.clauses.frame_names import frame_names
 from kinst.runtime.dlang.types.types import DType, Dynamic, String, bare
 from kinst.targets.c_types import size_of
 
@@ -81,8 +82,7 @@ class ValueText:
 
     def stack(self, stack: Stack) -> bytes:
         """A newline, then a line for each frame."""
-        kind = "ustack" if stack.is_user else "stack"
-        names = stack.names or [self._symbols.describe(address, kind) for address in stack.addresses]
+        names = frame_names(stack, self._symbols)
         return b"\n" + b"".join([b"%b%b\n" % (self._indent, name.encode()) for name in names])
 
     def _string(self, value: Value, text: bytes) -> bytes:

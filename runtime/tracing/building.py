@@ -98,7 +98,13 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     profile = profile_for(known, SYSTEMS, request.system)
     stacks.cross(profile.interrupted)
     functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
-    symbols = ImageSymbols(prepared.original, functions, bias=loaded.bias, moved=moved.original)
+    symbols = ImageSymbols(
+        prepared.original,
+        functions,
+        bias=loaded.bias,
+        moved=moved.original,
+        follows_call=rules.unwinder.follows_call,
+    )
     programs = UserPrograms(request.users, system.arch, memory)
     surroundings = Surroundings(
         host=host,

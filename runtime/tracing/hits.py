@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kinst.runtime.clauses.environment import Environment
+from kinst.runtime.clauses.environment import Environment, Stack
+from kinst.runtime.clauses.frame_names import frame_names
 from kinst.runtime.providers.provider import Action, Probe
 from kinst.runtime.tracing.guest_view import GuestView
 from kinst.runtime.trap.faults import FAULT_TEXTS, Fault
@@ -106,8 +107,8 @@ class Hit:
 
     def stack(self, frames: int = 20) -> tuple[Place, ...]:
         """The innermost frames, beginning with that of the probed instruction."""
-        addresses = self._environment.stacks.stack(self._now(), frames)
-        return tuple(Place(address, self.symbol(address)) for address in addresses)
+        found = Stack(self._environment.stacks.stack(self._now(), frames), frames)
+        return tuple(map(Place, found.addresses, frame_names(found, self._environment.symbols)))
 
     def enclosing(self, call: Callable[["Hit"], object], is_tracing: Callable[[], bool]) -> Action:
         """The action that a provider performs when a probe fires: `call` with this hit, unless tracing is over."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from kinst.rewriter.rewriting import Opened, Source, open_source
-from kinst.runtime.clauses.environment import Memory, Stack, SymbolName
+from kinst.runtime.clauses.environment import CALLER, Memory, Stack, SymbolName
 from kinst.runtime.clauses.symbols import ImageSymbols
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.unwinding.arch.registry import stack_effects
@@ -46,7 +46,11 @@ class UserProgram:
     @cached_property
     def symbols(self) -> ImageSymbols:
         """Its names."""
-        return ImageSymbols(self.image, lambda: self._opened.program.functions)
+        return ImageSymbols(
+            self.image,
+            lambda: self._opened.program.functions,
+            follows_call=lambda link: self.unwinder.follows_call(link),
+        )
 
     @cached_property
     def _opened(self) -> Opened:
@@ -75,7 +79,8 @@ class UserPrograms:
 
     def stack(self, addresses: tuple[int, ...], frames: int, process: int) -> Stack:
         """See `UserSymbols`."""
-        found = [self.symbol(address, "ustack", process) for address in addresses]
+        kinds = ["ustack", *[CALLER] * len(addresses)]
+        found = [self.symbol(address, kind, process) for address, kind in zip(addresses, kinds, strict=False)]
         links, names = tuple(one.address for one in found), tuple(one.name for one in found)
         return Stack(links, frames, True, max((one.process for one in found), default=process), names)  # noqa: FBT003
 
@@ -85,7 +90,7 @@ class UserPrograms:
         if found is None:
             return SymbolName(kind, address, process, f"{address:#x}")
         program, link = found
-        start = link if kind == "ustack" else program.symbols.object_start(link, kind)
+        start = link if kind in ("ustack", CALLER) else program.symbols.object_start(link, kind)
         return SymbolName(kind, start, 0, program.symbols.describe(link, kind))
 
     @cached_property

@@ -57,6 +57,18 @@ def test_the_kind_decides_what_is_shown() -> None:
     assert symbols.object_start(inside, "mod") == symbols.object_start(address, "mod") <= address
 
 
+def test_behind_a_call_at_the_end_of_a_function_a_caller_is_that_function() -> None:
+    """What never returns is called last; behind it is the next function. Elsewhere a stack may begin a function."""
+    image = sample("arm64")
+    rows = {name: (address, size) for address, size, _, name in nm(image.path)}
+    (start, size), (behind, _) = rows["machine_start"], rows["power_off"]
+    assert behind == start + size
+    symbols = ImageSymbols(image, follows_call=lambda link: link == behind)
+    assert symbols.describe(behind, "caller") == f"{image.module}`machine_start+{size:#x}"
+    assert symbols.describe(behind, "stack") == f"{image.module}`power_off"
+    assert symbols.describe(start, "caller") == f"{image.module}`machine_start"
+
+
 def test_addresses_without_a_name_are_numbers() -> None:
     image = sample("amd64")
     symbols = ImageSymbols(image)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from kinst.runtime.clauses.environment import Stack
+from kinst.runtime.clauses.environment import CALLER, Stack
 from kinst.runtime.cli import run
 from kinst.runtime.consumer.flame_graph import FlameGraph
 from kinst.runtime.consumer.flame_tree import boxes
@@ -204,7 +204,8 @@ def test_a_call_that_never_returns_belongs_to_the_function_before_its_return_add
 
 
 class Neighbours(NamedSymbols):
-    """With kernel`before, which ends where kernel`main begins."""
+    """With kernel`before, which ends where kernel`main begins, in a call."""
 
     def describe(self, address: int, kind: str) -> str:
-        return f"kernel`before+{address - 0xF00:#x}" if 0xF00 <= address < 0x1000 else super().describe(address, kind)
+        is_before = 0xF00 <= address < 0x1000 or (address == 0x1000 and kind == CALLER)
+        return f"kernel`before+{address - 0xF00:#x}" if is_before else super().describe(address, kind)
