@@ -28,7 +28,14 @@ BANNER = "Linux version 6.1"
 BOOT = "--append 'console=ttyS0' --clock icount --timeout 30 --console console.txt"
 
 # Where the examples are that Linux must be able to do as well.
-SHOWN_IN = ("README.md",)
+SHOWN_IN = (
+    "README.md",
+    "docs/guide/d-programs.md",
+    "docs/guide/inlined-functions.md",
+    "docs/guide/pictures.md",
+    "docs/guide/rewriting.md",
+    "docs/guide/standalone.md",
+)
 # A piece of each of their commands that takes an image -> what is run on Linux instead. None: it shows what is the
 # sample kernel's own, and there is nothing like it in Linux.
 README: dict[str, str | None] = {
