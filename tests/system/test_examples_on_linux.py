@@ -40,11 +40,13 @@ SHOWN_IN = (
 # sample kernel's own, and there is nothing like it in Linux.
 README: dict[str, str | None] = {
     "kinst-rewrite opensbi/fw_jump.elf --probe 'fbt:::entry' -o p.elf": "see test_every_entry",
-    "kinst-run p.elf --until": "see test_every_entry",
+    "kinst-run p.elf -q --until": "see test_every_entry",
     "kinst-diff opensbi/fw_jump.elf p.elf": "see test_every_entry",
     "kinst-rewrite p.elf --restore": "see test_every_entry",
     "kinst::sub_14c3e: --disassemble": "kinst-list vmlinux kinst::__kmalloc: --disassemble",
     "--probe kinst::sub_14c3e:7": "kinst-rewrite vmlinux --probe kinst::start_kernel:1",
+    "kinst::kmalloc: --disassemble": "see the one above",
+    "kinst::kmalloc:4 /": "see test_programs",
     "--call 'fibonacci(10)'": "kinst-run vmlinux --call 'int_sqrt(144)'",
     "fbt::vfs_*:entry {": "see test_programs",
     "kinst-run -l samples": "kinst-run -l vmlinux -n 'fbt::vfs_read:' -n 'sdt:::'",
