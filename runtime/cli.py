@@ -37,6 +37,7 @@ from kinst.targets.probe import checked_module
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.built import Build
+    from kinst.runtime.tracing.run_command import Wishes
 
 _NAME: Final = "kinst-run"
 _OF_IMAGES: Final = (
@@ -123,10 +124,20 @@ def _carry_out(request: Request, bounds: Limits, given: dict[str, Any]) -> int:
         prompt=prompt(given),
         takes_standard_input=request.call is None and "-" not in given[parameter(Origin.SCRIPT)],
     )
+    if given["is_top"]:
+        return _watch(request, bounds, wishes, given)
     if given["read"] is not None:
         return carry_out(request, bounds, wishes, _readout(request, given))
     with told_of_arguments(request.image, request.arguments):
         return carry_out(request, bounds, wishes)
+
+
+def _watch(request: Request, bounds: Limits, wishes: "Wishes", given: dict[str, Any]) -> int:
+    from kinst.runtime.top.command import watch
+
+    if given["read"] is not None:
+        raise UsageError("--top: --read runs nothing that could be watched")
+    return watch(request, bounds, wishes)
 
 
 def _readout(request: Request, given: dict[str, Any]) -> "Build":

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from kinst.runtime.attached.guest import AttachedGuest
+from kinst.runtime.clauses.environment import TaskState
 from kinst.runtime.trap.trap import Firing
 
 
@@ -45,6 +46,10 @@ class AttachedProfile:
     def interrupted(self, sp: int) -> Sequence[int] | None:
         """None: Qiling has no exceptions that a program's code handles on its stack."""
         return None
+
+    def tasks(self) -> Sequence[TaskState]:
+        """None: Qiling's threads have no kernel that keeps them."""
+        return ()
 
     def why_not(self, name: str) -> str:
         """Empty: what Qiling does not know, no other would."""

@@ -35,6 +35,17 @@ class SymbolName:
     name: str = ""  # as in `Stack`
 
 
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """A task of the guest's operating system, as its kernel has it now."""
+
+    pid: int  # of the process
+    tid: int
+    name: str
+    state: str  # a letter, as ps(1) has it: R runs or could, S and D sleep, T is stopped, Z has ended, I is idle
+    runtime: int  # ns for which it has run
+
+
 # What a clause records: CPU, probe id, number of the clause (its place in the session's list), the machine's time in ns
 # (0 unless `Environment.records_time`), and one value for each recording action, in the order of `Clause.actions`: int,
 # bytes, Stack, SymbolName, None, or a tuple of those (printf). It is a tuple because a hit may only cost microseconds.
@@ -120,6 +131,10 @@ class GuestProfile(Protocol):
     def interrupted(self, sp: int) -> Sequence[int] | None:
         """The registers of code of the kernel's that an exception interrupted, if its entry code saved them at a stack
         pointer; else None."""
+        ...
+
+    def tasks(self) -> Sequence[TaskState]:
+        """All tasks that there are, in the address space of the CPU that runs; empty if no system is known."""
         ...
 
     def why_not(self, name: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from kinst.runtime.clauses.environment import GuestProfile, Memory
+from kinst.runtime.clauses.environment import GuestProfile, Memory, TaskState
 from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
@@ -113,6 +113,10 @@ class BareProfile:
     def interrupted(self, sp: int) -> Sequence[int] | None:
         """None: only a system knows how it saves registers."""
         return None
+
+    def tasks(self) -> Sequence[TaskState]:
+        """None: a bare machine has no tasks."""
+        return ()
 
     def why_not(self, name: str) -> str:
         """See `GuestProfile`."""

@@ -354,6 +354,15 @@ run_options: Final = together(
         help="End after a line of the console that matches.",
     ),
     option(
+        "--top",
+        "is_top",
+        group=_RUN,
+        is_flag=True,
+        help="Watch the run on a screen of the terminal: hottest functions, CPUs, tasks and the console. Without a "
+        "program, the calls of all functions are counted.",
+        brief="Watch the run on a screen.",
+    ),
+    option(
         "--read",
         group=_RUN,
         metavar="SOURCE",

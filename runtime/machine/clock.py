@@ -36,6 +36,11 @@ class MachineClock(Protocol):
         """Let the time pass until then."""
         ...
 
+    def stand_still(self, duration: int) -> None:
+        """That many nanoseconds of the host's time have passed between two turns, of which the guest is to know
+        nothing."""
+        ...
+
     def interrupt(self) -> None:
         """End the run now, if possible after the instruction that is being executed."""
         ...
@@ -85,6 +90,10 @@ class HostClock:
     def skip(self, until: int) -> None:
         """Sleep until this time."""
         time.sleep(max(0, until - self.now()) / 1e9)
+
+    def stand_still(self, duration: int) -> None:
+        """Set the clock back."""
+        self._start += duration
 
     def interrupt(self) -> None:
         """Stop at the end of the translated block."""
@@ -141,6 +150,9 @@ class InstructionClock:
     def skip(self, until: int) -> None:
         """Set the time to `until`."""
         self._skipped += max(0, until - self.now())
+
+    def stand_still(self, duration: int) -> None:
+        """Do nothing: no instruction was executed."""
 
     def interrupt(self) -> None:
         """Take the budget back: the next instruction is not executed."""

@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final
 
+from kinst.runtime.clauses.environment import TaskState
 from kinst.runtime.clauses.profiles import Guest, OperatingSystem
 from kinst.runtime.providers.structures import find_way, followed
 from kinst.runtime.systems.linux_constants import CONSTANTS
 from kinst.runtime.systems.linux_registers import SavedRegisters
+from kinst.runtime.systems.linux_tasks import LinuxTasks
 from kinst.runtime.systems.linux_threads import LinuxThreads
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
@@ -50,6 +52,7 @@ class LinuxProfile:
         self._way = cache(lambda *members: find_way(guest.types, _TASK, members))  # types are large: asked when wanted
         self._saved = SavedRegisters(guest)
         self._threads = LinuxThreads(guest.memory, self._way, guest.stack_size)
+        self._tasks = LinuxTasks(guest)
 
     def begin(self, forget: Callable[[int], None]) -> None:
         """See `GuestProfile`."""
@@ -98,6 +101,10 @@ class LinuxProfile:
     def interrupted(self, sp: int) -> Sequence[int] | None:
         """See `GuestProfile`: entry code calls the handler when the stack pointer is that of a struct pt_regs."""
         return self._saved.of_kernel(sp)
+
+    def tasks(self) -> Sequence[TaskState]:
+        """All threads, the kernel's too."""
+        return list(self._tasks.each())
 
     def why_not(self, name: str) -> str:
         """See `GuestProfile`."""

@@ -46,7 +46,7 @@ class Guest:
         self._watch = UntilWatch(system)
         system.attach_timed(self._watch)
         self.typist = Typist(system)
-        self._places = Whereabouts(system, loaded, surroundings.symbols)
+        self.whereabouts = Whereabouts(system, loaded, surroundings.symbols)
         self._standalone = standalone
         self._call: FunctionCall | None = None
         self._is_started = False
@@ -111,5 +111,5 @@ class Guest:
 
     def ending(self, outcome: Outcome) -> Ending:
         """What is known about the end of the run."""
-        ending = self._places.ending(outcome, is_verbose=self.prepared.request.is_verbose)
+        ending = self.whereabouts.ending(outcome, is_verbose=self.prepared.request.is_verbose)
         return ending if self.code is None else replace(ending, passed_over=self.code.passed_over())

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -49,11 +49,16 @@ def opened(form: Format, path: Path | None, console: Path | None) -> Iterator[St
         output: BinaryIO = sys.stdout.buffer
         shown: BinaryIO | None = None if form.has_console else sys.stderr.buffer
         if path is not None:
-            output = files.enter_context(_appended(path) if form.is_appended else _whole(path))
+            output = files.enter_context(opened_file(form, path))
             shown = sys.stdout.buffer
         if console is not None:
             shown = files.enter_context(console.open("wb"))
         yield Streams(output, shown)
+
+
+def opened_file(form: Format, path: Path) -> AbstractContextManager[BinaryIO]:
+    """The file of -o. Entering it raises KinstError if it cannot be written."""
+    return _appended(path) if form.is_appended else _whole(path)
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def carry_out(request: Request, limits: Limits, wishes: Wishes, build: "Build | 
     if wishes.is_check and not has_programs:
         tracing.check()  # of libraries alone
         return 0
-    _enable(tracing, wishes)
+    enable(tracing, wishes)
     return 0 if wishes.is_check else _trace(tracing, limits, wishes)
 
 
@@ -86,7 +86,8 @@ def _warn(line: str) -> None:
     sys.stderr.flush()
 
 
-def _enable(tracing: Tracing, wishes: Wishes) -> None:
+def enable(tracing: Tracing, wishes: Wishes) -> None:
+    """Enable the programs, and print what they matched and what was refused. Raises KinstError."""
     for program, count in tracing.enable():
         if not tracing.options.is_on("quiet"):  # which a program may have set by now
             click.echo(f"{_NAME}: {program.title} matched {count} probe{'' if count == 1 else 's'}", err=True)
@@ -130,7 +131,7 @@ def _trace(tracing: Tracing, limits: Limits, wishes: Wishes) -> int:
     if wishes.is_verbose or not tracing.options.is_on("quiet"):
         for line in ending.lines(is_verbose=wishes.is_verbose):
             click.echo(f"{_NAME}: {line}", err=True)
-    return _status(tracing, output, ending)
+    return status_of(tracing, output, ending)
 
 
 def _run(tracing: Tracing, output: Consumer, limits: Limits, wishes: Wishes, *, shows_console: bool) -> Ending:
@@ -168,7 +169,7 @@ def _tell(text: str) -> None:
     sys.stderr.flush()
 
 
-def _status(tracing: Tracing, output: Consumer, ending: Ending) -> int:
+def status_of(tracing: Tracing, output: Consumer, ending: Ending) -> int:
     """The exit code: that of exit(), or else 1 for panic(), or else that of the guest's power-off."""
     if output.status is not None:
         return output.status & 0xFF

@@ -29,10 +29,14 @@ class Whereabouts:
     def ending(self, outcome: Outcome, *, is_verbose: bool) -> Ending:
         """What is known about the end of the run."""
         is_wanted = self._system.has_run and (isinstance(outcome, MachineError) or outcome in _WANTED)
-        places = tuple(map(self._place, self._system.cpus)) if is_wanted else ()
+        places = self.places() if is_wanted else ()
         lacking = tuple(self._lacking()) if is_wanted or is_verbose else ()
         never = tuple(cpu.number for cpu in self._system.cpus if not cpu.was_started)
         return replace(bare_ending(outcome), places=places, lacking=lacking, not_started=never)
+
+    def places(self) -> tuple[CpuPlace, ...]:
+        """Where each CPU is, between two turns. The last one stays loaded."""
+        return tuple(map(self._place, self._system.cpus))
 
     def _place(self, cpu: VirtualCpu) -> CpuPlace:
         if not cpu.is_on:

@@ -260,6 +260,7 @@ AMD64 = ArchFacts(
     stack_pointer=RSP,
     frame_pointer=RBP,
     user_mode=(REGISTERS.index("cs"), 3, 3),  # the current privilege level (SDM volume 3, 5.5)
+    mode_names={0: "ring 0", 1: "ring 1", 2: "ring 2", 3: "ring 3"},
     register_names=_D_NAMES,
     link_register=None,
     pushed_return=8,

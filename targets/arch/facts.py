@@ -118,6 +118,7 @@ class ArchFacts:
     # The privilege of the code that was interrupted: a register (its index in the trap frame, or the engine's name of
     # one that code cannot read), the bits that tell it, and what they are in user mode.
     user_mode: tuple[int | str, int, int]
+    mode_names: Mapping[int, str]  # what those bits can be -> how the machine's manual calls that privilege
     register_names: Mapping[str, int]  # D's R_ constant -> index in the frame, as FreeBSD's regs.d has them
 
     # The C ABI: how a function is called.

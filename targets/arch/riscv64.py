@@ -160,6 +160,7 @@ RISCV64 = ArchFacts(
     stack_pointer=SP,
     frame_pointer=FP,
     user_mode=("priv", 3, 0),  # Privileged Architecture 1.2
+    mode_names={0: "U", 1: "S", 3: "M"},
     register_names={f"R_{name.upper()}": number for number, name in enumerate(GENERAL)} | {"R_FP": FP, "R_PC": PC},
     link_register=RA,
     pushed_return=0,

@@ -7,7 +7,7 @@ from typing import Any
 from kinst.runtime.clauses.aggregations import AggregationStore
 from kinst.runtime.clauses.buffers import Buffers
 from kinst.runtime.clauses.compile.clause import compile_clause
-from kinst.runtime.clauses.environment import Record, Stack, SymbolName
+from kinst.runtime.clauses.environment import Record, Stack, SymbolName, TaskState
 from kinst.runtime.clauses.guest_memory import GuestMemory
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.clauses.speculations import Speculations
@@ -73,6 +73,9 @@ class Profile:
 
     def interrupted(self, sp: int) -> Sequence[int] | None:
         return None
+
+    def tasks(self) -> Sequence[TaskState]:
+        return ()
 
     def why_not(self, name: str) -> str:
         return ""

@@ -1,0 +1,131 @@
+"""kinst-run --top: a request -> a run that is watched on a screen, and a summary when it is over."""
+
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import BinaryIO, Final
+
+import click
+
+from kinst.runtime.consumer.output import TextOutput
+from kinst.runtime.machine.configuration import ClockKind
+from kinst.runtime.top.guest_run import Copied, GuestRun
+from kinst.runtime.top.sample import Sample
+from kinst.runtime.top.scrollback import Notes, Scrollback
+from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.output_format import Format
+from kinst.runtime.tracing.outputs import opened_file
+from kinst.runtime.tracing.preparing import source_of
+from kinst.runtime.tracing.program_text import Origin, ProgramText
+from kinst.runtime.tracing.request import Request
+from kinst.runtime.tracing.run_command import Wishes, enable, status_of
+from kinst.runtime.tracing.tracing import Tracing
+from kinst.targets.errors import KinstError, UsageError
+from kinst.targets.image import open_image
+from kinst.targets.manifest import find_manifest
+
+_NAME: Final = "kinst-run"
+_FUNCTIONS: Final = "fbt:::entry { @calls[probefunc] = count(); }"
+_OWN_PROBES: Final = "fbt:::,kinst:::,sdt::: { @hits[probefunc, probename] = count(); }"
+_SUMMED_UP: Final = 10  # rows
+
+
+def check_screen(request: Request, wishes: Wishes) -> None:
+    """Say before anything is loaded that there can be no screen. Raises KinstError."""
+    if request.image is None:
+        raise UsageError("--top: there is nothing to watch: give an IMAGE")
+    if wishes.is_list or wishes.is_check or wishes.is_dump or wishes.form is not Format.TEXT:
+        raise UsageError("--top: shows a run on a screen: not with -l, -e, -d or --format")
+    if not all(stream is not None and stream.isatty() for stream in (sys.__stdin__, sys.__stderr__)):
+        raise UsageError("--top: needs a terminal; without one: -n 'fbt:::entry { @[probefunc] = count(); }'")
+    try:
+        import textual  # noqa: F401
+    except ImportError as error:
+        raise KinstError(
+            f"--top: needs the Python package textual ({error}): pip install 'kinst-rewrite[tui]'"
+        ) from None
+
+
+def watch(request: Request, limits: Limits, wishes: Wishes) -> int:
+    """Run and show it. Returns the exit code. Raises KinstError: it cannot run, or the guest stopped for good."""
+    check_screen(request, wishes)
+    has_programs = bool(request.programs)
+    if not has_programs:
+        request = replace(request, programs=(_default(request),))
+    notes = Notes(_to_stderr)
+    tracing = Tracing(request, notes.line)
+    enable(tracing, wishes)
+    console, printed = Scrollback(), Scrollback()
+    with ExitStack() as files:
+        output_file = None if wishes.output is None else files.enter_context(opened_file(wishes.form, wishes.output))
+        console_file = None if wishes.console is None else files.enter_context(wishes.console.open("wb"))
+        output = _output(tracing, Copied(printed, output_file), notes, Copied(console, console_file))
+        run = _run(tracing, output, limits, wishes, (console, printed), notes, "key" if has_programs else "function")
+    if has_programs and output_file is None:
+        sys.stdout.writelines(f"{line}\n" for line in printed.lines()[:-1])
+    elif run.sample is not None and not has_programs:
+        _sum_up(run.sample)
+    if run.error is not None:
+        raise run.error
+    assert run.ending is not None, "it ends well or not"
+    for line in run.ending.lines(is_verbose=True):
+        click.echo(f"{_NAME}: {line}", err=True)
+    return status_of(tracing, output, run.ending)
+
+
+def _default(request: Request) -> ProgramText:
+    """What is counted if there is no program: the calls of all functions, or what the image was patched with."""
+    patched = find_manifest(open_image(source_of(request).path))
+    text = _FUNCTIONS if patched is None else _OWN_PROBES
+    return ProgramText(Origin.NAME, text, text)
+
+
+def _to_stderr(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def _output(tracing: Tracing, printed: BinaryIO, notes: Notes, console: BinaryIO) -> TextOutput:
+    tracer = tracing.tracer
+    totals, symbols, options = tracer.totals, tracer.symbols, tracing.options
+    clauses, probe, epid = tracer.clauses, tracer.probe, tracer.epid
+    return TextOutput(printed, notes, clauses, totals, symbols, probe, options, console=console, epid=epid)
+
+
+def _run(
+    tracing: Tracing,
+    output: TextOutput,
+    limits: Limits,
+    wishes: Wishes,
+    printed: tuple[Scrollback, Scrollback],
+    notes: Notes,
+    key: str,
+) -> GuestRun:
+    from kinst.runtime.top.screen import Titles, TopScreen
+
+    guest = tracing.guest
+    assert guest is not None, "there is an image"
+    guest.typist.add(wishes.typed, wishes.prompt)
+    run = GuestRun(tracing, guest, output, limits)
+    prepared = guest.prepared
+    has_two_clocks = prepared.request.configuration.clock is not ClockKind.HOST
+    titles = Titles(prepared.path.name, prepared.facts.name, key, has_two_clocks)
+    notes.hold()
+    try:
+        TopScreen(run, titles, *printed).run()
+    finally:
+        run.stop()
+        notes.release()
+    return run
+
+
+def _sum_up(sample: Sample) -> None:
+    """The hottest rows, and how long it took."""
+    table = sample.tables[0]
+    total, rows = sum(table.values.values()), sorted(table.values.items(), key=lambda row: row[1], reverse=True)
+    click.echo(
+        f"{total:,} hits of {len(rows):,} probes in {sample.time / 1e9:,.1f} s of the guest's time, "
+        f"{sample.wall / 1e9:,.1f} s of the host's"
+    )
+    for key, value in rows[:_SUMMED_UP]:
+        click.echo(f"{value:>12,} {value / total:>6.1%}  {key}")

@@ -1,0 +1,83 @@
+"""A guest that is traced in a thread of its own, and what of it a screen in another can see and do."""
+
+import io
+import threading
+from typing import BinaryIO
+
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.top.door import Door
+from kinst.runtime.top.sample import Sample
+from kinst.runtime.top.sampler import Sampler
+from kinst.runtime.top.scrollback import Scrollback
+from kinst.runtime.tracing.ending import Ending
+from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.tracer import Output
+from kinst.runtime.tracing.tracing import Tracing
+
+
+class Copied(io.BytesIO):
+    """A stream for what is to be seen on the screen, and for a file that gets it, too."""
+
+    def __init__(self, shown: Scrollback, file: BinaryIO | None) -> None:
+        """The file is closed by the caller."""
+        super().__init__()
+        self._shown, self._file = shown, file
+
+    def write(self, data: bytes, /) -> int:  # type: ignore[override]
+        """Show and write."""
+        if self._file is not None:
+            self._file.write(data)
+        return self._shown.write(data)
+
+    def flush(self) -> None:
+        """Pass on what was written."""
+        if self._file is not None:
+            self._file.flush()
+
+
+class GuestRun:
+    """One run. What the screen reads here is there at once: it never waits for the guest."""
+
+    def __init__(self, tracing: Tracing, guest: Guest, output: Output, limits: Limits) -> None:
+        """Programs are enabled. Nothing runs yet."""
+        self.host = guest.surroundings.host
+        self._sampler = Sampler(guest, tracing.tracer, output)
+        self._limits = limits
+        self._running = tracing.start(output, is_live=True)
+        self.door = Door(self._between, lambda: self.host.finish(End.INTERRUPTED), self._sampler.stood_still)
+        guest.system.serial_line.attach(self.door)
+        self.ending: Ending | None = None
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._go, name="guest")
+
+    def start(self) -> None:
+        """Let it run."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it, if it runs, and wait until all that comes at the end is printed."""
+        self.door.end()
+        self._thread.join()
+        self.door.close()
+
+    @property
+    def sample(self) -> Sample | None:
+        """The latest."""
+        return self._sampler.latest
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self.ending is not None or self.error is not None
+
+    def _between(self) -> None:
+        self._sampler.take_if_due(is_due=lambda: self.door.is_paused)
+
+    def _go(self) -> None:
+        try:
+            ending = self._running.finish(self._running.go(self._limits))
+            self._sampler.take()
+            self.ending = ending
+        except BaseException as error:  # the main thread raises it
+            self.error = error

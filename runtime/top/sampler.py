@@ -1,0 +1,114 @@
+"""A traced guest between two turns of its CPUs -> a sample of it."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from kinst.runtime.clauses.aggregations import Key
+from kinst.runtime.consumer.json_values import JsonValues, Style
+from kinst.runtime.consumer.totals import Cell, is_distribution
+from kinst.runtime.dlang.program import Aggregate, AggregatingFunction, Aggregation, spelled
+from kinst.runtime.machine.cpu import VirtualCpu
+from kinst.runtime.top.ranking import sparkline
+from kinst.runtime.top.sample import CpuView, Sample, Table
+from kinst.runtime.tracing.ending import CpuPlace, CpuState
+from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.tracer import Output, Tracer
+from kinst.targets.visible import visible
+
+INTERVAL: Final = 500_000_000  # ns of the host's time between two samples
+_PATIENCE: Final = 20  # a sample may take a twentieth of the time
+_GROWING: Final = frozenset({AggregatingFunction.COUNT, AggregatingFunction.SUM})
+_SHOWN: Final = Style(hex, lambda _address, symbol: symbol.rpartition("`")[2], bytes.hex)
+
+
+class Sampler:
+    """Takes samples of one guest, in its thread."""
+
+    def __init__(self, guest: Guest, tracer: Tracer, output: Output) -> None:
+        """`tracer` has its programs enabled; what it drains goes to `output`."""
+        self._guest, self._system, self._tracer, self._output = guest, guest.system, tracer, output
+        self._values = JsonValues(tracer.symbols, _SHOWN)
+        actions = [action for clause in tracer.clauses for action in clause.actions]
+        found = {one.aggregation.number: one.aggregation for one in actions if isinstance(one, Aggregate)}
+        self._aggregations = list(found.values())
+        self._texts: dict[int, dict[Key, str]] = {number: {} for number in found}  # keys, as they are shown
+        self._start = time.monotonic_ns()
+        self._stood = 0  # ns
+        self._next = 0
+        self.latest: Sample | None = None
+
+    def stood_still(self, duration: int) -> None:
+        """The guest was paused for that many ns of the host's time."""
+        self._stood += duration
+        self._system.clock.stand_still(duration)
+
+    def take_if_due(self, *, is_due: Callable[[], bool]) -> None:
+        """Take a sample if it is time to, or there is another reason."""
+        now = time.monotonic_ns()
+        if now >= self._next or is_due():
+            self.take()
+            self._next = now + max(INTERVAL, _PATIENCE * (time.monotonic_ns() - now))
+
+    def take(self) -> Sample:
+        """Take a sample, which is the latest from then on."""
+        self._tracer.read(self._output)
+        current = self._system.current
+        tables = tuple(map(self._table, self._aggregations))
+        cpus = tuple(map(self._cpu, self._system.cpus, self._guest.whereabouts.places()))
+        self._system.show(current.number)
+        tasks = tuple(self._tracer.profile.tasks())
+        wall = time.monotonic_ns() - self._start - self._stood
+        self.latest = Sample(wall, self._system.clock.now(), tables, cpus, tasks)
+        return self.latest
+
+    # -- aggregations -------------------------------------------------------------------------------------------------
+
+    def _table(self, aggregation: Aggregation) -> Table:
+        texts, is_picture = self._texts[aggregation.number], is_distribution(aggregation)
+        values: dict[str, int] = {}
+        pictures: dict[str, str] = {}
+        for row in self._tracer.totals.unsorted_rows(aggregation):
+            text = texts.get(row.key)
+            if text is None:
+                text = texts[row.key] = self._key(aggregation, row.key)
+            cell = row.cells[0]
+            values[text] = sum(cell.buckets.values()) if is_picture else cell.number
+            if is_picture:
+                pictures[text] = _picture(cell)
+        heading = "values" if is_picture else aggregation.function.value
+        is_growing = is_picture or aggregation.function in _GROWING
+        return Table(spelled(aggregation.name), heading, values, pictures, is_growing)
+
+    def _key(self, aggregation: Aggregation, key: Key) -> str:
+        told = [self._values.value(kind, value) for kind, value in zip(aggregation.keys, key, strict=True)]
+        return "  ".join(map(_text, told)) or "all"
+
+    # -- CPUs ---------------------------------------------------------------------------------------------------------
+
+    def _cpu(self, cpu: VirtualCpu, place: CpuPlace) -> CpuView:
+        if place.state is CpuState.OFF:
+            return CpuView(place, "", "")
+        surroundings, arch = self._guest.surroundings, self._system.arch
+        firing = surroundings.host.firing(cpu.number, cpu.number)
+        register, mask, _ = arch.user_mode
+        bits = self._system.engine.live.get(register) if isinstance(register, str) else firing.regs[register]
+        profile, task = surroundings.profile, ""
+        if not profile.why_not("pid") and (name := profile.string(firing, "execname")):
+            task = f"{visible(name.decode(errors='backslashreplace'))}[{profile.integer(firing, 'tid')}]"
+        return CpuView(place, arch.mode_names.get(bits & mask, ""), task)
+
+
+def _text(value: Any) -> str:
+    """One value of a key, on one line: a stack from its innermost frame on."""
+    if isinstance(value, list):
+        return " < ".join(map(_text, value))
+    return visible(str(value))
+
+
+def _picture(cell: Cell) -> str:
+    """A distribution, from its lowest bucket with something in it to the highest."""
+    buckets = {bucket: count for bucket, count in cell.buckets.items() if count > 0}
+    if not buckets:
+        return ""
+    return sparkline([buckets.get(bucket, 0) for bucket in range(min(buckets), max(buckets) + 1)])
