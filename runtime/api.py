@@ -60,7 +60,7 @@ def open_image(
         name: the module in its probes' names; default: the name of the file.
         symbols: names for its code: System.map, the output of nm, or an ELF file.
         debug_file: debug information and symbols, if they are not in the image.
-        modules: kernel modules by name whose types programs may use.
+        modules: kernel modules by name: programs may use their types, and the probes of those that were patched.
 
     Raises:
         KinstError: the image cannot be used.

@@ -8,7 +8,8 @@ are refused. Which tables a machine's kernels have, `LinuxFacts` says; a table w
 layout is left out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -36,7 +37,21 @@ def boot_patched_ranges(image: Image) -> Ranges:
     tables, and for stripped kernels whose linker script put a table into another section: then nothing tells where it
     is.
     """
-    found = [_ranges_of(image, table) for table in image.facts.linux.tables]
+    return _listed(image, image.facts.linux.tables)
+
+
+def written_by_kernel(image: Image) -> Ranges:
+    """The same, and what the kernel writes though it may be probed."""
+    every = [replace(one, layouts=tuple(map(_every_site, one.layouts))) for one in image.facts.linux.tables]
+    return _listed(image, every)
+
+
+def _every_site(layout: RecordLayout) -> RecordLayout:
+    return replace(layout, probed_with=None)
+
+
+def _listed(image: Image, tables: Iterable[BootTable]) -> Ranges:
+    found = [_ranges_of(image, table) for table in tables]
     found += [_static_call_trampolines(image), *_runtime_constants(image)]
     return np.unique(np.concatenate(found), axis=0)
 

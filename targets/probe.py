@@ -74,7 +74,11 @@ class ProbeName:
 
     def matches_image(self, module: str) -> bool:
         """Whether the module field means an image: by its module, in which `-` may be written `_`, or as `kernel`."""
-        return any(map(self.matches_module, (module, module.replace("-", "_"), "kernel")))
+        return self.names_module(module) or self.matches_module("kernel")
+
+    def names_module(self, module: str) -> bool:
+        """Whether the module field means a module by its name, in which `-` may be written `_`."""
+        return any(map(self.matches_module, (module, module.replace("-", "_"))))
 
     def matches_function(self, function: str) -> bool:
         """Whether the function field matches."""

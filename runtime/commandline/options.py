@@ -179,7 +179,7 @@ name_options: Final = together(
         is_rare=True,
         metavar="NAME=FILE",
         multiple=True,
-        help="Types of a kernel module, in D also as NAME`type.",
+        help="A kernel module: its types, in D also NAME`type; its probes, if it was patched.",
     ),
     option(
         "--user",

@@ -67,6 +67,12 @@ class ExceptionModel(Protocol):
         ...
 
     @property
+    def file_breakpoint(self) -> int | None:
+        """UC_HOOK_INTR's number for the breakpoint that files have, where another one arms sites in memory; None: it is
+        the same, or Unicorn ends the run."""
+        ...
+
+    @property
     def breakpoint_bias(self) -> int:
         """The PC that the hook reads minus the breakpoint's address (amd64's int3: 1)."""
         ...

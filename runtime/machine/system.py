@@ -438,6 +438,8 @@ class System:
         return number is None
 
     def _unclaimed(self, number: int) -> None:
+        if number == self.exceptions.file_breakpoint and self.trap.claim(self.engine.pc()):
+            return
         self._event(Event(Source.INTERRUPT, number))
 
     def _event(self, event: Event) -> None:

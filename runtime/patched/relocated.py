@@ -5,7 +5,7 @@ bytes around the breakpoint match those around one site of the loaded image, the
 all other sites.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,7 +17,7 @@ from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
 from kinst.runtime.patched.sites import SiteTable
-from kinst.runtime.patched.surroundings import Surroundings, armed_texts
+from kinst.runtime.patched.surroundings import Surroundings, texts_of
 from kinst.runtime.trap.trap import Hit, Site, TrapPath
 from kinst.targets.errors import MachineError
 from kinst.targets.manifest import Method
@@ -77,9 +77,12 @@ class RelocatedCopies:
         if row is None or not self._sites.is_armed[row]:
             return None
         is_moved = distance != (self._loaded.bias if self._trampolines is None else 0)
-        site = moved_site(self._sites, self._trampolines, row, pc, self._fetch) if is_moved else self._sites.site(row)
-        self._trap.add(site, pc)
+        self._trap.add(self._moved(row, pc, pc - distance) if is_moved else self._sites.site(row), pc)
         return self._trap.hits[pc]
+
+    def _moved(self, row: int, pc: int, link: int) -> Site:
+        instruction = self._fetch(pc, int(self._sites.manifest.sites["size"][row]))
+        return moved_site(self._sites, self._trampolines, row, pc, self._sites.pristine(link, instruction))
 
     def _find(self, pc: int) -> int | None:
         """How far the code at `pc` is from where it was linked, in bytes; None if it is no copy."""
@@ -125,26 +128,24 @@ class RelocatedCopies:
     def _alike(self) -> Surroundings:
         """The segments with sites, as they were loaded and armed."""
         if self._around is None:
-            texts = armed_texts(self._sites, self._loaded.image, self._loaded.image.relocated)
+            image, addresses = self._loaded.image, self._sites.manifest.patched["address"]
+            texts = texts_of(image, addresses, image.relocated)
+            for text in texts:
+                self._sites.show_armed(text.address, text.content)
             self._around = Surroundings(texts, self._fetch)
         return self._around
 
 
-def moved_site(
-    sites: SiteTable, trampolines: MovedTrampolines | None, row: int, pc: int, fetch: Callable[[int, int], bytes]
-) -> Site:
-    """A site whose code is elsewhere by now, at `pc`.
+def moved_site(sites: SiteTable, trampolines: MovedTrampolines | None, row: int, pc: int, instruction: bytes) -> Site:
+    """A site whose code is elsewhere by now, at `pc`, where its instruction is this.
 
     Raises:
         MachineError: its instruction can have no trampoline there.
     """
-    record = sites.manifest.sites[row]
-    kind, size = int(record["kind"]), int(record["size"])
-    instruction = sites.pristine(int(record["address"]), fetch(pc, size))
     site = sites.site(row, instruction)
     if site.emulation is not None or trampolines is None:
         return site
-    slot = trampolines.slot(kind, instruction, pc)
+    slot = trampolines.slot(int(sites.manifest.sites["kind"][row]), instruction, pc)
     if slot is not None:
         return replace(site, trampoline=slot)
     site = sites.site(row, instruction, Method.EMULATE)

@@ -53,8 +53,18 @@ class Patched:
 class SiteTable:
     """All sites of an image: which are armed, and what each means."""
 
-    def __init__(self, patched: Patched, arch: ArchFacts, emulator: Emulator, model: ExceptionModel) -> None:
-        """Nothing is armed until `arm`."""
+    def __init__(
+        self,
+        patched: Patched,
+        arch: ArchFacts,
+        emulator: Emulator,
+        model: ExceptionModel,
+        *,
+        is_module: bool = False,
+    ) -> None:
+        """Nothing is armed until `arm`. `is_module`: of a module that the guest loads, where actions are
+        called at each hit, also if all they do is to count."""
+        self.is_module = is_module
         self.manifest = patched.manifest
         self._patched = patched
         self.arch = arch
@@ -86,7 +96,7 @@ class SiteTable:
 
     def enable(self, rows: NDArray[np.intp], action: Action) -> None:
         """Let probes (rows of the manifest) do `action`. It takes effect with `arm`."""
-        self._actions.append(action)
+        self._actions.append(_told(action) if self.is_module else action)
         self._action_of[rows] = len(self._actions) - 1
         self.is_stale = True
 
@@ -186,8 +196,8 @@ class SiteTable:
         code = self.slot_bytes(np.frombuffer(self._patched.trampolines, np.uint8).reshape(-1, self.arch.slot_size))
         start = address + self._patched.loaded.bias
         space.overlay(start, code.tobytes())
-        trap.trampolines = range(start, start + size)
-        engine.set_trampolines(start, size, self.arch.slot_size)
+        trap.trampolines = range(start, max(start + size, trap.trampolines.stop))  # a module's are below the image's
+        engine.set_trampolines(start, len(trap.trampolines), self.arch.slot_size)
 
         def fill(slot: int, content: bytes) -> None:
             if space.fetch(slot, len(content)) != content:
@@ -383,6 +393,11 @@ class SiteTable:
         """The rows of the sites that may have a byte in a range."""
         bounds = np.array([max(address - _LONGEST, 0), min(address + size, 2**64 - 1)], np.uint64)
         return np.arange(*np.searchsorted(self._addresses, bounds))
+
+
+def _told(action: Action) -> Action:
+    """The action as one that nobody can look into."""
+    return lambda firing: action(firing)
 
 
 def _no_load(address: int, _size: int) -> NoReturn:

@@ -11,16 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.paging.walker import PageFault
-from kinst.runtime.patched.sites import SiteTable
 from kinst.targets.image import Image
 
-_REACHES: Final = (32, 1 << 8, 1 << 11, 1 << 14, 1 << 17)  # bytes on each side that must match
+REACHES: Final = (32, 1 << 8, 1 << 11, 1 << 14, 1 << 17)  # bytes on each side that must match
 _FIRST_LOOK: Final = 24
 _PAGE: Final = 4096
 
 
 class Surroundings:
-    """The code of an image as it is in the file, armed."""
+    """The code of an image, with the breakpoints that memory has."""
 
     def __init__(self, texts: "Sequence[CodeText]", fetch: Callable[[int, int], bytes]) -> None:
         """`fetch` reads instruction bytes at a virtual address; it raises PageFault."""
@@ -30,14 +29,19 @@ class Surroundings:
     def one_of(self, pc: int, candidates: NDArray[np.uint64]) -> int | None:
         """The one candidate, a link address, of which the code around `pc` can be a copy. If every instruction is
         probed, code looks alike nearly everywhere: then more and more of it is compared."""
-        for reach in _REACHES:
-            before = np.frombuffer(self._bytes_before(pc, reach), np.uint8)
-            around = np.concatenate([before, np.frombuffer(self._bytes_after(pc, reach), np.uint8)])
-            parts = [text.matching(candidates, around, len(before)) for text in self._texts]
-            candidates = np.concatenate([candidates[:0], *parts])
+        for reach in REACHES:
+            candidates = self.alike(pc, candidates, reach)
             if len(candidates) < 2:
                 return int(candidates[0]) if len(candidates) else None
         return None
+
+    def alike(self, pc: int, candidates: NDArray[np.uint64], reach: int) -> NDArray[np.uint64]:
+        """The candidates around which code is as around `pc`, for `reach` bytes on each side."""
+        before = np.frombuffer(self._bytes_before(pc, reach), np.uint8)
+        around = np.concatenate([before, np.frombuffer(self._bytes_after(pc, reach), np.uint8)])
+        parts = [text.matching(candidates, around, len(before)) for text in self._texts]
+        found: NDArray[np.uint64] = np.concatenate([candidates[:0], *parts])
+        return found
 
     def _bytes_after(self, pc: int, reach: int) -> bytes:
         """At most `reach` bytes from `pc` on, as far as there is memory."""
@@ -76,9 +80,9 @@ class CodeText:
         inside = candidates[candidates - np.uint64(self.address) < np.uint64(len(self.content))]
         starts = (inside - np.uint64(self.address)).astype(np.int64) - before
         for at in range(before, min(before + _FIRST_LOOK, len(around))):  # in bulk, since there may be millions
-            fits = starts + at < len(self.content)
+            fits = starts + at < len(self.content)  # behind the end may be anything
             places = np.where(fits, starts + at, 0)
-            alike = fits & ((self.content[places] == around[at]) | self.is_written[places])
+            alike = ~fits | (self.content[places] == around[at]) | self.is_written[places]
             inside, starts = inside[alike], starts[alike]
         agrees = [self._agrees(start, around) for start in starts.tolist()]
         return inside[np.array(agrees, np.bool_)]
@@ -90,15 +94,13 @@ class CodeText:
         return bool(((self.content[mine] == theirs) | self.is_written[mine]).all())
 
 
-def armed_texts(sites: SiteTable, image: Image, written: NDArray[np.uint64]) -> Sequence[CodeText]:
-    """What has sites of an image: segments, or the sections of a module. `written`: address and size of what whoever
-    loads it changes, or it changes itself."""
-    addresses = sites.manifest.patched["address"]
+def texts_of(image: Image, addresses: NDArray[np.uint64], written: NDArray[np.uint64]) -> Sequence[CodeText]:
+    """A copy of what has sites in an image: segments, or the sections of a module. `addresses` are those of the sites;
+    `written`: address and size of what whoever loads the image changes, or it changes itself."""
     texts = []
     for start, offset, size in image.in_file:
         if (addresses - np.uint64(start) < np.uint64(size)).any():
             content = image.data[offset : offset + size].copy()
-            sites.show_armed(start, content)
             texts.append(CodeText(start, content, _marked(written, start, size)))
     return texts
 

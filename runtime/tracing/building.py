@@ -1,6 +1,6 @@
 """What was prepared -> a guest: the machine, the image in it, and what clauses can see. Nothing runs yet."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kinst.runtime.clauses.guest_memory import GuestMemory
 from kinst.runtime.clauses.kernel_tables import with_kernel
@@ -18,6 +18,7 @@ from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.loader import load_image
 from kinst.runtime.machine.started_files import watch_started_files
 from kinst.runtime.machine.system import System
+from kinst.runtime.patched.module_sites import ModuleSites
 from kinst.runtime.patched.sites import Patched, trampoline_code
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.systems.linux import LINUX
@@ -25,7 +26,8 @@ from kinst.runtime.systems.registry import SYSTEMS
 from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.guest_host import GuestHost
 from kinst.runtime.tracing.host import blank_firing
-from kinst.runtime.tracing.image_probes import inline_clauses, providers_of
+from kinst.runtime.tracing.image_probes import inline_clauses, providers_of, register_module
+from kinst.runtime.tracing.modules import module_sites
 from kinst.runtime.tracing.patched_code import PatchedCode
 from kinst.runtime.tracing.plug_ins import PlugIns
 from kinst.runtime.tracing.preparing import Prepared
@@ -68,6 +70,9 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     host, dtrace = GuestHost(system, is_user), DtraceProvider()
     sites = None if code is None else code.sites
     providers = providers_of(dtrace, host, sites, loaded, types)
+    modules = [] if code is None else [module_sites(one, system, loaded, code) for one in prepared.modules]
+    for module in modules:
+        register_module(providers, module.table, host, types)
     scratch = Scratch(SCRATCH)
     observe = with_unmapped_image(system.space.observe, loaded.segments, system.space.stage)
     task = prepared.original.symbols.address_of(LINUX.evidence)
@@ -118,11 +123,18 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         user_symbols=programs if request.users else NoUserSymbols(symbols.object_start),
         locate=moved.locate,
         profile=profile,
-        arm=(lambda: None) if code is None else code.arm,
+        arm=lambda: _arm(code, modules),
         fold=(lambda: None) if system.trap.counted is None else system.trap.counted.fold,
     )
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
     return Guest(prepared, system, loaded, code, surroundings, inlines)
+
+
+def _arm(code: PatchedCode | None, modules: Sequence[ModuleSites]) -> None:
+    if code is not None:
+        code.arm()
+    for one in modules:
+        one.arm()
 
 
 def _loaded(prepared: Prepared, system: System) -> Loaded:

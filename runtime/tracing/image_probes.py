@@ -43,6 +43,14 @@ def providers_of(
     return providers
 
 
+def register_module(providers: Providers, sites: SiteTable, host: Host, types: ImageTypes) -> None:
+    """Add the probes of a module that the guest may load."""
+    module = sites.manifest.module
+    providers.register(kinst_provider(sites))
+    providers.register(fbt_provider(sites, host.arch, lambda name, _: types.function(name, module)))
+    providers.skip_to(sites.manifest.next_identifier)
+
+
 def inline_clauses(
     prepared: Prepared,
     sites: SiteTable | None,

@@ -14,8 +14,10 @@ from kinst.rewriter.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.rewriting import Opened, Source, open_source
 from kinst.runtime.machine.call import Call, parse_call
 from kinst.runtime.tracing.inline_clauses import OwnCode
+from kinst.runtime.tracing.modules import PatchedModule, has_sites, patched_modules
 from kinst.runtime.tracing.request import Request
 from kinst.targets.c_types import ImageTypes
+from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import UsageError
 from kinst.targets.image import Image, open_image
 from kinst.targets.machines.machine import MachineFacts
@@ -69,6 +71,7 @@ class Prepared:
     call: Call | None
     opened: LateOpened
     original: Image  # the image without patches, if it was taken apart; else the one that is loaded
+    modules: tuple[PatchedModule, ...] = ()  # that the guest may load
 
     @property
     def path(self) -> Path:
@@ -93,24 +96,42 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
         KinstError: the image cannot be used, or not in this way.
     """
     planned, inlines = Planned(), None
+    opened, modules = _with_modules(request, opened)
     is_finished = opened is not None and opened.manifest is not None and opened.manifest.standalone is not None
-    if opened is not None and names and not is_finished:
+    if opened is not None and (names or modules) and not is_finished:
         inlines = opened.inlines(with_parameters=True, types=types)
-        planned = _planned(opened, names, inlines)
+        planned = _planned(opened, names, inlines, has_modules=bool(modules))
     late = LateOpened(source_of(request), opened, inlines)
     image, manifest = _as_it_is(request) if planned.plan is None else (planned.plan.image, planned.plan.manifest)
     facts = machine_facts(request.machine or default_machine(image.facts.name))
     if facts.arch != image.facts.name:
         raise UsageError(f"{request.image}: is for {image.facts.name}, and {facts.name} is not")
-    if request.call is not None and request.configuration.cpus > 1:
-        raise UsageError("--call runs a function on one CPU: --cpus is for an image that boots")
-    if request.call is not None and (request.configuration.files or request.configuration.device_tree is not None):
-        raise UsageError("--call runs a function by itself: --load and --dtb are for an image that boots")
+    if image.kind is FileKind.REL:
+        raise UsageError(f"{request.image}: is a module: give the kernel that loads it, and the module with --module")
+    _check_call(request)
     call = None if request.call is None else parse_call(request.call)
     if manifest is not None:
         manifest = _to_carry_out(request, manifest, late)
     original = image if opened is None else opened.program.image
-    return Prepared(request, image, manifest, planned, facts, call, late, original)
+    return Prepared(request, image, manifest, planned, facts, call, late, original, modules)
+
+
+def _with_modules(request: Request, opened: Opened | None) -> tuple[Opened | None, tuple[PatchedModule, ...]]:
+    """The patched ones among the modules that the guest may load. If there are any, the image is taken apart."""
+    if not any(has_sites(path) for _, path in request.modules):
+        return opened, ()
+    opened = opened or open_source(source_of(request))
+    if opened.manifest is not None and opened.manifest.standalone is not None:
+        raise UsageError(f"{request.image}: is standalone, and has no handler: its modules' probes need one")
+    first = numbering_of(opened.program).end
+    return opened, tuple(patched_modules(request.modules, opened.program.image.facts.name, first))
+
+
+def _check_call(request: Request) -> None:
+    if request.call is not None and request.configuration.cpus > 1:
+        raise UsageError("--call runs a function on one CPU: --cpus is for an image that boots")
+    if request.call is not None and (request.configuration.files or request.configuration.device_tree is not None):
+        raise UsageError("--call runs a function by itself: --load and --dtb are for an image that boots")
 
 
 def source_of(request: Request) -> Source:
@@ -136,7 +157,7 @@ def _as_it_is(request: Request) -> tuple[Image, Manifest | None]:
     return image, manifest
 
 
-def _planned(opened: Opened, names: Sequence[ProbeName], inlines: DebugInlines) -> Planned:
+def _planned(opened: Opened, names: Sequence[ProbeName], inlines: DebugInlines, *, has_modules: bool) -> Planned:
     resolution = resolve(opened.program, names, inlines=inlines)
     reasons = {
         outcome.name: str(outcome.error).removeprefix(f"{outcome.name}: ")
@@ -144,7 +165,7 @@ def _planned(opened: Opened, names: Sequence[ProbeName], inlines: DebugInlines) 
         if outcome.error is not None
     }
     useful = tuple(outcome for outcome in resolution.outcomes if outcome.error is None)
-    if not useful:
+    if not useful and not has_modules:  # what comes from these needs a plan to fit in
         return Planned(reasons=reasons)
     resolution = replace(resolution, outcomes=useful)
     plan = make_plan(resolution, earlier=opened.manifest)

@@ -31,7 +31,7 @@ class Request:
     symbols: Path | None = None  # names for its code: System.map, the output of nm, an ELF file
     debug_file: Path | None = None  # debug information and symbols, if not in the image or found by themselves
     users: tuple[Path, ...] = ()  # programs of the guest's user mode, for ustack()
-    modules: tuple[tuple[str, Path], ...] = ()  # kernel modules whose types programs may name
+    modules: tuple[tuple[str, Path], ...] = ()  # kernel modules: their types, and probes of patched ones
     records_time: bool = False
     records_tasks: bool = False  # whether it is noted which task each CPU runs when probes fire
     is_verbose: bool = False  # whether more is reported about a run that is over

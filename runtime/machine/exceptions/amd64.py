@@ -113,6 +113,7 @@ class Amd64Exceptions:
     armed: Final[Mapping[int, bytes]] = dict.fromkeys(range(1, _LONGEST + 1), b"\xcc")
     breakpoint_number: Final = BREAKPOINT
     breakpoint_bias: Final = 1
+    file_breakpoint: Final = None
     interrupt_mask: Final = ("rflags", IF, IF)
     system_registers: Final[frozenset[SystemRegister]] = frozenset()
     instructions: Final = frozenset({"syscall", "cpuid", "rdtsc", "rdtscp"})

@@ -121,6 +121,7 @@ class Arm64Exceptions:
 
     breakpoint_number: int = Number.SVC
     breakpoint_bias: int = 4
+    file_breakpoint: int | None = Number.BREAKPOINT
     interrupt_mask: tuple[str, int, int] | None = ("pstate", MASK_IRQ | MASK_FIQ, 0)
     instructions: frozenset[str] = frozenset()
     translation_switch: tuple[int, int] | None = None

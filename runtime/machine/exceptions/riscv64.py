@@ -52,6 +52,7 @@ class Riscv64Exceptions:
     # instructions are at other addresses.
     armed: Mapping[int, bytes] = {2: b"\x02\x60", 4: b"\xff\xff\xff\xff"}
     breakpoint_number = _ILLEGAL
+    file_breakpoint = None
     breakpoint_bias = 4  # what Unicorn adds, even for instructions of two bytes
     interrupt_mask: tuple[str, int, int] | None = None
     system_registers: frozenset[SystemRegister] = frozenset()

@@ -1,0 +1,106 @@
+"""A patched module that the guest loads by itself -> its sites, wherever the guest has put them.
+
+Its breakpoints come with the file. At a hit the bytes around it tell which site it is, so nothing need be known of how
+a kernel loads modules. Memory of one that is gone, or of code that runs once, is used again: a site is looked up again
+if something else is there by now. So the engine counts no hits here by itself: each is told.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.write import patched_sizes
+from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.system import System
+from kinst.runtime.patched.moved_trampolines import MovedTrampolines
+from kinst.runtime.patched.relocated import moved_site
+from kinst.runtime.patched.sites import SiteTable
+from kinst.runtime.patched.surroundings import REACHES, CodeText, Surroundings, texts_of
+from kinst.runtime.trap.trap import Hit
+from kinst.targets.errors import MachineError
+from kinst.targets.image import Image
+from kinst.targets.patched_at_boot import written_by_kernel
+
+_PAGE: Final = 4096
+_SEEN: Final = 16  # bytes from a site on by which it is known again
+_ENOUGH: Final = 8  # bytes that are alike, so that it is no coincidence
+
+
+class ModuleSites:
+    """A handler for `TrapPath.dtrace_invop_add`."""
+
+    def __init__(
+        self, table: SiteTable, image: Image, system: System, kernel: Loaded, trampolines: MovedTrampolines | None
+    ) -> None:
+        """`trampolines` are for machines on which the file's own serve one address only."""
+        self.table = table
+        self._system = system
+        self._kernel = [range(start, start + size) for start, _, size in kernel.segments]
+        self._trampolines = trampolines
+        self._fetch = system.space.fetch
+        written = np.concatenate([image.relocated, written_by_kernel(image)[:, :2]])
+        texts = texts_of(image, table.manifest.patched["address"], written)
+        self._surroundings = Surroundings(texts, self._fetch)
+        self._telling = [_telling(text, table) for text in texts]
+        self._distances: dict[int, None] = {}  # of sections, in bytes, from their link addresses
+        self._hits: dict[int, tuple[bytes, Hit]] = {}
+
+    def arm(self) -> None:
+        """Take note of what is enabled. Breakpoints stay in the guest's memory, which is its own."""
+        self.table.arm(self._system.memory, self._system.trap)
+        self._hits.clear()
+
+    def claim(self, pc: int) -> Hit | None:
+        """What to do at a breakpoint at `pc`; None if it is not this module's."""
+        if any(pc in one for one in self._kernel):
+            return None
+        seen = self._fetch(pc, min(_SEEN, _PAGE - pc % _PAGE))
+        known = self._hits.get(pc)
+        if known is not None and known[0] == seen:
+            return known[1]
+        row = self._row_at(pc)
+        if row is None:
+            return None
+        trap = self._system.trap
+        record = self.table.manifest.sites[row]
+        instruction = record["original"].tobytes()[: int(record["size"])]  # no relocation is applied to a site
+        trap.add(moved_site(self.table, self._trampolines, row, pc, instruction), pc)
+        hit = trap.hits.pop(pc)  # so that the next hit comes here as well
+        self._hits[pc] = seen, hit
+        return hit
+
+    def _row_at(self, pc: int) -> int | None:
+        """The row of the site whose code is at `pc` now."""
+        candidates = self.table.manifest.patched["address"]
+        for reach in REACHES:
+            candidates = self._surroundings.alike(pc, candidates, reach)
+            if not len(candidates):
+                return None
+            if len(candidates) == 1 and self._tells(int(candidates[0]), reach):
+                break
+        known = [link for link in candidates.tolist() if len(candidates) == 1 or pc - link in self._distances]
+        if len(known) != 1:
+            raise MachineError(
+                f"a breakpoint at {pc:#x} is one of {len(candidates)} in {self.table.manifest.module} that look alike: "
+                "too little is left of its code to tell which: patch fewer of its instructions"
+            )
+        self._distances[pc - known[0]] = None
+        return self.table.row_at(known[0])
+
+    def _tells(self, link: int, reach: int) -> bool:
+        """Whether enough of the code around a site is as the file has it, whatever loads it, to be no other code."""
+        for start, telling in self._telling:
+            if 0 <= link - start < len(telling):
+                return bool(telling[max(link - start - reach, 0) : link - start + reach].sum() >= _ENOUGH)
+        return False
+
+
+def _telling(text: CodeText, table: SiteTable) -> tuple[int, NDArray[np.bool_]]:
+    """The address of a text, and which of its bytes are neither breakpoints nor changed when it is loaded."""
+    telling = ~text.is_written
+    sites = table.manifest.patched
+    for address, size in zip(sites["address"].tolist(), patched_sizes(sites["size"], table.arch).tolist(), strict=True):
+        if 0 <= address - text.address < len(telling):
+            telling[address - text.address : address - text.address + size] = False
+    return text.address, telling
