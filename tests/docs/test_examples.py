@@ -94,3 +94,15 @@ def test_examples_print_what_is_shown(page: Page, tmp_path: Path) -> None:
             run(example, tmp_path, environment)
     if absent:
         pytest.skip("; ".join(absent))
+
+
+def test_every_command_that_is_shown_with_a_prompt_is_run() -> None:
+    """A block without a language, or of another, would show a command's output and nobody would know if it is true."""
+    fenced = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    prompts = {
+        f"{page.name}: {text.splitlines()[0]}"
+        for page in PAGES
+        for language, text in fenced.findall(page.text)
+        if language != "console" and re.search(r"^\$ kinst-", text, re.MULTILINE)
+    }
+    assert prompts == set()

@@ -28,16 +28,25 @@ BANNER = "Linux version 6.1"
 BOOT = "--append 'console=ttyS0' --clock icount --timeout 30 --console console.txt"
 
 # Where the examples are that Linux must be able to do as well.
-SHOWN_IN = ("README.md",)
+SHOWN_IN = (
+    "README.md",
+    "docs/guide/d-programs.md",
+    "docs/guide/inlined-functions.md",
+    "docs/guide/pictures.md",
+    "docs/guide/rewriting.md",
+    "docs/guide/standalone.md",
+)
 # A piece of each of their commands that takes an image -> what is run on Linux instead. None: it shows what is the
 # sample kernel's own, and there is nothing like it in Linux.
 README: dict[str, str | None] = {
     "kinst-rewrite opensbi/fw_jump.elf --probe 'fbt:::entry' -o p.elf": "see test_every_entry",
-    "kinst-run p.elf --until": "see test_every_entry",
+    "kinst-run p.elf -q --until": "see test_every_entry",
     "kinst-diff opensbi/fw_jump.elf p.elf": "see test_every_entry",
     "kinst-rewrite p.elf --restore": "see test_every_entry",
     "kinst::sub_14c3e: --disassemble": "kinst-list vmlinux kinst::__kmalloc: --disassemble",
     "--probe kinst::sub_14c3e:7": "kinst-rewrite vmlinux --probe kinst::start_kernel:1",
+    "kinst::kmalloc: --disassemble": "see the one above",
+    "kinst::kmalloc:4 /": "see test_programs",
     "--call 'fibonacci(10)'": "kinst-run vmlinux --call 'int_sqrt(144)'",
     "fbt::vfs_*:entry {": "see test_programs",
     "kinst-run -l samples": "kinst-run -l vmlinux -n 'fbt::vfs_read:' -n 'sdt:::'",

@@ -1,4 +1,4 @@
-"""The README's example does what it says, and its machines of ours are Qiling objects."""
+"""The example of docs/guide/qiling.md does what it says, and its machines of ours are Qiling objects."""
 
 import re
 import shutil
@@ -11,6 +11,7 @@ from kinst.targets.arch.registry import NAMES
 from tests.runtime.attached.programs import address_of, static
 
 ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "guide" / "qiling.md"
 
 
 @pytest.mark.parametrize("machine", NAMES)
@@ -18,13 +19,13 @@ def test_the_example_runs(
     machine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a folder that has the program it names."""
-    found = re.search(r"^<!-- attach -->\n```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    found = re.search(r"^<!-- attach -->\n```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)
     assert found is not None
     (tmp_path / "rootfs" / "bin").mkdir(parents=True)
     shutil.copy(static(machine), tmp_path / "rootfs" / "bin" / "program")
     monkeypatch.chdir(tmp_path)
 
-    exec(compile(found[1], "README.md", "exec"), {})
+    exec(compile(found[1], PAGE.name, "exec"), {})
 
     told = capsys.readouterr().out.splitlines()[-1]
     assert told.startswith(repr(["ab", "\n", "cde", "\n"]))
