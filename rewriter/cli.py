@@ -261,7 +261,7 @@ def diff(original: Path, patched: Path, *, form: str, output: Path | None, quiet
     """
     check_files(original, patched)
     from kinst.rewriter.diff import compare
-    from kinst.rewriter.diff_page import page_lines
+    from kinst.rewriter.diff_page import diff_page_lines
     from kinst.rewriter.diff_report import json_lines, text_lines, verdict
     from kinst.targets.image import open_image
 
@@ -269,7 +269,7 @@ def diff(original: Path, patched: Path, *, form: str, output: Path | None, quiet
     found = compare(open_image(original), open_image(patched), progress=progress)
     match form:
         case "html":
-            lines = page_lines(found, progress=progress)
+            lines = diff_page_lines(found, progress=progress)
         case "json":
             lines = json_lines(found, verbose=verbose)
         case _:

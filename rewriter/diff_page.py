@@ -10,17 +10,14 @@ A line is [address, bytes, text] if nothing changed there, else [address, bytes,
 the site's own line. Addresses are hexadecimal texts; those of lines are numbers, from the site's or trampoline's on.
 """
 
-import base64
-import json
-import zlib
 from collections.abc import Iterator
 from html import escape
-from importlib.resources import files
 from typing import Any, Final
 
 from kinst.rewriter.diff import Diff
 from kinst.rewriter.diff_listing import SiteListing, listings
 from kinst.rewriter.diff_report import json_value
+from kinst.rewriter.page import page_lines
 from kinst.rewriter.patching.report import patch_line
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.wording import counted
@@ -28,23 +25,13 @@ from kinst.targets.instruction import Verdict
 from kinst.targets.manifest import Manifest
 
 _WORDS: Final = {Verdict.COPY: "trampoline", Verdict.EMULATE: "emulated", Verdict.DEFER: "deferred"}
-_WIDTH: Final = 1 << 10  # characters of the data in a line of the page
 
 
-def page_lines(diff: Diff, *, progress: Progress = silent) -> Iterator[str]:
+def diff_page_lines(diff: Diff, *, progress: Progress = silent) -> Iterator[str]:
     """The lines of the page."""
-    texts = {
-        "css": _file("diff.css"),
-        "js": _file("diff.js"),
-        "title": escape(f"{diff.patched.path.name}: what changed"),
-    }
+    texts = {"title": escape(f"{diff.patched.path.name}: what changed")}
     texts |= {name: "".join(text) for name, text in _parts(diff).items()}
-    for line in _file("diff.html").splitlines():
-        name = line.strip().removeprefix("<!--").removesuffix("-->").strip()
-        if name == "data":
-            yield from _data(diff, progress)
-        else:
-            yield texts.get(name, line)
+    yield from page_lines("kinst.rewriter", "diff", texts, _data(diff, progress))
 
 
 def _parts(diff: Diff) -> dict[str, Iterator[str]]:
@@ -101,14 +88,11 @@ class _Texts(dict[str, int]):
         return number
 
 
-def _data(diff: Diff, progress: Progress) -> Iterator[str]:
-    """The object of the module's docstring, compressed, in base64."""
-    value: dict[str, Any] = {"texts": [], "functions": [], "sites": [], "back": False}
-    if diff.manifest is not None:
-        value = _value(diff, diff.manifest, progress)
-    packed = base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 6)).decode()
-    for start in range(0, len(packed), _WIDTH):
-        yield packed[start : start + _WIDTH]
+def _data(diff: Diff, progress: Progress) -> dict[str, Any]:
+    """The object of the module's docstring."""
+    if diff.manifest is None:
+        return {"texts": [], "functions": [], "sites": [], "back": False}
+    return _value(diff, diff.manifest, progress)
 
 
 def _value(diff: Diff, manifest: Manifest, progress: Progress) -> dict[str, Any]:
@@ -136,7 +120,3 @@ def _row(listing: SiteListing, function: int, texts: _Texts) -> list[Any]:
     elsewhere = [[one.address - start, texts[one.text]] for one in listing.trampoline_lines]
     verdict = texts[_WORDS[listing.verdict]]
     return [function, f"{listing.address:x}", verdict, f"{start:x}" if start else "", listing.place, lines, elsewhere]
-
-
-def _file(name: str) -> str:
-    return files("kinst.rewriter").joinpath("pages", name).read_text(encoding="utf-8")

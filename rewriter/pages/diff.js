@@ -1,22 +1,6 @@
-// Draws the sites of the page: lists of which only the rows in view exist, a filter, and the site that is chosen.
+// Draws the sites of the page: lists, a filter, and the site that is chosen.
 (async () => {
-  "use strict";
-  const one = id => document.getElementById(id);
-  const made = (tag, className, text) => {
-    const node = document.createElement(tag);
-    if (className) node.className = className;
-    if (text !== undefined) node.textContent = text;
-    return node;
-  };
-  const number = count => count.toLocaleString("en");
-
   // -- data ------------------------------------------------------------------------------------------------------
-
-  async function unpacked() {
-    const packed = Uint8Array.from(atob(one("data").textContent.replace(/\s+/g, "")), text => text.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Response(stream).json();
-  }
 
   const data = await unpacked(), texts = data.texts;
   const sites = data.sites.map(([fn, address, verdict, trampoline, place, lines, elsewhere], row) => {
@@ -37,83 +21,6 @@
   const counts = data.functions.map(() => 0);
   for (const site of sites) counts[site.fn] += 1;
 
-  // -- a list of which only the rows in view exist -----------------------------------------------------------------
-
-  const HEIGHT = 24, SPARE = 12;
-
-  class List {
-    constructor(node, draw, choose) {
-      Object.assign(this, { node, draw, choose, rows: [], chosen: -1, drawn: new Map() });
-      this.space = node.querySelector(".space");
-      node.addEventListener("scroll", () => this.show());
-      new ResizeObserver(() => this.show()).observe(node);
-      node.addEventListener("click", event => {
-        const row = event.target.closest(".row");
-        if (row && !event.target.closest("a")) this.take(+row.dataset.place);
-      });
-      node.addEventListener("keydown", event => this.key(event));
-    }
-
-    set(rows, chosen = -1) {
-      this.rows = rows;
-      this.space.style.height = rows.length * HEIGHT + "px";
-      for (const node of this.drawn.values()) node.remove();
-      this.drawn.clear();
-      this.chosen = chosen;
-      this.node.scrollTop = 0;
-      this.reveal();
-      this.show();
-    }
-
-    show() {
-      const first = Math.max(0, Math.floor(this.node.scrollTop / HEIGHT) - SPARE);
-      const end = Math.min(this.rows.length, Math.ceil((this.node.scrollTop + this.node.clientHeight) / HEIGHT) + SPARE);
-      for (const [place, node] of this.drawn) {
-        if (place < first || place >= end) { node.remove(); this.drawn.delete(place); }
-      }
-      for (let place = first; place < end; place += 1) {
-        if (this.drawn.has(place)) continue;
-        const node = made("div", "row");
-        node.id = this.node.id + "-" + place;
-        node.dataset.place = place;
-        node.setAttribute("role", "option");
-        node.setAttribute("aria-setsize", this.rows.length);
-        node.setAttribute("aria-posinset", place + 1);
-        node.style.top = place * HEIGHT + "px";
-        node.append(...this.draw(this.rows[place]));
-        this.drawn.set(place, node);
-        this.node.append(node);
-      }
-      for (const [place, node] of this.drawn) node.setAttribute("aria-selected", place === this.chosen);
-      const active = this.drawn.get(this.chosen);
-      if (active) this.node.setAttribute("aria-activedescendant", active.id);
-      else this.node.removeAttribute("aria-activedescendant");
-    }
-
-    reveal() {
-      if (this.chosen < 0) return;
-      const top = this.chosen * HEIGHT, view = this.node;
-      if (top < view.scrollTop) view.scrollTop = top;
-      else if (top + HEIGHT > view.scrollTop + view.clientHeight) view.scrollTop = top + HEIGHT - view.clientHeight;
-    }
-
-    take(place) {
-      if (!this.rows.length) return;
-      this.chosen = Math.max(0, Math.min(this.rows.length - 1, place));
-      this.reveal();
-      this.show();
-      this.choose(this.rows[this.chosen]);
-    }
-
-    key(event) {
-      const page = Math.max(1, Math.floor(this.node.clientHeight / HEIGHT) - 1);
-      const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
-      if (!(event.key in steps) || event.ctrlKey || event.altKey || event.metaKey) return;
-      event.preventDefault();
-      this.take(Math.max(0, Math.min(this.rows.length - 1, this.chosen + steps[event.key])));
-    }
-  }
-
   // -- rows ------------------------------------------------------------------------------------------------------
 
   const link = (text, hash) => Object.assign(made("a", "address", text), { href: hash, tabIndex: -1 });
@@ -133,6 +40,7 @@
     trampolines: ["trampoline", "runs", "of the site", ""],
   };
 
+  const TABS = ["sites", "trampolines", "changes"];
   let view = "sites", only = -1, chosen = null;
   const list = new List(one("sites"), row => draws[view](row), choose);
   const functions = new List(one("functions"), fn => [
@@ -210,11 +118,7 @@
 
   function show(next, keep = null) {
     const isChanges = next === "changes";
-    for (const name of ["sites", "trampolines", "changes"]) {
-      const tab = one("tab-" + name);
-      tab.setAttribute("aria-selected", name === next);
-      tab.tabIndex = name === next ? 0 : -1;
-    }
+    chooseTab(TABS, next);
     one("view-sites").hidden = isChanges;
     one("view-changes").hidden = !isChanges;
     if (isChanges) {
@@ -254,13 +158,6 @@
     one("sites").focus();
   }
 
-  function theme(name) {
-    document.documentElement.dataset.theme = name;
-    one("theme").setAttribute("aria-pressed", name === "dark");
-    one("theme").textContent = name === "dark" ? "Light" : "Dark";
-  }
-
-  const otherTheme = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
   const keys = {
     "/": () => one("filter").focus(), Escape: clear, d: otherTheme,
     t: () => chosen && go(view === "sites" ? "trampolines" : "sites", chosen),
@@ -275,22 +172,10 @@
     }
     if (keys[event.key]) { keys[event.key](); event.preventDefault(); }
   });
-  const tabs = ["sites", "trampolines", "changes"];
-  for (const name of tabs) {
-    one("tab-" + name).addEventListener("click", () => show(name, name === "sites" ? chosen : null));
-    one("tab-" + name).addEventListener("keydown", event => {
-      const step = { ArrowRight: 1, ArrowLeft: 2 }[event.key];
-      if (!step) return;
-      const next = tabs[(tabs.indexOf(name) + step) % 3];
-      show(next);
-      one("tab-" + next).focus();
-    });
-  }
-  one("theme").addEventListener("click", otherTheme);
+  walkTabs(TABS, name => show(name, name === "sites" ? chosen : null));
   one("filter").addEventListener("input", () => { only = -1; refreshFunctions(); refresh(); });
   addEventListener("hashchange", follow);
 
-  theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   one("count-sites").textContent = number(sites.length);
   one("count-trampolines").textContent = number(slots.length);
   refreshFunctions();

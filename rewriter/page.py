@@ -1,0 +1,38 @@
+"""A template and what fills it -> the lines of an HTML page with everything that it needs in it.
+
+A line `<!-- name -->` of the template stands for the text of that name: `css` and `js` are the page's own after those
+that all pages share, and `data` is an object as compressed JSON in base64, which `page.js` unpacks. Texts are HTML.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from typing import Any, Final
+
+_HERE: Final = "kinst.rewriter"
+_WIDTH: Final = 1 << 10  # characters of the data in a line of the page
+
+
+def page_lines(package: str, name: str, texts: Mapping[str, str], data: Any) -> Iterator[str]:
+    """The lines of a page that is `name`.html, .css and .js in the folder `pages` of a package."""
+    code = {kind: page_file(_HERE, f"page.{kind}") + page_file(package, f"{name}.{kind}") for kind in ("css", "js")}
+    filled = {**code, **texts}
+    for line in page_file(package, f"{name}.html").splitlines():
+        part = line.strip().removeprefix("<!--").removesuffix("-->").strip()
+        if part == "data":
+            yield from _packed(data)
+        else:
+            yield filled.get(part, line)
+
+
+def page_file(package: str, name: str) -> str:
+    """A file in the folder `pages` of a package."""
+    return files(package).joinpath("pages", name).read_text(encoding="utf-8")
+
+
+def _packed(data: Any) -> Iterator[str]:
+    packed = base64.b64encode(zlib.compress(json.dumps(data, separators=(",", ":")).encode(), 6)).decode()
+    for start in range(0, len(packed), _WIDTH):
+        yield packed[start : start + _WIDTH]
