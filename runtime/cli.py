@@ -1,6 +1,7 @@
 """Command line -> kinst-run: what its options mean together. The options themselves: commandline/options.py."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -66,6 +67,7 @@ class _Ordered(Command):
             raise click.UsageError("no image and no program: give an IMAGE, or a program with -n or -s", ctx)
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         ctx.meta[_NAME] = [parameter.name for parameter in order]
+        ctx.meta[f"{_NAME}.words"] = list(args)
         return super().parse_args(ctx, args)
 
 
@@ -101,12 +103,12 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
         if given["read"] is None and given["every"] is not None:
             raise UsageError("--every: there is nothing to read again: give --read")
         bounds = limits(seconds(given, "timeout"), seconds(given, "wall-timeout"), given["until"])
-        status = _carry_out(request, bounds, given)
+        status = _carry_out(request, bounds, given, ctx.meta[f"{_NAME}.words"])
     if status:
         sys.exit(status)
 
 
-def _carry_out(request: Request, bounds: Limits, given: dict[str, Any]) -> int:
+def _carry_out(request: Request, bounds: Limits, given: dict[str, Any], words: Sequence[str]) -> int:
     """Carry out the command. The imports here take some time, so they wait until the command line is known to be
     right."""
     from kinst.runtime.tracing.run_command import Wishes, carry_out, told_of_arguments
@@ -122,6 +124,8 @@ def _carry_out(request: Request, bounds: Limits, given: dict[str, Any]) -> int:
         console=given["console"],
         typed=typed(given["input"]),
         prompt=prompt(given),
+        report=given["report"],
+        command=(_NAME, *words),
         takes_standard_input=request.call is None and "-" not in given[parameter(Origin.SCRIPT)],
     )
     if given["is_top"]:
@@ -251,7 +255,8 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         debug_file=given["debug_file"],
         users=given["users"],
         modules=tuple(module(text) for text in given["modules"]),
-        records_time=Format(given["form"]).records_time,
-        records_tasks=Format(given["form"]).records_tasks,
+        records_time=Format(given["form"]).records_time or given["report"] is not None,
+        records_tasks=Format(given["form"]).records_tasks or given["report"] is not None,
+        records_hits=given["report"] is not None,
         is_verbose=given["is_verbose"],
     )

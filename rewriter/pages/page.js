@@ -121,6 +121,7 @@ function theme(name) {
   document.documentElement.dataset.theme = name;
   one("theme").setAttribute("aria-pressed", name === "dark");
   one("theme").textContent = name === "dark" ? "Light" : "Dark";
+  document.dispatchEvent(new Event("themed"));
 }
 
 const isDark = () => document.documentElement.dataset.theme === "dark";

@@ -161,11 +161,20 @@ output_options: Final = together(
         type=Choice(_FORMATS),
         default="text",
         show_default=True,
-        help="dtrace's output; one JSON document, or JSON line by line; a table of records and aggregations; a trace "
-        "for https://ui.perfetto.dev; the stacks that aggregations count, folded for other tools, or as a flame "
-        "graph (SVG).",
+        help="dtrace's output; one JSON document, or JSON line by line; a table of records and aggregations (csv, "
+        "parquet, arrow); a trace for https://ui.perfetto.dev; the stacks that aggregations count, folded for other "
+        "tools, or as a flame graph (SVG); distributions over time as a heat map (SVG).",
         metavar="FORMAT",
-        brief=f"{', '.join(_FORMATS)}.",
+        brief="text, json, csv, parquet, perfetto, flamegraph, ...",
+    ),
+    option(
+        "--report",
+        group=shared.OUTPUT,
+        type=_FILE,
+        metavar="FILE",
+        help="Beside the output, write the run as a page for a browser: plots of aggregations, hits over time, "
+        "functions that were hit, records, the console.",
+        brief="Write the run as a page (HTML), too.",
     ),
 )
 name_options: Final = together(
@@ -211,7 +220,9 @@ machine_options: Final = together(
         brief="Machine to run on; else its architecture's.",
     ),
     option("--cpus", group=_MACHINE, type=int, default=1, show_default=True, metavar="N", help="Number of CPUs."),
-    option("--memory", group=_MACHINE, metavar="SIZE", help="RAM, e.g. 256m; default: what the machine has."),
+    option(
+        "--memory", group=_MACHINE, metavar="SIZE", is_rare=True, help="RAM, e.g. 256m; default: what the machine has."
+    ),
     option(
         "--append",
         group=_MACHINE,

@@ -124,13 +124,14 @@ def _content(cell: Cell) -> dict[str, Json]:
     buckets = sorted((bucket, count) for bucket, count in cell.buckets.items() if count)
     return {
         "buckets": [
-            {**_bounds(cell.aggregation, bucket), "count": divide(count, cell.normal)} for bucket, count in buckets
+            {**bucket_bounds(cell.aggregation, bucket), "count": divide(count, cell.normal)}
+            for bucket, count in buckets
         ],
         **normal,
     }
 
 
-def _bounds(aggregation: Aggregation, bucket: int) -> dict[str, Json]:
+def bucket_bounds(aggregation: Aggregation, bucket: int) -> dict[str, Json]:
     """What a bucket is called. `value` is its smallest value, or its largest for quantize's negative buckets. The first
     bucket of lquantize and llquantize has only an end, "below"."""
     if aggregation.function is AggregatingFunction.QUANTIZE:

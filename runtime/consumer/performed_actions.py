@@ -5,16 +5,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from kinst.runtime.clauses.environment import Stack, Symbols
+from kinst.runtime.clauses.environment import Symbols
 from kinst.runtime.consumer import distributions, printf
 from kinst.runtime.consumer.json_values import Json, JsonValues, text
 from kinst.runtime.consumer.live_options import LiveOptions
+from kinst.runtime.consumer.recorded_values import RecordedValues
 from kinst.runtime.consumer.records import NOT_RECORDED, Recorded, change, option_of
 from kinst.runtime.consumer.totals import Cell, Totals, is_distribution
 from kinst.runtime.dlang import formats, program
 from kinst.runtime.dlang.options import OptionError
-from kinst.runtime.dlang.types.type_names import describe as describe_type
-from kinst.runtime.dlang.types.types import SYMBOL
 
 
 class PerformedActions:
@@ -26,6 +25,7 @@ class PerformedActions:
         self._symbols = symbols
         self._options = options
         self._values = values
+        self._recorded = RecordedValues(symbols, values)
 
     def of_record(self, clause: program.Clause, values: Sequence[Recorded]) -> list[Json]:
         """One or more objects for each action of the clause that recorded a value."""
@@ -36,8 +36,8 @@ class PerformedActions:
 
     def _performed(self, action: program.Action, value: Recorded) -> Iterator[Json]:
         match action:
-            case program.Printf():
-                yield from self._formatted(action, value)
+            case program.Printf(kind="system" | "freopen"):
+                yield self._command(action, value)
             case program.Printa():
                 yield from self._printa(action)
             case program.Exit():
@@ -52,41 +52,16 @@ class PerformedActions:
             case program.Truncate():
                 yield {"ftruncate": True}
             case _:
-                yield self._value(action, value)
+                yield from self._recorded.told(action, value)
 
-    def _value(self, action: program.Action, value: Recorded) -> Json:
-        if isinstance(value, tuple):
-            raise TypeError(f"several values of {action}")
-        match action:
-            case program.Print(type=kind):
-                return {"type": describe_type(kind), "value": self._values.value(kind, value)}
-            case program.Trace(value=expression):
-                return {"value": self._values.value(expression.type, value)}
-            case program.StackTrace() if isinstance(value, Stack):
-                return {"stack-frames": self._values.stack(value)}
-            case program.SymbolTrace():
-                return {"value": self._values.value(SYMBOL, value)}
-            case _:
-                return {"memory": self._values.memory(value if isinstance(value, bytes) else b"")}
+    def _command(self, action: program.Printf, values: Recorded) -> Json:
+        message = self._recorded.message(action, values)
+        if action.kind == "freopen":
+            return {"freopen": text(message)}
+        import subprocess  # most programs run no command
 
-    def _formatted(self, action: program.Printf, values: Recorded) -> Iterator[Json]:
-        if not isinstance(values, tuple):
-            raise TypeError("one value where several were expected")
-        types = [argument.type for argument in action.arguments]
-        message = printf.render(formats.parse(action.format), types, values, self._symbols)
-        match action.kind:
-            case "system":
-                command = message.partition(b"\0")[0]
-                import subprocess  # most programs run no command
-
-                done = subprocess.run([b"/bin/sh", b"-c", command], check=False, stdout=subprocess.PIPE)
-                yield {"system": text(message), "printed": text(done.stdout)}
-            case "freopen":
-                yield {"freopen": text(message)}
-            case _:
-                yield {"message": text(message)}
-                for kind, value in zip(types, values, strict=True):
-                    yield {"value": self._values.value(kind, value)}
+        done = subprocess.run([b"/bin/sh", b"-c", message.partition(b"\0")[0]], check=False, stdout=subprocess.PIPE)
+        return {"system": text(message), "printed": text(done.stdout)}
 
     def _printa(self, action: program.Printa) -> Iterator[Json]:
         aggregations = action.aggregations

@@ -99,12 +99,12 @@ class ClauseSteps:
         render = printf.renderer(formats.parse(action.format), types, self._here.symbols, shown)
         if action.kind == "printf":
             write = self._here.stream.write_shown
-            return lambda values: write(render(_several(values)))
+            return lambda values: write(render(several(values)))
         if action.kind == "system":
-            return lambda values: self._here.stream.run(_as_c(render(_several(values))))
+            return lambda values: self._here.stream.run(_as_c(render(several(values))))
         if not action.format:
             return lambda _values: self._here.stream.restore()
-        return lambda values: self._reopen(_as_c(render(_several(values))))
+        return lambda values: self._reopen(_as_c(render(several(values))))
 
     def _reopen(self, path: bytes) -> None:
         try:
@@ -160,7 +160,7 @@ class ClauseSteps:
 
 def option_of(values: Recorded) -> tuple[str, str | None]:
     """What setopt() recorded: the option's name, and its value or None."""
-    name, *value = [_bytes(text).decode(errors="backslashreplace") for text in _several(values)]
+    name, *value = [_bytes(text).decode(errors="backslashreplace") for text in several(values)]
     return name, value[0] if value else None
 
 
@@ -192,7 +192,8 @@ def _single(value: Recorded) -> Value:
     return value
 
 
-def _several(values: Recorded) -> tuple[Value, ...]:
+def several(values: Recorded) -> tuple[Value, ...]:
+    """The values of an action that records several."""
     if not isinstance(values, tuple):
         raise TypeError("one value where several were expected")
     return values

@@ -22,7 +22,7 @@ from kinst.targets.c_types import Integer, size_of, strip
 
 SCHEMA: Final = 1
 LOWEST: Final = "-inf"  # in place of the smallest value of a bucket that has none
-_VALUES: Final = ("value", "stack-frames", "memory")  # the keys of `json_output`'s objects that have recorded values
+VALUES: Final = ("value", "stack-frames", "memory")  # the keys of `json_output`'s objects that have recorded values
 _NOBODY: Final = (None,) * 7
 Cell = str | int | None
 
@@ -109,7 +109,7 @@ class TableDocument:
         cpu, identifier, _, time, _ = record
         fired = (time, cpu, identifier, probe.provider, probe.module, probe.function, probe.name)
         message = "".join(one["message"] for one in told if "message" in one)
-        values = [_cell(one[key]) for one in told for key in _VALUES if key in one]
+        values = [cell(one[key]) for one in told for key in VALUES if key in one]
         self._writer.write(Row("record", fired, (message, None, None, None), None, (), values))
         for one in told:
             for aggregation in one.get("aggregations", ()):
@@ -118,7 +118,7 @@ class TableDocument:
     def _aggregation(self, fired: Sequence[Cell], told: Mapping[str, Json]) -> None:
         name = program.spelled(told["aggregation-name"])
         for row in told["aggregation-data"]:
-            keys = [_cell(key) for key in row["keys"]]
+            keys = [cell(key) for key in row["keys"]]
             for bucket, number in _numbers(row):
                 what = (None, name, told["function"], bucket)
                 self._writer.write(Row("aggregation", fired, what, number, keys, ()))
@@ -142,7 +142,7 @@ def _numbers(row: Mapping[str, Json]) -> Iterator[tuple[Cell, int]]:
         yield bucket.get("value", LOWEST), bucket["count"]
 
 
-def _cell(value: Json) -> Cell:
+def cell(value: Json) -> Cell:
     """A value as a cell: symbols by name, stacks innermost first, structs and arrays as JSON."""
     match value:
         case int() | str() | None:

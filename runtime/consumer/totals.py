@@ -83,6 +83,7 @@ class Totals:
         self._totals: dict[int, _Total] = {}
         self._printed: set[int] = set()
         self._memory = 0
+        self.on_printed: Callable[[Sequence[Aggregation]], None] = lambda _aggregations: None
         self.drops: Counter[int] = Counter()
 
     # -- snapshots ----------------------------------------------------------------------------------------------------
@@ -190,6 +191,7 @@ class Totals:
         """Note that printa() printed these: if there was a row, they are not printed at the end."""
         if any(self._total(aggregation).table for aggregation in aggregations):
             self._printed.update(aggregation.number for aggregation in aggregations)
+        self.on_printed(aggregations)
 
     def unprinted(self) -> list[Aggregation]:
         """The aggregations that have rows and were not printed, in the order of their definition, or in reverse with

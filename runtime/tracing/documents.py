@@ -6,11 +6,14 @@ from typing import BinaryIO, Final
 from kinst.runtime.consumer.document_output import Document, DocumentOutput
 from kinst.runtime.consumer.flame_graph import FlameGraph
 from kinst.runtime.consumer.folded_stacks import StackDocument, StackReader, with_stacks
+from kinst.runtime.consumer.heat_map_output import HeatMapDocument, distributions_of
 from kinst.runtime.consumer.json_lines import JsonLines
 from kinst.runtime.consumer.json_output import JsonOutput
 from kinst.runtime.consumer.json_values import JsonValues
 from kinst.runtime.consumer.table import RowWriter, TableDocument, shape_of
+from kinst.runtime.tracing.looking import look_often
 from kinst.runtime.tracing.output_format import Format
+from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.tracer import Tracer
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import UsageError
@@ -32,13 +35,32 @@ def consumer_of(
     return DocumentOutput(document, sys.stderr, console or sys.stderr.buffer, clauses, totals, symbols, probe, options)
 
 
+def title_of(request: Request) -> str:
+    """What a picture of a run is called."""
+    return request.name or ("D program" if request.image is None else request.image.name)
+
+
 def _document(form: Format, tracing: Tracing, output: BinaryIO) -> Document:
     tracer = tracing.tracer
     if form is Format.PERFETTO:
         return _perfetto(tracer, output)
     if form.is_table:
         return TableDocument(_rows(form, tracer, output), tracer.totals, JsonValues(tracer.symbols))
+    if form is Format.HEATMAP:
+        return _heat_map(tracing, output)
     return _of_stacks(form, tracing, output)
+
+
+def _heat_map(tracing: Tracing, output: BinaryIO) -> Document:
+    tracer = tracing.tracer
+    try:
+        aggregations = distributions_of(tracer.clauses)
+    except UsageError as error:
+        raise UsageError(f"--format heatmap: {error}") from None
+    values, start = JsonValues(tracer.symbols), tracer.now()
+    document = HeatMapDocument(output, aggregations, values, title_of(tracing.request), start)
+    look_often(tracer, document.sample)
+    return document
 
 
 def _rows(form: Format, tracer: Tracer, output: BinaryIO) -> RowWriter:
@@ -61,9 +83,7 @@ def _of_stacks(form: Format, tracing: Tracing, output: BinaryIO) -> Document:
     reader = StackReader(tracer.totals, tracer.symbols)
     if form is Format.FOLDED:
         return StackDocument(output, reader, aggregations)
-    request = tracing.request
-    title = request.name or ("D program" if request.image is None else request.image.name)
-    return FlameGraph(output, reader, aggregations, title)
+    return FlameGraph(output, reader, aggregations, title_of(tracing.request))
 
 
 def _perfetto(tracer: Tracer, output: BinaryIO) -> Document:
@@ -74,5 +94,5 @@ def _perfetto(tracer: Tracer, output: BinaryIO) -> Document:
     document = PerfettoDocument(output, tracer.clauses, tracer.totals, values, tracer.tasks)
     if not tracer.options.is_set("aggrate"):
         tracer.options.set("aggrate", _SAMPLED)
-    tracer.on_snapshot = document.sample
+    tracer.on_snapshot = lambda now, _added: document.sample(now)
     return document

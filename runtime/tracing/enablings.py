@@ -35,7 +35,11 @@ class Enablings:
     """All enablings of a session."""
 
     def __init__(
-        self, clauses: Sequence[Enabled], begin: Action | None, consume: Callable[[], None] | None = None
+        self,
+        clauses: Sequence[Enabled],
+        begin: Action | None,
+        consume: Callable[[], None] | None = None,
+        counted: Count | None = None,
     ) -> None:
         """Nothing is enabled yet.
 
@@ -43,9 +47,11 @@ class Enablings:
             clauses: the clauses, in the order of the program.
             begin: called before the clauses of each firing, if something is to be noted of each.
             consume: called after the clauses of a firing if one of them is prompt.
+            counted: called before the clauses for several hits at once, in place of `begin` for each.
         """
         self._begin = begin
         self._consume = consume
+        self._counted = [] if counted is None else [counted]
         self._clauses = list(clauses)
         counts = [len(clause.probes) for clause in self._clauses]
         self._first = np.concatenate([[1], 1 + np.cumsum(counts, dtype=np.int64)])
@@ -55,6 +61,13 @@ class Enablings:
     def count(self) -> int:
         """The number of enablings."""
         return int(self._first[-1]) - 1 + len(self._late)
+
+    @property
+    def identifiers(self) -> list[int]:
+        """The probes that are enabled, ascending."""
+        late = np.array([probe for _, probe in self._late], np.intp)
+        found: list[int] = np.unique(np.concatenate([late, *(clause.probes for clause in self._clauses)])).tolist()
+        return found
 
     def epid(self, clause: int, probe: int) -> int:
         """The id of one enabling, from 1; 0 if there is none."""
@@ -97,21 +110,23 @@ class Enablings:
         return True
 
     def _action(self, numbers: tuple[int, ...]) -> Action:
-        runs = tuple(self._clauses[number].run for number in numbers)
-        begin = self._begin
+        runs = [self._clauses[number].run for number in numbers]
+        counts = [count for number in numbers if (count := self._clauses[number].count) is not None]
         if self._consume is not None and any(self._clauses[number].is_prompt for number in numbers):
             consume = self._consume
-            runs = (*runs, lambda _firing: consume())
-        run = runs[0] if len(runs) == 1 and begin is None else _all_of(runs, begin)
-        counts = [count for number in numbers if (count := self._clauses[number].count) is not None]
+            runs.append(lambda _firing: consume())
+        is_counting = len(counts) == len(runs)
+        run = all_of(runs if self._begin is None else [self._begin, *runs])
         reads = reduce(or_, (self._clauses[number].reads for number in numbers))
-        return Counting(run, _each(counts), reads) if len(counts) == len(runs) else run
+        return Counting(run, _each([*self._counted, *counts]), reads) if is_counting else run
 
 
-def _all_of(runs: Sequence[Action], begin: Action | None) -> Action:
+def all_of(runs: Sequence[Action]) -> Action:
+    """An action that does several, one or more, in order."""
+    if len(runs) == 1:
+        return runs[0]
+
     def run_all(firing: Firing) -> None:
-        if begin is not None:
-            begin(firing)
         for run in runs:
             run(firing)
 

@@ -15,6 +15,7 @@ class Format(Enum):
     PERFETTO = "perfetto"
     FOLDED = "folded"
     FLAMEGRAPH = "flamegraph"
+    HEATMAP = "heatmap"
 
     @property
     def records_time(self) -> bool:

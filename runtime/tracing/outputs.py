@@ -58,7 +58,7 @@ def opened(form: Format, path: Path | None, console: Path | None) -> Iterator[St
 
 def opened_file(form: Format, path: Path) -> AbstractContextManager[BinaryIO]:
     """The file of -o. Entering it raises KinstError if it cannot be written."""
-    return _appended(path) if form.is_appended else _whole(path)
+    return _appended(path) if form.is_appended else whole_file(path)
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def _appended(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[BinaryIO]:
+def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file that is replaced when all of it is written, also if the guest stopped for good: the output is finished
     then."""
     stopped: MachineError | None = None

@@ -34,4 +34,5 @@ class Request:
     modules: tuple[tuple[str, Path], ...] = ()  # kernel modules: their types, and probes of patched ones
     records_time: bool = False
     records_tasks: bool = False  # whether it is noted which task each CPU runs when probes fire
+    records_hits: bool = False  # whether it is counted how often each probe fires, and when
     is_verbose: bool = False  # whether more is reported about a run that is over

@@ -4,10 +4,10 @@ import re
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
@@ -17,7 +17,7 @@ from kinst.runtime.tracing.ending import Ending
 from kinst.runtime.tracing.limits import Limits
 from kinst.runtime.tracing.listing import table
 from kinst.runtime.tracing.output_format import Format
-from kinst.runtime.tracing.outputs import Consumer, check_possible, opened, output_of
+from kinst.runtime.tracing.outputs import Consumer, check_possible, opened, output_of, whole_file
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.signals import interruptible
 from kinst.runtime.tracing.subject import Subject
@@ -45,6 +45,8 @@ class Wishes:
     typed: tuple[bytes, ...]  # lines of --input
     prompt: re.Pattern[bytes] | None  # what is awaited before each; None: that the guest waits for input
     takes_standard_input: bool  # whether it may be the guest's
+    report: Path | None  # the page of a report; None: there is none
+    command: tuple[str, ...]  # what was typed, for the report
 
 
 def carry_out(request: Request, limits: Limits, wishes: Wishes, build: "Build | None" = None) -> int:
@@ -120,8 +122,12 @@ def _tell_refusals(tracing: Tracing, *, permits_nothing: bool) -> None:
 
 
 def _trace(tracing: Tracing, limits: Limits, wishes: Wishes) -> int:
-    with opened(wishes.form, wishes.output, wishes.console) as streams:
+    with opened(wishes.form, wishes.output, wishes.console) as streams, _page(wishes) as page:
         output = output_of(wishes.form, tracing, streams)
+        if page is not None:
+            from kinst.runtime.tracing.reporting import Reporting  # few runs have a report
+
+            output = Reporting(output, tracing, page, wishes.command)
         shown = streams.console or (streams.output if wishes.form is Format.TEXT else None)  # JSON is no console
         shows_console = shown is not None and shown.isatty()
         ending = _run(tracing, output, limits, wishes, shows_console=shows_console)
@@ -132,6 +138,10 @@ def _trace(tracing: Tracing, limits: Limits, wishes: Wishes) -> int:
         for line in ending.lines(is_verbose=wishes.is_verbose):
             click.echo(f"{_NAME}: {line}", err=True)
     return status_of(tracing, output, ending)
+
+
+def _page(wishes: Wishes) -> AbstractContextManager[BinaryIO | None]:
+    return nullcontext() if wishes.report is None else whole_file(wishes.report)
 
 
 def _run(tracing: Tracing, output: Consumer, limits: Limits, wishes: Wishes, *, shows_console: bool) -> Ending:

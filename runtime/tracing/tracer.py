@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from typing import Any, Final, Protocol
 
-from kinst.runtime.clauses.aggregations import AggregationStore
+from kinst.runtime.clauses.aggregations import AggregationStore, Contents
 from kinst.runtime.clauses.buffers import Buffers
 from kinst.runtime.clauses.compile.clause import compile_clause
 from kinst.runtime.clauses.compile.counting import compile_counting, reads_of, why_not_counted
@@ -22,6 +22,7 @@ from kinst.runtime.clauses.environment import (
     UserStacks,
     UserSymbols,
 )
+from kinst.runtime.clauses.hits_seen import HitsSeen
 from kinst.runtime.clauses.speculations import Speculations
 from kinst.runtime.clauses.state import State
 from kinst.runtime.clauses.tasks_seen import TasksSeen
@@ -33,7 +34,7 @@ from kinst.runtime.dlang.record_layout import WORD
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
 from kinst.runtime.providers.provider import Identifiers, Probe
-from kinst.runtime.tracing.enablings import Enabled, Enablings
+from kinst.runtime.tracing.enablings import Enabled, Enablings, all_of
 from kinst.runtime.tracing.ending import Ending
 from kinst.runtime.tracing.hits import Hit, PythonAction
 from kinst.runtime.tracing.host import blank_firing
@@ -93,6 +94,7 @@ class Tracer:
         *,
         records_time: bool = False,
         records_tasks: bool = False,
+        records_hits: bool = False,
     ) -> None:
         """Nothing is compiled yet. Options that programs set must already be set. `warn` is called at once with
         warnings that cannot wait for the output."""
@@ -116,7 +118,8 @@ class Tracer:
         self.probe: Callable[[int], Probe | None] = surroundings.providers.probe
         self.records_time = records_time
         self.tasks = TasksSeen(self.profile, self.now) if records_tasks else None
-        self.on_snapshot: Callable[[int], None] = lambda _now: None  # aggregations are as they are at that time (ns)
+        self.hits = HitsSeen(self.now(), self.now, self.tasks) if records_hits else None
+        self.on_snapshot: Callable[[int, Sequence[Contents]], None] = lambda _now, _added: None  # see `_snapshot`
         self.options = options
         self.option: Callable[[str], int] = options.number
         self.clauses: list[Clause] = []
@@ -179,7 +182,8 @@ class Tracer:
         counts += [len(one.probes) for one in called]
         if self.state.variables.has_threads:
             self.profile.begin(self.state.variables.forget)
-        self._enablings = Enablings([*enabled, *called], self._beginning(), self._act)
+        counted = None if self.hits is None else self.hits.count
+        self._enablings = Enablings([*enabled, *called], self._beginning(), self._act, counted)
         self._fit_buffers([clause for clause, one in zip(self.clauses, enabled, strict=True) if END in one.probes])
         self._enablings.enable(self._providers)
         self._providers.on_create(self._enable_new)
@@ -187,18 +191,14 @@ class Tracer:
 
     def _beginning(self) -> Callable[[Firing], None] | None:
         """What comes before the clauses of each firing."""
-        note = None if self.tasks is None else self.tasks.note
-        if not self.state.remembers_firings:
-            return note
-        begin = self.state.begin
-        if note is None:
-            return lambda _firing: begin()
-
-        def both(firing: Firing) -> None:
-            begin()
-            note(firing)
-
-        return both
+        begin, parts = self.state.begin, list[Callable[[Firing], None]]()
+        if self.state.remembers_firings:
+            parts.append(lambda _firing: begin())
+        if self.tasks is not None:
+            parts.append(self.tasks.note)
+        if self.hits is not None:
+            parts.append(self.hits.note)
+        return all_of(parts) if parts else None
 
     def _why_told(self, clause: Clause) -> str:
         """Why each hit of a clause is told; empty if all that it does is to count."""
@@ -265,6 +265,8 @@ class Tracer:
         """exit(status): tracing is over except for END."""
         self._fold()
         self._counts = False
+        if self.hits is not None:
+            self.hits.stop()
         self.exit_status = status
         self.state.is_tracing = False
         self._host.finish(End.EXIT)
@@ -275,6 +277,11 @@ class Tracer:
         if why and why not in self._said:
             self._said.add(why)
             self._warn(why)
+
+    @property
+    def enabled(self) -> list[int]:
+        """The identifiers of the probes that are enabled, ascending."""
+        return self._enablings.identifiers
 
     def epid(self, clause: int, probe: int) -> int:
         """See `Environment`."""
@@ -408,10 +415,14 @@ class Tracer:
         self._consume(output, now, is_last=is_last)
 
     def _snapshot(self, now: int) -> None:
+        """Let the aggregations be what they are at `now` (ns). What was added is told to whom it interests."""
         self._next_snapshot = now + max(SOONEST, self.options.number("aggrate"))
         self._fold()
-        self.totals.absorb(self.store.take())
-        self.on_snapshot(now)
+        added = self.store.take()
+        self.totals.absorb(added)
+        if self.hits is not None:
+            self.hits.asked()
+        self.on_snapshot(now, added)
 
     def _consume(self, output: Output, now: int, *, is_last: bool = False) -> None:
         output.consume(self.buffers.take())

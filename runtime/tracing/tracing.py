@@ -138,6 +138,7 @@ class Tracing:
             self._warn,
             records_time=self.request.records_time,
             records_tasks=self.request.records_tasks,
+            records_hits=self.request.records_hits,
         )
         counts = tracer.enable(programs, self.matching, self.request.actions)
         if not any(counts) and not self._needs_no_probes():

@@ -15,11 +15,12 @@ from tests.runtime.test_cli import COMMAND, ENVIRONMENT
 PROGRAM = "fbt:::entry { @[stack(4)] = count(); }"
 
 
-def test_control_c_leaves_a_whole_picture(tmp_path: Path) -> None:
+def test_control_c_leaves_a_whole_picture_and_a_whole_report(tmp_path: Path) -> None:
     """OpenSBI ends in a loop of traps, since there is nothing where it jumps to."""
     picture = tmp_path / "t.svg"
     picture.write_text("old")
-    command = [*COMMAND, str(real_image("opensbi-1.1")), "--format", "flamegraph", "-o", str(picture), "-n", PROGRAM]
+    outputs = ["--format", "flamegraph", "-o", str(picture), "--report", str(tmp_path / "t.html")]
+    command = [*COMMAND, str(real_image("opensbi-1.1")), *outputs, "-n", PROGRAM]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT) as process:
         assert process.stdout is not None
         while b"OpenSBI" not in process.stdout.readline():  # it runs, and its console is here
@@ -30,7 +31,8 @@ def test_control_c_leaves_a_whole_picture(tmp_path: Path) -> None:
     assert process.returncode == 0
     assert b"kinst-run: interrupted: CPU 0 runs at 0x" in errors
     assert ElementTree.parse(picture).getroot().tag.endswith("}svg")
-    assert [path.name for path in tmp_path.iterdir()] == ["t.svg"]
+    assert "ended: interrupted" in (tmp_path / "t.html").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.html", "t.svg"]
 
 
 def test_a_run_that_does_not_begin_leaves_the_old_file(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@
     draw();
     focus(frame);
     status.textContent = frame.told;
-    history.replaceState(null, "", frame === frames[0] ? location.pathname + location.search : "#" + frames.indexOf(frame));
+    history.replaceState(null, "", "#" + (frames.indexOf(frame) || ""));
   }
 
   function focus(frame) {

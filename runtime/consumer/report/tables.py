@@ -1,0 +1,110 @@
+"""What was kept of a run -> the tables of its page: records, aggregations. Values are what JSON and JavaScript take."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from kinst.runtime.clauses.environment import Record, Symbols
+from kinst.runtime.consumer.json_values import Json, JsonValues
+from kinst.runtime.consumer.recorded_values import RecordedValues
+from kinst.runtime.consumer.records import NOT_RECORDED, Recorded
+from kinst.runtime.consumer.report.collected import MOST_ROWS, Collected
+from kinst.runtime.consumer.table import LOWEST, VALUES, cell
+from kinst.runtime.consumer.totals import Totals
+from kinst.runtime.dlang import program
+from kinst.runtime.dlang.program import Aggregate, Aggregation, Clause
+from kinst.runtime.providers.provider import Probe
+
+_EXACT: Final = 1 << 53  # JavaScript's numbers are exact below
+_LONGEST: Final = 4096  # characters of a record's text
+
+
+class Records:
+    """The rows of records: time in ns since the start, CPU, the probe, and what was recorded, as text."""
+
+    def __init__(
+        self, clauses: Sequence[Clause], describe: Callable[[int], Probe | None], symbols: Symbols, start: int
+    ) -> None:
+        """`start` is when the run began (ns)."""
+        self._clauses, self._describe, self._start = clauses, describe, start
+        self._recorded = RecordedValues(symbols, JsonValues(symbols))
+        self._names: dict[int, str] = {}
+
+    def rows(self, collected: Collected) -> Iterator[list[Any]]:
+        """The rows of what was kept."""
+        for record in (*collected.first, *collected.last):
+            yield self._row(record)
+
+    def _row(self, record: Record) -> list[Any]:
+        cpu, identifier, clause, time, values = record
+        name = self._names.get(identifier)
+        if name is None:
+            name = self._names[identifier] = str(self._describe(identifier) or identifier)
+        actions = [action for action in self._clauses[clause].actions if not isinstance(action, NOT_RECORDED)]
+        parts = [self._text(action, value) for action, value in zip(actions, values, strict=True)]
+        text = ", ".join(part for part in parts if part)
+        return [time - self._start, cpu, name, text if len(text) <= _LONGEST else text[:_LONGEST] + "…"]
+
+    def _text(self, action: program.Action, value: Recorded) -> str:
+        match action:
+            case program.Printf(kind="printf"):
+                return str(next(self._recorded.told(action, value))["message"]).strip()
+            case program.Printf():
+                return f"{action.kind}({self._recorded.message(action, value).decode(errors='backslashreplace')})"
+            case program.Printa():
+                return f"printa({', '.join(one.shown for one in action.aggregations)})"
+            case program.ChangeAggregation():
+                return f"{action.kind}({action.aggregation.shown})"
+            case program.Exit():
+                return f"exit({value!r})"
+            case program.SetOption() | program.Truncate():
+                return ""
+        told = self._recorded.told(action, value)
+        return ", ".join(str(cell(one[key])) for one in told for key in VALUES if key in one)
+
+
+def aggregation_tables(
+    aggregations: Sequence[Aggregation], totals: Totals, values: JsonValues, collected: Collected
+) -> Iterator[dict[str, Any]]:
+    """An object for each aggregation that has rows: `rows` are its keys and its value, or its buckets with their
+    counts; `count` is how many rows there are. What the program cleared at last is shown as it was printed."""
+    for one in aggregations:
+        told = values.aggregation(one, list(islice(totals.each_row(one), MOST_ROWS)))
+        printed = collected.printed.get(one.number)
+        count, is_printed = sum(1 for _ in totals.unsorted_rows(one)), False
+        if printed is not None and not any(_is_something(row) for row in told["aggregation-data"]):
+            told, is_printed = printed, True
+            count = len(told["aggregation-data"])
+        if count:
+            yield {
+                "name": one.shown,
+                "function": one.function.value,
+                "keys": len(one.keys),
+                "prints": collected.prints.get(one.number, 0),
+                "asPrinted": is_printed,
+                "count": count,
+                "rows": [_row(row) for row in told["aggregation-data"]],
+            }
+
+
+def _is_something(row: Mapping[str, Json]) -> bool:
+    return bool(row.get("value") or row.get("buckets"))
+
+
+def _row(row: Mapping[str, Json]) -> list[Any]:
+    keys = [exact(cell(key)) for key in row["keys"]]
+    if "buckets" not in row:
+        return [keys, exact(row["value"])]
+    return [keys, [[exact(one.get("value", LOWEST)), exact(one["count"])] for one in row["buckets"]]]
+
+
+def exact(value: Any) -> Any:
+    """A number that JavaScript would round as text."""
+    return str(value) if isinstance(value, int) and abs(value) >= _EXACT else value
+
+
+def aggregations_of(clauses: Sequence[Clause]) -> list[Aggregation]:
+    """The aggregations of programs, each once, in the order of their definition."""
+    actions = (action for clause in clauses for action in clause.actions)
+    found = {one.aggregation.number: one.aggregation for one in actions if isinstance(one, Aggregate)}
+    return [aggregation for _, aggregation in sorted(found.items())]
