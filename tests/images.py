@@ -55,12 +55,38 @@ def at_hand(*names: str) -> tuple[str, ...]:
 def modules_of(kernel: str, pattern: str) -> dict[str, bytes]:
     """Modules whose whole names match, by name, from the package of the same build as the kernel's image. Of a kernel
     that has one of them built in, it is not there."""
+    names = {path.stem: path for path in module_files(kernel)}
+    return {name: path.read_bytes() for name, path in names.items() if re.fullmatch(pattern, name)}
+
+
+def module_files(kernel: str) -> list[Path]:
+    """The files of all such modules, by name."""
     folder = real_image(kernel).parent / "modules"
     with _alone():
         if not folder.exists():
             _fetch_modules(kernel, folder)
-    names = {path.stem: path for path in sorted(folder.iterdir())}
-    return {name: path.read_bytes() for name, path in names.items() if re.fullmatch(pattern, name)}
+    return sorted(folder.iterdir())
+
+
+def members_of(name: str, image: RealImage) -> list[Path]:
+    """All members of a package whose path matches, each as a file; downloaded once, and kept as `name`."""
+    folder = CACHE / name
+    with _alone():
+        if not folder.exists():
+            _fetch_members(image, folder)
+    return sorted(folder.iterdir())
+
+
+def _fetch_members(image: RealImage, folder: Path) -> None:
+    partial = folder.with_suffix(f".{os.getpid()}")
+    partial.mkdir()
+    uri = _download_uri(_newest_package(image))
+    with urllib.request.urlopen(uri) as response, tarfile.open(fileobj=_data_tar(response), mode="r|") as archive:
+        for member in archive:
+            content = archive.extractfile(member) if re.fullmatch(image.member, member.name[2:]) else None
+            if content is not None:
+                (partial / Path(member.name).name).write_bytes(content.read())
+    partial.rename(folder)
 
 
 def _fetch_modules(kernel: str, folder: Path) -> None:
