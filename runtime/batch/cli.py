@@ -49,6 +49,7 @@ _EXAMPLES: Final = (
 @option("--jobs", "-j", group=_HOW, type=click.IntRange(1), metavar="N", help="Tasks at a time; else one a CPU.")
 @option("--timeout", group=_HOW, metavar="T", help="Most time of a task: 90s, 20m. Default: 1h.")
 @option("--memory-limit", group=_HOW, metavar="SIZE", help="Most memory of a task: 2g. Default: its share of all.")
+@option("--dask", group=_HOW, metavar="ADDRESS", help="Let a dask.distributed cluster do the tasks.")
 @option("--retry", group=_HOW, is_flag=True, help="Do again what failed, crashed or took too long.")
 @option("--dry-run", group=_HOW, is_flag=True, help="Print the tasks, and which are done; do nothing.")
 @option("--output", "-o", group=shared.OUTPUT, type=shared.FILE, metavar="DIR", help="The folder; else SOURCE.batch.")
@@ -144,4 +145,8 @@ def _results(files: "FileTable", found: "Batch", given: dict[str, Any]) -> Any:
     timeout = seconds_of("--timeout", given["timeout"]) if given["timeout"] else found.timeout or _TIMEOUT
     memory = size_of("--memory-limit", given["memory_limit"]) if given["memory_limit"] else found.memory
     limits = Limits(timeout, memory or total_memory() // jobs)
+    if given["dask"] is not None:
+        from kinst.runtime.batch.cluster import cluster_results
+
+        return partial(cluster_results, places=files.places, limits=limits, address=given["dask"])
     return partial(pool_results, places=files.places, limits=limits, jobs=jobs)

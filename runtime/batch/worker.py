@@ -105,6 +105,7 @@ def _forked(order: Order, folder: Path) -> _Process:
 def _be_task(order: Order, folder: Path, answers: int) -> NoReturn:
     """The forked process. Whatever happens, it ends here."""
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setsid()
         _end_with_parent()
         tempfile.tempdir = str(folder)
@@ -189,6 +190,7 @@ def _import(names: Sequence[str]) -> None:
 def main() -> None:
     """Serve the process that has started this one. Whatever else prints, prints on stderr."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     orders, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
