@@ -19,6 +19,7 @@ from kinst.rewriter.commandline import shared
 from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.help import Example
 from kinst.rewriter.commandline.option import Choice, old_spelling, option, together
+from kinst.rewriter.commandline.probe_completion import complete_description
 from kinst.rewriter.commandline.reporting import METHOD_HELP, PATCH_HELP, check_files, reported, unescaped
 from kinst.rewriter.commandline.shared import FILE, OUTPUT
 from kinst.rewriter.progress import Progress, bars, silent
@@ -29,6 +30,7 @@ from kinst.targets.probe import checked_module
 if TYPE_CHECKING:
     from kinst.rewriter.rewriting import Source
 
+_PAGES: Final = ("docs/cookbook/index.md", "README.md")
 _PROBES: Final = "Probes"
 _ALONE: Final = "Images that need no handler"
 _REFUSED: Final = "Tell of each refused instruction, with its reason."
@@ -92,7 +94,7 @@ _REWRITE_EXAMPLES: Final = (
 )
 
 
-@click.command(cls=Command, examples=_REWRITE_EXAMPLES, pages=("README.md", "docs/"))
+@click.command(cls=Command, examples=_REWRITE_EXAMPLES, pages=_PAGES)
 @_image
 @option(
     "--probe",
@@ -101,6 +103,7 @@ _REWRITE_EXAMPLES: Final = (
     group=_PROBES,
     multiple=True,
     metavar="SPEC",
+    shell_complete=complete_description,
     help="provider:module:function:name; repeatable.",
 )
 @_excluded
@@ -211,9 +214,9 @@ _LIST_EXAMPLES: Final = (
 )
 
 
-@click.command("list", cls=Command, examples=_LIST_EXAMPLES, pages=("README.md", "docs/"))
+@click.command("list", cls=Command, examples=_LIST_EXAMPLES, pages=_PAGES)
 @_image
-@click.argument("specs", nargs=-1, metavar="[SPEC]...")
+@click.argument("specs", nargs=-1, metavar="[SPEC]...", shell_complete=complete_description)
 @_excluded
 @_names
 @option("--disassemble", group=OUTPUT, is_flag=True, help="Instructions with offset, verdict and reason of refusal.")
@@ -243,7 +246,7 @@ _DIFF_EXAMPLES: Final = (
 )
 
 
-@click.command(cls=Command, examples=_DIFF_EXAMPLES, pages=("README.md", "docs/"))
+@click.command(cls=Command, examples=_DIFF_EXAMPLES, pages=_PAGES)
 @click.argument("original", type=FILE)
 @click.argument("patched", type=FILE)
 @shared.form(["text", "json", "html"], "text, json, or html: one page for a browser, with each site side by side.")

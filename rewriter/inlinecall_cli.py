@@ -33,7 +33,7 @@ _EXAMPLES: Final = (
 )
 
 
-@click.command(cls=Command, examples=_EXAMPLES, pages=("README.md", "docs/"))
+@click.command(cls=Command, examples=_EXAMPLES, pages=("docs/cookbook/functions.md",))
 @click.argument("function")
 @click.argument("image", type=shared.FILE)
 @shared.debug_file()

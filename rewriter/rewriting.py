@@ -19,8 +19,9 @@ from kinst.rewriter.refusals import Refusals
 from kinst.rewriter.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.restore import open_original
 from kinst.targets.c_types import ImageTypes
+from kinst.targets.elf.file import is_elf
 from kinst.targets.elf.symbols import STT_FUNC, Symbols, no_symbols, read_symbol_file
-from kinst.targets.image import Image, is_elf, open_debug_symbols
+from kinst.targets.image import Image, open_debug_symbols
 from kinst.targets.kernel_names import own_names
 from kinst.targets.manifest import SITE, Manifest, Method
 from kinst.targets.probe import ProbeName

@@ -10,6 +10,7 @@ import click
 
 from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.reporting import check_files, reported
+from kinst.runtime.commandline.completion import complete_file
 from kinst.runtime.commandline.options import (
     EXAMPLES,
     PROGRAMS,
@@ -63,7 +64,7 @@ class _Ordered(Command):
     """Remembers the order of the options: the clauses of a probe run in the order of their programs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args:
+        if not args and not ctx.resilient_parsing:
             raise click.UsageError("no image and no program: give an IMAGE, or a program with -n or -s", ctx)
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         ctx.meta[_NAME] = [parameter.name for parameter in order]
@@ -71,8 +72,8 @@ class _Ordered(Command):
         return super().parse_args(ctx, args)
 
 
-@click.command(name=_NAME, cls=_Ordered, examples=EXAMPLES, pages=("README.md", "docs/"))
-@click.argument("words", metavar="[IMAGE] [ARG]...", nargs=-1)
+@click.command(name=_NAME, cls=_Ordered, examples=EXAMPLES, pages=("docs/cookbook/index.md", "docs/formats.md"))
+@click.argument("words", metavar="[IMAGE] [ARG]...", nargs=-1, shell_complete=complete_file)
 @d_options
 @output_options
 @name_options

@@ -43,13 +43,11 @@ __all__ = [
     "Section",
     "Segment",
     "architecture",
-    "is_elf",
     "module_name",
     "open_debug_symbols",
     "open_image",
 ]
 
-_MAGIC: Final = b"\x7fELF"
 _MACHINE_NAMES: Final = {
     2: "SPARC", 3: "i386", 8: "MIPS", 20: "PowerPC", 21: "PowerPC 64", 22: "s390", 40: "32-bit ARM", 43: "SPARC 64",
     50: "IA-64", 247: "BPF", 258: "LoongArch",
@@ -185,14 +183,6 @@ def open_debug_symbols(path: Path, image: Image) -> Symbols:
     if not len(file.symbols):
         raise ImageError(f"{path}: no symbol table")
     return file.symbols
-
-
-def is_elf(path: Path) -> bool:
-    """Whether a file begins as ELF files do. Raises ImageError: it cannot be read."""
-    try:
-        return map_file(path)[: len(_MAGIC)].tobytes() == _MAGIC
-    except ImageError as error:
-        raise ImageError(f"{path}: {error}") from None
 
 
 def architecture(path: Path) -> str:

@@ -1,5 +1,6 @@
 """A command of ours: click's, with help in groups on one screen, errors of one line, and old spellings told of."""
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from kinst.rewriter.commandline.color import When, choose
 from kinst.rewriter.commandline.help import Example, write_help
 from kinst.rewriter.commandline.option import Choice, Option, apply_old_spellings
 from kinst.rewriter.commandline.reporting import reported
+from kinst.rewriter.commandline.shells import ASKING, SHELLS
 from kinst.rewriter.commandline.wrong_usage import wrong_usage
 from kinst.targets.errors import UsageError
 
@@ -27,7 +29,7 @@ class Command(click.Command):
     ) -> None:
         super().__init__(name, **settings | {"context_settings": {"max_content_width": _WIDTH}})
         self.examples, self.pages = tuple(examples), tuple(pages)
-        self.params += [_full_help(), _color()]
+        self.params += [_full_help(), _color(), _completion()]
 
     def main(
         self,
@@ -41,6 +43,11 @@ class Command(click.Command):
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         name = prog_name or Path(sys.argv[0]).name
+        if ASKING in os.environ:
+            from kinst.rewriter.commandline.completion import print_answer
+
+            print_answer(self, name)
+            sys.exit(0)
         with reported(name):
             try:
                 code = super().main(args, name, complete_var, standalone_mode=False, **extra)
@@ -49,6 +56,12 @@ class Command(click.Command):
             except click.Abort:
                 code = 128 + signal.SIGINT
         sys.exit(code if isinstance(code, int) else 0)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line."""
+        if ctx.resilient_parsing and args and args[-1].startswith("-"):
+            args = args[:-1]  # click stops at an option whose value is still to come, and would not see the image
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run what the command line asks for."""
@@ -99,4 +112,26 @@ def _show_full_help(ctx: click.Context, _option: click.Parameter, is_wanted: boo
     if is_wanted and not ctx.resilient_parsing:
         ctx.meta[_FULL] = True
         click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+def _completion() -> Option:
+    return Option(
+        ["--completion"],
+        group="Help",
+        type=Choice(SHELLS),
+        metavar="SHELL",
+        is_rare=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_script,
+        help='Print what makes a shell complete the words of all commands, for eval "$(...)": bash, zsh or fish.',
+    )
+
+
+def _show_script(ctx: click.Context, _option: click.Parameter, shell: str | None) -> None:
+    if shell is not None and not ctx.resilient_parsing:
+        from kinst.rewriter.commandline.completion import script
+
+        click.echo(script(shell), nl=False)
         ctx.exit()

@@ -4,7 +4,7 @@ An option that is spelled otherwise today is an `OldSpelling`: it goes on workin
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import click
 
@@ -70,7 +70,13 @@ def apply_old_spellings(ctx: click.Context) -> list[str]:
     return [hint for _, _, hint in notes]
 
 
-class Choice(click.Choice[str]):
+if TYPE_CHECKING:
+    Words = click.Choice[str]
+else:
+    Words = click.Choice  # which has no parameter in click 8.1
+
+
+class Choice(Words):
     """click's choice, with the nearest words in the error."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:

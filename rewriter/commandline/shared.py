@@ -1,7 +1,6 @@
 """Options that several commands have, which mean the same in all of them: decorators."""
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -77,5 +76,7 @@ def version_option() -> Decorator:
 
 def _show_version(ctx: click.Context, _option: click.Parameter, is_wanted: bool) -> None:  # noqa: FBT001  click's own
     if is_wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version  # a tenth of the time that --help takes
+
         click.echo(f"{ctx.info_name} {version('kinst-rewrite')}")
         ctx.exit()

@@ -8,8 +8,15 @@ import click
 from kinst.rewriter.commandline import shared
 from kinst.rewriter.commandline.help import Example
 from kinst.rewriter.commandline.option import Choice, Decorator, option, together
+from kinst.rewriter.commandline.probe_completion import complete_function
 from kinst.rewriter.commandline.reporting import METHOD_HELP
 from kinst.rewriter.file_name import FileName
+from kinst.runtime.commandline.completion import (
+    PROGRAM_COMPLETERS,
+    complete_d_option,
+    complete_file,
+    complete_machine,
+)
 from kinst.runtime.machine.configuration import ClockKind
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.program_text import Origin
@@ -85,7 +92,14 @@ def _one_letter_each() -> Decorator:
     """The options that need no code of their own."""
     return together(
         *(
-            _letter(f"-{origin.value}", parameter(origin), text, metavar=metavar, multiple=True)
+            _letter(
+                f"-{origin.value}",
+                parameter(origin),
+                text,
+                metavar=metavar,
+                multiple=True,
+                shell_complete=PROGRAM_COMPLETERS.get(origin),
+            )
             for origin, (metavar, text) in PROGRAMS.items()
         ),
         option(
@@ -94,11 +108,12 @@ def _one_letter_each() -> Decorator:
             group=_D,
             metavar="OPT[=VAL]",
             multiple=True,
+            shell_complete=complete_d_option,
             help="Set an option of D, e.g. strsize=1k, switchrate=10hz, aggsortrev, errtags.",
             brief="Set an option of D, e.g. strsize=1k, aggsortrev.",
         ),
         *(
-            _letter(flag, f"d_{name}", text, metavar=metavar, multiple=True)
+            _letter(flag, f"d_{name}", text, metavar=metavar, multiple=True, shell_complete=complete_file)
             for flag, (name, metavar, text) in REPEATED.items()
         ),
         *(_letter(flag, f"d_{name}", text, metavar=metavar) for flag, (name, metavar, text) in VALUES.items()),
@@ -216,6 +231,7 @@ machine_options: Final = together(
         "--machine",
         group=_MACHINE,
         metavar="NAME",
+        shell_complete=complete_machine,
         help="Machine to run on; default: the one of the image's architecture.",
         brief="Machine to run on; else its architecture's.",
     ),
@@ -243,6 +259,7 @@ machine_options: Final = together(
         "disks",
         group=_MACHINE,
         metavar="FILE[,rw|,ro]",
+        shell_complete=complete_file,
         multiple=True,
         help="A disk (virtio), a raw image: what the guest writes is forgotten, or with ,rw written to FILE. "
         "Repeatable.",
@@ -255,6 +272,7 @@ machine_options: Final = together(
         is_rare=True,
         multiple=True,
         metavar="FILE@ADDRESS",
+        shell_complete=complete_file,
         help="Put a file's bytes at a physical address, for example what firmware IMAGE is to start. Repeatable; "
         "OpenSBI's fw_dynamic starts the first.",
         brief="Put the bytes of a file at an address.",
@@ -341,6 +359,7 @@ run_options: Final = together(
         "--call",
         group=_RUN,
         metavar="'f(1, \"text\")'",
+        shell_complete=complete_function,
         help="Call one function instead of booting, and print what it returns.",
         brief="Call one function instead of booting.",
     ),

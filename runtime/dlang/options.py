@@ -200,6 +200,11 @@ class Options:
         """All options there are."""
         return tuple(_TABLE)
 
+    @staticmethod
+    def is_switch(name: str) -> bool:
+        """Whether an option takes no value."""
+        return _TABLE[name].read is _flag
+
     def set(self, name: str, value: str | None) -> None:
         """Set an option before the run. Raises DError D_PRAGMA_OPTSET."""
         self._set(name, value, (When.COMPILE, When.RUN, When.ALWAYS))

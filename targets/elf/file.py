@@ -14,7 +14,7 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from kinst.targets.elf.header import ElfHeader, FileKind, read_elf_header, read_
 from kinst.targets.elf.sections import Section, sections_of
 from kinst.targets.elf.symbols import Symbols, read_symbols
 from kinst.targets.errors import ImageError
+
+_MAGIC: Final = b"\x7fELF"
 
 
 class ElfLike(Protocol):
@@ -76,6 +78,14 @@ def open_elf(path: Path) -> ElfFile:
         header = read_elf_header(data)
         sections = sections_of(data, header, read_section_headers(data, header))
         return ElfFile(path, data, header, sections, read_symbols(data, header, sections))
+    except ImageError as error:
+        raise ImageError(f"{path}: {error}") from None
+
+
+def is_elf(path: Path) -> bool:
+    """Whether a file begins as ELF files do. Raises ImageError: it cannot be read."""
+    try:
+        return map_file(path)[: len(_MAGIC)].tobytes() == _MAGIC
     except ImageError as error:
         raise ImageError(f"{path}: {error}") from None
 

@@ -26,10 +26,11 @@ getattr(kinst.rewriter.entry, command)()
 """
 
 
-def run(command: str, *arguments: str) -> tuple[int, set[str]]:
+def run(command: str, *arguments: str, **variables: str) -> tuple[int, set[str]]:
     """The exit code of a command, and what heavy libraries it imported."""
     words = [sys.executable, "-c", SCRIPT, command, command.replace("_", "-"), *arguments]
-    result = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False)
+    environment = ENVIRONMENT | variables
+    result = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120, check=False)
     return result.returncode, HEAVY & set(json.loads(result.stderr.splitlines()[-1]))
 
 
@@ -81,3 +82,17 @@ def test_a_command_imports_what_its_image_needs(tmp_path: Path) -> None:
     assert run("kinst_inlinecall", "f", SAMPLE)[1] == {"elftools", "numpy"}
     out = str(tmp_path / "patched.elf")
     assert run("kinst_rewrite", SAMPLE, "-p", "fbt:::entry", "-o", out) == (0, {"lief", "numpy"})
+
+
+@pytest.mark.parametrize(
+    ("line", "libraries"),
+    [
+        ("kinst-list --for", set()),
+        ("kinst-run --machine v", set()),
+        (f"kinst-list {SAMPLE} kinst::fib", {"numpy"}),
+        (f"kinst-run {SAMPLE} -n fbt::fib", {"numpy"}),
+    ],
+)
+def test_a_shell_is_answered_at_once(line: str, libraries: set[str]) -> None:
+    command = line.split()[0].replace("-", "_")
+    assert run(command, KINST_COMPLETE="bash", KINST_LINE=line) == (0, libraries)

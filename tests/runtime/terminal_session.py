@@ -8,6 +8,7 @@ import select
 import subprocess
 import termios
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -19,18 +20,20 @@ _PATIENCE = 240.0  # seconds until a test gives up
 
 
 class TerminalSession:
-    """A run on a terminal of its own, in the foreground of a session of its own."""
+    """A run on a terminal of its own, in the foreground of a session of its own: kinst-run's, or another command's."""
 
-    def __init__(self, *arguments: str | Path) -> None:
+    def __init__(
+        self, *arguments: str | Path, command: Sequence[str] = COMMAND, environment: Mapping[str, str] = ENVIRONMENT
+    ) -> None:
         self._master, self._slave = pty.openpty()
         self.before = self.settings()
         self.shown = b""  # and not expected yet
         self.run = subprocess.Popen(
-            [*COMMAND, *map(str, arguments)],
+            [*command, *map(str, arguments)],
             stdin=self._slave,
             stdout=self._slave,
             stderr=self._slave,
-            env=ENVIRONMENT,
+            env=environment,
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
