@@ -258,6 +258,7 @@ machine_options: Final = together(
         "--disk",
         "disks",
         group=_MACHINE,
+        is_rare=True,
         metavar="FILE[,rw|,ro]",
         shell_complete=complete_file,
         multiple=True,
@@ -341,6 +342,7 @@ console_options: Final = together(
     option(
         "--input",
         group=_RUN,
+        is_rare=True,
         type=_FILE,
         metavar="FILE",
         help="Type the lines of FILE, each when the guest waits for input and has printed nothing for 20 ms.",
