@@ -14,7 +14,7 @@ from kinst.rewriter.progress import Progress
 from kinst.rewriter.resolve import with_functions_at
 from kinst.rewriter.standalone.building import Material, build
 from kinst.rewriter.standalone.groups import groups
-from kinst.rewriter.standalone.rooms import Inside, Room, code_rooms, data_rooms
+from kinst.rewriter.standalone.rooms import Inside, Room, code_gap, code_rooms, data_rooms
 from kinst.rewriter.standalone.stacks import without_stack
 from kinst.rewriter.standalone.tasks import obstacles, tasks
 from kinst.rewriter.standalone.trampoline import maker
@@ -52,7 +52,8 @@ class Factory:
     def inside(self) -> Inside:
         """Room inside the image."""
         program = self._material.program
-        return Inside(code_rooms(program.image, program.functions), data_rooms(program.image))
+        image = program.image
+        return Inside(code_rooms(image, program.functions), code_gap(image), data_rooms(image))
 
     def made(self, manifest: Manifest, standalone: Standalone, rooms: Sequence[Room]) -> Made:
         """The code for the sites of a manifest.

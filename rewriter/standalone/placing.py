@@ -62,12 +62,14 @@ def placed(
     data = inside.data_place(size) if request.data_base is None else request.data_base
     if rooms and data is not None:
         return Places(rooms, NOWHERE, _standalone(request, *_data_place(image, inside, rooms[0][0], data, size), size))
-    if base is None and len(program.patched_at_boot):  # Linux
-        raise PlacementError(
-            f"{image.path}: such a kernel maps only itself, and has no room inside for {room:#x} bytes of code and "
-            f"{size:#x} of data: say what it maps and leaves alone, with --trampoline-base and --data-base"
-        )
     code = probed_code(manifest.sites["address"], image.facts.trampoline_window)
+    if base is None and inside.gap and data is not None:
+        first, end = inside.gap
+        gap = _free(image, code, min(room, end - first), first, "--trampoline-base")
+        own = ((gap.address, gap.end),)
+        return Places(own, gap, _standalone(request, *_data_place(image, inside, code, data, size), size))
+    if base is None and len(program.patched_at_boot):  # Linux
+        raise PlacementError(_too_much(inside, image, room, size))
     behind = size + -size % CHUNK if request.data_base is None else 0
     start = _start(image, code, room) if base is None else base
     segment = _free(image, code, room + behind, start, "--trampoline-base")
@@ -79,6 +81,19 @@ def placed(
             raise PlacementError(f"{_DATA}: {size:#x} bytes at {address:#x} are where the trampolines are")
     own = ((segment.address, segment.address + room),)
     return Places(own, segment, _standalone(request, address, load_address, size))
+
+
+def _too_much(inside: Inside, image: Image, code: int, data: int) -> str:
+    """Why a kernel that maps only itself has no place for them."""
+    gap = inside.gap or (0, 0)
+    rooms = sum(end - start for start, end in inside.code) or gap[1] - gap[0]
+    most = max((end - start for start, end in inside.data), default=0)
+    has = f"room inside for {rooms:#x} bytes of code and {most:#x} of data" if rooms and most else "no room inside"
+    fewer = "ask for fewer probes, or " if rooms and most else ""
+    return (
+        f"{image.path}: such a kernel maps only itself, and has {has}, not {code:#x} and {data:#x}: {fewer}say what it "
+        "maps and leaves alone, with --trampoline-base and --data-base"
+    )
 
 
 def _standalone(request: Request, address: int, load_address: int, size: int) -> Standalone:
@@ -94,7 +109,7 @@ def _data_size(manifest: Manifest, request: Request) -> int:
 def _data_place(image: Image, inside: Inside, code: int, base: int, size: int) -> tuple[int, int]:
     """Link and load address of data at a place that is free, or in the image and used by nobody."""
     if inside.has(base, size):
-        return base, (base - physical_distance(image.segments, base)) % (1 << 64)
+        return base, (base - physical_distance(image.segments, code)) % (1 << 64)
     found = _free(image, code, size + -size % CHUNK, base, _DATA)
     return found.address, found.load_address
 

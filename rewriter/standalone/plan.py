@@ -48,12 +48,13 @@ def plan_standalone(
     while True:
         if not len(manifest.sites):
             raise ProbeError(f"nothing left: {no_jump_summary(no_jumps, 0)}")
-        places = placed(program, inside, manifest, request, room + -room % CHUNK, trampoline_base)
+        room += -room % CHUNK
+        places = placed(program, inside, manifest, request, room, trampoline_base)
         made = factory.made(manifest, places.standalone, places.rooms)
         if not made.refused:
             return _plan(program, manifest, made, places, tuple(sorted(no_jumps, key=lambda one: one.address)))
         lacking = sum(why == NO_ROOM for why in made.refused.values())
-        if places.placement.size and lacking:  # elsewhere other sites are in reach, so nothing is refused yet
+        if places.placement.size >= room and lacking:  # elsewhere other sites are in reach: nothing is refused yet
             count = len(manifest.sites)
             room = max(room + CHUNK, room * count // max(count - lacking, count // 8, 1))
             continue

@@ -6,6 +6,7 @@ from typing import Any
 
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.refusals import NoJump
+from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.standalone import Action, Standalone
 
 
@@ -25,8 +26,11 @@ def no_jump_summary(no_jumps: Sequence[NoJump], kept: int) -> str:
 
 
 def moving_text(plan: Plan) -> str:
-    """What to mind of an image that can move itself, as U-Boot does; empty for others."""
+    """What to mind of an image that can move itself, as U-Boot does; empty for others, and where trampolines move along
+    since they are in the middle of it."""
     if plan.manifest.standalone is None or not plan.image.relocations.relative.any():
+        return ""
+    if plan.manifest.trampolines[0] < max(one.address + one.size for one in plan.image.segments if one.kind == PT_LOAD):
         return ""
     return (
         f"{plan.manifest.module} has relocations: if it copies itself elsewhere and goes on there, as U-Boot does, its "

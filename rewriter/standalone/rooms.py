@@ -1,7 +1,8 @@
 """An image -> what of it is there, and mapped, only for alignment: room that nobody else uses.
 
 A kernel maps itself and nothing behind it, so what is added to it must be inside. Linux for amd64 has such room: its
-entry code begins at a multiple of 2 MiB and is followed by one, and so does a part of .bss.
+entry code begins at a multiple of 2 MiB and is followed by one, and so does a part of .bss. Linux for arm64 has less:
+what its code and its memory are filled up with to a multiple of 64 KiB.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,13 +11,15 @@ from typing import Final
 
 import numpy as np
 
-from kinst.targets.elf.header import SHF_WRITE, SHT_NOBITS
+from kinst.rewriter.slots import CHUNK
+from kinst.targets.elf.header import PF_X, PT_LOAD, SHF_ALLOC, SHF_WRITE, SHT_NOBITS
 from kinst.targets.functions import Functions
 from kinst.targets.image import Image
 from kinst.targets.module_code import code_of
 
 LEAST: Final = 1 << 16  # bytes that are taken for alignment
 _ALIGNMENT: Final = 64  # of data: a line of the cache
+_CLOSING: Final = ("_end", "_stop", "_stack")  # how labels behind something are named
 _MARGIN: Final = 512  # bytes at both ends: a short jump of a site may lead to a long one there
 
 Room = tuple[int, int]  # its first address, and the one behind it
@@ -24,9 +27,11 @@ Room = tuple[int, int]  # its first address, and the one behind it
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """Room for code, in address order, and for data, the largest first."""
+    """Room for code that is in the file, in address order; room that is not, but mapped with the code; and room for
+    data, the largest first."""
 
     code: tuple[Room, ...]
+    gap: Room | None
     data: tuple[Room, ...]
 
     def data_place(self, size: int) -> int | None:
@@ -40,7 +45,27 @@ class Inside:
 
 
 def code_rooms(image: Image, functions: Functions) -> tuple[Room, ...]:
-    """Long runs of breakpoints between functions, in address order: what linkers fill code up with, if at all."""
+    """Room in the file, between functions and behind the last of them, in address order."""
+    behind = _behind_code(image)
+    is_zero = behind is not None and _is_loaded(image, behind) and not any(image.read(behind[0], behind[1] - behind[0]))
+    return tuple(sorted({*_filled(image, functions), *([behind] if behind and is_zero else ())}))
+
+
+def code_gap(image: Image) -> Room | None:
+    """Room that is mapped and not in the file, behind the last function."""
+    behind = _behind_code(image)
+    return behind if behind and not _is_loaded(image, behind) else None
+
+
+def _is_loaded(image: Image, room: Room) -> bool:
+    """Whether a segment's bytes in the file begin in it, end in it, or hold it."""
+    return any(
+        one.address < room[1] and room[0] < one.address + one.file_size for one in image.segments if one.kind == PT_LOAD
+    )
+
+
+def _filled(image: Image, functions: Functions) -> tuple[Room, ...]:
+    """Long runs of breakpoints: what linkers fill code up with, if at all."""
     breakpoint_ = image.facts.breakpoints.get(1)
     if breakpoint_ is None:
         return ()
@@ -61,15 +86,44 @@ def _is_entered(functions: Functions, room: Room) -> bool:
     return bool(first < last)
 
 
-def data_rooms(image: Image) -> tuple[Room, ...]:
-    """Memory that may be written, between an object of .bss and a multiple of `LEAST`; the largest first.
+def _behind_code(image: Image) -> Room | None:
+    """From the last section of code to ``_etext``, up to which kernels map code: no section has it, so that nothing
+    refers to it but by that label."""
+    end = image.symbols.address_of("_etext")
+    if end is None or end % LEAST:
+        return None
+    ends = [one.address + one.size for one in image.sections if one.flags & SHF_ALLOC and one.address < end]
+    behind = max(ends, default=end)
+    start = behind + -behind % CHUNK
+    is_code = any(
+        one.flags & PF_X and one.address < behind <= one.address + one.size
+        for one in image.segments
+        if one.kind == PT_LOAD
+    )
+    return (start, end) if is_code and start < end else None
 
-    Not behind a label: what has a name and no size is somebody's range.
-    """
-    return tuple(sorted(_paddings(image), key=lambda one: one[0] - one[1]))
+
+def data_rooms(image: Image) -> tuple[Room, ...]:
+    """Memory that may be written and that nothing has; the largest first."""
+    return tuple(sorted({*_paddings(image), *_behind_data(image)}, key=lambda one: one[0] - one[1]))
+
+
+def _behind_data(image: Image) -> Iterator[Room]:
+    """From the last label of a kernel to ``_end``, up to which it maps and keeps memory: for a label that ends a range,
+    or a stack, which grows away from there."""
+    symbols, end = image.symbols, image.symbols.address_of("_end")
+    if end is None or end % LEAST or not len(image.segments):
+        return
+    below = symbols.address[symbols.address < np.uint64(end)]
+    last = int(below.max(initial=0))
+    names = symbols.names(np.flatnonzero(symbols.address == np.uint64(last)))
+    if end - last < LEAST and any(name.endswith(_CLOSING) for name in names):
+        yield last, end
 
 
 def _paddings(image: Image) -> Iterator[Room]:
+    """Between an object of .bss and a multiple of `LEAST`. Not behind a label: what has a name and no size is
+    somebody's range."""
     symbols = image.symbols
     if not len(symbols.address):
         return

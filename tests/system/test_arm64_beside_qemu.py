@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kinst.rewriter.cli import rewrite
+from kinst.rewriter.cli import diff, rewrite
 from kinst.runtime.cli import run
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import open_image
 from tests.images import at_hand, real_image
+from tests.runtime.readout.qemu import emulator
 
 QEMU = "qemu-system-aarch64"
 # Both without what comes from outside: QEMU's random seed, its network card, performance counters that we have not.
@@ -51,10 +52,8 @@ def ours(image: Path, folder: Path, *words: str) -> tuple[bytes, str]:
     return console.read_bytes(), result.stdout
 
 
-def qemus(path: Path, folder: Path, machine: str, *words: str) -> bytes:
-    """The console under QEMU, which wants a kernel as boot loaders have it: memory from its first byte on."""
-    if shutil.which(QEMU) is None:
-        pytest.skip("needs QEMU")
+def flat(path: Path, folder: Path) -> Path:
+    """A kernel's segments in memory, as a file."""
     image = open_image(path)
     segments = [segment for segment in image.segments if segment.kind == PT_LOAD]
     start = min(segment.load_address for segment in segments)
@@ -63,7 +62,14 @@ def qemus(path: Path, folder: Path, machine: str, *words: str) -> bytes:
         for segment in segments:
             file.seek(segment.load_address - start)
             file.write(image.data[segment.offset : segment.offset + segment.file_size].data)
-    command = (QEMU, "-M", machine, *COMMON, "-kernel", str(kernel), *words)
+    return kernel
+
+
+def qemus(path: Path, folder: Path, machine: str, *words: str) -> bytes:
+    """The console under QEMU, which wants a kernel as boot loaders have it: memory from its first byte on."""
+    if shutil.which(QEMU) is None:
+        pytest.skip("needs QEMU")
+    command = (QEMU, "-M", machine, *COMMON, "-kernel", str(flat(path, folder)), *words)
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT, check=True).stdout
 
 
@@ -107,6 +113,32 @@ def test_linux_runs_with_probes_in_its_file(under_qemu: list[str], tmp_path: Pat
     stacks = [re.findall(r"`([\w.]+)\+", stack) for stack in output.split("stack ")[1:]]
     assert ["vfs_mknod", "devtmpfs_work_loop", "devtmpfsd"] in stacks
     assert_alike(normalised(console), under_qemu)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", at_hand("linux-arm64", "linux-6.12-arm64"))
+def test_linux_counts_by_itself(name: str, tmp_path: Path) -> None:
+    """In what it is filled up with: the same console under QEMU, and as many devices are made as are traced."""
+    plain, alone = real_image(name), tmp_path / "alone.elf"
+    words = (str(plain), "--standalone", "--probe", "fbt::vfs_*:entry", "-q", "-o", str(alone))
+    result = CliRunner().invoke(rewrite, words, prog_name="kinst-rewrite")
+    assert result.exit_code == 0, result.stderr
+    assert CliRunner().invoke(diff, (str(plain), str(alone))).exit_code == 0
+    consoles = [normalised(qemus(image, tmp_path, MACHINE, "-append", COMMAND_LINE)) for image in (plain, alone)]
+    assert_alike(*consoles)
+
+    program = ("-q", "-n", 'fbt:::entry { @[probefunc] = count(); } END { printa("%s %@d\\n", @); }')
+    _, told = ours(plain, tmp_path, *program[:2], program[2].replace("fbt:::", "fbt::vfs_*:"), "--append", COMMAND_LINE)
+    kernel = ("-kernel", str(flat(alone, tmp_path)), "-append", f"{COMMAND_LINE} nokaslr", "-S")
+    with emulator("arm64", tmp_path, *kernel, "-m", "256") as guest:
+        end = open_image(alone).symbols.address_of("panic")
+        assert end is not None
+        guest.run_to(end)
+        read = CliRunner().invoke(run, (str(alone), "--read", guest.source, *program), prog_name="kinst-run")
+    assert read.exit_code == 0, read.stderr
+    counted, traced = (dict(re.findall(r"^(\S+) (\d+)$", text, re.MULTILINE)) for text in (read.stdout, told))
+    assert counted.keys() == traced.keys()
+    assert counted["vfs_mknod"] == traced["vfs_mknod"]
 
 
 # -- Xen --------------------------------------------------------------------------------------------------------------
