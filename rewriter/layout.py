@@ -347,7 +347,7 @@ def _symbol_tables(
 
 def trampoline_symbols_of(plan: Plan, section: int, strings: bytes) -> tuple[NDArray[np.void], bytes]:
     """Symbols `kinst$<function>+<offset>`, one a trampoline, and the string table extended by their names."""
-    manifest = plan.manifest
+    manifest, facts = plan.manifest, plan.image.facts
     sites = manifest.sites
     starts = manifest.functions["address"][sites["function"]]
     names = [manifest.function_name(row) for row in range(len(manifest.functions))]
@@ -358,7 +358,9 @@ def trampoline_symbols_of(plan: Plan, section: int, strings: bytes) -> tuple[NDA
     lengths = np.fromiter(map(len, encoded), np.uint64, len(encoded))
     symbols["name"] = len(strings) + np.cumsum(lengths) - lengths
     symbols["info"], symbols["section"] = _STB_GLOBAL_FUNC, section
-    symbols["value"], symbols["size"] = sites["trampoline"], plan.image.facts.slot_size
+    slots = sites["trampoline"]
+    symbols["value"] = slots
+    symbols["size"] = np.minimum(np.append(slots[1:], np.uint64(plan.placement.end)) - slots, facts.longest_trampoline)
     if plan.image.kind is FileKind.REL:
         symbols["value"] -= np.uint64(plan.placement.address)
     return symbols, strings + b"".join(encoded)

@@ -53,7 +53,7 @@ class Places:
         address = self.manifest.trampolines[0] + offset
         row = int(np.searchsorted(self.manifest.sites["trampoline"], np.uint64(address), "right")) - 1
         is_standalone = self.manifest.standalone is not None
-        size = address + 1 if is_standalone else self.original.facts.slot_size
+        size = address + 1 if is_standalone else self.original.facts.longest_trampoline
         if row >= 0 and address - int(self.manifest.sites["trampoline"][row]) < size:
             return f"trampoline of {self.site(row)}"
         return "unused trampoline"

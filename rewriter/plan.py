@@ -17,7 +17,7 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import NoJump, Refusals, summary
 from kinst.rewriter.remembered import memory_of
 from kinst.rewriter.resolve import Resolution
-from kinst.rewriter.slots import CHUNK, NOWHERE, Placement, bytes_needed, place, trampoline_alloc
+from kinst.rewriter.slots import CHUNK, NOWHERE, Placement, place, trampoline_alloc
 from kinst.rewriter.static_sites import used_static
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.header import FileKind
@@ -81,15 +81,16 @@ def make_plan(
         manifest = numbered(merge(earlier, manifest), resolution.numbering)
         sites = site_instructions(program.image, program.dissector, manifest)
     facts = program.image.facts
-    size = bytes_needed(len(sites), facts.slot_size)
     code = probed_code(manifest.sites["address"], facts.trampoline_window)
+    span = _span(program.original, code, len(sites), trampoline_base)
+    slots, size = trampoline_alloc(program.dissector.slot_counts(sites, span), facts.slot_size)
     placement = NOWHERE
     if size:
         if program.image.kind is FileKind.REL:
             placement = _behind(program.original, size, trampoline_base)
         else:
             placement = place(program.image.segments, code, size, facts.trampoline_window, trampoline_base)
-    manifest.sites["trampoline"] = trampoline_alloc(placement, facts.slot_size, len(sites))
+    manifest.sites["trampoline"] = slots + np.uint64(placement.address)
     trampolines, reason = make_trampolines(program.dissector, manifest, sites, placement, progress)
     # Only an earlier rewriting's: code that what is added now shows to be data.
     reason[sites.verdict == Verdict.REFUSE] = sites.reason[sites.verdict == Verdict.REFUSE]
@@ -112,6 +113,17 @@ def _behind(module: Image, size: int, base: int | None) -> Placement:
         )
     start = len(module.data) + -len(module.data) % CHUNK
     return Placement(start, start, size)
+
+
+def _span(image: Image, code: int, count: int, base: int | None) -> tuple[int, int]:
+    """Addresses between which the trampolines of so many sites will be."""
+    facts = image.facts
+    if base is None and image.kind is not FileKind.REL:
+        low = code - code % facts.trampoline_window
+        return low, low + facts.trampoline_window - 1
+    first = len(image.data) if base is None else base
+    most = min(first + count * facts.longest_trampoline + CHUNK, (1 << 64) - 1)
+    return max(0, min(first, most)), most
 
 
 def tool_version() -> str:
@@ -282,11 +294,23 @@ def make_trampolines(
             original = np.ascontiguousarray(manifest.sites["original"][rows]).view(np.uint8).reshape(-1, 16)
             made = dissector.trampolines(take_rows(sites, rows), original, slots)
             good = made.reason == 0
-            at = (slots - np.uint64(placement.address)) // np.uint64(facts.slot_size)
-            segment.reshape(-1, facts.slot_size)[at[good]] = made.code[good]
+            put_slots(segment, slots[good] - np.uint64(placement.address), made.code[good], facts.slot_size)
             reason[rows] = made.reason
             done(len(slots))
     return segment, reason
+
+
+def put_slots(segment: NDArray[np.uint8], offsets: NDArray[np.uint64], code: NDArray[np.uint8], slot_size: int) -> None:
+    """Write trampolines, of which each has the slots that are not all filler, and one at least. What would be behind
+    the end, as if a manifest says so, is left out."""
+    table = segment.reshape(-1, slot_size)
+    at = offsets // np.uint64(slot_size)
+    table[at] = code[:, :slot_size]
+    for start in range(slot_size, code.shape[1], slot_size):
+        at = at + np.uint64(1)
+        part = code[:, start : start + slot_size]
+        rows = (part != part[:, -1:]).any(axis=1) & (at < len(table))
+        table[at[rows]] = part[rows]
 
 
 def take_rows(sites: Instructions, rows: slice) -> Instructions:

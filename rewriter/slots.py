@@ -1,7 +1,8 @@
 """Where the probed code is, and how many sites it has -> where the trampolines go, and which slot each site gets.
 
 kinst's chunk allocator (trampoline.c: struct trampchunk, kinst_trampoline_alloc), for a file: a chunk is a page of
-slots of one size, filled with breakpoints, and the lowest free slot is taken first. Every site has one of its own.
+slots of one size, filled with breakpoints, and the lowest free ones are taken first. Every site has one or more of its
+own, all in one chunk.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,32 +38,30 @@ class Placement:
 NOWHERE: Final = Placement(0, 0, 0)  # of an image that has patches and no probes
 
 
-def bytes_needed(count: int, slot_size: int) -> int:
-    """The bytes of the whole chunks that `count` slots take."""
-    return -(-count // (CHUNK // slot_size)) * CHUNK
-
-
-def trampoline_alloc(
-    placement: Placement, slot_size: int, count: int, taken: NDArray[np.uint64] | None = None
-) -> NDArray[np.uint64]:
-    """The lowest `count` free slots, in address order.
+def trampoline_alloc(counts: NDArray[np.uint8], slot_size: int) -> tuple[NDArray[np.uint64], int]:
+    """Where each trampoline is from the start of the segment, one behind the other, and the bytes of all chunks.
 
     Args:
-        placement: the segment.
+        counts: how many slots each has.
         slot_size: bytes of a slot.
-        count: how many.
-        taken: addresses of slots that stay as they are.
     """
+    if not len(counts):
+        return np.zeros(0, np.uint64), 0
     per_chunk = CHUNK // slot_size
-    free = np.ones((placement.size // CHUNK, per_chunk), np.bool_)
-    if taken is not None:
-        offsets = taken - np.uint64(placement.address)
-        free[offsets // np.uint64(CHUNK), offsets % np.uint64(CHUNK) // np.uint64(slot_size)] = False
-    chunk, slot = np.nonzero(free)
-    if len(chunk) < count:
-        raise PlacementError(f"trampolines: {count} slots needed, {len(chunk)} free at {placement.address:#x}")
-    offsets = chunk[:count].astype(np.uint64) * np.uint64(CHUNK) + slot[:count].astype(np.uint64) * np.uint64(slot_size)
-    return offsets + np.uint64(placement.address)
+    ends = np.cumsum(counts, dtype=np.int64)
+    starts = ends - counts
+    first = [0]  # row of each chunk
+    while (row := _first_behind(ends, first[-1], int(starts[first[-1]]) + per_chunk)) < len(ends):
+        first.append(row)
+    sizes = np.diff(first, append=len(ends))
+    chunk = np.repeat(np.arange(len(first)), sizes)
+    slots = chunk * per_chunk + starts - np.repeat(starts[first], sizes)
+    return slots.astype(np.uint64) * np.uint64(slot_size), len(first) * CHUNK
+
+
+def _first_behind(ends: NDArray[np.int64], row: int, limit: int) -> int:
+    """The first trampoline, from a row on, that ends behind a limit: no trampoline is smaller than a slot."""
+    return row + int(np.searchsorted(ends[row : row + CHUNK], limit, "right"))
 
 
 def place(segments: Sequence[Segment], code: int, size: int, window: int, base: int | None = None) -> Placement:

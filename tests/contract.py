@@ -7,6 +7,7 @@ trampolines. `check_contract` raises AssertionError with what is wrong.
 import hashlib
 import json
 import struct
+from bisect import bisect
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
@@ -19,7 +20,8 @@ PT_NULL, PT_LOAD, PT_PHDR, PT_GNU_STACK = 0, 1, 6, 0x6474E551
 SHT_SYMTAB, SHT_NOBITS, ET_REL = 2, 8, 1
 EM_AMD64, EM_ARM64, EM_RISCV = 62, 183, 243
 COPY, EMULATE, REFUSE, DEFER = range(4)
-_SLOT = {EM_AMD64: 32, EM_ARM64: 8, EM_RISCV: 8}
+_SLOT = {EM_AMD64: 16, EM_ARM64: 8, EM_RISCV: 8}
+_LONGEST = {EM_AMD64: 32, EM_ARM64: 8, EM_RISCV: 8}
 _NEW_SECTIONS = [".kinst.text", ".kinst.manifest", ".kinst.shstrtab"]
 # Fields of the ELF header that say where headers are: e_phoff, e_shoff, e_phnum to e_shstrndx.
 _HEADER_FIELDS = {*range(32, 48), *range(56, 64)}
@@ -257,24 +259,30 @@ def check_trampolines(after: Elf, sites: list[Site], text: tuple[int, ...]) -> N
     code = _content(after, text)
     starts = [site.trampoline - text[3] for site in sites]
     assert len(set(starts)) == len(starts), "two sites share a slot"
+    ordered = sorted(starts)
     filler = code[-slot:] if len(sites) * slot < len(code) else b""
     for site, start in zip(sites, starts, strict=True):
         assert start % slot == 0 and 0 <= start <= len(code) - slot, f"{site.address:#x}: slot outside the segment"
-        assert start // 4096 == (start + slot - 1) // 4096, f"{site.address:#x}: slot straddles a page"
-        check_trampoline(after.machine, site, code[start : start + slot])
+        behind = bisect(ordered, start)
+        end = min(ordered[behind] if behind < len(ordered) else len(code), start + _LONGEST[after.machine])
+        assert start // 4096 == (end - 1) // 4096, f"{site.address:#x}: a trampoline straddles a page"
+        check_trampoline(after.machine, site, code[start:end], text[3] + start)
     assert not filler or breakpoint_size(after.machine, filler[:4])
 
 
-def check_trampoline(machine: int, site: Site, code: bytes) -> None:
+def check_trampoline(machine: int, site: Site, code: bytes, address: int) -> None:
     if site.verdict == EMULATE:
         assert breakpoint_size(machine, code[:4]) and code == code[:4] * (len(code) // 4), hex(site.address)
         return
     if machine == EM_AMD64:
-        back = b"\xff\x25" + bytes(4) + (site.address + site.size).to_bytes(8, "little")
-        assert back in code, f"{site.address:#x}: the trampoline does not come back"
-        body, rest = code[: code.index(back)], code[code.index(back) + len(back) :]
+        following = site.address + site.size
+        short = b"\xe9" + ((following - (address + site.size + 5)) % 2**32).to_bytes(4, "little")
+        long = b"\xff\x25" + bytes(4) + following.to_bytes(8, "little")
+        back = short if (following - address + 2**63) % 2**64 - 2**63 in range(-(2**31), 2**31) else long
+        body, rest = code[: site.size], code[site.size + len(back) :]
+        assert code[site.size :].startswith(back), f"{site.address:#x}: the trampoline does not come back"
         assert rest == b"\xcc" * len(rest), hex(site.address)
-        assert len(body) == site.size and differences(body, site.original) <= 4, hex(site.address)
+        assert differences(body, site.original) <= 4, hex(site.address)
         return
     assert code[: site.size] == site.original, hex(site.address)
     assert breakpoint_size(machine, code[4:8]) == 4, hex(site.address)

@@ -6,6 +6,7 @@ instruction, and the mode of the processor.
 """
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,10 @@ from kinst.targets.arch.amd64 import AMD64, BREAKPOINT, Kind
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 
+_SHORT_JUMP = 0xE9  # jmp rel32
+_SHORT_SIZE = 5
 _JUMP = np.frombuffer(b"\xff\x25\x00\x00\x00\x00", np.uint8)  # jmp *0(%rip): to the address that follows
+_REACH = (1 << 31) - 64  # bytes from a site to where the jump back from any of its trampoline's instructions reaches it
 _R_X86_64_64, _R_X86_64_PC32 = 1, 2
 # Flows after which the next instruction is only reached by a branch to it.
 _ENDS = np.zeros(max(Flow) + 1, np.bool_)
@@ -58,16 +62,31 @@ class Amd64Dissector:
         found = found.refuse(legacy[found.function], Reason.OTHER_MODE)
         return found.refuse(_data_rows(found, reads), Reason.DATA)
 
+    def slot_counts(self, sites: Instructions, span: tuple[int, int]) -> NDArray[np.uint8]:
+        """Two for long instructions, for those out of reach of `jmp rel32`, and where the runtime may put a call."""
+        first, last = ((sites.address - np.uint64(end)).view(np.int64) for end in span)
+        is_far = (np.minimum(first, last) < -_REACH) | (np.maximum(first, last) > _REACH)
+        is_long = sites.size > self.facts.slot_size - _SHORT_SIZE
+        is_copied = sites.verdict == Verdict.COPY
+        holds_call = (sites.kind == Kind.CALL) | (sites.verdict == Verdict.DEFER)
+        counts: NDArray[np.uint8] = (is_copied & (is_long | is_far) | holds_call).astype(np.uint8) + np.uint8(1)
+        return counts
+
     def trampolines(self, sites: Instructions, original: NDArray[np.uint8], slots: NDArray[np.uint64]) -> Trampolines:
-        """[instruction, its displacement re-encoded][jmp *0(%rip)][address of the next original instruction]."""
-        code = np.full((len(sites), self.facts.slot_size), BREAKPOINT[0], np.uint8)
+        """``[instruction, its displacement re-encoded][jmp]`` to the next original instruction: ``jmp rel32`` where
+        that reaches it, else ``jmp *0(%rip)`` and its address."""
+        code = np.full((len(sites), self.facts.longest_trampoline), BREAKPOINT[0], np.uint8)
+        following = sites.address + sites.size
+        distance, is_near = _jumps_back(following, sites.size, slots)
+        for size in np.unique(sites.size[sites.verdict == Verdict.COPY]).tolist():
+            copied = (sites.verdict == Verdict.COPY) & (sites.size == size)
+            code[copied, :size] = original[copied, :size]
+            short, long = np.flatnonzero(copied & is_near), np.flatnonzero(copied & ~is_near)
+            code[short, size] = _SHORT_JUMP
+            code[short, size + 1 : size + 5] = _bytes_of(distance[short], 4)
+            code[long, size : size + 6] = _JUMP
+            code[long, size + 6 : size + 14] = _bytes_of(following[long], 8)
         copied = sites.verdict == Verdict.COPY
-        following = (sites.address + sites.size).astype("<u8").view(np.uint8).reshape(-1, 8)
-        for size in np.unique(sites.size[copied]).tolist():
-            rows = np.flatnonzero(copied & (sites.size == size))
-            code[rows, :size] = original[rows, :size]
-            code[rows, size : size + 6] = _JUMP
-            code[rows, size + 6 : size + 14] = following[rows]
         reason = np.zeros(len(sites), np.uint8)
         relative = np.flatnonzero(copied & (sites.kind == Kind.RELATIVE))
         far = _reencode(code, relative, original[relative], sites.address[relative] - slots[relative])
@@ -80,7 +99,9 @@ class Amd64Dissector:
         copied = sites[sites["verdict"] == Verdict.COPY]
         size = copied["size"].astype(np.int64)
         following = copied["address"] + copied["size"]
-        jump = copied["trampoline"] + (size + len(_JUMP)).astype(np.uint64)
+        _, is_near = _jumps_back(following, copied["size"], copied["trampoline"])
+        opcode = np.where(is_near, 1, len(_JUMP))
+        jump = copied["trampoline"] + (size + opcode).astype(np.uint64)
         relative = np.flatnonzero(copied["kind"] == Kind.RELATIVE)
         original = np.ascontiguousarray(copied["original"][relative]).view(np.uint8).reshape(-1, 16)
         column, distance, _ = _operands(original)
@@ -89,13 +110,27 @@ class Amd64Dissector:
             np.concatenate([jump, place]),
             np.concatenate([following, following[relative] + distance.view(np.uint64)]),
             np.concatenate([copied["address"], copied["address"][relative]]),
-            np.repeat(np.array([_R_X86_64_64, _R_X86_64_PC32], np.uint32), (len(jump), len(place))),
-            np.repeat(np.array([8, 4], np.uint8), (len(jump), len(place))),
-            np.concatenate([np.zeros(len(jump), np.int64), column - size[relative]]),
+            np.append(np.where(is_near, _R_X86_64_PC32, _R_X86_64_64), [_R_X86_64_PC32] * len(place)).astype(np.uint32),
+            np.append(np.where(is_near, 4, 8), [4] * len(place)).astype(np.uint8),
+            np.concatenate([np.where(is_near, -4, 0), column - size[relative]]),
         )
 
 
 DISSECTOR = Amd64Dissector(AMD64)
+
+
+def _jumps_back(
+    following: NDArray[np.uint64], size: NDArray[np.uint8], slots: NDArray[np.uint64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """How far `jmp rel32` behind each instruction in its slot would go, and whether it goes so far."""
+    distance = (following - (slots + size) - np.uint64(_SHORT_SIZE)).view(np.int64)
+    return distance, distance == distance.astype(np.int32)
+
+
+def _bytes_of(numbers: NDArray[Any], size: int) -> NDArray[np.uint8]:
+    """(n, size) bytes, the lowest first."""
+    found: NDArray[np.uint8] = numbers.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :size]
+    return found
 
 
 def _reencode(

@@ -276,6 +276,10 @@ class Arm64Dissector:
         """Classify every word of `ranges`; see `Dissector.dissect`."""
         return sweep(_decode, _RULES, code, address, ranges)
 
+    def slot_counts(self, sites: Instructions, span: tuple[int, int]) -> NDArray[np.uint8]:
+        """One each: a breakpoint that ends a trampoline does so wherever it is."""
+        return np.ones(len(sites), np.uint8)
+
     def trampolines(self, sites: Instructions, original: NDArray[np.uint8], slots: NDArray[np.uint64]) -> Trampolines:
         """``[insn][brk]``: the breakpoint ends the trampoline. That of an emulated instruction never runs: it is all
         brk."""

@@ -13,7 +13,7 @@ from kinst.targets.instruction import Instructions
 
 @dataclass(frozen=True, slots=True)
 class Trampolines:
-    """One row per site. `code` is (n, slot_size) bytes, filled up with the breakpoint; `reason` is a `Reason` or 0."""
+    """One row per site: (n, longest_trampoline) bytes, filled up with the breakpoint, and a `Reason` or 0."""
 
     code: NDArray[np.uint8]
     reason: NDArray[np.uint8]
@@ -39,6 +39,10 @@ class Dissector(Protocol):
         `Reason.UNDECODABLE` and continues with the next function; fixed-width machines give a row for each word (or
         halfword). Words that a PC-relative load of these functions reads are data, and are refused as DATA.
         """
+        ...
+
+    def slot_counts(self, sites: Instructions, span: tuple[int, int]) -> NDArray[np.uint8]:
+        """How many slots each site needs, whatever addresses in `span` the slots have."""
         ...
 
     def trampolines(self, sites: Instructions, original: NDArray[np.uint8], slots: NDArray[np.uint64]) -> Trampolines:

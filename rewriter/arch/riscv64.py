@@ -206,6 +206,10 @@ class Riscv64Dissector:
         """Classify every instruction of `ranges`; see `Dissector.dissect`."""
         return sweep(_decode, _RULES, code, address, ranges)
 
+    def slot_counts(self, sites: Instructions, span: tuple[int, int]) -> NDArray[np.uint8]:
+        """One each: a breakpoint that ends a trampoline does so wherever it is."""
+        return np.ones(len(sites), np.uint8)
+
     def trampolines(self, sites: Instructions, original: NDArray[np.uint8], slots: NDArray[np.uint64]) -> Trampolines:
         """``[insn][ebreak]`` or ``[insn][c.nop][ebreak]``: the breakpoint is at +4. Of an emulated one: all ebreak."""
         code = np.tile(np.frombuffer(EBREAK, np.uint8), (len(sites), 2))

@@ -173,10 +173,17 @@ class AttachedSites:
         if self._make is not None and site.emulation is None:
             record = self.table.manifest.sites[row]
             code = self._make(int(record["kind"]), record["original"].tobytes()[: site.size], pc, site.trampoline)
-            assert code is not None, "the operands reach as far as they did where both were linked"
+            reaches = code is not None and len(code) <= self._room(row)
+            assert code is not None and reaches, "operands reach as far as they did where both were linked"
             self._machine.memory.write(site.trampoline, code)
         self._machine.trap.add(site, pc)
         return self._machine.trap.hits[pc]
+
+    def _room(self, row: int) -> int:
+        """Bytes from the trampoline of a site to the next one."""
+        slots, (start, size) = self.table.manifest.sites["trampoline"], self.table.manifest.trampolines
+        end = int(slots[row + 1]) if row + 1 < len(slots) else start + size
+        return end - int(slots[row])
 
     def armed_bytes(self, address: int) -> bytes:
         """What the site at an address is armed with: no longer than its instruction."""

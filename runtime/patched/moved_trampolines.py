@@ -24,6 +24,7 @@ class MovedTrampolines:
         self._trap, self._space, self._engine = system.trap, system.space, system.engine
         breakpoints = system.arch.breakpoints
         self._slot_size, self._filler = system.arch.slot_size, breakpoints[min(breakpoints)]
+        self._step = system.arch.longest_trampoline
         self._free = range(0)  # addresses of free slots
 
     def slot(self, kind: int, instruction: bytes, address: int) -> int | None:
@@ -46,7 +47,7 @@ class MovedTrampolines:
         self._space.overlay(start, self._filler * (size // len(self._filler)))
         self._trap.trampolines = range(start, self._trap.trampolines.stop or end)
         self._engine.set_trampolines(start, len(self._trap.trampolines), self._slot_size)
-        self._free = range(start, end, self._slot_size)
+        self._free = range(start, end, self._step)
         return True
 
     def _below_image(self) -> int:

@@ -245,7 +245,8 @@ AMD64 = ArchFacts(
     name="amd64",
     elf_machine=62,  # EM_X86_64
     breakpoints=dict.fromkeys(range(1, LONGEST + 1), BREAKPOINT),
-    slot_size=32,  # 15 bytes of instruction and 14 of `jmp *0(%rip)` with its address
+    slot_size=16,  # 11 bytes of instruction and 5 of a jump back
+    longest_trampoline=32,  # 15 bytes of instruction and 14 of `jmp *0(%rip)` with its address
     return_breakpoint=None,
     instruction_alignment=1,
     # RIP-relative operands reach 2 GiB either way. Half of that keeps the trampolines of kernels, which live in the top

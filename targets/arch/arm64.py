@@ -185,6 +185,7 @@ ARM64 = ArchFacts(
     elf_machine=183,  # EM_AARCH64
     breakpoints={4: BREAKPOINT},
     slot_size=8,
+    longest_trampoline=8,
     return_breakpoint=4,
     instruction_alignment=4,
     # What adrp reaches; its end also lies above the RAM of boards whose image is linked at 0 (QEMU virt: 1 GiB up).

@@ -98,7 +98,8 @@ class ArchFacts:
     name: str
     elf_machine: int  # e_machine
     breakpoints: Mapping[int, bytes]  # instruction size -> what is written at the site; amd64: every size -> cc
-    slot_size: int  # bytes of one trampoline
+    slot_size: int  # bytes of a slot: a trampoline has one or more
+    longest_trampoline: int  # bytes of the slots of the longest one
     return_breakpoint: int | None  # where in a slot a second breakpoint ends it; None: it ends with a jump back
     instruction_alignment: int  # of instruction starts, in bytes
     trampoline_window: int  # trampolines lie at the end of the aligned window of this size that holds the sites

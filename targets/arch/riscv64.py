@@ -147,6 +147,7 @@ RISCV64 = ArchFacts(
     elf_machine=243,  # EM_RISCV
     breakpoints={2: C_EBREAK, 4: EBREAK},
     slot_size=8,
+    longest_trampoline=8,
     return_breakpoint=4,
     instruction_alignment=2,
     # What auipc reaches; its end also lies above the RAM of boards that have it at 0x80000000 (2 GiB of it at most).

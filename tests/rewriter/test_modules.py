@@ -109,7 +109,9 @@ def test_a_linker_lets_trampolines_lead_back(tmp_path: Path) -> None:
         if code[slot] == 0xCC:
             continue  # emulated
         assert now is not None and code[slot : slot + size] == bytes(site["original"])[:size]
-        (back,) = struct.unpack_from("<Q", code, slot + size + 6)
+        opcode, distance = struct.unpack_from("<Bi", code, slot + size)
+        assert opcode == 0xE9
+        back = text.address + slot + size + 5 + distance
         assert back == now + int(site["address"]) - start + size != before.symbols.address_of(name)
 
 

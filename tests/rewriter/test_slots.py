@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kinst.rewriter.slots import CHUNK, GRANULE, Placement, bytes_needed, place, trampoline_alloc
+from kinst.rewriter.slots import CHUNK, GRANULE, Placement, place, trampoline_alloc
 from kinst.targets.arch.registry import ARCHES
 from kinst.targets.errors import PlacementError
 from kinst.targets.image import Segment
@@ -19,20 +19,22 @@ def load(address: int, size: int, load_address: int | None = None, index: int = 
 def test_slots_fill_whole_chunks_without_straddling_one(facts: object) -> None:
     size = facts.slot_size  # type: ignore[attr-defined]
     assert CHUNK % size == 0, "the segment is an array of slots"
-    placement = Placement(0x1_0000, 0x1_0000, bytes_needed(1000, size))
-    slots = trampoline_alloc(placement, size, 1000)
-    assert len(np.unique(slots)) == 1000
-    assert (slots % size == 0).all() and ((slots % CHUNK) + size <= CHUNK).all()
-    assert slots[0] == placement.address and slots[-1] + size <= placement.end
-    assert placement.end - int(slots[-1]) <= CHUNK
+    offsets, whole = trampoline_alloc(np.ones(1000, np.uint8), size)
+    assert np.array_equal(offsets, np.arange(1000) * size)
+    assert whole % CHUNK == 0 and 0 <= whole - 1000 * size < CHUNK
+    assert trampoline_alloc(np.ones(0, np.uint8), size)[1] == 0
 
 
-def test_taken_slots_stay_and_the_lowest_free_ones_are_given() -> None:
-    placement = Placement(0x1000, 0x1000, 2 * CHUNK)
-    taken = np.array([0x1000, 0x1020, 0x1060], np.uint64)
-    assert trampoline_alloc(placement, 32, 2, taken).tolist() == [0x1040, 0x1080]
-    with pytest.raises(PlacementError, match="256 slots needed, 253 free"):
-        trampoline_alloc(placement, 32, 256, taken)
+@pytest.mark.parametrize("seed", range(4))
+def test_trampolines_of_several_slots_are_in_one_chunk_each(seed: int) -> None:
+    counts = np.random.default_rng(seed).choice(np.array([1, 2], np.uint8), 3000, p=(0.8, 0.2))
+    offsets, whole = trampoline_alloc(counts, 16)
+    ends = offsets.astype(np.int64) + 16 * counts
+    assert (offsets // CHUNK == (ends - 1) // CHUNK).all()
+    between = offsets[1:].astype(np.int64) - ends[:-1]
+    assert set(between.tolist()) == {0, 16}, "a slot is left free only at the end of a chunk"
+    assert (ends[:-1][between > 0] % CHUNK == CHUNK - 16).all() and (counts[1:][between > 0] == 2).all()
+    assert whole % CHUNK == 0 and 0 <= whole - ends[-1] < CHUNK
 
 
 def test_the_default_is_the_end_of_the_window_but_for_its_last_pages() -> None:

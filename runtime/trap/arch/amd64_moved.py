@@ -5,7 +5,10 @@ The trampolines of a patched image contain link addresses: the one to continue a
 RIP-relative operand. Code that runs elsewhere (early boot in the identity map, a kernel at a random offset, firmware
 that copied itself) needs other trampolines, which refer to what the moved code refers to:
 
+    instruction, its RIP-relative operand re-encoded | e9 distance: jmp to the next instruction
     instruction, its RIP-relative operand re-encoded | ff 25 00000000: jmp *0(%rip) | address of the next instruction
+
+The second form is for those that are out of reach of the first.
 
 An operand out of reach of the slot is given by its absolute address instead. That takes one more byte (SIB), and
 reaches the first and the last 2 GiB of the address space, or with an address-size prefix the first 4 GiB.
@@ -14,7 +17,7 @@ reaches the first and the last 2 GiB of the address space, or with an address-si
 
 SDM volume 2, 2.1.5 and 2.2.1.6. A call pushes where it would return to, and goes where it would go:
 
-    68 address[31:0]: push | c7 44 24 04 address[63:32]: movl to 4(%rsp) | ff 25 00000000: jmp *0(%rip) | target
+    68 address[31:0]: push | c7 44 24 04 address[63:32]: movl to 4(%rsp) | a jump to the target, as above
 
 The first push has written the eight bytes that movl writes to, so nothing but the first instruction can fault.
 """
@@ -27,6 +30,8 @@ from kinst.rewriter.arch.amd64_decode import MARGIN, decode
 from kinst.rewriter.arch.amd64_opcodes import VEX_0F, Prefix
 from kinst.targets.arch.amd64 import LONGEST, Kind
 
+_SHORT_JUMP: Final = b"\xe9"
+_SHORT_SIZE: Final = 5
 _JUMP: Final = b"\xff\x25\x00\x00\x00\x00"
 _PUSH: Final = b"\x68"
 _HIGH_HALF: Final = b"\xc7\x44\x24\x04"
@@ -48,11 +53,19 @@ def moved_trampoline(kind: int, instruction: bytes, address: int, slot: int) -> 
     following = (address + len(instruction)) % _WORD64
     if kind == Kind.CALL:
         target = (following + int.from_bytes(instruction[-4:], "little", signed=True)) % _WORD64
-        return _push(following) + _JUMP + target.to_bytes(8, "little")
+        pushed = _push(following)
+        return pushed + _jump(slot + len(pushed), target)
     displaced = _displaced(instruction, address, slot) if kind == Kind.RELATIVE else instruction
     if displaced is None:
         return None
-    return displaced + _JUMP + following.to_bytes(8, "little")
+    return displaced + _jump(slot + len(displaced), following)
+
+
+def _jump(at: int, target: int) -> bytes:
+    distance = _signed(target - at - _SHORT_SIZE, _WORD64)
+    if _fits(distance):
+        return _SHORT_JUMP + distance.to_bytes(4, "little", signed=True)
+    return _JUMP + target.to_bytes(8, "little")
 
 
 def _push(word: int) -> bytes:

@@ -1,6 +1,7 @@
 """The amd64 dissector: the table, what neighbours decide, trampolines, and capstone's own opinion on real images."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -249,7 +250,39 @@ def test_a_trampoline_is_the_instruction_and_a_jump_back() -> None:
     code, reason = trampoline(bytes.fromhex("488b45f8"), 0xFFFFFFFF81000000, 0xFFFFFFFFBFFF0000)
 
     assert reason is Reason.NONE
+    assert code == bytes.fromhex("488b45f8 e9fbff00c1").ljust(32, b"\xcc")
+    code, reason = trampoline(bytes.fromhex("488b45f8"), 0xFFFFFFFF81000000, 0xFFFFFFFF01000000)
+    assert reason is Reason.NONE, "2 GiB away"
+    assert code == bytes.fromhex("488b45f8 e9fbffff7f").ljust(32, b"\xcc")
+    code, reason = trampoline(bytes.fromhex("488b45f8"), 0xFFFFFFFF81000000, 0xFFFFFFFF00FFFFF0)
+    assert reason is Reason.NONE, "and further"
     assert code == bytes.fromhex("488b45f8 ff2500000000 04000081ffffffff").ljust(32, b"\xcc")
+
+
+@pytest.mark.parametrize(
+    ("code", "slots"),
+    [
+        ("55", 1),
+        ("48b8" + 8 * "11", 1),
+        ("48c70425" + 8 * "11", 2),
+        ("c7842411111111" + 4 * "22", 1),
+        ("e811111111", 2),
+    ],
+)
+def test_a_slot_is_enough_for_what_it_must_hold(code: str, slots: int) -> None:
+    """Eleven bytes and a jump of five; two slots for more, out of reach, and where the runtime may put a call."""
+    site = 0x40_0000_0000
+    found = dissect(bytes.fromhex(code), address=site).take(np.array([0]))
+    reached = [(site, site + (1 << 30)), (site - (1 << 30), site)]
+    assert [DISSECTOR.slot_counts(found, span).tolist() for span in reached] == [[slots]] * 2
+    for span in ((site, site + (1 << 31)), (site - (1 << 31), site)):
+        assert DISSECTOR.slot_counts(found, span).tolist() == [2]
+    original = np.frombuffer(bytes.fromhex(code).ljust(16, b"\0"), np.uint8)[None, :]
+    for slot in (site - (1 << 30), site + (1 << 30)):
+        made = DISSECTOR.trampolines(found, original, np.array([slot], np.uint64)).code[0].tobytes()
+        assert made[16 * slots :] == b"\xcc" * (32 - 16 * slots)
+    deferred = replace(found, verdict=np.full(1, Verdict.DEFER, np.uint8))
+    assert DISSECTOR.slot_counts(deferred, reached[0]).tolist() == [2]
 
 
 def test_an_emulated_instruction_has_a_slot_of_breakpoints() -> None:
@@ -269,7 +302,10 @@ def test_a_relative_operand_keeps_its_address(vector: Vector) -> None:
 
         assert reason is Reason.NONE
         assert _operand_address(code, slot) == _operand_address(vector.code, site)
-        assert code[len(vector.code) : len(vector.code) + 6] == bytes.fromhex("ff2500000000")
+        behind, end = code[len(vector.code) :], slot + len(vector.code)
+        assert behind[0] == 0xE9 or behind[:6] == bytes.fromhex("ff2500000000")
+        if behind[0] == 0xE9:
+            assert (end + 5 + int.from_bytes(behind[1:5], "little", signed=True)) % (1 << 64) == site + len(vector.code)
 
 
 def _operand_address(code: bytes, address: int) -> int:

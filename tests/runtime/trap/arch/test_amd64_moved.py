@@ -27,7 +27,7 @@ def both(vector: Vector, address: int, slot: int) -> tuple[Outcome, Outcome]:
     """The original at `address`, and its trampoline, which goes back there."""
     code = moved_trampoline(vector.kind, vector.code, address, slot)
     assert code is not None
-    assert len(code) <= AMD64.slot_size
+    assert len(code) <= AMD64.longest_trampoline
     memory, following = {address: vector.code, slot: code}, address + len(vector.code)
     state, count = random_state(3, address), 0 if vector.flow is Flow.NEXT else 1
     there = Cpu(memory).run(state, slot, following, count)
@@ -53,7 +53,7 @@ def test_a_call_pushes_where_it_would_return_to_and_goes_where_it_would(vector: 
         for slot in (SLOT, address + 0x100_0000):
             code = moved_trampoline(vector.kind, vector.code, address, slot)
             assert code is not None
-            assert len(code) <= AMD64.slot_size
+            assert len(code) <= AMD64.longest_trampoline
             memory, state = {address: vector.code, slot: code}, random_state(3, address)
             here, there = Cpu(memory).run(state, address, 0, 1), Cpu(memory).run(state, slot, 0, 3)
             assert there == here, (hex(address), hex(slot))
