@@ -23,7 +23,7 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import PlacementError, ProbeError
 from kinst.targets.image import Image
-from kinst.targets.instruction import Instructions, Reason, Verdict
+from kinst.targets.instruction import KEPT, KEPT_BYTES, Instructions, Reason, Verdict
 from kinst.targets.manifest import ENABLING, FUNCTION, PROBE, SITE, Manifest, Method, ProbeKind, probe_keys
 
 _BATCH: Final = 1 << 18  # sites handled at a time: temporaries stay small
@@ -266,11 +266,14 @@ def _site_records(resolution: Resolution, at: NDArray[np.intp], function: NDArra
 def instruction_bytes(image: Image, addresses: NDArray[np.uint64], sizes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """(n, 16) bytes of instructions, zero-padded."""
     offsets = image.offsets_of(addresses)
-    at = np.minimum(offsets[:, None] + np.arange(16), len(image.data) - 1)
-    code = image.data[at]
-    code[np.arange(16) >= sizes[:, None]] = 0
-    result: NDArray[np.uint8] = code
-    return result
+    last_whole = len(image.data) - KEPT
+    from_each_byte: NDArray[np.void] = np.ndarray((last_whole + 1,), f"V{KEPT}", image.data, strides=(1,))
+    code = from_each_byte[np.minimum(offsets, last_whole)].view(np.uint8).reshape(-1, KEPT)
+    for row in np.flatnonzero(offsets > last_whole).tolist():
+        last = image.data[offsets[row] :]
+        code[row, : len(last)] = last
+    code.view("<u8")[:] &= KEPT_BYTES[np.minimum(sizes, KEPT)]
+    return code
 
 
 def make_trampolines(

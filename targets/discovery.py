@@ -106,12 +106,10 @@ def _sweep_to_fixed_point(image: Image, spans: Spans, starts: Starts, sweep: Swe
     for _ in range(_ROUNDS):
         calls = _call_targets(swept, spans)
         starts = starts | {Evidence.CALL: calls}
-        off_track = np.setdiff1d(_all(starts), swept.address, assume_unique=True)
-        if not len(off_track):
-            break
+        if (swept.rows_at(_all(starts)) >= 0).all():
+            break  # all are on the beaten track
         swept = sweep_spans(image, _split(spans, _all(starts)), sweep)
-    at_instruction = {kind: np.intersect1d(found, swept.address, assume_unique=True) for kind, found in starts.items()}
-    return swept, at_instruction
+    return swept, {kind: found[swept.rows_at(found) >= 0] for kind, found in starts.items()}
 
 
 def _all(starts: Starts) -> NDArray[np.uint64]:
@@ -131,6 +129,13 @@ def _call_targets(swept: Swept, spans: Spans) -> NDArray[np.uint64]:
     return _in_spans(swept.instructions.target[is_call & ~_behind(swept.is_junk, 8)], spans)
 
 
+def _marked(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Rows at some addresses."""
+    marked, rows = np.zeros(len(swept), np.bool_), swept.rows_at(address)
+    marked[rows[rows >= 0]] = True
+    return marked
+
+
 def _behind(marked: NDArray[np.bool_], distance: int) -> NDArray[np.bool_]:
     """Rows that have a marked row at most `distance` rows before them."""
     count = np.concatenate([np.zeros(1, np.int64), np.cumsum(marked)])
@@ -143,7 +148,7 @@ def _add_likely(
     image: Image, swept: Swept, starts: Starts, frames: NDArray[np.uint64], hints: NDArray[np.uint64]
 ) -> Starts:
     """Starts that are only likely, in two rounds: those of the first make it clearer what belongs to which function."""
-    pointed, named = np.isin(swept.address, _pointers(image)), np.isin(swept.address, hints)
+    pointed, named = _marked(swept, _pointers(image)), _marked(swept, hints)
     shaped = matches(swept.heads, image.facts.code_shape.prologues)
     described = _inside_frames(swept, frames) | swept.is_junk
     lead = _Lead.of(swept, starts[Evidence.CALL])
@@ -279,7 +284,8 @@ class _Boundaries:
         is_free = (after_end | after_call) & ~_crossed(swept, starts)
         owner = np.searchsorted(starts, swept.address, "right")
         tables = np.cumsum(flow == Flow.INDIRECT_JUMP)
-        first = np.searchsorted(owner, owner, "left")
+        begins = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
+        first = np.maximum.accumulate(np.where(begins, np.arange(len(owner)), 0))
         has_table = tables > tables[first] - (flow[first] == Flow.INDIRECT_JUMP)
         return cls(is_free, is_free & after_end, is_free & after_end & ~has_table)
 

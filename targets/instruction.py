@@ -11,6 +11,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+KEPT: Final = 16  # bytes that there is room for where an instruction is kept: no machine's is longer
+# The two words of these bytes that an instruction has, by its size.
+KEPT_BYTES: Final = np.frombuffer(
+    b"".join((b"\xff" * size).ljust(KEPT, b"\0") for size in range(KEPT + 1)), "<u8"
+).reshape(-1, 2)
+
 
 class Verdict(IntEnum):
     """How a displaced instruction is carried out."""

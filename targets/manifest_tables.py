@@ -19,16 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.compression import zstd_content, zstd_frame
+from kinst.targets.instruction import KEPT, KEPT_BYTES
 from kinst.targets.manifest_values import number_of
 
 FIRST_PACKED: Final = 8  # the first format whose tables are compressed
 LEAST_BOUND: Final = 1 << 26  # bytes that all tables together may always have
 _SIZE: Final = 8  # bytes of the size before a frame
-_LONGEST: Final = 16  # bytes of an instruction
-# The two words of an instruction's bytes, by its size.
-_MASKS: Final = np.frombuffer(b"".join((b"\xff" * size).ljust(_LONGEST, b"\0") for size in range(17)), "<u8").reshape(
-    -1, 2
-)
 _WIDTHS: Final = (1, 2, 4, 8)  # bytes of a difference
 
 
@@ -45,7 +41,7 @@ def _coded(table: NDArray[np.void]) -> Iterator[NDArray[np.uint8]]:
     for name in _order(table.dtype):
         column = table[name]
         if column.dtype.kind == "V":
-            code = np.ascontiguousarray(column).view(np.uint8).reshape(-1, _LONGEST)
+            code = np.ascontiguousarray(column).view(np.uint8).reshape(-1, KEPT)
             yield code[_is_code(table["size"])]
         else:
             yield from _differences(column)
@@ -71,7 +67,7 @@ def _order(dtype: np.dtype[Any]) -> list[str]:
 
 def _is_code(sizes: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """(n, 16): which bytes are the instructions'."""
-    result: NDArray[np.bool_] = np.arange(_LONGEST, dtype=np.uint8) < sizes[:, None]
+    result: NDArray[np.bool_] = np.arange(KEPT, dtype=np.uint8) < sizes[:, None]
     return result
 
 
@@ -113,7 +109,7 @@ def _decoded(content: NDArray[np.uint8], dtype: np.dtype[Any], count: int) -> ND
         table[:], content = _split(content, count)
     for name in _order(dtype):
         if dtype[name].kind == "V":
-            sizes = np.minimum(table["size"], _LONGEST)
+            sizes = np.minimum(table["size"], KEPT)
             code, content = _split(content, int(sizes.sum(dtype=np.int64)))
             table[name] = _instructions(code, sizes, dtype[name])
         else:
@@ -141,10 +137,10 @@ def _column(
 
 def _instructions(code: NDArray[np.uint8], sizes: NDArray[np.uint8], dtype: np.dtype[np.void]) -> NDArray[np.void]:
     """Instructions of these sizes, one behind the other -> each with zeros behind it."""
-    padded = np.concatenate([code, np.zeros(_LONGEST, np.uint8)])
+    padded = np.concatenate([code, np.zeros(KEPT, np.uint8)])
     from_each_byte: NDArray[np.void] = np.ndarray(len(code) + 1, dtype, padded, strides=(1,))
     found: NDArray[np.void] = from_each_byte[np.cumsum(sizes, dtype=np.int64) - sizes]
-    found.view("<u8").reshape(-1, 2)[:] &= _MASKS[sizes]
+    found.view("<u8").reshape(-1, 2)[:] &= KEPT_BYTES[sizes]
     return found
 
 

@@ -19,6 +19,7 @@ from kinst.targets.patterns import matches
 Sweep = Callable[[NDArray[np.uint8], int, NDArray[np.int64]], Instructions]
 Spans = NDArray[np.uint64]  # (n, 2) start and end, ascending, not overlapping, each inside one code region
 
+_WORD: Final = 8
 _FILL_RUN: Final = 32  # so many equal filling bytes are no code: longer than any instruction or alignment
 _ROUNDS: Final = 64  # of resuming behind undecodable bytes, before what is left is cut into pieces
 _PIECE: Final = 1024  # their size; one piece gives up after another _ROUNDS
@@ -41,6 +42,13 @@ class Swept:
     def address(self) -> NDArray[np.uint64]:
         """The link address of each instruction."""
         return self.instructions.address
+
+    def rows_at(self, address: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """The row of the instruction at each address; -1: none begins there."""
+        rows = np.searchsorted(self.address, address)
+        is_there = rows < len(self)
+        is_there[is_there] = self.address[rows[is_there]] == address[is_there]
+        return np.where(is_there, rows, -1)
 
     @property
     def end(self) -> NDArray[np.uint64]:
@@ -89,11 +97,15 @@ def _inside(spans: Spans, region: CodeRegion) -> NDArray[np.bool_]:
 
 def _cut_runs(code: NDArray[np.uint8], fill: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """(n, 2) offsets of what is left of some code between runs. A run starts and ends at an aligned address."""
-    changes = np.flatnonzero(code[1:] != code[:-1]) + 1
-    starts, ends = np.append(0, changes), np.append(changes, len(code))
-    starts = -(-starts // 8) * 8
-    is_run = (ends - starts >= _FILL_RUN) & np.isin(code[np.minimum(starts, len(code) - 1)], fill)
-    left = np.append(0, ends[is_run]), np.append(starts[is_run], len(code))
+    words = np.ndarray((len(code) // _WORD,), "<u8", np.ascontiguousarray(code))  # looking at bytes takes eight times
+    at = np.flatnonzero(np.isin(words, fill * np.uint64(0x0101_0101_0101_0101)))
+    cuts = np.flatnonzero((np.diff(at) > 1) | (words[at[1:]] != words[at[:-1]])) + 1
+    first, last = at[np.append(0, cuts)[: len(at)]], at[np.append(cuts, len(at))[: len(at)] - 1]
+    is_run = (last - first + 1) * _WORD >= _FILL_RUN
+    starts, ends = first[is_run] * _WORD, (last[is_run] + 1) * _WORD
+    for _ in range(1, _WORD):  # they end in a word that is not all filling
+        ends = ends + ((ends < len(code)) & (code[np.minimum(ends, len(code) - 1)] == code[starts]))
+    left = np.append(0, ends), np.append(starts, len(code))
     pairs = np.stack(left, axis=1)
     return pairs[pairs[:, 0] < pairs[:, 1]].astype(np.uint64)
 
