@@ -15,7 +15,7 @@ from kinst.rewriter.plan import Plan
 from kinst.rewriter.restore import open_original, restore
 from kinst.rewriter.rewriting import Opened, Source, open_source, plan_probes
 from kinst.rewriter.write import new_file, write_image
-from kinst.targets.errors import ImageError, KinstError, ManifestError, PlacementError, ProbeError, UsageError
+from kinst.targets.errors import KinstError, ManifestError, PlacementError, ProbeError, UsageError
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Reason, Verdict
 from kinst.targets.manifest import Manifest, find_manifest
@@ -287,15 +287,6 @@ def test_sites_that_the_default_place_cannot_serve_are_refused_and_the_rest_is_p
     assert (plan.manifest.enablings["site"] == np.arange(43)).all()
     write_image(plan, out)
     check_contract(data, out.read_bytes())
-
-
-def test_a_module_that_is_not_linked_is_not_patched(tmp_path: Path) -> None:
-    data = bytearray(small().data)
-    data[16:18] = (1).to_bytes(2, "little")
-    path = tmp_path / "mod.ko"
-    path.write_bytes(data)
-    with pytest.raises(ImageError, match="not linked"):
-        planned(path, "kinst:::")
 
 
 def test_every_slot_byte_that_no_trampoline_uses_is_a_breakpoint(tmp_path: Path) -> None:
