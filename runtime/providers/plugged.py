@@ -32,7 +32,7 @@ from kinst.targets.errors import KinstError, MachineError
 from kinst.targets.probe import ProbeName, matcher
 
 ENTRY_POINTS: Final = "kinst.providers"
-_OWN: Final[Mapping[str, Callable[[ProviderHost], Provider]]] = MappingProxyType(
+OWN: Final[Mapping[str, Callable[[ProviderHost], Provider]]] = MappingProxyType(
     {"io": io_provider, "proc": proc_provider, "sched": sched_provider}
 )
 
@@ -50,7 +50,7 @@ def asks_for(descriptions: Collection[str], identified: Collection[str]) -> Call
 def installed_providers(
     host: ProviderHost | None = None, is_wanted: Callable[[str], bool] = lambda _name: True
 ) -> list[Provider]:
-    """The providers that a run of an image wants, of other packages and `_OWN`. Without an image there is nothing for
+    """The providers that a run of an image wants, of other packages and `OWN`. Without an image there is nothing for
     them to trace.
 
     Raises:
@@ -59,7 +59,7 @@ def installed_providers(
     if host is None:
         return []
     found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
-    own = [make(host) for name, make in _OWN.items() if is_wanted(name)]
+    own = [make(host) for name, make in OWN.items() if is_wanted(name)]
     return [*own, *(_made(entry, host) for entry in found if is_wanted(entry.name))]
 
 
