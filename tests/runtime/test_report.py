@@ -61,7 +61,7 @@ def test_the_page_has_what_the_output_says(page: Path) -> None:
         assert table["count"] == len(table["rows"]) == len(one["aggregation-data"])
         values = [row["value"] if "value" in row else row["buckets"] for row in one["aggregation-data"]]
         shown = [
-            row[1] if isinstance(row[1], int) else [{"value": b, "count": n} for b, n in row[1]]
+            row[1] if isinstance(row[1], int) else [{"value": b, "count": n} for b, n in row[1] if n]
             for row in table["rows"]
         ]
         assert shown == values
@@ -73,6 +73,19 @@ def test_the_page_has_what_the_output_says(page: Path) -> None:
     ]
     console = "".join(one["console"] for one in told["probes"] if "console" in one)
     assert "".join(found["console"][:2]) == console.replace("\r\n", "\n")
+
+
+def test_empty_buckets_are_shown_and_many_of_them_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "t.html"
+    program = """
+        BEGIN { @[1] = lquantize(-5, 0, 1000, 10); @[1] = lquantize(30, 0, 1000, 10); }
+        BEGIN { @[1] = lquantize(500, 0, 1000, 10); }
+        BEGIN { @q = quantize(0x7fffffffffffffff); @q = quantize(-1); exit(0); }
+    """
+    assert kinst_run("--report", path, "-n", program).exit_code == 0
+    linear, powers = data(path)["aggregations"]
+    assert linear["rows"] == [[[1], [["< 0", 1], [0, 0], [10, 0], [20, 0], [30, 1], ["⋯", 0], [500, 1]]]]
+    assert powers["rows"] == [[[], [[-1, 1], ["⋯", 0], [str(1 << 62), 1]]]]
 
 
 def test_hits_are_counted_whether_they_were_told_or_not(page: Path, tmp_path: Path) -> None:

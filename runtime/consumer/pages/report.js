@@ -11,8 +11,10 @@
   // -- parts -----------------------------------------------------------------------------------------------------
 
   function bar(value, most) {
-    const node = made("span", "bar"), fill = made("i");
-    fill.style.width = most > 0 && value > 0 ? 100 * value / most + "%" : "0";
+    const node = made("span", "bar");
+    if (!(value > 0)) return node;
+    const fill = made("i");
+    fill.style.width = 100 * value / most + "%";
     node.append(fill);
     return node;
   }
@@ -102,14 +104,15 @@
         String(keys[a]).localeCompare(String(keys[b]), "en", { numeric: true })) || a - b);
       this.heads.forEach((head, number) => head.setAttribute(
         "aria-sort", number !== place ? "none" : this.isDown ? "descending" : "ascending"));
-      this.filter(this.text);
+      this.filter(this.text || "");
     }
 
     filter(text) {
-      this.text = text;
       const words = text.toLowerCase().split(/\s+/).filter(Boolean);
       const rows = this.order.filter(place => words.every(word => this.words[place].includes(word)));
       this.list.set(rows.map(place => this.all[place]));
+      if (this.text !== undefined) this.list.take(0);
+      this.text = text;
       return [rows.length, this.all.length];
     }
   }

@@ -6,11 +6,12 @@ Implements what `tracer.Output` has, beside the output that prints: nothing is p
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from kinst.runtime.clauses.environment import ErrorRecord, Record
-from kinst.runtime.consumer.json_values import Json, JsonValues
+from kinst.runtime.consumer.json_values import JsonValues
 from kinst.runtime.consumer.messages import Drop, drop_message, error_message
+from kinst.runtime.consumer.report.rows import table_row
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang.program import Aggregation
 from kinst.runtime.providers.provider import Probe
@@ -60,7 +61,7 @@ class Collected:
         self.console = FirstAndLast(*_CONSOLE)
         self.messages: list[str] = []
         self.message_count = 0
-        self.printed: dict[int, Json] = {}  # by number of the aggregation: as it was when it was printed last
+        self.printed: dict[int, list[list[Any]]] = {}  # by number of the aggregation: its rows when it was printed last
         self.prints: dict[int, int] = {}  # how often
         self._totals, self._values, self._describe = totals, values, describe
         totals.on_printed = self._note_printed
@@ -93,7 +94,7 @@ class Collected:
 
     def _note_printed(self, aggregations: Sequence[Aggregation]) -> None:
         for one in aggregations:
-            rows = list(islice(self._totals.each_row(one), _PRINTED))
+            rows = [table_row(one, row, self._values) for row in islice(self._totals.each_row(one), _PRINTED)]
             if rows:
-                self.printed[one.number] = self._values.aggregation(one, rows)
+                self.printed[one.number] = rows
                 self.prints[one.number] = self.prints.get(one.number, 0) + 1

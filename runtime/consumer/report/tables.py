@@ -1,21 +1,21 @@
 """What was kept of a run -> the tables of its page: records, aggregations. Values are what JSON and JavaScript take."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
 from kinst.runtime.clauses.environment import Record, Symbols
-from kinst.runtime.consumer.json_values import Json, JsonValues
+from kinst.runtime.consumer.json_values import JsonValues
 from kinst.runtime.consumer.recorded_values import RecordedValues
 from kinst.runtime.consumer.records import NOT_RECORDED, Recorded
 from kinst.runtime.consumer.report.collected import MOST_ROWS, Collected
-from kinst.runtime.consumer.table import LOWEST, VALUES, cell
+from kinst.runtime.consumer.report.rows import table_row
+from kinst.runtime.consumer.table import VALUES, cell
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import Aggregate, Aggregation, Clause
 from kinst.runtime.providers.provider import Probe
 
-_EXACT: Final = 1 << 53  # JavaScript's numbers are exact below
 _LONGEST: Final = 4096  # characters of a record's text
 
 
@@ -69,12 +69,12 @@ def aggregation_tables(
     """An object for each aggregation that has rows: `rows` are its keys and its value, or its buckets with their
     counts; `count` is how many rows there are. What the program cleared at last is shown as it was printed."""
     for one in aggregations:
-        told = values.aggregation(one, list(islice(totals.each_row(one), MOST_ROWS)))
+        rows = [table_row(one, row, values) for row in islice(totals.each_row(one), MOST_ROWS)]
+        count = sum(1 for _ in totals.unsorted_rows(one))
         printed = collected.printed.get(one.number)
-        count, is_printed = sum(1 for _ in totals.unsorted_rows(one)), False
-        if printed is not None and not any(_is_something(row) for row in told["aggregation-data"]):
-            told, is_printed = printed, True
-            count = len(told["aggregation-data"])
+        is_printed = printed is not None and not any(row[1] for row in rows)
+        if printed is not None and is_printed:
+            rows, count = printed, len(printed)
         if count:
             yield {
                 "name": one.shown,
@@ -83,24 +83,8 @@ def aggregation_tables(
                 "prints": collected.prints.get(one.number, 0),
                 "asPrinted": is_printed,
                 "count": count,
-                "rows": [_row(row) for row in told["aggregation-data"]],
+                "rows": rows,
             }
-
-
-def _is_something(row: Mapping[str, Json]) -> bool:
-    return bool(row.get("value") or row.get("buckets"))
-
-
-def _row(row: Mapping[str, Json]) -> list[Any]:
-    keys = [exact(cell(key)) for key in row["keys"]]
-    if "buckets" not in row:
-        return [keys, exact(row["value"])]
-    return [keys, [[exact(one.get("value", LOWEST)), exact(one["count"])] for one in row["buckets"]]]
-
-
-def exact(value: Any) -> Any:
-    """A number that JavaScript would round as text."""
-    return str(value) if isinstance(value, int) and abs(value) >= _EXACT else value
 
 
 def aggregations_of(clauses: Sequence[Clause]) -> list[Aggregation]:
