@@ -54,3 +54,8 @@ SAMPLES = tuple(case for case in CASES if case.is_sample)
 def takes_long(case: Case) -> bool:
     """Whether the gate has another image that shows the same: this one is U-Boot for riscv64 as it is in M mode."""
     return case.image == "u-boot-riscv64-smode"
+
+
+def takes_longest(case: Case) -> bool:
+    """Whether the gate has a cheaper image that shows the same, for tests that boot each several times."""
+    return takes_long(case) or case.image == "u-boot-arm64"

@@ -23,13 +23,15 @@ from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
 from kinst.targets.errors import KinstError
 from kinst.targets.probe import parse_probe_names
+from tests.gated import long_where
 from tests.images import CACHE, real_image
-from tests.system.cases import BY_NAME, CASES, SAMPLES, Case
+from tests.system.cases import BY_NAME, CASES, SAMPLES, Case, takes_long, takes_longest
 from tests.system.plain import drawn_functions, manifest_of, plain_run
 from tests.system.runs import Run, run
 from tests.system.state import differences
 
-each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.image)
+each_cheap_case = pytest.mark.parametrize("case", long_where(CASES, takes_longest), ids=lambda case: case.image)
+each_case = pytest.mark.parametrize("case", long_where(CASES, takes_long), ids=lambda case: case.image)
 each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
 
 
@@ -116,7 +118,7 @@ def test_real_time(case: Case, cpus: int) -> None:
 # -- files and commands ------------------------------------------------------------------------------------------------
 
 
-@each_case
+@each_cheap_case
 def test_a_file_patched_before_and_an_image_patched_in_memory_fire_alike(case: Case, tmp_path: Path) -> None:
     description = "fbt:::entry"
     _, plan = plan_probes(open_source(Source(case.path)), list(parse_probe_names(description)))
@@ -138,7 +140,10 @@ def command(name: str, *arguments: str | Path, timeout: float = 120) -> subproce
     return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False)
 
 
-@pytest.mark.parametrize("name", ["opensbi-1.1", "opensbi-1.6", "u-boot-riscv64", "u-boot-arm64", "gnumach"])
+@pytest.mark.parametrize(
+    "name",
+    ["opensbi-1.1", "opensbi-1.6", "gnumach", "u-boot-riscv64", pytest.param("u-boot-arm64", marks=pytest.mark.long)],
+)
 def test_the_main_job_on_real_images(name: str, tmp_path: Path) -> None:
     """Rewrite, run, explain, restore, in real time, as the issue has it."""
     case, patched, restored = BY_NAME[name], tmp_path / "p.elf", tmp_path / "r.elf"

@@ -82,6 +82,7 @@ def ours(image: Path, folder: Path, *words: str) -> tuple[list[str], str]:
     return normalised(console.read_bytes()), result.stdout
 
 
+@pytest.mark.long
 def test_linux_on_two_cpus_prints_what_it_prints_under_qemu(tmp_path: Path) -> None:
     printed, _ = ours(real_image("linux-riscv64"), tmp_path, "--cpus", "2")
     assert "smp: Brought up 1 node, 2 CPUs" in printed
