@@ -79,10 +79,10 @@ def test_names_of_another_image_are_refused(stripped: Path, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("module", ["kernel-amd64", "kernel_amd64", "kernel", "kernel?amd*", ""])
 def test_an_image_is_a_module(module: str) -> None:
-    for text in (f"fbt:{module}:kmalloc:entry", f"callout_execute:{module}::callout_end", f"kinst:{module}:kmalloc:0"):
-        result = kinst_run("-e", SAMPLE, "-n", f"{text} {{}}")
-        assert f"description '{text} ' matched 1 probe" in result.stderr
-        assert command("list_probes", SAMPLE, text).returncode == 0
+    texts = (f"fbt:{module}:kmalloc:entry", f"callout_execute:{module}::callout_end", f"kinst:{module}:kmalloc:0")
+    result = kinst_run("-e", SAMPLE, *(word for text in texts for word in ("-n", f"{text} {{}}")))
+    assert [f"description '{text} ' matched 1 probe" in result.stderr for text in texts] == [True] * 3
+    assert len(command("list_probes", SAMPLE, *texts).stdout.splitlines()) == 4  # with a heading
 
 
 def test_the_user_names_the_module() -> None:
