@@ -23,24 +23,28 @@ if TYPE_CHECKING:
     from kinst.runtime.providers.probe_table import Probe
     from kinst.runtime.tracing.ending import Ending
     from kinst.runtime.tracing.hits import Hit, Place
-    from kinst.runtime.tracing.records import Record
+    from kinst.runtime.tracing.results import Aggregated, FlamePicture, Probes, Record, Records
     from kinst.targets.errors import KinstError
     from kinst.targets.method import Method
 
 __all__ = [
+    "Aggregated",
     "Attached",
     "ClockKind",
     "Disk",
     "DiskMode",
     "End",
     "Ending",
+    "FlamePicture",
     "Hit",
     "ImageFile",
     "KinstError",
     "Method",
     "Place",
     "Probe",
+    "Probes",
     "Record",
+    "Records",
     "Trace",
     "attach",
     "open_disk",
@@ -60,7 +64,11 @@ _HOMES: Final = {
     "Method": "kinst.targets.method",
     "Place": "kinst.runtime.tracing.hits",
     "Probe": "kinst.runtime.providers.probe_table",
-    "Record": "kinst.runtime.tracing.records",
+    "Record": "kinst.runtime.tracing.results",
+    "Records": "kinst.runtime.tracing.results",
+    "Aggregated": "kinst.runtime.tracing.results",
+    "FlamePicture": "kinst.runtime.tracing.results",
+    "Probes": "kinst.runtime.tracing.results",
     "Trace": "kinst.runtime.api",
     "attach": "kinst.runtime.attached.attach",
     "open_disk": "kinst.runtime.machine.disk",

@@ -34,8 +34,9 @@ from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.guest_view import GuestView
 from kinst.runtime.tracing.limits import Limits, limits, pattern
 from kinst.runtime.tracing.program_text import ProgramText
-from kinst.runtime.tracing.records import Kept, Reader, Record
+from kinst.runtime.tracing.records import Kept, Reader
 from kinst.runtime.tracing.request import Request
+from kinst.runtime.tracing.results import Probes, Record
 from kinst.runtime.tracing.running import Running
 from kinst.runtime.tracing.signals import interruptible
 from kinst.runtime.tracing.sweep import Sweep
@@ -94,7 +95,7 @@ class ImageFile:
             raise UsageError(f"{self._source.path}: was closed")
         return self._opened
 
-    def probes(self, *descriptions: str) -> list[Probe]:
+    def probes(self, *descriptions: str) -> Probes:
         """The probes that descriptions match, with the identifiers that every command shows. Without descriptions:
         those that the image was patched with, or else the entries and returns of all functions and all static probes.
 
@@ -109,7 +110,7 @@ class ImageFile:
             manifest, found, _ = listed_probes(opened, resolution)
             rows = found.tolist()
         identifiers = manifest.identifiers.tolist()
-        return [Probe(identifiers[row], *manifest.probe_fields(row)) for row in rows]
+        return Probes(Probe(identifiers[row], *manifest.probe_fields(row)) for row in rows)
 
     def resolve(self, *descriptions: str) -> Resolution:
         """What descriptions stand for: functions, sites and refusals. Without descriptions: the entries and returns of

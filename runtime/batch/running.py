@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,7 +67,7 @@ def _row(trace: Trace, work: Run) -> Row:
     }
 
 
-def _told(aggregations: dict[str, dict[Any, Any]]) -> str | None:
+def _told(aggregations: Mapping[str, Mapping[Any, Any]]) -> str | None:
     """Aggregations as JSON, whose objects have no keys but texts: {name: [[keys, value], ...]}."""
     if not aggregations:
         return None

@@ -7,7 +7,7 @@ from typing import Any, Final
 from kinst.runtime.clauses.aggregations import Key
 from kinst.runtime.consumer.json_values import JsonValues, Style
 from kinst.runtime.consumer.totals import Cell, is_distribution
-from kinst.runtime.dlang.program import Aggregate, AggregatingFunction, Aggregation, spelled
+from kinst.runtime.dlang.program import Aggregate, AggregatingFunction, Aggregation
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.top.ranking import sparkline
 from kinst.runtime.top.sample import CpuView, Sample, Table
@@ -78,7 +78,7 @@ class Sampler:
                 pictures[text] = _picture(cell)
         heading = "values" if is_picture else aggregation.function.value
         is_growing = is_picture or aggregation.function in _GROWING
-        return Table(spelled(aggregation.name), heading, values, pictures, is_growing)
+        return Table(aggregation.shown, heading, values, pictures, is_growing)
 
     def _key(self, aggregation: Aggregation, key: Key) -> str:
         told = [self._values.value(kind, value) for kind, value in zip(aggregation.keys, key, strict=True)]

@@ -3,38 +3,25 @@
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from io import BytesIO
 from typing import Any, Final
 
 from kinst.runtime.clauses.environment import ErrorRecord
 from kinst.runtime.clauses.environment import Record as Recorded
+from kinst.runtime.consumer.flame_graph import FlameGraph
+from kinst.runtime.consumer.folded_stacks import StackReader, with_stacks
 from kinst.runtime.consumer.json_values import JsonValues, Style
 from kinst.runtime.consumer.messages import Drop, drop_message, error_message
 from kinst.runtime.consumer.performed_actions import PerformedActions
 from kinst.runtime.dlang.program import Aggregate
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.tracing.hits import Place
+from kinst.runtime.tracing.results import Aggregated, FlamePicture, Record, Records
 from kinst.runtime.tracing.tracer import Tracer
 from kinst.targets.errors import UsageError
 
 _PYTHON: Final = Style(int, Place, bytes)
 _VALUES: Final = ("value", "stack-frames", "memory")  # the keys of `json_output`'s objects that have recorded values
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What one clause recorded when one probe fired.
-
-    `values` are those of trace(), print(), stack(), tracemem() and the arguments of printf(), in the order of the
-    clause: numbers with the sign of their type, str for strings, bytes for memory, dict for structs, list for arrays,
-    `Place` for symbols, a list of them for stacks. `text` is what printf() and printa() formatted.
-    """
-
-    probe: Probe
-    cpu: int
-    time: int  # the machine's time in ns
-    values: tuple[Any, ...]
-    text: str
 
 
 class Kept:
@@ -57,9 +44,9 @@ class Kept:
         """The status of the last exit() that was consumed; None if there was none."""
         return self._actions.status
 
-    def take(self) -> list[Record]:
+    def take(self) -> Records:
         """The records since the last time."""
-        taken = list(self._records)
+        taken = Records(self._records)
         self._records.clear()
         return taken
 
@@ -118,12 +105,12 @@ class Reader:
         """Forget all that was recorded."""
         self._open = None
 
-    def take(self) -> list[Record]:
+    def take(self) -> Records:
         """The records of clauses since the last call, in the order in which probes fired."""
         _, kept = self._read()
         return kept.take()
 
-    def aggregation(self, name: str) -> dict[Any, Any]:
+    def aggregation(self, name: str) -> Aggregated:
         """The current content of an aggregation, by its name without the @: key -> value, in dtrace's order.
 
         A key is the value itself if the aggregation has one key, a tuple if it has several, and () if it has none. A
@@ -140,14 +127,31 @@ class Reader:
         return found[name]
 
     @property
-    def aggregations(self) -> dict[str, dict[Any, Any]]:
+    def aggregations(self) -> dict[str, Aggregated]:
         """All aggregations by name, each in the form of `aggregation`."""
         tracer, _ = self._read()
         values = JsonValues(tracer.symbols, _PYTHON)
         actions = (action for clause in tracer.clauses for action in clause.actions)
         known = {one.aggregation.name: one.aggregation for one in actions if isinstance(one, Aggregate)}
         told = (values.aggregation(one, tracer.totals.rows(one))["aggregation-data"] for one in known.values())
-        return {name: {_key(row["keys"]): _value(row) for row in rows} for name, rows in zip(known, told, strict=True)}
+        return {
+            name: Aggregated(one, {_key(row["keys"]): _value(row) for row in rows})
+            for (name, one), rows in zip(known.items(), told, strict=True)
+        }
+
+    def flame_graph(self, *names: str, title: str = "stacks") -> FlamePicture:
+        """A flame graph of aggregations that count by stack() or ustack(), by their names; default: all of them.
+
+        Raises:
+            UsageError: there are none, or what they hold cannot be added up.
+        """
+        tracer, _ = self._read()
+        drawn = [one for one in with_stacks(tracer.clauses) if not names or one.name in names]
+        if not drawn:
+            raise UsageError(f"@{', @'.join(names)}: no such aggregation counts by stack")
+        reader = StackReader(tracer.totals, tracer.symbols)
+        graph = FlameGraph(BytesIO(), reader, drawn, title)
+        return FlamePicture(b"".join(graph.pieces(reader.stacks(drawn))))
 
     @property
     def console(self) -> bytes:
