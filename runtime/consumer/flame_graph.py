@@ -78,7 +78,8 @@ class FlameGraph(StackDocument):
         )
 
     def _told(self, box: Box, width: float) -> str:
-        return f"{box.frame.text}: {box.weight:,}{self._unit}, {100 * width:.2f} %"
+        unit = self._unit.rstrip("s") if box.weight == 1 else self._unit
+        return f"{box.frame.text}: {box.weight:,}{unit}, {100 * width:.2f} %"
 
 
 def _cut(label: str, width: float) -> str:

@@ -14,11 +14,11 @@ from kinst.runtime.top.sample import Sample
 from kinst.runtime.top.scrollback import Notes, Scrollback
 from kinst.runtime.tracing.limits import Limits
 from kinst.runtime.tracing.output_format import Format
-from kinst.runtime.tracing.outputs import opened_file
+from kinst.runtime.tracing.outputs import Consumer, opened_file
 from kinst.runtime.tracing.preparing import source_of
 from kinst.runtime.tracing.program_text import Origin, ProgramText
 from kinst.runtime.tracing.request import Request
-from kinst.runtime.tracing.run_command import Wishes, enable, status_of
+from kinst.runtime.tracing.run_command import Wishes, enable, page_file, status_of, with_report
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import KinstError, UsageError
 from kinst.targets.image import open_image
@@ -59,7 +59,8 @@ def watch(request: Request, limits: Limits, wishes: Wishes) -> int:
     with ExitStack() as files:
         output_file = None if wishes.output is None else files.enter_context(opened_file(wishes.form, wishes.output))
         console_file = None if wishes.console is None else files.enter_context(wishes.console.open("wb"))
-        output = _output(tracing, Copied(printed, output_file), notes, Copied(console, console_file))
+        shown = _output(tracing, Copied(printed, output_file), notes, Copied(console, console_file))
+        output = with_report(shown, tracing, files.enter_context(page_file(wishes)), wishes)
         run = _run(tracing, output, limits, wishes, (console, printed), notes, "key" if has_programs else "function")
     if has_programs and output_file is None:
         sys.stdout.writelines(f"{line}\n" for line in printed.lines()[:-1])
@@ -94,7 +95,7 @@ def _output(tracing: Tracing, printed: BinaryIO, notes: Notes, console: BinaryIO
 
 def _run(
     tracing: Tracing,
-    output: TextOutput,
+    output: Consumer,
     limits: Limits,
     wishes: Wishes,
     printed: tuple[Scrollback, Scrollback],

@@ -122,12 +122,8 @@ def _tell_refusals(tracing: Tracing, *, permits_nothing: bool) -> None:
 
 
 def _trace(tracing: Tracing, limits: Limits, wishes: Wishes) -> int:
-    with opened(wishes.form, wishes.output, wishes.console) as streams, _page(wishes) as page:
-        output = output_of(wishes.form, tracing, streams)
-        if page is not None:
-            from kinst.runtime.tracing.reporting import Reporting  # few runs have a report
-
-            output = Reporting(output, tracing, page, wishes.command)
+    with opened(wishes.form, wishes.output, wishes.console) as streams, page_file(wishes) as page:
+        output = with_report(output_of(wishes.form, tracing, streams), tracing, page, wishes)
         shown = streams.console or (streams.output if wishes.form is Format.TEXT else None)  # JSON is no console
         shows_console = shown is not None and shown.isatty()
         ending = _run(tracing, output, limits, wishes, shows_console=shows_console)
@@ -140,8 +136,18 @@ def _trace(tracing: Tracing, limits: Limits, wishes: Wishes) -> int:
     return status_of(tracing, output, ending)
 
 
-def _page(wishes: Wishes) -> AbstractContextManager[BinaryIO | None]:
+def page_file(wishes: Wishes) -> AbstractContextManager[BinaryIO | None]:
+    """The file of --report. Entering it raises KinstError if it cannot be written."""
     return nullcontext() if wishes.report is None else whole_file(wishes.report)
+
+
+def with_report(output: Consumer, tracing: Tracing, page: BinaryIO | None, wishes: Wishes) -> Consumer:
+    """The output, with what writes the page of --report beside it."""
+    if page is None:
+        return output
+    from kinst.runtime.tracing.reporting import Reporting  # few runs have a report
+
+    return Reporting(output, tracing, page, wishes.command)
 
 
 def _run(tracing: Tracing, output: Consumer, limits: Limits, wishes: Wishes, *, shows_console: bool) -> Ending:

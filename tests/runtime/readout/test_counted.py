@@ -8,6 +8,7 @@ import pytest
 
 from kinst import runtime
 from tests.runtime.readout.standalone import CLOCK, PLACES, Ran, kinst_run, ran
+from tests.runtime.test_report import data
 from tests.samples.machines import MACHINES
 
 COUNTED = '{ @hits[probefunc, probename] = count(); } END { printa("%s:%s %@d\\n", @hits); }'
@@ -67,6 +68,14 @@ def test_counts_are_those_of_a_traced_run(counted: Ran) -> None:
     assert sum(hits(here).values()) > 1000
     assert counted.read("-qn", program).stdout == here
     assert kinst_run(counted.image, "--read", counted.dump, "-qn", program).stdout == here
+
+
+def test_a_report_of_what_was_read_has_its_hits(counted: Ran, tmp_path: Path) -> None:
+    page = tmp_path / "t.html"
+    result = counted.read("-qn", f"fbt::: {COUNTED}", "--report", page)
+    assert result.exit_code == 0, result.stderr
+    found = {f"{row[1]}:{name}": count for row in data(page)["functions"] for name, count, _ in row[5] if count}
+    assert found == hits(result.stdout)
 
 
 def test_without_a_program_all_probes_that_were_hit_are_listed(counted: Ran) -> None:

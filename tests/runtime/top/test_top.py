@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.images import real_image
 from tests.runtime.test_cli import SAMPLE, kinst_run
+from tests.runtime.test_report import data
 from tests.runtime.top.tmux_session import TmuxSession
 from tests.samples.machines import MACHINES
 
@@ -80,7 +81,8 @@ def test_a_prompt_is_typed_at_and_the_guest_stands_still_when_it_is_told_to(tmp_
 
 
 def test_a_program_its_aggregations_and_what_it_prints(tmp_path: Path) -> None:
-    with TmuxSession(tmp_path, "--top", SAMPLE, "-q", "-n", PROGRAM, "--clock", "icount", "--cpus", "2") as top:
+    words = ("-q", "-n", PROGRAM, "--clock", "icount", "--cpus", "2", "--report", tmp_path / "t.html")
+    with TmuxSession(tmp_path, "--top", SAMPLE, *words) as top:
         screen = top.shows("ended: power-off")
         assert "@calls 1/3: " in screen
         assert re.search(r"│key +count +/s guest +/s host", screen)
@@ -98,6 +100,7 @@ def test_a_program_its_aggregations_and_what_it_prints(tmp_path: Path) -> None:
     assert status == 0
     assert re.search(r"the main function of kernel-riscv64\.elf\s*that was all", printed)
     assert re.search(r"^ +vfs_get +176$", printed, re.MULTILINE)
+    assert [one["count"] > 0 for one in data(tmp_path / "t.html")["aggregations"]] == [True, True, True]
 
 
 def test_a_small_terminal_without_colours(tmp_path: Path) -> None:
