@@ -86,7 +86,7 @@ def main(words: Sequence[str]) -> int:
     """Do what is left, and print the table."""
     lay_out(files())
     csv.field_size_limit(1 << 30)
-    options = [str(_FOLDER / "all"), "--probe", PROBES, "-o", str(_FOLDER / "batch"), "--format", "csv", *words]
+    options = [str(_FOLDER / "all"), "--probe", PROBES, "-o", str(_FOLDER / "batch"), "--table", "csv", *words]
     try:
         batch.main(options, "kinst-batch", standalone_mode=False)
     except SystemExit as end:

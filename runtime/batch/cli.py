@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NAME: Final = "kinst-batch"
 _WHAT: Final = "What is done with each image"
 _HOW: Final = "How"
-_FORMATS: Final = ("csv", "jsonl", "parquet")
+_TABLES: Final = ("csv", "jsonl", "parquet")
 _TIMEOUT: Final = 3600.0  # seconds of a task
 _EXAMPLES: Final = (
     Example("kinst-batch modules --probe fbt:::entry", "every image in a folder: patched, explained, restored"),
@@ -54,15 +54,24 @@ _EXAMPLES: Final = (
 @option("--dry-run", group=_HOW, is_flag=True, help="Print the tasks, and which are done; do nothing.")
 @option("--output", "-o", group=shared.OUTPUT, type=shared.FILE, metavar="DIR", help="The folder; else SOURCE.batch.")
 @option(
+    "--table",
+    group=shared.OUTPUT,
+    type=Choice(_TABLES),
+    metavar="FORMAT",
+    help="Format of the table: csv, jsonl or parquet. Default: parquet with pyarrow (the extra [batch]), else csv.",
+    brief="Format of the table: csv, jsonl, parquet.",
+)
+@option(
     "--format",
     "form",
     group=shared.OUTPUT,
-    type=Choice(_FORMATS),
+    type=Choice(["text", "json"]),
     metavar="FORMAT",
-    help="Of the table: csv, jsonl, parquet. Default: parquet, if pyarrow is there (the extra [batch]), else csv.",
-    brief="Of the table: csv, jsonl, or parquet.",
+    default="text",
+    help="Of what is printed: text or json.",
 )
 @shared.quiet("No progress on stderr.")
+@shared.verbose("Tell of each task as it is done.")
 @shared.version_option()
 def batch(source: Path, **given: Any) -> None:
     """Do the same with many images, a folder of them or what a TOML file says, and put what comes of it in one table
@@ -84,7 +93,7 @@ def batch(source: Path, **given: Any) -> None:
 
 
 def _carried_out(source: Path, given: dict[str, Any]) -> int:
-    from kinst.runtime.batch.command import Place, by_digest, carry_out, show_tasks
+    from kinst.runtime.batch.command import Place, Wishes, by_digest, carry_out, show_tasks
     from kinst.runtime.batch.parquet_file import has_parquet
     from kinst.runtime.batch.table_files import TableFormat
 
@@ -95,12 +104,13 @@ def _carried_out(source: Path, given: dict[str, Any]) -> int:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: is no folder: name one with -o")
     if given["dry_run"]:
-        show_tasks(tasks, folder)
+        show_tasks(tasks, folder, given["form"])
         return 0
-    place = Place(folder, TableFormat(given["form"] or ("parquet" if has_parquet() else "csv")))
+    place = Place(folder, TableFormat(given["table"] or ("parquet" if has_parquet() else "csv")))
     if place.form is TableFormat.PARQUET and not has_parquet():
-        raise UsageError("--format parquet needs pyarrow: pip install 'kinst-rewrite[batch]'")
-    return carry_out(tasks, place, _results(files, found, given), progress, retry=given["retry"])
+        raise UsageError("--table parquet needs pyarrow: pip install 'kinst-rewrite[batch]'")
+    wishes = Wishes(given["retry"], given["form"], given["verbose"])
+    return carry_out(tasks, place, _results(files, found, given), progress, wishes)
 
 
 def _batch(source: Path, given: dict[str, Any], progress: Progress) -> "tuple[FileTable, Batch]":

@@ -1,19 +1,20 @@
 """A batch, checked -> its tasks done, its table and page written, and what is said about it."""
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from kinst.rewriter.command_output import write_lines
+from kinst.rewriter.command_output import json_array, remark, write_lines
 from kinst.rewriter.progress import Progress
 from kinst.rewriter.wording import counted
 from kinst.runtime.batch.coverage import merged
 from kinst.runtime.batch.journal import Journal, open_journal, peek
 from kinst.runtime.batch.page import page_lines
 from kinst.runtime.batch.pool import Results, Tasks
-from kinst.runtime.batch.rows import COLUMNS, COVERAGE, GOOD, Row, table_rows
+from kinst.runtime.batch.rows import COLUMNS, COVERAGE, GOOD, Answer, Row, table_rows
 from kinst.runtime.batch.table_files import TableFormat, write_table
 from kinst.runtime.batch.tasks import Task
 
@@ -48,21 +49,42 @@ def by_digest(tasks: Iterable[Task]) -> dict[str, Task]:
     return {task.digest(): task for task in tasks}
 
 
-def show_tasks(tasks: Tasks, folder: Path) -> None:
-    """Print the tasks, and which are done already (--dry-run)."""
+def show_tasks(tasks: Tasks, folder: Path, form: str) -> None:
+    """Print the tasks, and which are done already (--dry-run), as text or json."""
     known = peek(folder)
+    if form == "json":
+        write_lines(json_array(_task_value(digest, task, is_done=digest in known) for digest, task in tasks.items()))
+        return
     write_lines(_task_line(digest, task, is_done=digest in known) for digest, task in tasks.items())
     left = len(tasks.keys() - known)
     write_lines([f"{counted(len(tasks), 'task')}, {left:,} to do"])
 
 
+def _task_value(digest: str, task: Task, *, is_done: bool) -> dict[str, Any]:
+    what = {"image": task.image.name, "what": task.work.what, "input": task.work.given}
+    return {"task": digest, "kind": task.kind, **what, "done": is_done}
+
+
 def _task_line(digest: str, task: Task, *, is_done: bool) -> str:
+    return f"{digest[:_SHOWN]}  {'done' if is_done else 'to do':5}  {_named(task)}"
+
+
+def _named(task: Task) -> str:
     words = (task.image.name, task.work.what, task.work.given)
-    return f"{digest[:_SHOWN]}  {'done' if is_done else 'to do':5}  {task.kind:7}  {'  '.join(filter(None, words))}"
+    return f"{task.kind:7}  {'  '.join(filter(None, words))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What else a user wants of a batch."""
+
+    retry: bool = False  # what failed before is done again
+    form: str = "text"  # of what is printed at the end: text or json
+    verbose: bool = False  # each task is told of as it is done
 
 
 def carry_out(
-    tasks: Tasks, place: Place, results: Callable[[Tasks], Results], progress: Progress, *, retry: bool
+    tasks: Tasks, place: Place, results: Callable[[Tasks], Results], progress: Progress, wishes: Wishes
 ) -> int:
     """Do what is not done yet, and write the table and the page. Returns the exit code: 1 if something failed.
 
@@ -71,7 +93,7 @@ def carry_out(
         place: where results are, and will be.
         results: does tasks.
         progress: shows how far it has come.
-        retry: what failed before is done again.
+        wishes: what else is wanted.
 
     Raises:
         KinstError: the place is used by another process, or what is there is not ours.
@@ -79,24 +101,37 @@ def carry_out(
     """
     place.folder.mkdir(parents=True, exist_ok=True)
     with open_journal(place.folder) as journal:
-        done = {digest for digest in tasks if (journal.is_good(digest) if retry else digest in journal)}
+        done = {digest for digest in tasks if (journal.is_good(digest) if wishes.retry else digest in journal)}
         left = {digest: task for digest, task in tasks.items() if digest not in done}
         with progress("tasks", len(tasks)) as tell:
             tell(len(done))
             for digest, answer in results(left) if left else ():
                 journal.add(digest, answer)
                 tell(1)
-        return _written(tasks, journal, place, len(done))
+                if wishes.verbose:
+                    remark(_news(tasks[digest], answer))
+        return _written(tasks, journal, place, len(done), wishes.form)
 
 
-def _written(tasks: Tasks, journal: Journal, place: Place, before: int) -> int:
+def _news(task: Task, answer: Answer) -> Iterator[str]:
+    """A task that is done, with what became of it."""
+    outcomes = Counter(row["outcome"] for row in answer.rows)
+    told = ", ".join(
+        f"{number:,} {outcome}" if len(answer.rows) > 1 else outcome for outcome, number in outcomes.items()
+    )
+    why = answer.rows[0]["reason"] if len(answer.rows) == 1 and answer.rows[0].get("reason") else ""
+    yield f"{_named(task)}: {told}{why and f': {why.splitlines()[0]}'}"
+
+
+def _written(tasks: Tasks, journal: Journal, place: Place, before: int, form: str) -> int:
     rows = _Rows(tasks, journal)
     write_table(place.table, rows, COLUMNS, place.form)
     coverage = merged(tasks, journal)
     if coverage:
         write_table(place.coverage, coverage, COVERAGE, place.form)
     write_lines(page_lines(place.folder.name, rows, coverage), place.page)
-    write_lines(_told(rows, coverage, len(tasks), before, place))
+    value = _value(rows, coverage, len(tasks), before, place)
+    write_lines([json.dumps(value, indent=2)] if form == "json" else _told(value))
     return 0 if all(outcome in GOOD for _, outcome in rows.outcomes) else 1
 
 
@@ -115,13 +150,25 @@ class _Rows:
                 yield row
 
 
-def _told(rows: _Rows, coverage: Sequence[Row], count: int, before: int, place: Place) -> Iterator[str]:
-    """What is printed at the end."""
-    yield f"{counted(count, 'task')} done{f', {before:,} of them before' if before else ''}"
-    for kind in sorted({kind for kind, _ in rows.outcomes}):
-        outcomes = [(outcome, number) for (one, outcome), number in rows.outcomes.most_common() if one == kind]
-        yield f"{kind:8} " + ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes)
+def _value(rows: _Rows, coverage: Sequence[Row], count: int, before: int, place: Place) -> dict[str, Any]:
+    """What is printed at the end, as JSON."""
+    outcomes: dict[str, dict[str, int]] = {kind: {} for kind in sorted({kind for kind, _ in rows.outcomes})}
+    for (kind, outcome), number in rows.outcomes.most_common():
+        outcomes[kind][outcome] = number
+    value: dict[str, Any] = {"tasks": count, "before": before, "outcomes": outcomes}
     if coverage:
         known = [row for row in coverage if row["inputs"] is not None]
-        yield f"coverage {sum(row['inputs'] > 0 for row in known):,} of {counted(len(known), 'instruction')}"
-    yield f"written  {place.table}, {place.page}"
+        value["coverage"] = {"instructions": len(known), "reached": sum(row["inputs"] > 0 for row in known)}
+    return value | {"table": str(place.table), "page": str(place.page)}
+
+
+def _told(value: Mapping[str, Any]) -> Iterator[str]:
+    """The same as lines."""
+    before = f", {value['before']:,} of them before" if value["before"] else ""
+    yield f"{counted(value['tasks'], 'task')} done{before}"
+    for kind, outcomes in value["outcomes"].items():
+        yield f"{kind:8} " + ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items())
+    if "coverage" in value:
+        found = value["coverage"]
+        yield f"coverage {found['reached']:,} of {counted(found['instructions'], 'instruction')}"
+    yield f"written  {value['table']}, {value['page']}"

@@ -23,7 +23,7 @@ def write_parquet(file: BinaryIO, rows: Iterable[Row], columns: Any) -> None:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise UsageError("--format parquet needs pyarrow: pip install 'kinst-rewrite[batch]'") from None
+        raise UsageError("--table parquet needs pyarrow: pip install 'kinst-rewrite[batch]'") from None
     types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
     fields = [
         pyarrow.field(name, types[kind], metadata={"description": meaning}) for name, (kind, meaning) in columns.items()

@@ -4,6 +4,7 @@ from click.testing import CliRunner, Result
 
 from kinst.rewriter import cli, inlinecall_cli
 from kinst.rewriter.commandline.command import Command
+from kinst.runtime.batch.cli import batch as kinst_batch
 from kinst.runtime.cli import run as kinst_run
 
 COMMANDS: dict[str, Command] = {
@@ -12,6 +13,7 @@ COMMANDS: dict[str, Command] = {
     "kinst-diff": cli.diff,
     "kinst-inlinecall": inlinecall_cli.inlinecall,
     "kinst-run": kinst_run,
+    "kinst-batch": kinst_batch,
 }
 
 

@@ -64,7 +64,7 @@ chunk = 7
 def test_all_kinds_of_tasks_are_rows_of_one_table(folder: Path) -> None:
     (folder / "all.toml").write_text(ALL)
     out = folder / "out"
-    first = invoked(folder / "all.toml", "-o", out, "--format", "csv", "-j", "1")
+    first = invoked(folder / "all.toml", "-o", out, "--table", "csv", "-j", "1")
     assert first.stderr == ""
     assert first.stdout.splitlines()[:4] == [
         "7 tasks done",
@@ -99,7 +99,7 @@ def test_all_kinds_of_tasks_are_rows_of_one_table(folder: Path) -> None:
     assert Counter(row["inputs"] for row in covered)["9"] >= 5
     assert (out / "index.html").read_text().endswith("</html>\n")
 
-    again = invoked(folder / "all.toml", "-o", out, "--format", "csv")
+    again = invoked(folder / "all.toml", "-o", out, "--table", "csv")
     assert again.stdout.splitlines()[0] == "7 tasks done, 7 of them before"
     assert rows(out) == found
     assert len(digests(out)) == 7
@@ -107,7 +107,7 @@ def test_all_kinds_of_tasks_are_rows_of_one_table(folder: Path) -> None:
 
 def started(folder: Path, out: Path) -> "subprocess.Popen[bytes]":
     code = "from kinst.runtime.batch.cli import batch; batch(prog_name='kinst-batch')"
-    words = [sys.executable, "-c", code, str(folder / "many.toml"), "-o", str(out), "--format", "csv", "-j", "1"]
+    words = [sys.executable, "-c", code, str(folder / "many.toml"), "-o", str(out), "--table", "csv", "-j", "1"]
     return subprocess.Popen(words, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
@@ -136,10 +136,31 @@ def test_what_was_done_is_not_done_again_after_the_process_was_stopped(folder: P
     known = second.count(b"\n")
     assert second.startswith(first)
     assert first.count(b"\n") < known < count
-    result = invoked(folder / "many.toml", "-o", out, "--format", "csv", "-j", "1")
+    result = invoked(folder / "many.toml", "-o", out, "--table", "csv", "-j", "1")
     assert result.stdout.startswith(f"{count} tasks done, {known} of them before\n")
     assert journal.read_bytes().startswith(second[: second.rfind(b"\n") + 1])
     assert len(set(digests(out))) == len(digests(out)) == len(rows(out)) == count
+
+
+def test_what_is_printed_can_be_json_and_tell_of_each_task(folder: Path) -> None:
+    words: list[str | Path] = [
+        folder / "torn.elf",
+        "--probe",
+        "fbt:::",
+        "-o",
+        folder / "out",
+        "--table",
+        "jsonl",
+        "--format",
+        "json",
+    ]
+    assert [one["done"] for one in json.loads(invoked(*words, "--dry-run").stdout)] == [False]
+    result = invoked(*words, "-v", "-j", "1")
+    told = json.loads(result.stdout)
+    assert (told["tasks"], told["outcomes"]) == (1, {"rewrite": {"refused": 1}})
+    assert result.stderr.startswith(f"kinst-batch: rewrite  {folder}/torn.elf  fbt:::: refused: truncated")
+    (line,) = Path(told["table"]).read_text().splitlines()
+    assert json.loads(line)["outcome"] == "refused"
 
 
 def test_a_dry_run_prints_tasks_and_writes_nothing(folder: Path) -> None:

@@ -43,7 +43,7 @@ def inputs(folder: Path, count: int) -> None:
 
 
 def done(folder: Path, out: Path, *words: str) -> Result:
-    options = [str(folder / "calls.toml"), "-o", str(out), "--format", "csv", *words]
+    options = [str(folder / "calls.toml"), "-o", str(out), "--table", "csv", *words]
     return CliRunner().invoke(batch, options, prog_name="kinst-batch")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from click import Command, Context
 
 from kinst.rewriter.progress import silent
-from kinst.runtime.batch.command import Place, by_digest, carry_out
+from kinst.runtime.batch.command import Place, Wishes, by_digest, carry_out
 from kinst.runtime.batch.pool import Results, Tasks
 from kinst.runtime.batch.rows import Answer, Outcome
 from kinst.runtime.batch.table_files import TableFormat
@@ -24,6 +24,8 @@ def test_what_failed_is_done_again_if_that_is_wanted(tmp_path: Path) -> None:
             yield digest, Answer(({"outcome": task.work.what if is_first else "done", "reason": None},))
 
     with Context(Command("kinst-batch")):
-        statuses = [carry_out(TASKS, place, results, silent, retry=retry) for retry in (False, False, True, True)]
+        statuses = [
+            carry_out(TASKS, place, results, silent, Wishes(retry=retry)) for retry in (False, False, True, True)
+        ]
     assert asked == [[one.value for one in Outcome], [one.value for one in Outcome if not one.is_good]]
     assert statuses == [1, 1, 0, 0]
