@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.elf.header import SHT_SYMTAB
 from kinst.targets.elf.relocations import RELA
 from kinst.targets.elf.sections import Section
-from kinst.targets.elf.symbols import SHN_UNDEF, STB_WEAK, STT_SECTION
+from kinst.targets.elf.symbols import SHN_UNDEF, STB_WEAK, STT_SECTION, SYMBOL
 from kinst.targets.errors import PlacementError
 from kinst.targets.image import Image
 
@@ -67,8 +68,9 @@ def rows_of(image: Image, address: int, found: References) -> NDArray[np.void]:
 def _symbol_in(image: Image, section: Section) -> int:
     """The row of a symbol that is certainly this section's: another file's may take the place of a weak one."""
     symbols = image.symbols
+    count = next((one.size // SYMBOL.itemsize for one in image.sections if one.kind == SHT_SYMTAB), 0)
     is_own = (symbols.section == section.index) & (symbols.section != SHN_UNDEF) & (symbols.binding != STB_WEAK)
-    own = np.flatnonzero(is_own)
+    own = np.flatnonzero(is_own[:count])
     if not len(own):
         raise PlacementError(f"{image.path}: no symbol is defined in {section.name}, to which trampolines must refer")
     return int(own[np.argmax(symbols.kind[own] == STT_SECTION)])

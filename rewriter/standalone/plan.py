@@ -41,7 +41,7 @@ def plan_standalone(
     """
     program, (manifest, _) = resolution.program, manifest_of(resolution)
     if program.image.kind is FileKind.REL:
-        raise ProbeError(f"{program.image.path}: a module that is not linked cannot be standalone yet: without it, yes")
+        raise ProbeError(f"{program.image.path}: --standalone is for linked images, and this is a module")
     no_jumps: list[NoJump] = []
     factory, room = Factory(program, manifest, progress), _EACH * len(manifest.sites)
     inside = factory.inside
