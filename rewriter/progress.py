@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final, TextIO
 
-# progress("decoding", total) as done: done(n) when n more of the total are finished.
+# progress("decoding", total) as done: done(n) when n more of the total are finished. 0 if nobody knows the total.
 Done = Callable[[int], None]
 Progress = Callable[[str, int], AbstractContextManager[Done]]
 
 _PATIENCE: Final = 0.7  # seconds before a bar appears: most images take less
 _INTERVAL: Final = 0.1
-_WIDTH: Final = 40
+_WIDTH: Final = 30
+_OF_BYTES: Final = frozenset({"comparing", "decoding", "downloading", "writing"})  # stages that count bytes
+_MEGABYTE: Final = 1_000_000
 
 
 @contextmanager
@@ -40,11 +42,11 @@ def bars(stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> Prog
 
 
 class _Bar:
-    """One line that is drawn over and erased at the end."""
+    """One line that is drawn over and erased at the end: a bar, how much is done, how fast, and the time left."""
 
     def __init__(self, stream: TextIO, stage: str, total: int, visible_from: float, clock: Callable[[], float]) -> None:
-        self._stream, self._stage, self._total = stream, stage, max(total, 1)
-        self._next, self._clock = visible_from, clock
+        self._stream, self._stage, self._total = stream, stage, total
+        self._next, self._clock, self._begin = visible_from, clock, clock()
         self._finished, self._drawn = 0, False
 
     def done(self, amount: int) -> None:
@@ -53,14 +55,28 @@ class _Bar:
         now = self._clock()
         if now >= self._next:
             self._next = now + _INTERVAL
-            filled = min(_WIDTH, _WIDTH * self._finished // self._total)
-            percent = min(100, 100 * self._finished // self._total)
-            self._stream.write(f"\r{self._stage:12} [{'#' * filled}{'-' * (_WIDTH - filled)}] {percent:3}%")
+            self._stream.write(f"\r{self._stage:12} {self._text(now - self._begin)}\x1b[K")
             self._stream.flush()
             self._drawn = True
+
+    def _text(self, seconds: float) -> str:
+        rate = self._finished / seconds if seconds > 0 else 0.0
+        speed = f"{rate / _MEGABYTE:.1f} MB/s" if self._stage in _OF_BYTES else f"{rate:,.0f}/s"
+        if not self._total:
+            return f"{self._finished / _MEGABYTE:.1f} MB  {speed}"
+        part = min(1.0, self._finished / self._total)
+        filled = int(_WIDTH * part)
+        left = f"  {_time((self._total - self._finished) / rate)} left" if 0 < self._finished < self._total else ""
+        return f"[{'#' * filled}{'-' * (_WIDTH - filled)}] {100 * part:3.0f}%  {speed}{left}"
 
     def clear(self) -> None:
         """Leave an empty line for what is printed next."""
         if self._drawn:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
+
+
+def _time(seconds: float) -> str:
+    """``7 s``, ``2:05 min``."""
+    whole = round(seconds)
+    return f"{whole // 60}:{whole % 60:02} min" if whole >= 60 else f"{whole} s"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kinst.rewriter.commandline.command import Command
-from kinst.rewriter.commandline.reporting import check_files, reported
+from kinst.rewriter.commandline.reporting import check_files, reported, unescaped
+from kinst.rewriter.progress import bars, silent
 from kinst.runtime.commandline.completion import complete_file
 from kinst.runtime.commandline.options import (
     EXAMPLES,
@@ -259,5 +260,6 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         records_time=Format(given["form"]).records_time or given["report"] is not None,
         records_tasks=Format(given["form"]).records_tasks or given["report"] is not None,
         records_hits=given["report"] is not None,
+        progress=silent if given["d_quiet"] else bars(unescaped(sys.stderr)),
         is_verbose=given["is_verbose"],
     )

@@ -7,6 +7,7 @@ the one the system's own apt uses. Run as ``python -m tests.images [NAME...]`` t
 import fcntl
 import gzip
 import hashlib
+import io
 import lzma
 import os
 import re
@@ -16,10 +17,11 @@ import sys
 import tarfile
 import urllib.request
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from kinst.rewriter.progress import Done, bars
 from tests.image_list import IMAGES, LARGE, MORE, SMALL, RealImage
 
 __all__ = ["LARGE", "MORE", "SMALL", "at_hand", "modules_of", "real_image"]
@@ -95,7 +97,7 @@ def _fetch_modules(kernel: str, folder: Path) -> None:
     partial = folder.with_suffix(f".{os.getpid()}")
     partial.mkdir()
     with (
-        urllib.request.urlopen(_download_uri(package)) as response,
+        _download(package) as response,
         tarfile.open(fileobj=_data_tar(response), mode="r|") as archive,
     ):
         for member in archive:
@@ -202,14 +204,35 @@ def _download_uri(package: str) -> str:
     return found.group(1)
 
 
+class _Told(io.RawIOBase):
+    """A download that tells how many bytes came."""
+
+    def __init__(self, source: BinaryIO, done: Done) -> None:
+        self._source, self._done = source, done
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._source.read(size)
+        self._done(len(data))
+        return data
+
+
+@contextmanager
+def _download(package: str) -> Iterator[BinaryIO]:
+    """A package as it comes, with a bar on a terminal."""
+    with ExitStack() as stack:
+        response = stack.enter_context(urllib.request.urlopen(_download_uri(package)))
+        size = int(response.headers.get("Content-Length") or 0)
+        yield _Told(response, stack.enter_context(bars(sys.stderr)("downloading", size)))  # type: ignore[misc]
+
+
 def _unpack_member(image: RealImage, package: str, out: BinaryIO) -> None:
-    with urllib.request.urlopen(_download_uri(package)) as response:
+    with _download(package) as response:
         _copy_tar_member(_data_tar(response), image.member, out)
 
 
 def _stream_member(image: RealImage, package: str, out: BinaryIO) -> None:
     """Decompress while the package arrives and stop at the end of the member, about a third of the download."""
-    with urllib.request.urlopen(_download_uri(package)) as response:
+    with _download(package) as response:
         _copy_tar_member(_data_tar(response), r".*/vmlinux[^/]*", out)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from kinst.targets.errors import ImageError, KinstError
+from kinst.targets.nearest import nearest
 from kinst.targets.visible import visible_lines
 
 PATCH_HELP: Final = (
@@ -30,7 +31,15 @@ def check_files(*paths: Path | None) -> None:
     """Raise ImageError for the first file that does not exist, before any other error is reported."""
     for path in paths:
         if path is not None and not path.exists():
-            raise ImageError(f"{path}: cannot be read: {os.strerror(errno.ENOENT)}")
+            raise ImageError(f"{path}: cannot be read: {os.strerror(errno.ENOENT)}{_beside(path)}")
+
+
+def _beside(path: Path) -> str:
+    """Names in the same folder that may have been meant."""
+    try:
+        return nearest(path.name, (one.name for one in path.parent.iterdir()))
+    except OSError:
+        return ""
 
 
 @contextmanager

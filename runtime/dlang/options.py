@@ -132,7 +132,7 @@ def _version(text: str | None) -> str:
 def _one_of(*words: str) -> Callable[[str | None], Value]:
     def read(text: str | None) -> Value:
         if text not in words:
-            raise _BadValueError
+            raise _BadValueError(f"Invalid value for specified option: it is one of {', '.join(words)}")
         return text
 
     return read

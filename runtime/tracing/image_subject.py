@@ -57,7 +57,7 @@ class ImageSubject:
         self._identified: dict[str, ProbeName] = {}
         self._built: Built | None = None
         if request.programs or request.actions or any(map(_is_inlined, self.programs)):
-            opened = self._opened = opened or open_source(source_of(request))
+            opened = self._opened = opened or open_source(source_of(request), progress=request.progress)
             image = opened.program.image
             self.types = image_types(image, debug_file=request.debug_file, modules=dict(request.modules))
             self.constants = constants_of(image, request.system)

@@ -16,12 +16,14 @@ from kinst.runtime.providers.profile import refusal
 from kinst.runtime.providers.provider import Action, Providers
 from kinst.targets.c_types import CType
 from kinst.targets.errors import ProbeNameError
+from kinst.targets.nearest import nearest
 from kinst.targets.probe import ProbeName, matcher, parse_probe_name
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.inline_clauses import InlineClauses
 
 _MOST_TYPED = 256  # the most probes of a description whose argument types are compared; more are assumed to differ
+_WITHOUT_FUNCTION = ("BEGIN", "END", "ERROR", "profile-", "tick-")  # names that stand alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,8 @@ class Matching:
             near = difflib.get_close_matches(provider, sorted(names), 1)
             known = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names))}"
             reason = f"no provider '{provider}': {known}"
+        if not reason and fields.strip(":") == name:
+            reason = nearest(name, _WITHOUT_FUNCTION).removeprefix("; ")
         return reason
 
     def _arguments(self, identifiers: NDArray[np.intp]) -> tuple[tuple[CType, ...] | None, bool]:

@@ -10,6 +10,7 @@ from kinst.rewriter.numbering import numbered
 from kinst.rewriter.outcome_report import summary_lines
 from kinst.rewriter.plan import Plan, make_plan
 from kinst.rewriter.program import Program, with_names
+from kinst.rewriter.progress import Progress
 from kinst.rewriter.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.rewriting import Opened, Source, open_source
 from kinst.runtime.machine.call import Call, parse_call
@@ -100,7 +101,7 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
     is_finished = opened is not None and opened.manifest is not None and opened.manifest.standalone is not None
     if opened is not None and (names or modules) and not is_finished:
         inlines = opened.inlines(with_parameters=True, types=types)
-        planned = _planned(opened, names, inlines, has_modules=bool(modules))
+        planned = _planned(opened, names, inlines, request.progress, has_modules=bool(modules))
     late = LateOpened(source_of(request), opened, inlines)
     image, manifest = _as_it_is(request) if planned.plan is None else (planned.plan.image, planned.plan.manifest)
     facts = machine_facts(request.machine or default_machine(image.facts.name))
@@ -120,7 +121,7 @@ def _with_modules(request: Request, opened: Opened | None) -> tuple[Opened | Non
     """The patched ones among the modules that the guest may load. If there are any, the image is taken apart."""
     if not any(has_sites(path) for _, path in request.modules):
         return opened, ()
-    opened = opened or open_source(source_of(request))
+    opened = opened or open_source(source_of(request), progress=request.progress)
     if opened.manifest is not None and opened.manifest.standalone is not None:
         raise UsageError(f"{request.image}: is standalone, and has no handler: its modules' probes need one")
     first = numbering_of(opened.program).end
@@ -157,8 +158,10 @@ def _as_it_is(request: Request) -> tuple[Image, Manifest | None]:
     return image, manifest
 
 
-def _planned(opened: Opened, names: Sequence[ProbeName], inlines: DebugInlines, *, has_modules: bool) -> Planned:
-    resolution = resolve(opened.program, names, inlines=inlines)
+def _planned(
+    opened: Opened, names: Sequence[ProbeName], inlines: DebugInlines, progress: Progress, *, has_modules: bool
+) -> Planned:
+    resolution = resolve(opened.program, names, inlines=inlines, progress=progress)
     reasons = {
         outcome.name: str(outcome.error).removeprefix(f"{outcome.name}: ")
         for outcome in resolution.outcomes
@@ -168,7 +171,7 @@ def _planned(opened: Opened, names: Sequence[ProbeName], inlines: DebugInlines, 
     if not useful and not has_modules:  # what comes from these needs a plan to fit in
         return Planned(reasons=reasons)
     resolution = replace(resolution, outcomes=useful)
-    plan = make_plan(resolution, earlier=opened.manifest)
+    plan = make_plan(resolution, earlier=opened.manifest, progress=progress)
     refusals = tuple(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
     expansions = {one.name: one.expansion for one in useful if one.expansion is not None}
     own = {name: _own_code(expansion, resolution) for name, expansion in expansions.items()}

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kinst.rewriter.progress import Progress, silent
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.machine.configuration import Configuration
 from kinst.runtime.tracing.program_text import ProgramText
@@ -35,4 +36,5 @@ class Request:
     records_time: bool = False
     records_tasks: bool = False  # whether it is noted which task each CPU runs when probes fire
     records_hits: bool = False  # whether it is counted how often each probe fires, and when
+    progress: Progress = silent  # told while the image is patched in memory
     is_verbose: bool = False  # whether more is reported about a run that is over

@@ -48,3 +48,17 @@ def test_each_is_one_line(name: str, arguments: list[object], message: str) -> N
     result = run(name, *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.splitlines() == [f"{name}: {message}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("kinst-list", [SAMPLE.with_name("kernel-riscv.elf")], "No such file or directory; nearest kernel-riscv64.elf"),
+        ("kinst-run", ["-n", "BGIN { exit(0); }"], ":::BGIN does not match any probes: nearest BEGIN"),
+        ("kinst-run", ["-n", "BEGIN", "-x", "bufpolicy=rng"], "specified option: it is one of ring, fill, switch"),
+    ],
+)
+def test_what_was_probably_meant(name: str, arguments: list[object], message: str) -> None:
+    result = run(name, *arguments)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in result.stderr.splitlines()[0]

@@ -337,6 +337,7 @@ def test_bars_are_drawn_on_a_terminal_when_work_is_slow_and_erased_after_it() ->
         now = 2.0
         done(50)
         assert "decoding" in stream.text and "50%" in stream.text
+        assert stream.text.endswith("0.0 MB/s  2 s left\x1b[K"), "100 bytes in 2 s"
     assert stream.text.endswith("\r\x1b[K")
 
 

@@ -164,10 +164,10 @@ def test_the_first_error_ends_it(script: Path) -> None:
         (["-n", DONE, "-x", "strsize=-1"], "failed to set -x strsize: Invalid value for specified option"),
         (["-n", DONE, "-x", "strsize"], "failed to set -x strsize: Invalid value for specified option"),
         (["-n", DONE, "-x", "quiet=maybe"], "failed to set -x quiet: Invalid value for specified option"),
-        (["-n", DONE, "-x", "bufpolicy=often"], "failed to set -x bufpolicy: Invalid value for specified option"),
+        (["-n", DONE, "-x", "bufpolicy=often"], "Invalid value for specified option: it is one of ring, fill, switch"),
         (["-n", DONE, "-x", "switchrate=1y"], "failed to set -x switchrate: Invalid value for specified option"),
         (["-n", DONE, "-b", "much"], "failed to set -b much: Invalid value for specified option"),
-        (["-n", DONE, "-X", "z"], "failed to set -X z: Invalid value for specified option"),
+        (["-n", DONE, "-X", "z"], "failed to set -X z: Invalid value for specified option: it is one of a, c, s, t"),
         (
             ["-q", "-n", DONE, "-o", "/nowhere/out"],
             "failed to open output file '/nowhere/out': No such file or directory",

@@ -1,0 +1,70 @@
+"""Progress of slow work: on a terminal, with rate and time left; never in pipes, and not with -q."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kinst.rewriter.progress import bars
+from tests.commands.launchers import environment_with_commands
+from tests.images import real_image
+from tests.runtime.terminal_session import TerminalSession
+
+BAR = rb"(decoding|trampolines|writing) +\[[#-]{30}\] +\d+%  [\d,.]+( MB)?/s"
+WORK = ["kinst-rewrite", "-p", "kinst:::", "--dry-run", "--format", "json"]
+
+
+class Terminal:
+    """A stream that says to be a terminal."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self.text += text
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("stage", "total", "amount", "seconds", "shown"),
+    [
+        ("writing", 40_000_000, 10_000_000, 5.0, "25%  2.0 MB/s  15 s left"),
+        ("writing", 400_000_000, 10_000_000, 5.0, "2%  2.0 MB/s  3:15 min left"),
+        ("trampolines", 8000, 6000, 2.0, "75%  3,000/s  1 s left"),
+        ("trampolines", 8000, 8000, 2.0, "100%  4,000/s"),
+        ("downloading", 0, 3_000_000, 2.0, "3.0 MB  1.5 MB/s"),
+    ],
+)
+def test_rate_and_time_left(stage: str, total: int, amount: int, seconds: float, shown: str) -> None:
+    now, stream = 0.0, Terminal()
+    with bars(stream, clock=lambda: now)(stage, total) as done:  # type: ignore[arg-type]
+        now = seconds
+        done(amount)
+        assert stream.text.endswith(f" {shown}\x1b[K")
+    assert stream.text.endswith("\r\x1b[K")
+
+
+def test_a_terminal_shows_it_and_a_quiet_command_does_not(tmp_path: Path) -> None:
+    """Stripped firmware: its functions are searched for first, so that the command has run for a while."""
+    environment, image = environment_with_commands(tmp_path), real_image("opensbi-1.1")
+    command = [str(tmp_path / "bin" / WORK[0]), str(image), *WORK[1:]]
+    with TerminalSession(command=command, environment=environment) as session:
+        session.expect(BAR)
+        assert session.ended() == 0
+    with TerminalSession("-q", command=command, environment=environment) as session:
+        assert session.ended() == 0
+        assert re.search(BAR, session.shown) is None
+
+
+def test_a_run_shows_how_its_image_is_patched(tmp_path: Path) -> None:
+    environment, image = environment_with_commands(tmp_path), real_image("opensbi-1.1")
+    words = [str(image), "-n", "kinst:::", "-e"]
+    with TerminalSession(*words, command=[str(tmp_path / "bin" / "kinst-run")], environment=environment) as session:
+        session.expect(BAR)
+        assert session.ended() == 0
