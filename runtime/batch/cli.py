@@ -97,7 +97,7 @@ def _carried_out(source: Path, given: dict[str, Any]) -> int:
     from kinst.runtime.batch.parquet_file import has_parquet
     from kinst.runtime.batch.table_files import TableFormat
 
-    progress = silent if given["quiet"] else bars(unescaped(sys.stderr))
+    progress = silent if given["quiet"] or given["verbose"] else bars(unescaped(sys.stderr))
     files, found = _batch(source, given, progress)
     tasks = by_digest(found.tasks)
     folder = given["output"] or Path(f"{source.absolute().name.removesuffix('.toml')}.batch")

@@ -15,18 +15,24 @@ from kinst.targets.errors import KinstError
 from kinst.targets.image import architecture
 
 
-def perform(task: Task, places: Places) -> Answer:
-    """Do what a task says. `places`: where its files are."""
-    answer = _performed(task, places)
+def perform(task: Task, places: Places, seconds: float | None = None) -> Answer:
+    """Do what a task says.
+
+    Args:
+        task: what to do.
+        places: where its files are.
+        seconds: after which the task will be ended; a boot ends before, and tells what it found.
+    """
+    answer = _performed(task, places, seconds)
     if any("machine" not in row for row in answer.rows):
         machine = _machine(places[task.image.sha256])
         return replace(answer, rows=tuple({"machine": machine, **row} for row in answer.rows))
     return answer
 
 
-def _performed(task: Task, places: Places) -> Answer:
+def _performed(task: Task, places: Places, seconds: float | None) -> Answer:
     try:
-        return _done(task, places)
+        return _done(task, places, seconds)
     except KinstError as error:
         return failure(task, Outcome.REFUSED, _without_path(str(error), task, places))
     except MemoryError:
@@ -37,12 +43,12 @@ def _performed(task: Task, places: Places) -> Answer:
         return failure(task, Outcome.FAILED, f"internal error: {type(error).__name__}: {error}")
 
 
-def _done(task: Task, places: Places) -> Answer:
+def _done(task: Task, places: Places, seconds: float | None) -> Answer:
     match task.work:
         case Rewrite() as work:
             return rewrite_and_prove(task.image, work, places)
         case Run() as work:
-            return boot_and_trace(task.image, work, places)
+            return boot_and_trace(task.image, work, places, seconds)
         case Call() as work:
             return call_all(task.image, work, places)
         case _:

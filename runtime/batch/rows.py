@@ -19,7 +19,7 @@ COLUMNS: Final[Mapping[str, tuple[type, str]]] = {
     "what": (str, "the probes, the program or the function"),
     "input": (str, "command line, files or arguments"),
     "outcome": (str, "done; refused, with the reason; or failed, timeout, memory, crashed"),
-    "reason": (str, "why it was refused or failed"),
+    "reason": (str, "why it was refused or failed, or why a guest stopped for good"),
     "seconds": (float, "of CPU that the task took, by itself"),
     "megabytes": (int, "of memory that it took at most"),
     "sites": (int, "rewrite: instructions that were patched"),

@@ -9,15 +9,19 @@ from typing import Any, Final
 from kinst.runtime.api import Trace, open_image
 from kinst.runtime.batch.rows import Answer, Outcome, Row
 from kinst.runtime.batch.tasks import InputFile, Places, Run
+from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.program_text import Origin, ProgramText
+from kinst.targets.errors import MachineError
 from kinst.targets.image import module_name
 
 _PRINTED: Final = 4000  # characters
 _CONSOLE: Final = 2000
+_PART: Final = 0.8  # of a task's time that a boot may take
 
 
-def boot_and_trace(image: InputFile, work: Run, places: Places) -> Answer:
-    """Run the image until it ends, or a limit or exit() ends it.
+def boot_and_trace(image: InputFile, work: Run, places: Places, seconds: float | None = None) -> Answer:
+    """Run the image until it ends, or a limit or exit() ends it. Of `seconds` of the host's time, if there is such a
+    limit, it leaves enough to tell what was found.
 
     Raises:
         KinstError: the program is wrong, or the image cannot run.
@@ -38,7 +42,7 @@ def boot_and_trace(image: InputFile, work: Run, places: Places) -> Answer:
         with trace:
             if work.typed is not None:
                 trace.type_lines(places[work.typed.sha256].read_bytes(), prompt=work.prompt)
-            return Answer((_row(trace, work),))
+            return Answer((_row(trace, work, seconds),))
 
 
 def _programs(work: Run) -> list[ProgramText]:
@@ -46,16 +50,23 @@ def _programs(work: Run) -> list[ProgramText]:
     return [ProgramText(origin, work.title, work.program)] if work.program else []
 
 
-def _row(trace: Trace, work: Run) -> Row:
+def _row(trace: Trace, work: Run, seconds: float | None) -> Row:
     printed: list[str] = []
-    count = 0
-    for record in trace.records(seconds=work.seconds, until=work.until):
-        count += 1
-        if len(printed) < _PRINTED:
-            printed.append(record.text or " ".join(map(str, record.values)))
+    count, wrong = 0, None
+    try:
+        for record in trace.records(
+            seconds=work.seconds, until=work.until, wall_seconds=None if seconds is None else seconds * _PART
+        ):
+            count += 1
+            if len(printed) < _PRINTED:
+                printed.append(record.text or " ".join(map(str, record.values)))
+    except MachineError as error:  # the guest stopped for good: this is what was to be found out
+        wrong = str(error)
     ending = trace.finish()
+    is_late = ending.end is End.WALL_TIMEOUT
     return {
-        "outcome": Outcome.DONE.value,
+        "outcome": (Outcome.TIMEOUT if is_late else Outcome.DONE).value,
+        "reason": f"took longer than {_PART:.0%} of {seconds:g} s" if is_late else wrong,
         "machine": trace.guest.system.arch.name,
         "remarks": "\n".join([*trace.refusals, *trace.messages]) or None,
         "end": ending.reason,

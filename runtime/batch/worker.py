@@ -112,7 +112,7 @@ def _be_task(order: Order, folder: Path, answers: int) -> NoReturn:
         os.environ["TMPDIR"] = str(folder)
         os.chdir(folder)
         known = set(sys.modules)
-        answer = perform(order.task, order.places)
+        answer = perform(order.task, order.places, order.limits.seconds)
         send(answers, _Told(answer, tuple(sorted(set(sys.modules) - known))))
     finally:
         os._exit(0)
