@@ -12,6 +12,7 @@ each used by one thread.
 
 import gc
 import signal
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -365,7 +366,7 @@ class Trace(Reader):
         """As `run`, but yields what clauses record: at D's `switchrate` (once a second of the machine's time), or
         earlier if there is much. The guest waits while a record is processed."""
         host, kept = self.guest.surroundings.host, self._let.kept
-        start, bounds = host.now(), limits(seconds, wall_seconds, until)
+        start, wall_start, bounds = host.now(), time.monotonic_ns(), limits(seconds, wall_seconds, until)
         kept.on_records = lambda: host.finish(End.STOPPED)
         try:
             while True:
@@ -373,7 +374,8 @@ class Trace(Reader):
                 yield from self.take()
                 if end is not End.STOPPED or self._is_asked_to_stop:
                     return
-                bounds, start = bounds.later(host.now() - start), host.now()
+                bounds = bounds.later(host.now() - start, time.monotonic_ns() - wall_start)
+                start, wall_start = host.now(), time.monotonic_ns()
         finally:
             kept.on_records = None
 

@@ -15,9 +15,13 @@ class Limits:
     wall_timeout: int | None = None  # of the host's
     until: re.Pattern[bytes] | None = None
 
-    def later(self, passed: int) -> "Limits":
-        """What is left of the limits when `passed` ns of the machine's time have passed."""
-        return self if self.timeout is None else replace(self, timeout=max(0, self.timeout - passed))
+    def later(self, passed: int, wall_passed: int) -> "Limits":
+        """What is left of the limits when so many ns of the machine's time and of the host's have passed."""
+        return replace(self, timeout=_left(self.timeout, passed), wall_timeout=_left(self.wall_timeout, wall_passed))
+
+
+def _left(limit: int | None, passed: int) -> int | None:
+    return None if limit is None else max(0, limit - passed)
 
 
 def limits(timeout: float | None = None, wall_timeout: float | None = None, until: str | None = None) -> Limits:

@@ -5,6 +5,7 @@ import math
 import os
 import re
 import signal
+import time
 import weakref
 from collections import Counter
 from pathlib import Path
@@ -236,3 +237,11 @@ def test_guests_run_side_by_side_and_give_their_memory_back() -> None:
     assert [machine() for machine in machines] == [None, None]
     with pytest.raises(UsageError, match="was closed"):
         _ = first.guest
+
+
+def test_the_hosts_time_is_limited_however_often_records_come() -> None:
+    """Each time that records come the guest stops; the limit is that of all of it."""
+    with sample("arm64") as image, image.trace("fbt:::entry { trace(1); }", options={"switchrate": "10ms"}) as trace:
+        for number, _ in enumerate(trace.records(wall_seconds=0.2)):
+            time.sleep(0.1 if number < 3 else 0)
+        assert trace.finish().end is End.WALL_TIMEOUT
