@@ -15,6 +15,7 @@ from kinst.rewriter.inlinecall_cli import inlinecall
 from kinst.runtime import cli as runtime
 from tests.docs.pages import PAGES
 from tests.images import at_hand, real_image
+from tests.runtime.test_report import data
 
 pytestmark = pytest.mark.skipif(not at_hand("linux-amd64"), reason="linux-amd64 was not downloaded")
 COMMANDS: dict[str, Any] = {
@@ -69,6 +70,8 @@ README: dict[str, str | None] = {
     "--format perfetto": "see test_formats_on_linux",
     "--format flamegraph": "see test_formats_on_linux",
     "--format folded": "see test_formats_on_linux",
+    "--format heatmap": "see test_pictures",
+    "--report boot.html": "see test_pictures",
     "callout-time.d": None,
     "rpc-errors.d": None,
 }
@@ -187,3 +190,13 @@ def test_first_examples_of_help(vmlinux: Callable[[str], tuple[int, str]]) -> No
     code, output = vmlinux("kinst-inlinecall get_current vmlinux --json")
     assert code == 0
     assert sum(len(one["copies"]) for one in json.loads(output)) > 4000
+
+
+def test_pictures(vmlinux: Callable[[str], tuple[int, str]], tmp_path: Path) -> None:
+    """A report and a heat map of the start, in one run."""
+    program = "fbt::memblock_*:entry { @sizes = quantize(arg1); @stacks[stack()] = count(); }"
+    files = "--report boot.html --format heatmap -o sizes.svg"
+    code, output = vmlinux(f"kinst-run -q vmlinux {BOOT} --until 'Mount-cache' {files} -n '{program}'")
+    assert code == 0, output
+    assert "start_kernel" in json.dumps(data(tmp_path / "boot.html"))
+    assert "@sizes" in (tmp_path / "sizes.svg").read_text()
