@@ -18,6 +18,7 @@ PAGES: Final = {
     "README.md": "index.md",
     "ARCHITECTURE.md": "architecture.md",
     "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "samples/README.md": "samples.md",
 }
