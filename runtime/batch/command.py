@@ -12,7 +12,7 @@ from kinst.rewriter.progress import Progress
 from kinst.rewriter.wording import counted
 from kinst.runtime.batch.coverage import merged
 from kinst.runtime.batch.journal import Journal, open_journal, peek
-from kinst.runtime.batch.page import page_lines
+from kinst.runtime.batch.page import batch_page_lines
 from kinst.runtime.batch.pool import Results, Tasks
 from kinst.runtime.batch.rows import COLUMNS, COVERAGE, GOOD, Answer, Row, table_rows
 from kinst.runtime.batch.table_files import TableFormat, write_table
@@ -129,7 +129,7 @@ def _written(tasks: Tasks, journal: Journal, place: Place, before: int, form: st
     coverage = merged(tasks, journal)
     if coverage:
         write_table(place.coverage, coverage, COVERAGE, place.form)
-    write_lines(page_lines(place.folder.name, rows, coverage), place.page)
+    write_lines(batch_page_lines(place.folder.name, rows, coverage), place.page)
     value = _value(rows, coverage, len(tasks), before, place)
     write_lines([json.dumps(value, indent=2)] if form == "json" else _told(value))
     return 0 if all(outcome in GOOD for _, outcome in rows.outcomes) else 1

@@ -1,27 +1,23 @@
 """The rows of a batch -> one HTML page, with everything that it needs: what became of all, and each row on its own.
 
-The page gets its rows as compressed JSON, since there may be a hundred thousand, and draws those that are looked at:
+There may be a hundred thousand rows; the page draws those that are looked at. Its data:
 
     {"columns": [[name, meaning], ...], "rows": [[value, ...], ...]}
 
 Columns in which nothing is are left out. The sums, and what calls reached, need no script.
 """
 
-import base64
-import json
 import re
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from importlib.resources import files
 from typing import Any, Final
 
+from kinst.rewriter.page import page_lines
 from kinst.runtime.batch.rows import COLUMNS, GOOD, Outcome, Row
 
 _MOST: Final = 200_000  # rows on the page; the table has all
-_WIDTH: Final = 1 << 10  # characters of the data in a line of the page
 _NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d[\d,]*")
 _REASONS: Final = 40  # that are listed
 _EXAMPLES: Final = 3
@@ -50,31 +46,19 @@ class _Sums:
             self.kept.append(row)
 
 
-def page_lines(title: str, rows: Iterable[Row], coverage: Sequence[Row]) -> Iterator[str]:
+def batch_page_lines(title: str, rows: Iterable[Row], coverage: Sequence[Row]) -> Iterator[str]:
     """The lines of the page."""
     sums = _Sums()
     for row in rows:
         sums.add(row)
-    parts = {
-        "css": [_file("batch.css")],
-        "js": [_file("batch.js")],
-        "title": [escape(title)],
-        "verdict": [_verdict(sums)],
-        "outcomes": _outcomes(sums),
-        "reasons": _reasons(sums),
-        "coverage": _coverage(coverage),
-        "data": _data(sums.kept),
+    texts = {
+        "title": escape(title),
+        "verdict": _verdict(sums),
+        "outcomes": "\n".join(_outcomes(sums)),
+        "reasons": "\n".join(_reasons(sums)),
+        "coverage": "\n".join(_coverage(coverage)),
     }
-    for line in _file("batch.html").splitlines():
-        name = line.strip().removeprefix("<!--").removesuffix("-->").strip()
-        if name in parts:
-            yield from parts[name]
-        else:
-            yield line
-
-
-def _file(name: str) -> str:
-    return files("kinst.runtime.batch").joinpath("pages", name).read_text(encoding="utf-8")
+    yield from page_lines("kinst.runtime.batch", "batch", texts, _data(sums.kept))
 
 
 def _verdict(sums: _Sums) -> str:
@@ -137,12 +121,9 @@ def _covered(row: Row, most: int) -> str:
     return f"<tr>{place}{inputs}{bar}{hits}{first}"
 
 
-def _data(rows: Sequence[Row]) -> Iterator[str]:
+def _data(rows: Sequence[Row]) -> dict[str, Any]:
     names = [name for name in COLUMNS if any(row[name] is not None for row in rows)]
-    value: dict[str, Any] = {
+    return {
         "columns": [[name, COLUMNS[name][1]] for name in names],
         "rows": [[row[name] for name in names] for row in rows],
     }
-    packed = base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 6)).decode()
-    for start in range(0, len(packed), _WIDTH):
-        yield packed[start : start + _WIDTH]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kinst.runtime.batch.page import page_lines
+from kinst.runtime.batch.page import batch_page_lines
 from kinst.runtime.batch.rows import COLUMNS
 from tests.chromium import used
 
@@ -33,7 +33,7 @@ def page(path: Path, count: int) -> Path:
         {**COVERED, "refused": None},
         {**COVERED, "hits": None, "inputs": None, "first": None, "refused": "why"},
     ]
-    path.write_text("\n".join(page_lines("a <title>", map(row, range(count)), coverage)))
+    path.write_text("\n".join(batch_page_lines("a <title>", map(row, range(count)), coverage)))
     return path
 
 
