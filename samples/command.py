@@ -28,7 +28,7 @@ _EXAMPLES: Final = (
 )
 
 
-@click.command(cls=Command, examples=_EXAMPLES, pages=("README.md", "docs/"))
+@click.command(cls=Command, examples=_EXAMPLES, pages=("samples/README.md", "docs/cookbook/index.md"))
 @click.argument("folder", type=shared.FILE, metavar="DIR")
 @shared.version_option()
 def copy_samples(folder: Path) -> None:
