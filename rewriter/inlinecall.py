@@ -13,8 +13,8 @@ CallerOf = Callable[[int], tuple[str, int]]  # the function that holds an addres
 
 
 def inlinecall_values(functions: Iterable[InlineFunction], caller_of: CallerOf) -> list[dict[str, Any]]:
-    """What `--json` prints. A copy may have ranges in several functions, such as f and f.cold: the caller is each
-    range's own."""
+    """What `--format json` prints. A copy may have ranges in several functions, such as f and f.cold: the caller is
+    each range's own."""
     return [
         {
             "name": function.name,

@@ -83,8 +83,14 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def tried(kind: Kind, value: Any, folder: Path) -> Found | None:
-    """Do what the kind does with one input, and see what it did to this process and to the files around it."""
+def largest() -> int:
+    """The most memory in megabytes that this process ever had; it begins with what it was forked with."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
+def tried(kind: Kind, value: Any, folder: Path, had: int) -> Found | None:
+    """Do what the kind does with one input, and see what it did to this process, which had so many megabytes, and to
+    the files around it."""
     place, around = folder / "own", folder / "around"
     (folder / _LAST).write_text(repr(value))
     place.mkdir()
@@ -100,8 +106,9 @@ def tried(kind: Kind, value: Any, folder: Path) -> Found | None:
     left = sorted(path.name for path in around.iterdir())
     if left:
         return Found(Harm.LEFTOVER, f"left {left[0]}", repr(value))
-    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-    return Found(Harm.MEMORY, f"more than {kind.megabytes} MB", repr(value)) if megabytes > kind.megabytes else None
+    if largest() - had > kind.megabytes:
+        return Found(Harm.MEMORY, f"more than {kind.megabytes} MB", repr(value))
+    return None
 
 
 class _Stop(AssertionError):
@@ -124,14 +131,14 @@ def _batch(task: _Task, folder: Path, end: Connection) -> None:
     os.chdir(folder / "around")
     os.environ.update(TMPDIR=str(folder / "around"), HOME=str(folder / "around"), XDG_CACHE_HOME=str(folder / "around"))
     tempfile.tempdir = None
-    count, smallest = 0, list[Found]()
+    count, smallest, had = 0, list[Found](), largest()
 
     def one(value: Any) -> None:
         nonlocal count
-        if time.monotonic() > task.until and not smallest:
+        if count and not smallest and time.monotonic() > task.until:
             return
         count += 1
-        found = tried(task.kind, value, folder)
+        found = tried(task.kind, value, folder, had)
         end.send(None)  # it lives
         if found is not None and found.what not in task.known and (not smallest or smallest[-1].what == found.what):
             smallest.append(found)

@@ -30,7 +30,7 @@ class Kind:
     inputs: SearchStrategy[Any]
     run: Callable[[Any, Path], None]
     seconds: float = 10  # that an input may take
-    megabytes: int = 1024  # that a process may have taken after it
+    megabytes: int = 1024  # that a process may take more than it had
 
 
 def signature(error: BaseException) -> str:

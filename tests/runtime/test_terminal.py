@@ -77,7 +77,7 @@ def test_the_console_of_the_guest_is_its_own(tmp_path: Path) -> None:
 
 
 def test_names_of_an_image_are_escaped_for_pipes_too(tmp_path: Path) -> None:
-    """A list is for people; whoever wants to take it apart has --json."""
+    """A list is for people; whoever wants to take it apart has --format json."""
     image = hostile(tmp_path)
     for command in (other("kinst-list"), [*COMMAND, "-l"]):
         run = subprocess.run([*command, str(image)], capture_output=True, env=ENVIRONMENT, check=True)

@@ -187,7 +187,7 @@ def test_first_examples_of_help(vmlinux: Callable[[str], tuple[int, str]]) -> No
     code, output = vmlinux(f"kinst-run vmlinux {BOOT} --until '{BANNER}' -n '{program}'")
     assert code == 0, output
     assert re.search(r"^ +start_kernel +1$", output, re.MULTILINE)
-    code, output = vmlinux("kinst-inlinecall get_current vmlinux --json")
+    code, output = vmlinux("kinst-inlinecall get_current vmlinux --format json")
     assert code == 0
     assert sum(len(one["copies"]) for one in json.loads(output)) > 4000
 
