@@ -17,10 +17,9 @@ def fresh_file(path: Path, mode: int = 0o600) -> Iterator[BufferedRandom]:
     """A new file in the folder of `path`, for its owner alone, which takes that name when the block ends well.
 
     Until then it has a name that cannot be guessed, so that no other run writes to it and no link leads elsewhere. If
-    the process is killed, only that name is left.
+    the process is killed, only that name is left. Raises OSError, of `path` itself, if its folder takes no file.
     """
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", suffix=".partial", dir=path.parent)
-    partial = Path(name)
+    descriptor, partial = _partial(path)
     try:
         with os.fdopen(descriptor, "w+b") as file:
             yield file
@@ -29,6 +28,14 @@ def fresh_file(path: Path, mode: int = 0o600) -> Iterator[BufferedRandom]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _partial(path: Path) -> tuple[int, Path]:
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", suffix=".partial", dir=path.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error  # nobody has asked for the other name
+    return descriptor, Path(name)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from kinst.rewriter.commandline.reporting import check_files, reported, unescape
 from kinst.rewriter.progress import bars, silent
 from kinst.runtime.commandline.completion import complete_file
 from kinst.runtime.commandline.options import (
+    ABSENT,
     EXAMPLES,
     PROGRAMS,
     REPEATED,
@@ -73,7 +74,9 @@ class _Ordered(Command):
         return super().parse_args(ctx, args)
 
 
-@click.command(name=_NAME, cls=_Ordered, examples=EXAMPLES, pages=("docs/cookbook/index.md", "docs/formats.md"))
+@click.command(
+    name=_NAME, cls=_Ordered, examples=EXAMPLES, pages=("docs/cookbook/index.md", "docs/formats.md"), absent=ABSENT
+)
 @click.argument("words", metavar="[IMAGE] [ARG]...", nargs=-1, shell_complete=complete_file)
 @d_options
 @output_options

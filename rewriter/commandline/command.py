@@ -3,8 +3,9 @@
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import click
@@ -18,17 +19,25 @@ from kinst.rewriter.commandline.wrong_usage import wrong_usage
 from kinst.targets.errors import UsageError
 
 _FULL: Final = "kinst.full_help"
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _WIDTH: Final = 100  # of help, where the terminal is wider
 
 
 class Command(click.Command):
-    """A command. `examples` are part of its help, and `pages` name the documents to read on in."""
+    """A command. `examples` are part of its help, and `pages` name the documents to read on in. `absent` are options
+    that its users know from elsewhere and it does not have, with the reason."""
 
     def __init__(
-        self, name: str | None, *, examples: Sequence[Example] = (), pages: Sequence[str] = (), **settings: Any
+        self,
+        name: str | None,
+        *,
+        examples: Sequence[Example] = (),
+        pages: Sequence[str] = (),
+        absent: Mapping[str, str] = _NONE,
+        **settings: Any,
     ) -> None:
         super().__init__(name, **settings | {"context_settings": {"max_content_width": _WIDTH}})
-        self.examples, self.pages = tuple(examples), tuple(pages)
+        self.examples, self.pages, self.absent = tuple(examples), tuple(pages), absent
         self.params += [_full_help(), _color(), _completion()]
 
     def main(
@@ -52,7 +61,7 @@ class Command(click.Command):
             try:
                 code = super().main(args, name, complete_var, standalone_mode=False, **extra)
             except click.UsageError as error:
-                raise UsageError(wrong_usage(error, name)) from None
+                raise UsageError(wrong_usage(error, name, self.absent)) from None
             except click.Abort:
                 code = 128 + signal.SIGINT
         sys.exit(code if isinstance(code, int) else 0)

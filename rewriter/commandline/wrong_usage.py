@@ -1,14 +1,18 @@
 """What click finds wrong with a command line -> one line in our form, ``what: why``, with what was probably meant."""
 
+from collections.abc import Mapping
+
 import click
 
 from kinst.targets.nearest import nearest
 from kinst.targets.visible import visible
 
 
-def wrong_usage(error: click.UsageError, name: str) -> str:
-    """The line for an error in the command line of the command `name`."""
+def wrong_usage(error: click.UsageError, name: str, absent: Mapping[str, str]) -> str:
+    """The line for an error in the command line of the command `name`, which has a reason for the options `absent`."""
     match error:
+        case click.NoSuchOption() if error.option_name in absent:
+            return f"{error.option_name}: no such option: {absent[error.option_name]} ({name} --help)"
         case click.NoSuchOption():
             return f"{visible(error.option_name)}: no such option{_near(error)} ({name} --help)"
         case click.MissingParameter():

@@ -48,6 +48,14 @@ PROGRAMS: Final = {  # where a program comes from: metavar, what it does
     Origin.PROVIDER: ("PROV", "Enable all probes of a provider."),
     Origin.IDENTIFIER: ("ID", "Enable the probe with this identifier, as -l shows it."),
 }
+ABSENT: Final = {  # options of dtrace(1) that there cannot be here, and why
+    "-a": "without anonymous tracing, BEGIN fires before the guest's first instruction",
+    "-A": "without anonymous tracing, BEGIN fires before the guest's first instruction",
+    "-c": "an IMAGE is run, and not a command of this system",
+    "-G": "no object has to be made for sdt, whose probes are found in the IMAGE",
+    "-p": "an IMAGE is run, and not a process of this system",
+    "-S": "programs are not compiled to DIF",
+}
 SWITCHES: Final = {  # option of the command line: option of D, what it does
     "-w": ("destructive", "Permit actions that change the guest or the host: copyout, system, chill, ..."),
     "-Z": ("zdefs", "Permit descriptions that match no probe."),

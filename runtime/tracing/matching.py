@@ -1,7 +1,7 @@
 """Probe descriptions of a program -> probes of the session's providers, for the checker and for enabling."""
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from kinst.runtime.tracing.inline_clauses import InlineClauses
 
 _MOST_TYPED = 256  # the most probes of a description whose argument types are compared; more are assumed to differ
+_UNTYPED: Mapping[tuple[str, tuple[CType, ...] | None], str] = {  # a provider, its args[] -> why there are none
+    ("fbt", None): "no debug information tells the types of these arguments; arg0, arg1, ... are numbers",
+    ("kinst", ()): "an instruction has no arguments; regs[] has the registers",
+}
 _WITHOUT_FUNCTION = ("BEGIN", "END", "ERROR", "profile-", "tick-")  # names that stand alone
 
 
@@ -70,7 +74,8 @@ class Matching:
             raise DError("D_PDESC_ZERO", self._nothing(description, found.fields))
         if self._inlines is None or found.name not in self._inlines:
             arguments, is_mixed = self._arguments(found.probes)
-            return MatchedProbes(found.fields, count, arguments, is_mixed, "", self._translated(found.probes))
+            why = "" if arguments else self._why_untyped(found.probes, arguments)
+            return MatchedProbes(found.fields, count, arguments, is_mixed, why, self._translated(found.probes))
         arguments, is_mixed = self._inlines.types(found.name, self._types_of, _are_same)
         return MatchedProbes(found.fields, count, arguments, is_mixed, self._inlines.obstacle(found.name))
 
@@ -164,6 +169,11 @@ class Matching:
             if self._providers.argument_types(identifier) != first:
                 return None, True
         return self._types_of(int(identifiers[0])), False
+
+    def _why_untyped(self, identifiers: NDArray[np.intp], types: tuple[CType, ...] | None) -> str:
+        """Why the first of these probes has no types of arguments; empty if there is no more to say."""
+        probe = self._providers.probe(int(identifiers[0])) if len(identifiers) else None
+        return "" if probe is None else _UNTYPED.get((probe.provider, types), "")
 
     def _translated(self, identifiers: NDArray[np.intp]) -> tuple[str, ...]:
         """What the arguments are shown as: names of structs, or empty texts."""

@@ -73,8 +73,10 @@ def _payload(data: NDArray[np.uint8], head: bytes) -> NDArray[np.uint8]:
         raise ImageError(
             f"a bzImage of boot protocol {version >> 8}.{version & 0xFF}, older than 2.8: give its vmlinux"
         )
-    start = ((head[0x1F1] or 4) + 1) * _SECTOR + _number(head, 0x248, 4)
-    found = _inside(data, start, _number(head, 0x24C, 4), "bzImage")
+    start, size = ((head[0x1F1] or 4) + 1) * _SECTOR + _number(head, 0x248, 4), _number(head, 0x24C, 4)
+    if not size:
+        raise ImageError("what boots as a bzImage but has no Linux in it: give the ELF file it was made from")
+    found = _inside(data, start, size, "bzImage")
     if compression_of(found[:_MAGICS].tobytes()) is None and found[:4].tobytes() != _ELF:
         raise ImageError("a bzImage whose kernel is compressed in a way that is not known: give its vmlinux")
     return found

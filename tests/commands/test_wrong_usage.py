@@ -7,6 +7,7 @@ import pytest
 from tests.commands.all_commands import COMMANDS, run
 
 NOTHING = "no image and no program: give an IMAGE, or a program with -n or -s"
+NO_PROCESS = "an IMAGE is run, and not a process of this system"
 SAMPLE = Path(__file__).parent.parent.parent / "samples" / "kernel-riscv64.elf"
 
 
@@ -41,6 +42,7 @@ def test_a_format_that_is_none(name: str) -> None:
         ("kinst-run", [SAMPLE, "--cpus", "two"], "--cpus: 'two' is not a valid integer"),
         ("kinst-run", ["--color", "alway"], "--color: 'alway' is not one of 'auto', 'always', 'never'; nearest always"),
         ("kinst-run", [], f"{NOTHING}: kinst-run [OPTIONS] [IMAGE] [ARG]..."),
+        ("kinst-run", ["-p", "1"], f"-p: no such option: {NO_PROCESS} (kinst-run --help)"),
         ("kinst-list", ["--wr\nong"], "--wr\\x0aong: no such option (kinst-list --help)"),
     ],
 )  # fmt: skip

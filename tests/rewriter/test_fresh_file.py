@@ -23,6 +23,13 @@ with fresh_file(Path(sys.argv[1])) as file:
 """
 
 
+def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "out"
+    with pytest.raises(FileNotFoundError) as error, fresh_file(path):
+        pass
+    assert error.value.filename == str(path)
+
+
 def test_one_of_many_writers_wins_and_nothing_is_torn(tmp_path: Path) -> None:
     path = tmp_path / "out"
 

@@ -37,7 +37,7 @@ def bzimage(payload: bytes, *, version: int = 0x20F, sectors: int = 3) -> bytes:
     head[0x1F1] = sectors
     struct.pack_into("<H4sH", head, 0x1FE, 0xAA55, b"\xeb\x6aHd", 0)
     struct.pack_into("<4sH", head, 0x202, b"HdrS", version)
-    struct.pack_into("<II", head, 0x248, before, len(payload) + 4)
+    struct.pack_into("<II", head, 0x248, before, len(payload) + 4 if payload else 0)
     return bytes(head) + bytes(before) + payload + b"\x12\x34\x56\0" + bytes(100)
 
 

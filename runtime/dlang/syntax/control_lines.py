@@ -11,6 +11,7 @@ from kinst.targets.nearest import nearest
 
 # Only blanks end words here: there are no comments and no continued lines. Lines of DOS files end with \r.
 _PIECE: Final = re.compile(r'[\f\t\v\r ]+|("(?:[^"\\]|\\.)*+"?)|([^\f\t\v " ]+)', re.DOTALL)
+_OF_CPP: Final = ("define", "elif", "else", "endif", "if", "ifdef", "ifndef", "include", "undef")  # what -C is for
 _INTEGER: Final = re.compile(literals.INTEGER)
 
 
@@ -126,4 +127,5 @@ def read(line: str, span: Span) -> tree.Pragma | LineMarker | None:
     if first.kind is Kind.WORD and first.text in ("error", "ident", "line"):
         return _directive(pieces, span)
     shown = f": #{first.text}" if first.kind is Kind.WORD else ""
-    raise DError("D_PRAGCTL_INVAL", f"invalid control directive{shown}", span)
+    hint = " (-C runs the C preprocessor first)" if first.text in _OF_CPP else ""
+    raise DError("D_PRAGCTL_INVAL", f"invalid control directive{shown}{hint}", span)

@@ -96,6 +96,12 @@ def test_a_patched_image_knows_what_it_was_patched_for(tmp_path: Path) -> None:
         ),
         ("kinst:zfs:v2_limits:entry", "no module 'zfs'"),
         ("kinst::v2_limits:entry { trace(args[1]); }", r"index 1 is out of range for kinst::v2_limits:entry args[ ]"),
+        ("kinst::vfs_get:0 { trace(args[0]); }", "args[ ]: an instruction has no arguments; regs[] has the registers"),
+        (
+            "copyin_word:entry { trace(args[0]); }",
+            "args[ ]: no debug information tells the types of these arguments; arg0",
+        ),
+        ("vfs_lookup:entry { trace(args[7]); }", "index 7 is out of range for ::vfs_lookup:entry args[ ]\n"),
     ],
 )
 def test_errors(program: str, message: str) -> None:

@@ -42,6 +42,7 @@ def test_an_elf_file_and_anything_else_is_left_as_it_is() -> None:
     [
         (bzimage(b"\xfd7zXZ\0", version=0x207), "boot protocol 2.7, older than 2.8"),
         (bzimage(b"\x89LZO\0" + bytes(100)), "compressed in a way that is not known"),
+        (bzimage(b""), "boots as a bzImage but has no Linux in it"),
         (bzimage(compressed(b"\x7fELF" * 999, "xz"))[:-140], "truncated: the kernel in this bzImage has"),
         (zboot(b"\x89LZO\0" + bytes(100), "lzo"), "compressed with 'lzo', which is not known"),
         (compressed(b"\x7fELF" * 999, "gzip")[:-9], "ends in the middle"),

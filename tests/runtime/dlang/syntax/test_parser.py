@@ -193,7 +193,8 @@ def test_expressions_that_are_right(text: str) -> None:
         ("BEGIN", "expected predicate and/or actions following probe description"),
         ("BEGIN END { }", "expected predicate and/or actions following probe description"),
         ("BEGIN /x/", "expected actions { } following probe description and predicate"),
-        ("BEGIN\n#define x\n{ }", "invalid control directive: #define"),
+        ("BEGIN\n#define x\n{ }", "invalid control directive: #define (-C runs the C preprocessor first)"),
+        ("BEGIN\n#nothing x\n{ }", "invalid control directive: #nothing"),
     ],
 )
 def test_what_is_no_program(text: str, message: str) -> None:
