@@ -127,16 +127,14 @@ def _device_tree(machine: Machine, initrd: range | None, *, has_firmware: bool) 
 
 
 def _next_stage(machine: Machine, end: int) -> int:
-    """Behind the device tree, what OpenSBI's fw_dynamic asks for: where the next stage is. Its address; 0: no file of
-    --load could be one.
+    """Behind the device tree, what OpenSBI's fw_dynamic asks for: where the next stage is. Its address.
 
     struct fw_dynamic_info (include/sbi/fw_dynamic.h), words of 64 bits: magic  version  next_addr  next_mode  options
-    boot_hart
+    boot_hart. Without a file of --load the next stage is at 0, as QEMU has it: firmware runs until it goes there.
     """
-    if machine.files.first is None:
-        return 0
+    first = machine.files.first or 0
     address = end + 7 & -8
-    information = struct.pack("<6Q", _DYNAMIC_MAGIC, _DYNAMIC_VERSION, machine.files.first, SUPERVISOR, 0, 0)
+    information = struct.pack("<6Q", _DYNAMIC_MAGIC, _DYNAMIC_VERSION, first, SUPERVISOR, 0, 0)
     machine.files.refuse(range(address, address + len(information)), "what firmware is told")
     machine.memory.write(address, information)
     return address

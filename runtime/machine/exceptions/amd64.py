@@ -159,7 +159,10 @@ class Amd64Exceptions:
             return Outcome.ANSWERED
         is_software = bool(registers.get("exception_is_int"))
         if is_software and not registers.get("cr0") & CR0_PE:
-            raise MachineError(f"int {event.number:#x} in real mode calls the BIOS, which this machine does not have")
+            raise MachineError(
+                f"int {event.number:#x} in real mode calls the BIOS, which this machine does not have (Xen goes "
+                "without it: --append no-real-mode)"
+            )
         code = registers.get("error_code") if not is_software and event.number in _WITH_ERROR_CODE else 0
         registers.set("old_exception", -1)
         return self._raise(cpu, event.number, code, is_software=is_software)
