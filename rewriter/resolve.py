@@ -1,7 +1,6 @@
 """Probe names and an image -> which instruction serves which probe, what was refused and why; an outcome for each
 name."""
 
-import difflib
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,8 +27,9 @@ from kinst.rewriter.refusals import Refusals, join_refusals, no_refusals, summar
 from kinst.rewriter.remembered import Remembered, remembered
 from kinst.rewriter.select import Names, Selection
 from kinst.rewriter.sites import Decoded, Rows, Sites, decoded, entry_sites, kinst_sites, kinst_sites_at, return_sites
-from kinst.rewriter.static_sites import SDT, matching_static, static_functions, static_records, static_sites
-from kinst.targets.errors import KinstError, ProbeError, ProbeNameError
+from kinst.rewriter.static_sites import matching_static, static_functions, static_records, static_sites
+from kinst.rewriter.unknown_names import no_kind, no_module, nothing
+from kinst.targets.errors import KinstError, ProbeError
 from kinst.targets.functions import Evidence, Functions, invented_name
 from kinst.targets.instruction import Reason
 from kinst.targets.manifest import PROBE_FORM, ProbeKind
@@ -206,7 +206,7 @@ def _looked_up(program: Program, known: Names, name: ProbeName, inlines: Inlines
 def _check_module(program: Program, name: ProbeName) -> None:
     """The image's module, with or without .ko (kinst has it, FBT has not), or `kernel`, as on a real system."""
     if not _is_module(program, name):
-        raise ProbeError(f"{name}: no module {name.module!r}: this image is {program.image.module!r}")
+        raise no_module(name, program.image.module)
 
 
 def _is_module(program: Program, name: ProbeName) -> bool:
@@ -223,20 +223,7 @@ def _kinds(name: ProbeName, static: tuple[StaticProbe, ...], chosen: Rows) -> tu
         kinds.append(ProbeKind.SDT)
     if kinds:
         return tuple(kinds)
-    raise _no_kind(name, static)
-
-
-def _no_kind(name: ProbeName, static: tuple[StaticProbe, ...]) -> KinstError:
-    if name.matches_provider("kinst"):
-        return ProbeNameError(f"{name}: the name of a kinst probe is an offset into the function, not {name.name!r}")
-    if name.matches_provider("fbt"):
-        return ProbeNameError(f"{name}: the name of an fbt probe is entry or return, not {name.name!r}")
-    here = [f"{probe.provider}::{probe.function}:{probe.name}" for probe in static]
-    own = [text for text, probe in zip(here, static, strict=True) if name.matches_provider(probe.provider)]
-    if own or (name.provider == SDT and here):
-        nearest = difflib.get_close_matches(f"{name.provider}::{name.function}:{name.name}", own or here, _FEW, 0.0)
-        return ProbeError(f"{name}: no such static probe; there are {', '.join(nearest)}")
-    return ProbeNameError(f"{name}: provider {name.provider!r} has no probes in an image: kinst and fbt have")
+    raise no_kind(name, static)
 
 
 def _select(program: Program, known: Names, name: ProbeName, inlines: Inlines) -> Selection:
@@ -388,7 +375,7 @@ def _why_nothing(program: Program, code: Decoded, wanted: _Wanted, rows: Rows, r
         return why_not_there(code, wanted.offset, rows)
     if wanted.kinds == (ProbeKind.FBT_RETURN,) and len(rows) == 1:
         return f"{code.functions.names[int(rows[0])]} has no return: it never gives control back by itself"
-    return "matches no instruction"
+    return nothing(wanted.name)
 
 
 def _why_refused(program: Program, code: Decoded, refused: Refusals) -> str:

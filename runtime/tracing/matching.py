@@ -158,6 +158,7 @@ class Matching:
             reason = f"no provider '{provider}': {known}"
         if not reason and fields.strip(":") == name:
             reason = nearest(name, _WITHOUT_FUNCTION).removeprefix("; ")
+            reason = reason or f"a word alone is the name of a probe; those of a function {name} are {name}:"
         return reason
 
     def _arguments(self, identifiers: NDArray[np.intp]) -> tuple[tuple[CType, ...] | None, bool]:

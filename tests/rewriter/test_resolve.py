@@ -269,6 +269,14 @@ def test_an_address_of_code_without_a_function_gets_one(kernel: Program) -> None
         (f"fbt::{TEXT + 5:#x}:entry", r"no function starts at 0xffffffff80100005, which is \w+_fault\+0x5"),
         ("kinst::spin:entry", r"no debug information \(.debug_info\)"),
         ("fbt::spin:exit", r"the name of an fbt probe is entry or return, not 'exit'"),
+        (
+            "vm_fault",
+            r"a probe in an image is .*, not 'vm_fault'; those of a function vm_fault are vm_fault:$",
+        ),
+        ("vm_fault:exit", r"the name of a probe in an image is entry, return or an offset, not 'exit'$"),
+        ("fbt:vm_fault", r"not 'vm_fault'; fbt is a provider, the first of four fields: fbt::FUNCTION:NAME"),
+        ("fbt:vm_fault:entry", r"no module 'fbt': this image is 'small'; fbt is a provider"),
+        ("vm_*", r"matches no instruction: .*; those of the functions vm_\* are vm_\*:$"),
         ("sdt:::", r"provider 'sdt' has no probes in an image"),
     ],
 )

@@ -105,7 +105,7 @@ def test_descriptions(option: str, text: str, title: str, count: int) -> None:
 @pytest.mark.parametrize(
     ("option", "text", "tag", "says"),
     [
-        ("-n", "nosuch", "D_PDESC_ZERO", "probe description :::nosuch does not match any probes"),
+        ("-n", "nosuch", "D_PDESC_ZERO", "probe description :::nosuch does not match any probes: a word alone is"),
         ("-P", "nosuch", "D_PDESC_ZERO", "probe description nosuch::: does not match any probes"),
         ("-m", "nosuch", "D_PDESC_ZERO", "probe description :nosuch:: does not match any probes"),
         ("-m", "dtrace:nosuch", "D_PDESC_ZERO", "probe description dtrace:nosuch:: does not match any probes"),
@@ -248,7 +248,8 @@ def test_l_says_what_matches_nothing() -> None:
     result = kinst_run("-l", "-n", "nosuch", "-n", "BEGIN", "-f", "neither")
     assert [line.split()[-1] for line in result.stdout.splitlines()] == ["NAME", "BEGIN"]
     assert result.stderr == (
-        "kinst-run: failed to match :::nosuch: No probe matches description\n"
+        "kinst-run: failed to match :::nosuch: No probe matches description: a word alone is the name of a probe; "
+        "those of a function nosuch are nosuch:\n"
         "kinst-run: failed to match ::neither:: No probe matches description\n"
     )
 
