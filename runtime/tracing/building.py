@@ -13,6 +13,7 @@ from kinst.runtime.clauses.symbols import ImageSymbols
 from kinst.runtime.clauses.unmapped_image import with_unmapped_image
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.call import load_for_call
+from kinst.runtime.machine.hosted import refuse_program
 from kinst.runtime.machine.interrupts import Interrupt, Interrupts
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.loader import load_image
@@ -145,6 +146,7 @@ def _loaded(prepared: Prepared, system: System) -> Loaded:
         skip = manifest.trampolines[0] if manifest.trampolines[1] else None  # a file with patches alone has none
     if prepared.call is not None:
         return load_for_call(prepared.image, system, skip=skip)
+    refuse_program(prepared.original)
     seed = request.configuration.kaslr_seed
     patches = () if manifest is None else manifest.patches
     loaded = load_image(prepared.image, prepared.facts, system.memory, skip=skip, kaslr_seed=seed, patches=patches)

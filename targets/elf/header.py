@@ -44,6 +44,7 @@ SECTION_HEADER: Final = np.dtype(
 )
 PT_LOAD: Final = 1
 PT_DYNAMIC: Final = 2
+PT_INTERP: Final = 3
 PT_NOTE: Final = 4
 PF_X: Final = 1
 PF_W: Final = 2
