@@ -124,14 +124,17 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         user_symbols=programs if request.users else NoUserSymbols(symbols.object_start),
         locate=moved.locate,
         profile=profile,
-        arm=lambda: _arm(code, modules),
+        arm=lambda: _arm(prepared, code, modules),
         fold=(lambda: None) if system.trap.counted is None else system.trap.counted.fold,
     )
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
     return Guest(prepared, system, loaded, code, surroundings, inlines)
 
 
-def _arm(code: PatchedCode | None, modules: Sequence[ModuleSites]) -> None:
+def _arm(prepared: Prepared, code: PatchedCode | None, modules: Sequence[ModuleSites]) -> None:
+    """What a run begins with; lists of probes and --call need no image that can be booted."""
+    if prepared.call is None:
+        refuse_program(prepared.original)
     if code is not None:
         code.arm()
     for one in modules:
@@ -146,7 +149,6 @@ def _loaded(prepared: Prepared, system: System) -> Loaded:
         skip = manifest.trampolines[0] if manifest.trampolines[1] else None  # a file with patches alone has none
     if prepared.call is not None:
         return load_for_call(prepared.image, system, skip=skip)
-    refuse_program(prepared.original)
     seed = request.configuration.kaslr_seed
     patches = () if manifest is None else manifest.patches
     loaded = load_image(prepared.image, prepared.facts, system.memory, skip=skip, kaslr_seed=seed, patches=patches)

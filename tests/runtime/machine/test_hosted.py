@@ -50,6 +50,8 @@ def test_a_kernel_is_not(tmp_path: Path, kind: int, content: bytes) -> None:
 
 
 def test_kinst_run_says_so_before_anything_runs(tmp_path: Path) -> None:
-    result = kinst_run(image(tmp_path, PT_NOTE, abi_tag(0)), "-q", "-n", "END { trace(1); }")
+    path = image(tmp_path, PT_NOTE, abi_tag(0))
+    assert kinst_run(path, "-l").exit_code == 0  # what it has can be listed all the same
+    result = kinst_run(path, "-q", "-n", "BEGIN, END { trace(1); }")
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
     assert "run it in a Linux guest" in result.stderr
