@@ -73,13 +73,15 @@ def compare(original: Image, patched: Image, *, progress: Progress = silent) -> 
     """Explain how `patched` came from `original`.
 
     Raises:
-        ImageError: the patched image was made from another original.
+        ImageError: the patched image was made from another original, or is the original.
     """
     try:
         manifest = find_manifest(patched)
     except ManifestError as error:
         return _damaged(original, patched, str(error), progress)
     if manifest is None:
+        if original.section(SECTION) is not None:
+            raise ImageError(f"{patched.path}: is not patched, and {original.path} is: the original comes first")
         found, count = _mismatches(original, patched, (), Places(original, patched, None, None), progress)
         return Diff(original, patched, None, None, None, tuple(found), count)
     digest = _check_pair(original, patched, manifest)

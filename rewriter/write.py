@@ -138,6 +138,8 @@ def new_file(path: Path, mode: int) -> Iterator[BufferedRandom]:
 
     It is written under a temporary name in the same folder and renamed. A link is followed: its target is replaced.
     """
+    if str(path) == "-":
+        raise UsageError("-: an image is not written to standard output: name a file")
     path = path.resolve()
     if path.is_dir():
         raise UsageError(f"{path}: is a folder: name a file")

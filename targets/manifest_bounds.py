@@ -76,7 +76,9 @@ def check_image(manifest: Manifest, image: Image) -> None:
     """
     if manifest.arch != image.facts.name:
         raise ManifestError(f"its manifest is for {manifest.arch}, the image is {image.facts.name}")
-    _require(manifest.original_size <= len(image.data), "the original was longer than the patched file")
+    _require(
+        manifest.original_size <= len(image.data), "the original was longer: was it stripped after it was patched?"
+    )
     address, size = manifest.trampolines
     loads = image.in_file
     has_trampolines = any(start == address and in_file >= size for start, _, in_file in loads)

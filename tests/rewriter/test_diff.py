@@ -210,6 +210,12 @@ def test_another_original_is_an_error(pair: tuple[Path, Path], tmp_path: Path) -
         difference(other, pair[1])
 
 
+def test_the_two_in_the_wrong_order_are_an_error(pair: tuple[Path, Path]) -> None:
+    original, patched = map(open_image, pair)
+    with pytest.raises(ImageError, match=r"is not patched, and .* is: the original comes first"):
+        compare(patched, original)
+
+
 def test_verbose_shows_each_site_before_and_after(pair: tuple[Path, Path]) -> None:
     found = difference(*pair)
     lines = list(text_lines(found, verbose=True))

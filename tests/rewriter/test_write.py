@@ -219,6 +219,8 @@ def test_a_failure_leaves_nothing_and_spoils_nothing(failure: type[BaseException
 def test_only_a_regular_file_can_be_an_output(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is a folder"), new_file(tmp_path, 0o644):
         pass
+    with pytest.raises(UsageError, match="not written to standard output"), new_file(Path("-"), 0o644):
+        pass
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match="not a regular file"), new_file(tmp_path / "pipe", 0o644):
         pass
