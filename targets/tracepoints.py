@@ -76,14 +76,24 @@ def _named(symbols: Symbols, prefix: str) -> dict[str, int]:
 def _records(symbols: Symbols) -> list[tuple[int, int, str]]:
     """(address, size, name) of each tracepoint, ascending and apart."""
     rows = symbols.rows_beginning(_TRACEPOINT.encode())
-    rows = rows[(symbols.section[rows] != SHN_UNDEF) & (symbols.size[rows] <= _LARGEST) & (symbols.size[rows] > 0)]
+    sizes = _sizes(symbols, rows)
+    are_fit = (symbols.section[rows] != SHN_UNDEF) & (sizes <= _LARGEST) & (sizes > 0)
+    rows, sizes = rows[are_fit], sizes[are_fit]
     names = [name.removeprefix(_TRACEPOINT) for name in symbols.names(rows)]
-    every = sorted(zip(symbols.address[rows].tolist(), symbols.size[rows].tolist(), names, strict=True))
+    every = sorted(zip(symbols.address[rows].tolist(), sizes.tolist(), names, strict=True))
     found: list[tuple[int, int, str]] = []
     for start, size, name in every:
         if not found or found[-1][0] + found[-1][1] <= start:
             found.append((start, size, name))
     return found
+
+
+def _sizes(symbols: Symbols, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """The sizes of symbols; of those from kallsyms, which has none, the way to the next. 0 where there is no next."""
+    every = np.unique(symbols.address)
+    following = np.searchsorted(every, symbols.address[rows], "right")
+    to_next = every[np.minimum(following, len(every) - 1)] - symbols.address[rows]
+    return np.where(symbols.size[rows] > 0, symbols.size[rows], to_next)
 
 
 def _places(

@@ -74,6 +74,24 @@ def test_they_fire_where_the_kernel_would_call_and_change_nothing(image: Path) -
     assert called(image, "-n", PROGRAM) == f"{FIRED}\n{RESULT}"
 
 
+def without_sizes(path: Path) -> Path:
+    """The same with the sizes of all symbols gone, as kallsyms tells of them."""
+    data = bytearray(path.read_bytes())
+    table = open_image(path).section(".symtab")
+    assert table is not None
+    for at in range(table.offset, table.offset + table.size, 24):
+        data[at + 16 : at + 24] = bytes(8)  # st_size
+    path.write_bytes(data)
+    return path
+
+
+def test_they_are_found_by_symbols_without_sizes(image: Path) -> None:
+    known = [(one.name, one.system, one.places) for one in tracepoints(open_image(image))]
+    assert known
+    found = tracepoints(open_image(without_sizes(image)))
+    assert [(one.name, one.system, one.places) for one in found] == known
+
+
 @pytest.mark.parametrize("machine", NAMES)
 def test_they_fire_once_where_the_kernel_itself_traces(machine: str, tmp_path: Path) -> None:
     image = compiled(machine, tmp_path, "-DTRACED")  # its jumps are taken, and `help` is called
