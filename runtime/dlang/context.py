@@ -1,12 +1,16 @@
 """What the front end needs from the session while it reads a program. Contracts only."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import CType, ImageTypes
+
+
+def _not_translated(_number: int) -> str:
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +22,7 @@ class MatchedProbes:
     arguments: tuple[CType, ...] | None  # types of args[0], args[1], ...; None: not known for these probes
     is_mixed: bool = False  # several probes with different arguments: args[] is D_ARGS_MULTI
     obstacle: str = ""  # why `arguments` are not known, if there is a reason
-    translated: tuple[str, ...] = ()  # for each argument the struct that a pointer is shown as; empty: it is not
+    translated: Callable[[int], str] = _not_translated  # an argument's number -> the struct that a pointer is shown as
 
 
 class ProbeLookup(Protocol):

@@ -86,7 +86,7 @@ class RelocatedCopies:
 
     def _find(self, pc: int) -> int | None:
         """How far the code at `pc` is from where it was linked, in bytes; None if it is no copy."""
-        if not any(self._holds(pc, armed) for armed in self._breakpoints):
+        if not self._is_breakpoint(pc):
             return None  # the guest's own
         if pc in self._unknown:
             return None
@@ -97,9 +97,16 @@ class RelocatedCopies:
             return None
         return pc - link
 
-    def _holds(self, pc: int, content: bytes) -> bool:
+    def _is_breakpoint(self, pc: int) -> bool:
+        """Whether a breakpoint of ours is in memory there. Only the longest may reach a page that is not mapped."""
+        shortest = self._breakpoints[0]
         try:
-            return self._fetch(pc, len(content)) == content
+            content = self._fetch(pc, len(shortest))
+            if content == shortest:
+                return True
+            return any(
+                armed.startswith(content) and self._fetch(pc, len(armed)) == armed for armed in self._breakpoints[1:]
+            )
         except PageFault:
             return False
 

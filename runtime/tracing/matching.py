@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,7 +76,8 @@ class Matching:
         if self._inlines is None or found.name not in self._inlines:
             arguments, is_mixed = self._arguments(found.probes)
             why = "" if arguments else self._why_untyped(found.probes, arguments)
-            return MatchedProbes(found.fields, count, arguments, is_mixed, why, self._translated(found.probes))
+            translated = partial(self._translated, found.probes)
+            return MatchedProbes(found.fields, count, arguments, is_mixed, why, translated)
         arguments, is_mixed = self._inlines.types(found.name, self._types_of, _are_same)
         return MatchedProbes(found.fields, count, arguments, is_mixed, self._inlines.obstacle(found.name))
 
@@ -176,11 +178,11 @@ class Matching:
         probe = self._providers.probe(int(identifiers[0])) if len(identifiers) else None
         return "" if probe is None else _UNTYPED.get((probe.provider, types), "")
 
-    def _translated(self, identifiers: NDArray[np.intp]) -> tuple[str, ...]:
-        """What the arguments are shown as: names of structs, or empty texts."""
-        arguments = self._providers.arguments(int(identifiers[0])) if len(identifiers) else None
-        shown = (one.translated for one in arguments or ())
-        return tuple(one.removesuffix(" *") if isinstance(one, str) else "" for one in shown)
+    def _translated(self, identifiers: NDArray[np.intp], number: int) -> str:
+        """What an argument is shown as: the name of a struct, or an empty text."""
+        arguments = (self._providers.arguments(int(identifiers[0])) if len(identifiers) else None) or ()
+        shown = arguments[number].translated if number < len(arguments) else None
+        return shown.removesuffix(" *") if isinstance(shown, str) else ""
 
     def _types_of(self, identifier: int) -> tuple[CType, ...] | None:
         """The argument types of one probe."""

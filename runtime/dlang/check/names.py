@@ -217,7 +217,8 @@ def _argument(reader: Reader, node: tree.Index, number: int) -> Operand:
         raise DError("D_ARGS_TYPE", f"failed to resolve native type for args[{number}]", node.span)
     value = program.Builtin(kind, "args", program.Integer(UINT64, number))
     operand = Operand(kind, value, is_lvalue=True, is_variable=True)
-    output = reader.scope.lookup(matched.translated[number]) if number < len(matched.translated) else None
+    shown = matched.translated(number)
+    output = reader.scope.lookup(shown) if shown else None
     translator = None if output is None else reader.translators.find(operand, output)
     if translator is None:
         return operand

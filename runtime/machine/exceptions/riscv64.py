@@ -153,9 +153,10 @@ class Riscv64Exceptions:
         return True
 
     def _may_read_time(self, registers: Registers) -> bool:
-        """Whether mcounteren.TM and scounteren.TM let the mode read the time (3.1.11, 4.1.5)."""
+        """Whether mcounteren.TM and scounteren.TM let the mode read the time (3.1.11, 4.1.5). S mode may where this
+        machine is its firmware, and nobody else can say no."""
         privilege = registers.get("priv")
-        if privilege == MACHINE:
+        if privilege == MACHINE or (privilege == SUPERVISOR and self._firmware is not None):
             return True
         with machine_mode(registers):
             allowed = bool(registers.get("mcounteren") & 2)
