@@ -55,12 +55,9 @@ class Sweep:
     def __init__(self, code: NDArray[np.uint8], bits: int = 64) -> None:
         if not code.flags.c_contiguous:
             raise ValueError("the code must be contiguous: capstone reads it by address")
-        import capstone
-
         self._code = code  # keeps the memory alive
         self._disassemble, self._free = _bulk_functions()
-        self._engine = capstone.Cs(capstone.CS_ARCH_X86, {32: capstone.CS_MODE_32, 64: capstone.CS_MODE_64}[bits])
-        self._handle = self._engine.csh.value
+        self._handle = _amd64_engine(bits).csh.value
         self._base = code.ctypes.data
         self._array = ctypes.c_void_p()
         self._array_address = ctypes.addressof(self._array)
@@ -83,6 +80,13 @@ class Sweep:
         sizes = np.frombuffer(memory, _CS_INSN)["size"].astype(np.uint8)
         self._free(self._array, count)
         return sizes
+
+
+@cache
+def _amd64_engine(bits: int) -> "capstone.Cs":
+    import capstone
+
+    return capstone.Cs(capstone.CS_ARCH_X86, {32: capstone.CS_MODE_32, 64: capstone.CS_MODE_64}[bits])
 
 
 @cache

@@ -9,7 +9,7 @@ are dtrace's, and those below FIRST_PROBE_ID are timers (see `kinst.targets.mani
     unnamed  entry and return, and then kinst's, for each byte of code: where only an address names a function
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -57,11 +57,16 @@ class Numbering:
         """The first identifier after those of the image."""
         return self._unnamed_first + 3 * self._code_size
 
-    def of_function(self, address: int, name: str) -> tuple[int, int]:
-        """The first identifiers of fbt's and kinst's probes of a function under one of its names."""
-        row = int(np.searchsorted(self.functions.address, np.uint64(address)))
-        place = self._place(row, name) if row < len(self.functions) else None
-        if place is not None and int(self.functions.address[row]) == address:
+    def of_functions(self, addresses: NDArray[np.uint64], names: Iterable[str]) -> list[tuple[int, int]]:
+        """The first identifiers of fbt's and kinst's probes of functions, each under one of its names."""
+        rows = np.searchsorted(self.functions.address, addresses)
+        rows[~np.isin(addresses, self.functions.address)] = -1
+        columns = rows.tolist(), addresses.tolist(), names
+        return [self._of_function(*one) for one in zip(*columns, strict=True)]
+
+    def _of_function(self, row: int, address: int, name: str) -> tuple[int, int]:
+        place = self._place(row, name) if row >= 0 else None
+        if place is not None:
             return FIRST_PROBE_ID + 2 * place, int(self.kinst[place])
         offset, first = self._offset_of(address), self._unnamed_first
         return first + 2 * offset, first + 2 * self._code_size + offset
@@ -134,7 +139,7 @@ def numbering(functions: Functions, regions: Sequence[CodeRegion], static: Seque
 
 def numbered(manifest: Manifest, numbers: Numbering) -> Manifest:
     """The manifest with the identifiers of its probes."""
-    addresses = manifest.functions["address"].tolist()
-    pairs = [numbers.of_function(address, manifest.function_name(row)) for row, address in enumerate(addresses)]
+    addresses = np.ascontiguousarray(manifest.functions["address"])
+    pairs = numbers.of_functions(addresses, (manifest.function_name(row) for row in range(len(addresses))))
     static = tuple(numbers.of_static(probe) for probe in manifest.static)
     return replace(manifest, numbers=np.array(pairs, NUMBER), static_numbers=static, next_identifier=numbers.end)

@@ -16,6 +16,8 @@ from kinst.rewriter.disassemble import Sweep
 from kinst.targets.arch.amd64 import LONGEST
 
 _BATCH = 1 << 15  # instructions worked on at a time: their arrays stay in the cache
+_GAP = 64  # bytes of padding between functions that are swept with them
+_RUN = 1 << 18  # bytes: what cannot be decoded ends a run
 _UD0, _UD1 = MAP_0F | 0xFF, MAP_0F | 0xB9
 
 
@@ -36,10 +38,12 @@ def sweep(code: NDArray[np.uint8], ranges: NDArray[np.int64]) -> Iterator[Batch]
     suspicious = np.searchsorted(suspects, ranges[:, 0]) < np.searchsorted(suspects, ranges[:, 1])
     sizes: list[NDArray[np.uint8]] = []
     first, rows = 0, 0
-    for row, ((start, end), suspect) in enumerate(zip(ranges.tolist(), suspicious.tolist(), strict=True)):
-        found = sweeper.sizes(start, end)
-        if suspect or int(found.sum(dtype=np.int64)) != end - start:
-            found = _mended(code, sweeper, start, end)
+    together = (found for run in _runs(ranges) for found in _swept_together(sweeper, run))
+    for row, ((start, end), suspect, found) in enumerate(
+        zip(ranges.tolist(), suspicious.tolist(), together, strict=True)
+    ):
+        if suspect or found is None:
+            found = _mended(code, suspects, sweeper, start, end)
         sizes.append(found)
         rows += len(found)
         if rows >= _BATCH:
@@ -47,6 +51,25 @@ def sweep(code: NDArray[np.uint8], ranges: NDArray[np.int64]) -> Iterator[Batch]
             sizes, first, rows = [], row + 1, 0
     if sizes:
         yield _batch(ranges, first, sizes)
+
+
+def _runs(ranges: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The ranges in pieces that are swept together: one call for each function takes longer than to decode it."""
+    is_first = (ranges[1:, 0] - ranges[:-1, 1] > _GAP) | (ranges[1:, 0] // _RUN != ranges[:-1, 0] // _RUN)
+    return np.split(ranges, np.flatnonzero(is_first) + 1) if len(ranges) else []
+
+
+def _swept_together(sweeper: Sweep, ranges: NDArray[np.int64]) -> list[NDArray[np.uint8] | None]:
+    """The sizes of each range, swept from the first one's start to the last one's end. None where no instruction begins
+    at the range's start, or none ends at its end: it is to be swept by itself."""
+    size = sweeper.sizes(int(ranges[0, 0]), int(ranges[-1, 1]))
+    bounds = int(ranges[0, 0]) + np.concatenate([np.zeros(1, np.int64), np.cumsum(size, dtype=np.int64)])
+    place = np.searchsorted(bounds, ranges)
+    is_known = (bounds[np.minimum(place, len(size))] == ranges).all(axis=1)
+    return [
+        size[start:end] if known else None
+        for (start, end), known in zip(place.tolist(), is_known.tolist(), strict=True)
+    ]
 
 
 def _batch(ranges: NDArray[np.int64], first: int, sizes: list[NDArray[np.uint8]]) -> Batch:
@@ -70,12 +93,14 @@ def _undefined_instructions(code: NDArray[np.uint8]) -> NDArray[np.intp]:
     return np.flatnonzero((code[:-1] == 0x0F) & ((after == 0xB9) | (after == 0xFF)))
 
 
-def _mended(code: NDArray[np.uint8], sweeper: Sweep, start: int, end: int) -> NDArray[np.uint8]:
+def _mended(
+    code: NDArray[np.uint8], suspects: NDArray[np.intp], sweeper: Sweep, start: int, end: int
+) -> NDArray[np.uint8]:
     """The sizes of one range, swept piece by piece around what capstone cannot tell; 0 ends it early."""
-    parts: list[NDArray[np.uint8]] = []
+    parts = [np.empty(0, np.uint8)]
     while start < end:
         part = sweeper.sizes(start, end)
-        part = part[: _first_undefined(code, start, part)]
+        part = part[: _first_undefined(code, suspects, start, part)]
         start += int(part.sum(dtype=np.int64))
         parts.append(part)
         if start < end:
@@ -87,13 +112,15 @@ def _mended(code: NDArray[np.uint8], sweeper: Sweep, start: int, end: int) -> ND
     return np.concatenate(parts)
 
 
-def _first_undefined(code: NDArray[np.uint8], start: int, sizes: NDArray[np.uint8]) -> int:
+def _first_undefined(code: NDArray[np.uint8], suspects: NDArray[np.intp], start: int, sizes: NDArray[np.uint8]) -> int:
     """The first row that is ud0 or ud1, or the number of rows."""
-    if not len(sizes):
-        return 0
-    step = sizes.astype(np.int64)
-    opcode = decode(code, start + np.cumsum(step) - step).opcode
-    found = np.flatnonzero((opcode == _UD0) | (opcode == _UD1))
+    ends = start + np.cumsum(sizes, dtype=np.int64)
+    swept = suspects[np.searchsorted(suspects, start) : np.searchsorted(suspects, start + int(sizes.sum()))]
+    rows = np.unique(np.searchsorted(ends, swept, "right"))  # in which a suspect begins
+    if not len(rows):
+        return len(sizes)
+    opcode = decode(code, ends[rows] - sizes[rows]).opcode
+    found = rows[(opcode == _UD0) | (opcode == _UD1)]
     return int(found[0]) if found.size else len(sizes)
 
 
