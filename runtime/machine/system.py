@@ -250,7 +250,7 @@ class System:
         Raises:
             MachineError: the guest stopped for good, or did something that the machine cannot do.
         """
-        self._end, self.has_run = None, True
+        self.has_run = True
         limit = None if timeout is None else self.clock.now() + timeout
         self._wall_limit = None if wall_timeout is None else time.monotonic_ns() + wall_timeout
         try:
@@ -261,9 +261,10 @@ class System:
                     if self._wall_left() == 0:
                         return End.WALL_TIMEOUT
                     self._turn(limit)
+            return self._end
         finally:
+            self._end = None  # here, since a signal may end a run that is about to begin
             self.clock.close()
-        return self._end
 
     @contextmanager
     def _alarm(self) -> Iterator[None]:

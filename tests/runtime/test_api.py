@@ -149,6 +149,16 @@ def test_control_c_is_an_exception_after_which_the_guest_goes_on() -> None:
         assert trace.aggregation("calls")["vfs_get"] == 176
 
 
+def test_control_c_before_the_guest_has_begun_is_not_lost() -> None:
+    interrupt = {"BEGIN": lambda _hit: os.kill(os.getpid(), signal.SIGINT)}
+    with sample() as image, image.trace(COUNTED, actions=interrupt, clock="icount") as trace:
+        with pytest.raises(KeyboardInterrupt):
+            trace.run()
+        assert trace.guest.system.clock.now() == 0
+        assert trace.run() is End.POWER_OFF
+        assert trace.aggregation("calls")["vfs_get"] == 176
+
+
 def test_the_machine_is_a_qiling_object() -> None:
     addresses = []
     with sample() as image, image.trace(COUNTED, clock="icount") as trace:
