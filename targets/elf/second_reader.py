@@ -5,7 +5,10 @@ a file that we wrote is not kept. LIEF is given an outline, which takes a millis
 file is opened: that takes 0.4 s.
 """
 
-from collections.abc import Iterable
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -53,7 +56,8 @@ def read_again(data: NDArray[np.uint8], tables: Tables, *, notes_end: int | None
 
 def _parse(small: Outline) -> "lief.ELF.Binary":
     """LIEF's model of an outline, without what has no content there: relocations, symbols."""
-    import lief  # here, since it takes 0.4 s
+    with _without_control_c():
+        import lief  # here, since it takes 0.4 s
 
     lief.logging.disable()  # a hostile file makes it write to stderr; what is wrong is said by our own errors
     config = lief.ELF.ParserConfig()
@@ -69,6 +73,23 @@ def _parse(small: Outline) -> "lief.ELF.Binary":
             f"{len(binary.segments)} and {len(binary.sections)}"
         )
     return binary
+
+
+@contextmanager
+def _without_control_c() -> Iterator[None]:
+    """Ctrl-C comes behind this. LIEF 1.0 makes Python's enums while it is imported, and nanobind, which its bindings
+    are made with, ends the process by a signal if an exception comes out of that."""
+    if threading.current_thread() is not threading.main_thread():  # others are not interrupted
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _compare(what: str, found: Iterable[object], rows: NDArray[np.void], fields: dict[str, str]) -> None:
