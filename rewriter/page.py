@@ -1,7 +1,8 @@
 """A template and what fills it -> the lines of an HTML page with everything that it needs in it.
 
-A line `<!-- name -->` of the template stands for the text of that name: `css` and `js` are the page's own after those
-that all pages share, and `data` is an object as compressed JSON in base64, which `page.js` unpacks. Texts are HTML.
+`page.html` is around the body of each page. A line `<!-- name -->` stands for the text of that name: `css` and `js` are
+the page's own after those that all pages share, and `data` is an object as compressed JSON in base64, which `page.js`
+unpacks. Texts are HTML.
 """
 
 import base64
@@ -16,10 +17,11 @@ _WIDTH: Final = 1 << 10  # characters of the data in a line of the page
 
 
 def page_lines(package: str, name: str, texts: Mapping[str, str], data: Any) -> Iterator[str]:
-    """The lines of a page that is `name`.html, .css and .js in the folder `pages` of a package."""
+    """The lines of a page whose body is `name`.html, with .css and .js, in the folder `pages` of a package."""
     code = {kind: page_file(_HERE, f"page.{kind}") + page_file(package, f"{name}.{kind}") for kind in ("css", "js")}
     filled = {**code, **texts}
-    for line in page_file(package, f"{name}.html").splitlines():
+    template = page_file(_HERE, "page.html").replace("<!-- body -->\n", page_file(package, f"{name}.html"))
+    for line in template.splitlines():
         part = line.strip().removeprefix("<!--").removesuffix("-->").strip()
         if part == "data":
             yield from _packed(data)
