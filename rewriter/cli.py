@@ -5,7 +5,6 @@ What the commands do is imported when the options have been read: numpy, LIEF an
 """
 
 import re
-import signal
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -26,6 +25,7 @@ from kinst.rewriter.progress import Progress, bars, silent
 from kinst.targets.errors import UsageError
 from kinst.targets.method import Method
 from kinst.targets.probe import checked_module
+from kinst.targets.signals import exit_on_termination
 
 if TYPE_CHECKING:
     from kinst.rewriter.rewriting import Source
@@ -43,7 +43,7 @@ def _command(run: Callable[P, int]) -> Callable[P, None]:
 
     @wraps(run)
     def wrapper(*arguments: P.args, **options: P.kwargs) -> None:
-        signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+        exit_on_termination()
         with reported(click.get_current_context().info_name or run.__name__):
             sys.exit(run(*arguments, **options))
 

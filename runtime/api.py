@@ -39,12 +39,12 @@ from kinst.runtime.tracing.records import Kept, Reader
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.results import Probes, Record
 from kinst.runtime.tracing.running import Running
-from kinst.runtime.tracing.signals import interruptible
 from kinst.runtime.tracing.sweep import Sweep
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import MachineError, UsageError
 from kinst.targets.method import Method
 from kinst.targets.nearest import nearest
+from kinst.targets.signals import caught
 
 
 def open_image(
@@ -384,7 +384,8 @@ class Trace(Reader):
         if running.ending is not None:
             raise UsageError(f"the run is over: {running.ending.reason}")
         self._is_asked_to_stop = False
-        with interruptible(self.guest.surroundings.host.finish, signal.SIGINT):
+        finish = self.guest.surroundings.host.finish
+        with caught(lambda _number: finish(End.INTERRUPTED), signal.SIGINT):
             end = self._last = running.go(bounds)
         if end is End.INTERRUPTED:
             raise KeyboardInterrupt

@@ -17,6 +17,7 @@ from kinst.rewriter.commandline.option import Choice, option
 from kinst.rewriter.commandline.reporting import check_files, reported, unescaped
 from kinst.rewriter.progress import Progress, bars, silent
 from kinst.targets.errors import UsageError
+from kinst.targets.signals import exit_on_termination
 
 if TYPE_CHECKING:
     from kinst.runtime.batch.batch_file import Batch
@@ -81,7 +82,7 @@ def batch(source: Path, **given: Any) -> None:
     or is refused is a row of the table, and the others go on. What is done is written down at once: the same command,
     given again, goes on where it was stopped.
     """
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    exit_on_termination()
     with reported(_NAME):
         check_files(source)
         try:

@@ -26,6 +26,7 @@ from kinst.runtime.batch.frames import receive, send
 from kinst.runtime.batch.performing import perform
 from kinst.runtime.batch.rows import Answer, Outcome, failure
 from kinst.runtime.batch.tasks import Places, Task
+from kinst.targets.signals import exit_on_termination
 
 _TICK: Final = 0.05  # seconds between two looks at the memory of a task
 _PIECE: Final = 1 << 16
@@ -190,7 +191,7 @@ def _import(names: Sequence[str]) -> None:
 def main() -> None:
     """Serve the process that has started this one. Whatever else prints, prints on stderr."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    exit_on_termination()
     orders, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)

@@ -19,10 +19,10 @@ from kinst.runtime.tracing.listing import table
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.outputs import Consumer, check_possible, opened, output_of, whole_file
 from kinst.runtime.tracing.request import Request
-from kinst.runtime.tracing.signals import interruptible
 from kinst.runtime.tracing.subject import Subject
 from kinst.runtime.tracing.tracing import Tracing, everything
 from kinst.targets.errors import KinstError
+from kinst.targets.signals import caught
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.built import Build
@@ -156,10 +156,10 @@ def _run(tracing: Tracing, output: Consumer, limits: Limits, wishes: Wishes, *, 
     kind = StandardInput.NOTHING if guest is None else _standard_input(wishes, shows_console=shows_console)
     running = tracing.start(output, is_live=shows_console or kind is not StandardInput.NOTHING)
     with ExitStack() as stack:
-        stack.enter_context(interruptible(finish, *_ending_signals()))
+        end = lambda *_: finish(End.INTERRUPTED)  # noqa: E731
+        stack.enter_context(caught(end, *_ending_signals()))
         if guest is not None:
             guest.typist.add(wishes.typed, wishes.prompt)
-            end = lambda: finish(End.INTERRUPTED)  # noqa: E731
             stack.enter_context(connected(kind, guest.system.serial_line, end, _tell))
         if kind is StandardInput.TERMINAL and not tracing.options.is_on("quiet"):
             _warn(NOTICE)

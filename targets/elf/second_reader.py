@@ -6,9 +6,7 @@ file is opened: that takes 0.4 s.
 """
 
 import signal
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +17,7 @@ from kinst.targets.elf.header import Tables
 from kinst.targets.elf.outline import Outline, outline
 from kinst.targets.elf.sections import section_names
 from kinst.targets.errors import ImageError
+from kinst.targets.signals import caught
 from kinst.targets.visible import text_of, visible
 
 if TYPE_CHECKING:
@@ -56,8 +55,13 @@ def read_again(data: NDArray[np.uint8], tables: Tables, *, notes_end: int | None
 
 def _parse(small: Outline) -> "lief.ELF.Binary":
     """LIEF's model of an outline, without what has no content there: relocations, symbols."""
-    with _without_control_c():
+    # LIEF 1.0 makes Python's enums while it is imported, and nanobind, which its bindings are made with, ends the
+    # process by a signal if an exception comes out of that: Ctrl-C comes behind it.
+    interrupts: list[int] = []
+    with caught(interrupts.append, signal.SIGINT):
         import lief  # here, since it takes 0.4 s
+    if interrupts:
+        signal.raise_signal(signal.SIGINT)
 
     lief.logging.disable()  # a hostile file makes it write to stderr; what is wrong is said by our own errors
     config = lief.ELF.ParserConfig()
@@ -73,23 +77,6 @@ def _parse(small: Outline) -> "lief.ELF.Binary":
             f"{len(binary.segments)} and {len(binary.sections)}"
         )
     return binary
-
-
-@contextmanager
-def _without_control_c() -> Iterator[None]:
-    """Ctrl-C comes behind this. LIEF 1.0 makes Python's enums while it is imported, and nanobind, which its bindings
-    are made with, ends the process by a signal if an exception comes out of that."""
-    if threading.current_thread() is not threading.main_thread():  # others are not interrupted
-        yield
-        return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
-        signal.raise_signal(signal.SIGINT)
 
 
 def _compare(what: str, found: Iterable[object], rows: NDArray[np.void], fields: dict[str, str]) -> None:
