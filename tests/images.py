@@ -126,41 +126,45 @@ def _fetch(image: RealImage, path: Path) -> None:
     partial.rename(path)
 
 
-def _apt(tool: str, *arguments: str) -> str:
-    """What a tool of apt says; it keeps its parsed lists (container images turn that off: seconds a call)."""
+def _apt(package: str, tool: str, *arguments: str) -> str:
+    """What a tool of apt says of a `package`, which is "name:architecture/suite". It keeps its parsed lists (container
+    images turn that off: seconds a call)."""
     result = subprocess.run(
         [tool, "-o", "Dir::Cache::pkgcache=pkgcache.bin", "-o", "Dir::Cache::srcpkgcache=srcpkgcache.bin", *arguments],
         check=True,
         capture_output=True,
         text=True,
         cwd=CACHE,
-        env=os.environ | {"APT_CONFIG": str(_apt_config())},
+        env=os.environ | {"APT_CONFIG": str(_apt_config(*package.rpartition(":")[2].split("/")))},
     )
     return result.stdout
 
 
-def _apt_config() -> Path:
-    """A private apt state whose lists are read once; rebuilt when the list of images asks for another suite."""
-    root = CACHE / "apt"
-    config, sources = root / "apt.conf", root / "parts" / "debian.sources"
-    suites = " ".join(sorted({image.suite for image in IMAGES.values()}))
-    wanted = f"Types: deb\nURIs: {_system_mirror()}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYRING}\n"
-    if config.exists() and sources.read_text() == wanted:
+def _apt_config(architecture: str, suite: str) -> Path:
+    """A private apt state, whose lists are read once. apt takes all lists of a suite or none: those of another
+    architecture, which a mirror may be renewing just then, are not asked for."""
+    architecture = "amd64" if architecture == "all" else architecture
+    root = CACHE / "apt" / f"{suite}-{architecture}"
+    config = root / "apt.conf"
+    if config.exists():
         return config
-    config.unlink(missing_ok=True)
     for folder in ("state/lists/partial", "cache/archives/partial", "parts"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     (root / "status").touch()
-    sources.write_text(wanted)
+    (root / "parts" / "debian.sources").write_text(
+        f"Types: deb\nURIs: {_system_mirror()}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYRING}\n"
+    )
     partial = root / "apt.conf.new"
     partial.write_text(
         f'Dir::State "{root}/state";\nDir::State::status "{root}/status";\nDir::Cache "{root}/cache";\n'
         f'Dir::Etc::sourcelist "/dev/null";\nDir::Etc::sourceparts "{root}/parts";\n'
-        'APT::Architecture "amd64";\nAPT::Architectures { "amd64"; "arm64"; "riscv64"; };\n'
-        'Acquire::Languages "none";\n'
+        f'APT::Architecture "{architecture}";\nAPT::Architectures {{ "{architecture}"; }};\n'
+        'Acquire::Languages "none";\nAcquire::Retries "3";\n'
     )
     environment = os.environ | {"APT_CONFIG": str(partial)}
-    subprocess.run(["apt-get", "update"], check=True, capture_output=True, env=environment)
+    update = subprocess.run(["apt-get", "update"], check=False, capture_output=True, text=True, env=environment)
+    if update.returncode:
+        raise LookupError(f"apt-get update for {suite} and {architecture}: {update.stderr.strip()}")
     partial.rename(config)
     return config
 
@@ -180,16 +184,15 @@ def _system_mirror() -> str:
 
 def _newest_package(image: RealImage) -> str:
     """``name:architecture/suite`` of the newest package whose whole name matches."""
-    listing = _apt("apt-cache", "--all-names", "pkgnames", re.split(r"[\\\[(]", image.package)[0])
+    where = f":{image.architecture}/{image.suite}"
+    listing = _apt(where, "apt-cache", "--all-names", "pkgnames", re.split(r"[\\\[(]", image.package)[0])
     names = [name for name in listing.split() if re.fullmatch(image.package, name)]
-    candidates = sorted(names, key=_version_key, reverse=True)
-    for name in candidates:
-        target = f"{name}:{image.architecture}/{image.suite}"
+    for package in (name + where for name in sorted(names, key=_version_key, reverse=True)):
         try:
-            _apt("apt-get", "download", "--print-uris", target)
+            _download_uri(package)
         except subprocess.CalledProcessError:
             continue
-        return target
+        return package
     raise LookupError(f"{image.package}: no such package for {image.architecture} in {image.suite}")
 
 
@@ -198,7 +201,7 @@ def _version_key(name: str) -> list[int]:
 
 
 def _download_uri(package: str) -> str:
-    found = re.search(r"^'(\S+)'", _apt("apt-get", "download", "--print-uris", package), re.MULTILINE)
+    found = re.search(r"^'(\S+)'", _apt(package, "apt-get", "download", "--print-uris", package), re.MULTILINE)
     if found is None:
         raise LookupError(f"{package}: apt names no address for it")
     return found.group(1)
