@@ -10,7 +10,8 @@ and stores go to the page itself, so the kernel finds there what it expects. A p
 A fetch from an open page shows it: its content is decoded again, and every site that has the start of an instruction
 which can be probed gets its breakpoint. So a probe always fires at the instruction that the guest wrote last. (Code
 that stores to its own page and stays in it by direct branches runs unchanged until it leaves the page; kernels
-synchronise before they execute what they wrote.)
+synchronise before they execute what they wrote.) A kernel writes a page hundreds of times, and few functions at a
+time: those that have the bytes of the last look are not decoded again.
 """
 
 import ctypes
@@ -35,8 +36,20 @@ from kinst.targets.manifest import Method
 SHADOW_FRAMES: Final = 1 << 45  # physical pages that no guest uses, like `address_space.TRAMPOLINE_FRAMES`
 _PAGE: Final = 4096
 _LONGEST: Final = 15  # bytes of an instruction
+# Why a row may be refused for what another function does: then all are decoded together.
+_BY_OTHERS: Final = (Reason.DATA, Reason.OTHER_MODE)
 # A page with fewer bytes of the image has other content by now: the memory of code that runs only once is used again.
 _LEAST_ALIKE: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """Code of functions that do not overlap, as the dissector takes it. `functions` are their rows in the manifest."""
+
+    code: NDArray[np.uint8]
+    address: int  # where it is linked
+    ranges: NDArray[np.int64]
+    functions: NDArray[np.intp]
 
 
 @dataclass(slots=True)
@@ -45,15 +58,23 @@ class _Page:
 
     rows: NDArray[np.intp]
     distance: int  # physical - link address
+    shared: tuple[int, ...]  # functions of rows that are also in a page next to it
     is_open: bool = False
     is_stale: bool = True
     was_fetched: bool = False
     asks: ctypes.c_uint64 = field(default_factory=lambda: ctypes.c_uint64(1))  # 0: shown, and nothing changed since
     content: bytes = field(default=b"", repr=False)  # the guest's page when the shadow was made
+    noted: dict[int, bytes] = field(default_factory=dict, repr=False)  # functions that are decoded, with their bytes
 
     def make_stale(self) -> None:
         """Let the page be shown again before it is executed."""
         self.is_stale, self.asks.value = True, 1
+
+    def forget(self) -> None:
+        """Let the page be decoded anew, whatever it has, before it is executed."""
+        self.make_stale()
+        self.content = b""
+        self.noted.clear()
 
 
 class DeferredSites:
@@ -99,7 +120,14 @@ class DeferredSites:
                     if len(group):
                         pages.setdefault(int(part[0]), []).append(group)
                         distances[int(part[0])] = physical - virtual + bias
-        return {page: _Page(np.unique(np.concatenate(rows)), distances[page]) for page, rows in sorted(pages.items())}
+        found = {page: np.unique(np.concatenate(rows)) for page, rows in sorted(pages.items())}
+        return {page: _Page(rows, distances[page], self._shared(page, found)) for page, rows in found.items()}
+
+    def _shared(self, page: int, rows: dict[int, NDArray[np.intp]]) -> tuple[int, ...]:
+        """The functions of a page's rows that are also in a page next to it."""
+        near = [rows[number] for number in (page - 1, page + 1) if number in rows]
+        both = rows[page][np.isin(rows[page], np.concatenate(near))] if near else rows[page][:0]
+        return tuple(np.unique(self._now["function"][both]).tolist())
 
     # -- the watcher ---------------------------------------------------------------------------------------------------
 
@@ -144,8 +172,7 @@ class DeferredSites:
     def refresh(self) -> None:
         """Show every page again, after other probes were enabled or memory was armed."""
         for page in self._pages.values():
-            page.make_stale()
-            page.content = b""
+            page.forget()
         self._hits.clear()
         if self._pages:
             self._engine.flush_tlb()
@@ -170,7 +197,7 @@ class DeferredSites:
         if content + around == page.content:
             return
         page.content = content + around
-        self._decode(page.rows, page, is_ours=self._is_ours(number * _PAGE - page.distance, content))
+        self._decode(page, is_ours=self._is_ours(number * _PAGE - page.distance, content))
         shadow = np.frombuffer(content, np.uint8).copy()
         self._arm(shadow, number * _PAGE - page.distance, page.rows[self._is_armed[page.rows]])
         self._memory.write(self._frames[number] * _PAGE, shadow.data)
@@ -194,36 +221,59 @@ class DeferredSites:
                 return bool(np.mean(linked == now) >= _LEAST_ALIKE)
         return False
 
-    def _decode(self, rows: NDArray[np.intp], page: _Page, *, is_ours: bool) -> None:
-        """Note the instructions that are at these sites now."""
+    def _decode(self, page: _Page, *, is_ours: bool) -> None:
+        """Note the instructions that are at the page's sites now."""
+        texts = self._functions(page) if is_ours else []
+        rows, texts = self._news(page, texts)
         before = self._now["original"][rows].copy()
         self._is_armed[rows] = False
         self._reason[rows] = Reason.NO_BOUNDARY if is_ours else Reason.NONE
-        if is_ours:
-            for code, address, ranges in self._functions(rows, page.distance):
-                self._note(rows, code, address, self._dissector.dissect(code, address, ranges))
+        for text in texts:
+            found = self._dissector.dissect(text.code, text.address, text.ranges)
+            self._note(rows, text.code, text.address, found)
+            if np.isin(found.reason, _BY_OTHERS).any():
+                page.noted.clear()
         changed = (self._now["original"][rows] != before) | ~self._is_armed[rows]
         for index in rows[changed].tolist():
             self._trap.remove(self._hits.pop(index, ()))
 
-    def _functions(
-        self, rows: NDArray[np.intp], distance: int
-    ) -> list[tuple[NDArray[np.uint8], int, NDArray[np.int64]]]:
-        """The code of the functions that hold sites, as the dissector takes it: bytes, link address, ranges."""
-        functions = self._sites.manifest.functions[np.unique(self._now["function"][rows])]
+    def _functions(self, page: _Page) -> list[_Text]:
+        """The code of the functions that hold the page's sites."""
+        numbers = np.unique(self._now["function"][page.rows])
+        functions = self._sites.manifest.functions[numbers]
         found = []
         for some in disjoint(functions["address"], functions["size"]):
             start = functions["address"][some]
             first, last = int(start[0]), int(start[-1] + functions["size"][some[-1]])
-            region = self._memory.find(first + distance, last - first)
+            region = self._memory.find(first + page.distance, last - first)
             if region is None:
                 continue
-            text = np.frombuffer(self._memory.read(first + distance, last - first), np.uint8).copy()
+            text = np.frombuffer(self._memory.read(first + page.distance, last - first), np.uint8).copy()
             self._sites.show_pristine(first, text)
             low = (start - start[0]).astype(np.int64)
             ranges = np.stack([low, low + functions["size"][some].astype(np.int64)], axis=1)
-            found.append((text, first, ranges))
+            found.append(_Text(text, first, ranges, numbers[some]))
         return found
+
+    def _news(self, page: _Page, texts: list[_Text]) -> tuple[NDArray[np.intp], list[_Text]]:
+        """The rows and the functions that are not noted yet as they are now; they will be.
+
+        Only where no functions overlap, so that a row belongs to one. What a function with an instruction across the
+        page's bounds has is noted by two pages: it is always decoded.
+        """
+        if len(texts) != 1:
+            page.noted.clear()
+            return page.rows, texts
+        text = texts[0]
+        code = text.code.tobytes()
+        pieces = [code[start:end] for start, end in text.ranges.tolist()]
+        numbers = text.functions.tolist()
+        is_new = np.array([page.noted.get(at) != piece for at, piece in zip(numbers, pieces, strict=True)], np.bool_)
+        page.noted = dict(zip(numbers, pieces, strict=True))
+        for number in page.shared:
+            page.noted.pop(number, None)
+        rows = page.rows[np.isin(self._now["function"][page.rows], text.functions[~is_new], invert=True)]
+        return rows, [replace(text, ranges=text.ranges[is_new])] if is_new.any() else []
 
     def _note(self, rows: NDArray[np.intp], code: NDArray[np.uint8], address: int, found: Instructions) -> None:
         wanted = self._now["address"][rows]
@@ -290,8 +340,7 @@ class DeferredSites:
 
         def again(pc: int) -> None:
             for near in self._near(number):
-                near.make_stale()
-                near.content = b""
+                near.forget()
             self._engine.flush_tlb()
             system = self._system
             system.current.registers.set(system.arch.registers[system.arch.pc], pc)

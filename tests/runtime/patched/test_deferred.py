@@ -7,8 +7,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from numpy.typing import NDArray
 
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.diff import compare
@@ -19,6 +21,7 @@ from kinst.rewriter.write import write_image
 from kinst.runtime import api
 from kinst.runtime.cli import run as run_command
 from kinst.runtime.machine.configuration import End
+from kinst.runtime.patched.deferred import DeferredSites, _Page
 from kinst.runtime.tracing.guest import Guest as Ran
 from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.amd64 import AMD64
@@ -232,3 +235,38 @@ def test_an_instruction_that_is_gone_is_told(tmp_path: Path) -> None:
     code = run(path, ("kinst::f:0", "kinst::g:0"))[0].code
     assert code is not None
     assert not code.passed_over()
+
+
+def test_functions_with_the_bytes_of_the_last_look_are_not_decoded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guest writes over f, and what is there over g. After every look, what is known of the page is what decoding
+    all of it gives."""
+    guest, looks, decoded = amd64("0f1f000f1f440000"), Counter[str](), DeferredSites._decode
+
+    def state(sites: DeferredSites, rows: NDArray[np.intp]) -> list[object]:
+        columns = (sites._now, sites._target, sites._is_armed, sites._reason)
+        return [column[rows].tolist() for column in columns]
+
+    def decode(sites: DeferredSites, page: _Page, *, is_ours: bool) -> None:
+        had, seen = dict(page.noted), {one: bytes(text) for one, text in texts(sites, page).items()}
+        decoded(sites, page, is_ours=is_ours)
+        looks["looks"] += 1
+        looks["functions kept"] += sum(had.get(one) == text for one, text in seen.items())
+        looks["functions changed"] += sum(one in had and had[one] != text for one, text in seen.items())
+        found = state(sites, page.rows)
+        page.noted.clear()
+        decoded(sites, page, is_ours=is_ours)
+        assert state(sites, page.rows) == found
+
+    monkeypatch.setattr(DeferredSites, "_decode", decode)
+    assert run(guest.write(tmp_path), tuple(guest.counts))[1] == guest.counts | {"kinst::g:3": 4}
+    assert looks == {"looks": 2, "functions changed": 1, "functions kept": 1}
+
+
+def texts(sites: DeferredSites, page: _Page) -> dict[int, NDArray[np.uint8]]:
+    (text,) = sites._functions(page)
+    return {
+        number: text.code[start:end]
+        for number, (start, end) in zip(text.functions.tolist(), text.ranges.tolist(), strict=True)
+    }
