@@ -1,8 +1,8 @@
-"""Breakpoints at which hits are only counted or recorded, as a few bytes of host machine code: nobody is told of a
-single one.
+"""Breakpoints that a few bytes of host machine code handle: hits are only counted or recorded, and nobody is told of a
+single one, or they are told in the shortest way.
 
-A Python callback takes one to four microseconds a hit, this takes less than a tenth of one: the hit is added to a cell
-of the running CPU, and the CPU goes on where the table says. Any other event is passed on to the callback in Python.
+A Python callback takes about a microsecond a hit, this takes less than a tenth of one: the hit is added to a cell of
+the running CPU, and the CPU goes on where the table says. Any other event is passed on to the callback in Python.
 """
 
 import ctypes
@@ -20,6 +20,10 @@ from kinst.runtime.engine.breakpoint_code import (
     CELLS,
     CPU,
     CREDIT,
+    FRAME_COUNT,
+    FRAME_NUMBERS,
+    FRAME_PC,
+    FRAME_PLACES,
     FULL,
     HOST_CODE,
     MASK,
@@ -27,7 +31,10 @@ from kinst.runtime.engine.breakpoint_code import (
     PC,
     READ,
     RECORDED,
+    STAYS,
     TABLE,
+    TELL,
+    TOLD,
     WORDS,
     WRITE,
 )
@@ -51,6 +58,7 @@ class BreakpointCounters:
         self,
         functions: tuple[int, int, int],
         registers: Sequence[int],
+        frame: int,
         pc: int,
         breakpoint_at: tuple[int, int],
         credit: int,
@@ -60,6 +68,7 @@ class BreakpointCounters:
         Args:
             functions: the addresses of uc_reg_read, uc_reg_write and uc_reg_read_batch.
             registers: Unicorn's numbers of the registers in the trap frame.
+            frame: the address of the word of the first of them, which the others follow.
             pc: which of them is the PC.
             breakpoint_at: the number of a breakpoint's event, and how far the PC is behind it then, in bytes.
             credit: the address of the 64-bit word that credits are added to; 0 if nobody counts instructions.
@@ -73,6 +82,11 @@ class BreakpointCounters:
         self._code = host_function(HOST_CODE)
         self._when_full: Callable[[], None] = lambda: None
         self.records = HitRecords(self._state, read_batch, registers)
+        self._numbers = (ctypes.c_int * len(registers))(*registers)
+        self._places = (ctypes.c_uint64 * len(registers))(*range(frame, frame + _WORD * len(registers), _WORD))
+        self._state[FRAME_NUMBERS], self._state[FRAME_COUNT] = ctypes.addressof(self._numbers), len(registers)
+        self._state[FRAME_PLACES], self._state[FRAME_PC] = ctypes.addressof(self._places), self._places[pc]
+        self._told: dict[int, object] = {}  # by address, what the callback for hits that are told is called with
         self._rows: dict[int, tuple[int, int, int]] = {}  # by address, what the table has
         self._used = 0  # rows of the table that are not free
         self._cells: list[NDArray[np.uint64]] = []  # of each CPU
@@ -87,10 +101,13 @@ class BreakpointCounters:
         """Whether this host counts; else all hits are passed on."""
         return self._code is not None
 
-    def callback(self, otherwise: ctypes.c_void_p, full: ctypes.c_void_p) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
-        """The function and the argument for Unicorn's UC_HOOK_INTR. `otherwise` gets what is not counted or recorded,
-        and `full` what would be recorded if there were room."""
+    def callback(
+        self, otherwise: ctypes.c_void_p, full: ctypes.c_void_p, tell: ctypes.c_void_p
+    ) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
+        """The function and the argument for Unicorn's UC_HOOK_INTR. `otherwise` gets what is not in the table, `full`
+        what would be recorded if there were room, and `tell` takes what hits that are told have in the table."""
         self._state[CALLBACK], self._state[FULL] = otherwise.value or 0, full.value or 0
+        self._state[TELL] = tell.value or 0
         if self._code is None:
             return otherwise, ctypes.c_void_p()
         return self._code.address, ctypes.c_void_p(ctypes.addressof(self._state))
@@ -113,6 +130,16 @@ class BreakpointCounters:
         """Record the breakpoint at `address`, and let the CPU go on at `following`."""
         self._enter(address, (following, RECORDED, int(has_credit)))
 
+    def tell(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
+        """Call `hit` at the breakpoint at `address`, with the frame filled and its PC at the breakpoint. Then the CPU
+        goes on at `following`; if that is 0, where `hit` leaves the frame's PC."""
+        self._enter(address, (following, TOLD | id(hit), int(has_credit)))
+        self._told[address] = hit  # so that it lives as long as its row
+
+    def stay(self) -> None:
+        """From within a hit that is told: the CPU is where it is to go on already."""
+        self._state[STAYS] = 1
+
     def _enter(self, address: int, row: tuple[int, int, int]) -> None:
         self.drop(address)
         self._rows[address] = row
@@ -123,6 +150,7 @@ class BreakpointCounters:
 
     def drop(self, address: int) -> None:
         """Pass the hits of a breakpoint on again."""
+        self._told.pop(address, None)
         if self._rows.pop(address, None) is not None:
             _ROW.pack_into(self._table, self._place(address) * _ROW.size, _GONE, 0, 0, 0)
 

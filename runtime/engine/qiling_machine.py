@@ -39,6 +39,7 @@ from kinst.targets.arch.facts import ArchFacts
 _Handle = ctypes.c_void_p
 _Result = TypeVar("_Result")
 _INTERRUPT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, _Handle)
+_TOLD = ctypes.CFUNCTYPE(None, ctypes.py_object)
 _TLB_FILL = ctypes.CFUNCTYPE(
     ctypes.c_bool, _Handle, ctypes.c_uint64, ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), _Handle
 )
@@ -165,14 +166,19 @@ class QilingMachine:
         return True
 
     def on_interrupt(
-        self, handle: Callable[[int, int, int], None], number: int, bias: int
+        self,
+        handle: Callable[[int, int, int], None],
+        failed: Callable[[BaseException], None],
+        number: int,
+        bias: int,
     ) -> BreakpointCounters | None:
         """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions, but for the
-        breakpoints that are set in the returned object: those are counted or recorded. It is Unicorn's own callback,
-        since every hit comes this way. What it raises is lost, so it must call `fail`.
+        breakpoints that are set in the returned object: those are counted, recorded or told. It is Unicorn's own
+        callback, since every hit comes this way. What it raises is lost, so it must call `fail`.
 
         Args:
             handle: the callback.
+            failed: called with what a hit raises that is told; it puts the CPU where it goes on.
             number: of the exception that a breakpoint is.
             bias: how far the PC is behind the breakpoint then, in bytes.
 
@@ -183,13 +189,21 @@ class QilingMachine:
         functions = library.uc_reg_read, library.uc_reg_write, library.uc_reg_read_batch
         read, write, read_batch = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
         credit = 0 if self.counter is None else self.counter.word
-        counters = BreakpointCounters((read, write, read_batch), self._frame_numbers, self._pc, (number, bias), credit)
+        frame = self._frame_numbers, self.frame.address, self._pc
+        counters = BreakpointCounters((read, write, read_batch), *frame, (number, bias), credit)
 
         def full(uc: int, number: int, data: int) -> None:
             self._guarded(None, counters.full)
             handle(uc, number, data)
 
-        callbacks = _INTERRUPT(handle), _INTERRUPT(full)
+        def tell(hit: Callable[[], None]) -> None:
+            try:
+                hit()
+            except BaseException as error:
+                counters.stay()
+                failed(error)
+
+        callbacks = _INTERRUPT(handle), _INTERRUPT(full), _TOLD(tell)
         self._kept += *callbacks, counters
         addresses = (ctypes.cast(callback, ctypes.c_void_p) for callback in callbacks)
         self._hook_natively(const.UC_HOOK_INTR, *counters.callback(*addresses))

@@ -18,6 +18,7 @@ class RegisterFrame:
         self._library, self._handle, self._register_numbers = library, handle, numbers
         self._values = (ctypes.c_uint64 * count)()
         self.regs: MutableSequence[int] = memoryview(self._values).cast("B").cast("Q")  # type: ignore[assignment]
+        self.address = ctypes.addressof(self._values)
         self.read = self._batch("uc_reg_read_batch", range(count))
 
     def writer(self, indexes: Sequence[int]) -> Callable[[], int]:
@@ -26,7 +27,7 @@ class RegisterFrame:
         return self._batch("uc_reg_write_batch", indexes)
 
     def _batch(self, function: str, indexes: Sequence[int]) -> Callable[[], int]:
-        count, base = len(indexes), ctypes.addressof(self._values)
+        count, base = len(indexes), self.address
         numbers = (ctypes.c_int * count)(*(self._register_numbers[index] for index in indexes))
         pointers = (ctypes.c_void_p * count)(*(base + 8 * index for index in indexes))
         return partial(getattr(self._library, function), self._handle, numbers, pointers, ctypes.c_int(count))

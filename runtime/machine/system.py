@@ -139,7 +139,8 @@ class System:
 
     def _count_breakpoints(self) -> BreakpointCounters | None:
         model = self.exceptions
-        counters = self.engine.on_interrupt(self.trap.handler(), model.breakpoint_number, model.breakpoint_bias)
+        number, bias = model.breakpoint_number, model.breakpoint_bias
+        counters = self.engine.on_interrupt(self.trap.handler(), self.trap.failed, number, bias)
         if counters is not None:
             self.trap.counted = CountedSites(counters, self.arch, lambda: self.trap.trampolines)
         return counters

@@ -65,8 +65,8 @@ class ModuleSites:
         trap = self._system.trap
         record = self.table.manifest.sites[row]
         instruction = record["original"].tobytes()[: int(record["size"])]  # no relocation is applied to a site
-        trap.add(moved_site(self.table, self._trampolines, row, pc, instruction), pc)
-        hit = trap.hits.pop(pc)  # so that the next hit comes here as well
+        # It is not added, so that the next hit comes here as well.
+        hit = trap.prepared(moved_site(self.table, self._trampolines, row, pc, instruction), pc)
         self._hits[pc] = seen, hit
         return hit
 

@@ -1,13 +1,14 @@
-"""Sites at which hits are only counted: the engine counts them, and nobody is told of a single one.
+"""Sites whose hits the engine handles: it counts or records them, and nobody is told of a single one, or it tells them.
 
-A hit in Python takes one to four microseconds, most of it the way into Python and back. If all that a site's probes do
-is to count (`Counting`), the engine adds the hit to a cell and lets the CPU go on: in the trampoline, or behind an
-instruction that does nothing. If they look at registers as well, it records these (`kinst.runtime.trap.recorded`). What
-was counted and recorded is asked for before anybody looks (`fold`).
+A hit in Python takes about a microsecond. If all that a site's probes do is to count (`Counting`), the engine adds the
+hit to a cell and lets the CPU go on: in the trampoline, or behind an instruction that does nothing. If they look at
+registers as well, it records these (`kinst.runtime.trap.recorded`). What was counted and recorded is asked for before
+anybody looks (`fold`). Any other site has its hits told, and the CPU goes on in the same way; where it cannot, because
+the instruction is emulated in Python, Python says where.
 
 A trampoline that ends with a breakpoint, and that of a call, serves one address here. If a copy of the code comes to it
-as well, the hits of both go to Python, which knows where the CPU comes from; what Python would emulate leaves it to the
-last one.
+as well, the hits of both go to the trap path, which knows where the CPU comes from; what Python would emulate leaves it
+to the last one.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ _HIGHEST = (1 << 64) - 3  # addresses beyond are not those of a table's rows
 
 
 class Counters(Protocol):
-    """Counts breakpoints. `kinst.runtime.engine.breakpoint_counters.BreakpointCounters` implements it."""
+    """Handles breakpoints. `kinst.runtime.engine.breakpoint_counters.BreakpointCounters` implements it."""
 
     @property
     def records(self) -> Records:
@@ -39,6 +40,10 @@ class Counters(Protocol):
 
     def record(self, address: int, following: int, *, has_credit: bool) -> None:
         """Record the hits of the breakpoint at `address`, and let the CPU go on at `following`; see `set`."""
+        ...
+
+    def tell(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
+        """Call `hit` at the breakpoint at `address`, and let the CPU go on at `following`; 0: where it says."""
         ...
 
     def drop(self, address: int) -> None:
@@ -68,7 +73,7 @@ def counting_at(site: Site) -> list[tuple[Counting, Enabling]] | None:
 
 
 class CountedSites:
-    """The sites that the engine counts."""
+    """The sites whose hits the engine handles."""
 
     def __init__(self, counters: Counters, arch: ArchFacts, trampolines: Callable[[], range]) -> None:
         """`trampolines` gives the addresses of all of them."""
@@ -80,20 +85,30 @@ class CountedSites:
         self._recorded = RecordedSites(counters.records, arch)
         counters.on_full(self._recorded.fold)
         self._cells: dict[int, int] = {}  # by address of a site
+        self._told: set[int] = set()  # addresses of sites
         self._counts: dict[int, list[tuple[Counting, Enabling]]] = {}  # by cell: what is told of its hits
         self._left: list[int] = []  # cells whose breakpoints are gone
         self._users: dict[int, tuple[int, int]] = {}  # trampoline -> the one site that uses it, the next instruction
         self._shared: set[int] = set()  # trampolines of several sites
 
-    def add(self, site: Site, at: int) -> None:
-        """Count the hits of a site at an address, if that is all that they do."""
+    def add(self, site: Site, at: int, fire: Callable[[], None], hit: Callable[[], None]) -> None:
+        """See `kinst.runtime.trap.trap.SiteCounter`."""
         self.remove(at)
-        counting = counting_at(site) if at <= _HIGHEST else None
-        following = None if counting is None else self._following(site, at)
+        counting = counting_at(site)
+        fires_always = all(enabling.leaving is None for enabling in site.enablings)
+        following = self._following(site, at) if fires_always and at <= _HIGHEST else None
         if counting is not None and following is not None:
             self._count(at, following, counting)
-        elif counting is None and site.emulation is None:
+        elif following:
+            self._tell(at, following, fire)
+        elif site.emulation is None:
             self._free(site.trampoline)
+        elif at <= _HIGHEST:
+            self._tell(at, 0, hit)
+
+    def _tell(self, at: int, following: int, call: Callable[[], None]) -> None:
+        self._told.add(at)
+        self._counters.tell(at, following, call, has_credit=following in self._trampolines())
 
     def _count(self, at: int, following: int, counting: list[tuple[Counting, Enabling]]) -> None:
         has_credit = following in self._trampolines()
@@ -140,15 +155,16 @@ class CountedSites:
         self._jump, self._end = jump, end
 
     def remove(self, address: int) -> None:
-        """Do not count a site any more. A CPU in its trampoline can still leave it."""
+        """Do not handle a site any more. A CPU in its trampoline can still leave it."""
         cell = self._cells.pop(address, None)
         if cell is not None:
             self._left.append(cell)
-        if cell is not None or self._recorded.remove(address):
+        if cell is not None or address in self._told or self._recorded.remove(address):
+            self._told.discard(address)
             self._counters.drop(address)
 
     def user(self, trampoline: int) -> tuple[int, int] | None:
-        """The site that a CPU in a trampoline comes from, and the next instruction; None: it was not counted."""
+        """See `kinst.runtime.trap.trap.SiteCounter`."""
         return self._users.get(trampoline)
 
     def fold(self) -> None:

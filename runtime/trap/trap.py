@@ -11,11 +11,13 @@ the site's own address), and a probe that is hit in the guest's handler starts a
 
 There is no I/O and no emulator here: the trap frame comes as `regs` and as functions that write registers back. What
 happens at a hit is a closure that is made once for its site: a hit takes about a microsecond, so one more lookup would
-matter.
+matter. A hit leaves where the CPU goes on in `regs`; whoever called it writes the PC. From the second one on that is
+the engine, where it can: it also fills `regs`, and knows itself where the CPU goes on if there is a trampoline.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from kinst.runtime.paging.walker import PageFault
@@ -24,7 +26,7 @@ from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
 
-Hit = Callable[[int], None]  # what to do at a breakpoint's address
+Hit = Callable[[int], None]  # what to do at a breakpoint's address; leaves where the CPU goes on in the frame's PC
 Invop = Callable[
     [int], Hit | None
 ]  # a handler: for the address of a breakpoint, what to do there; None if it does not know the breakpoint
@@ -103,18 +105,20 @@ class Port:
 
 
 class SiteCounter(Protocol):
-    """Has the engine count hits that nobody looks at. `kinst.runtime.trap.counted.CountedSites` implements it."""
+    """Has the engine handle hits: it counts those that nobody looks at, and lets the CPU go on after all of them.
+    `kinst.runtime.trap.counted.CountedSites` implements it."""
 
-    def add(self, site: Site, at: int) -> None:
-        """Count the hits of a site at an address, if that is all that they do."""
+    def add(self, site: Site, at: int, fire: Callable[[], None], hit: Callable[[], None]) -> None:
+        """Count the hits of a site at an address, if that is all that they do; else have them told: `fire` lets its
+        probes fire, `hit` computes its effect as well."""
         ...
 
     def remove(self, address: int) -> None:
-        """Do not count a site any more. A CPU in its trampoline can still leave it."""
+        """Do not handle a site any more. A CPU in its trampoline can still leave it."""
         ...
 
     def user(self, trampoline: int) -> tuple[int, int] | None:
-        """The site that a CPU in a trampoline comes from, and the next instruction; None: it was not counted."""
+        """The site that a CPU in a trampoline comes from, and the next instruction; None: it has a FIRED state."""
         ...
 
     def fold(self) -> None:
@@ -135,6 +139,7 @@ class TrapPath:
         self._port = port
         self._number = breakpoint_number
         self._bias = breakpoint_bias
+        self._write_pc = port.writer((arch.pc,))
         self.hits: dict[int, Hit] = {}
         self.fired: list[tuple[int, int, int]] = []  # the running CPU's: (slot, site, next instruction)
         self._handlers: list[Invop] = []  # newest last
@@ -148,11 +153,17 @@ class TrapPath:
     def add(self, site: Site, address: int | None = None) -> None:
         """Add a site, at another `address` if its code was relocated. This does not write its breakpoint."""
         at = site.address if address is None else address
-        self.hits[at] = self._kinst_invop(site)
+        hit = self.hits[at] = self.prepared(site, at)
         if self.counted is not None:
-            self.counted.add(site, at)
-        if site.emulation is not None:
-            return
+            self.counted.add(site, at, self._fire(site, at), partial(hit, at))
+
+    def prepared(self, site: Site, at: int) -> Hit:
+        """What to do at a site, which can be left from now on but is not added."""
+        if site.emulation is None:
+            self._prepare_trampoline(site, at)
+        return self._kinst_invop(site)
+
+    def _prepare_trampoline(self, site: Site, at: int) -> None:
         if self._arch.return_breakpoint is not None:
             self.hits.setdefault(site.trampoline + self._arch.return_breakpoint, self._done(site.trampoline))
         else:
@@ -189,8 +200,7 @@ class TrapPath:
     def handler(self) -> Callable[[int, int, int], None]:
         """The callback for UC_HOOK_INTR."""
         hits, regs, read, pc_index = self.hits, self._port.frame.regs, self._port.read, self._arch.pc
-        wanted, bias = self._number, self._bias
-        unclaimed, fail = self._port.unclaimed, self._port.fail
+        wanted, bias, unclaimed, write_pc = self._number, self._bias, self._port.unclaimed, self._write_pc
 
         def callback(_uc: int, number: int, _data: int) -> None:
             try:
@@ -200,14 +210,23 @@ class TrapPath:
                     hit = hits.get(pc) or self.dtrace_invop(pc)
                     if hit is not None:
                         hit(pc)
+                        if regs[pc_index] != pc + bias:  # else the CPU gets there by itself
+                            write_pc()
                         return
                 unclaimed(number)
-            except PageFault as fault:
-                self._deliver(fault)
             except BaseException as error:
-                fail(error)
+                self.failed(error)
 
         return callback
+
+    def failed(self, error: BaseException) -> None:
+        """Handle what a hit raises: the guest gets a fault of an emulated access, everything else ends the run."""
+        try:
+            if not isinstance(error, PageFault):
+                raise error
+            self._fault(error)
+        except BaseException as failure:  # it cannot be raised through ctypes, which would print it and continue
+            self._port.fail(failure)
 
     def claim(self, pc: int) -> bool:
         """Handle a breakpoint at `pc` that Unicorn reports by ending the run (riscv64's ebreak). False if it is the
@@ -218,9 +237,11 @@ class TrapPath:
         self._port.read()
         regs, index = self._port.frame.regs, self._arch.pc
         regs[index] = pc + self._bias  # the PC as it is in Unicorn's hook
-        self._port.writer((index,))()
+        self._write_pc()
         try:
             hit(pc)
+            if regs[index] != pc + self._bias:
+                self._write_pc()
         except PageFault as fault:
             self._fault(fault)
         return True
@@ -238,16 +259,10 @@ class TrapPath:
                 return hit
         return None
 
-    def _deliver(self, fault: PageFault) -> None:
-        try:
-            self._fault(fault)
-        except BaseException as error:  # it cannot be raised through ctypes, which would print it and continue
-            self._port.fail(error)
-
     def _fault(self, fault: PageFault) -> None:
         regs, index = self._port.frame.regs, self._arch.pc
         regs[index] = self.firing.site
-        self._port.writer((index,))()
+        self._write_pc()
         self._port.fault(fault)
 
     def _kinst_invop(self, site: Site) -> Hit:
@@ -258,10 +273,31 @@ class TrapPath:
             return self._leaving(site, site.emulation)
         return self._emulated(site, site.emulation)
 
+    def _fire(self, site: Site, at: int) -> Callable[[], None]:
+        """A function that lets the probes of a site fire, where the frame is filled and its PC is at the site."""
+        firing, enablings = self.firing, site.enablings
+        if len(enablings) != 1:
+            return partial(self._fire_all, enablings, at)
+        (enabling,) = enablings
+        action = enabling.action
+
+        def fire() -> None:
+            firing.site = at
+            firing.enabling = enabling
+            action(firing)
+
+        return fire
+
+    def _fire_all(self, enablings: Sequence[Enabling], at: int) -> None:
+        firing = self.firing
+        firing.site = at
+        for enabling in enablings:
+            firing.enabling = enabling
+            enabling.action(firing)
+
     def _emulated(self, site: Site, emulation: Emulation) -> Hit:
         firing, frame, enablings = self.firing, self._port.frame, site.enablings
         regs, pc_index, run = frame.regs, self._arch.pc, emulation.run
-        write_back, bias = self._writer(emulation), self._bias
         write_registers = self._port.writer(emulation.writes) if emulation.writes else None
 
         def hit(pc: int) -> None:
@@ -270,9 +306,7 @@ class TrapPath:
                 firing.enabling = enabling
                 enabling.action(firing)
             run(frame)
-            if regs[pc_index] != pc + bias:
-                write_back()
-            elif write_registers is not None:  # the CPU gets there by itself, which saves half a microsecond
+            if write_registers is not None:
                 write_registers()
 
         return hit
@@ -281,7 +315,7 @@ class TrapPath:
         """What happens at a conditional return site. Whether it returns is known only when the instruction has been
         computed, but the probe sees the state before it."""
         firing, frame, regs, pc_index = self.firing, self._port.frame, self._port.frame.regs, self._arch.pc
-        write_back = self._writer(emulation)
+        write_registers = self._port.writer(emulation.writes) if emulation.writes else None
         changed = (*emulation.writes, pc_index)
 
         def hit(pc: int) -> None:
@@ -295,13 +329,14 @@ class TrapPath:
                     enabling.action(firing)
             for index, value in zip(changed, after, strict=True):
                 regs[index] = value
-            write_back()
+            if write_registers is not None:
+                write_registers()
 
         return hit
 
     def _copied(self, site: Site) -> Hit:
         firing, regs, pc_index, enablings = self.firing, self._port.frame.regs, self._arch.pc, site.enablings
-        write_pc, slot, size = self._port.writer((self._arch.pc,)), site.trampoline, site.size
+        slot, size = site.trampoline, site.size
         has_state, take_back = self._arch.return_breakpoint is not None, self._port.take_back
 
         def hit(pc: int) -> None:
@@ -314,22 +349,17 @@ class TrapPath:
             if has_state and self._counted_in(slot) is None:  # else the engine ends the trampoline, from now on
                 self.fired.append((slot, pc, pc + size))
             regs[pc_index] = slot
-            write_pc()
 
         return hit
 
     def _done(self, slot: int) -> Hit:
         """What happens at the second breakpoint, when the displaced instruction has been executed."""
-        regs, pc_index, write_pc = self._port.frame.regs, self._arch.pc, self._port.writer((self._arch.pc,))
+        regs, pc_index = self._port.frame.regs, self._arch.pc
 
         def hit(_pc: int) -> None:
             fired = self.fired
             if not fired or fired[-1][0] != slot:
                 raise MachineError(f"the guest jumped to {slot:#x}, into the trampolines of its probes")
             regs[pc_index] = fired.pop()[2]
-            write_pc()
 
         return hit
-
-    def _writer(self, emulation: Emulation) -> Callable[[], int]:
-        return self._port.writer((*emulation.writes, self._arch.pc))

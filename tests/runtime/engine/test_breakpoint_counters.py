@@ -3,6 +3,7 @@ counts, where the CPU goes on, and what it leaves to Python."""
 
 import ctypes
 import random
+from collections.abc import Callable
 
 import pytest
 import unicorn
@@ -11,8 +12,8 @@ from unicorn import arm64_const, x86_const
 from kinst.runtime.engine.breakpoint_code import END, HOST_CODE, NEXT, WORDS
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 
-CODE, STACK, PYTHON, FULL, READ, BATCH, WRITE, BACK = (
-    0x10000, 0x2F000, 0x40000, 0x40080, 0x40100, 0x40180, 0x40200, 0x50000,
+CODE, STACK, PYTHON, FULL, TELL, READ, BATCH, WRITE, BACK = (
+    0x10000, 0x2F000, 0x40000, 0x40080, 0x400C0, 0x40100, 0x40180, 0x40200, 0x50000,
 )  # fmt: skip
 UC, PC, NUMBER, BIAS = 0x1234, 77, 3, 1
 REGISTERS = (PC, 40, 41, 42)  # Unicorn's numbers in the trap frame
@@ -43,19 +44,24 @@ class Host:
         self.is_a64 = arch == unicorn.UC_ARCH_ARM64
         self.credit = ctypes.c_uint64()
         at = ctypes.addressof(self.credit)
-        self.counters = BreakpointCounters((READ, WRITE, BATCH), REGISTERS, 0, (NUMBER, BIAS), at)
-        self.counters.callback(ctypes.c_void_p(PYTHON), ctypes.c_void_p(FULL))
+        self.cpu = cpu = unicorn.Uc(arch, mode)
+        self.mapped: set[int] = set()
+        self.frame = (ctypes.c_uint64 * len(REGISTERS))()
+        frame = ctypes.addressof(self.frame)
+        self.counters = BreakpointCounters((READ, WRITE, BATCH), REGISTERS, frame, 0, (NUMBER, BIAS), at)
+        self.counters.callback(*map(ctypes.c_void_p, (PYTHON, FULL, TELL)))
+        for array in (self.frame, self.counters._numbers, self.counters._places):
+            self.map(ctypes.addressof(array), ctypes.sizeof(array))
         self.pc = 0
         self.passed: list[int] = []  # numbers that Python is called with
         self.full = 0  # how often it is called because there is no room
+        self.told: dict[int, Callable[[], None]] = {}  # by address of what the callback is called with
         self.registers = {40: 0x4000, 41: 0x4100, 42: 0x4200}
-        self.cpu = cpu = unicorn.Uc(arch, mode)
-        self.mapped: set[int] = set()
         for place, size in ((at, 8), (ctypes.addressof(self.counters._state), 8 * WORDS)):
             self.map(place, size)
         cpu.mem_map(CODE, 0x50000)
         cpu.mem_write(CODE, HOST_CODE[name])
-        for function in (PYTHON, FULL, READ, BATCH, WRITE):
+        for function in (PYTHON, FULL, TELL, READ, BATCH, WRITE):
             cpu.mem_write(function, returns)
         cpu.hook_add(unicorn.UC_HOOK_CODE, self.called, begin=PYTHON, end=WRITE)
 
@@ -67,6 +73,11 @@ class Host:
 
     def called(self, _uc: object, address: int, _size: int, _data: object) -> None:
         values = [self.cpu.reg_read(register) for register in self.arguments]
+        if address == TELL:
+            assert (self.cpu.reg_read(self.stack) - STACK) % 16 == 0  # as aligned as it was for the code itself
+            self.told[values[0]]()
+            self._clobber()
+            return
         assert values[0] == UC
         if address in (PYTHON, FULL):
             self.passed.append(values[1] & 0xFFFF_FFFF)
@@ -87,7 +98,7 @@ class Host:
         for index in range(count & 0xFFFF_FFFF):
             place = ctypes.c_uint64.from_address(places + 8 * index).value
             number = ctypes.c_int.from_address(numbers + 4 * index).value
-            ctypes.c_uint64.from_address(place).value = self.registers[number]
+            ctypes.c_uint64.from_address(place).value = self.pc if number == PC else self.registers[number]
         self._clobber()
 
     def _clobber(self) -> None:
@@ -224,3 +235,67 @@ def test_where_there_is_no_room_for_a_record_whoever_makes_it_is_called(host: Ho
     assert host.full == 1
     assert len(host.counters.records.take()) == 1 << 15
     assert host.event(0x7000) == 0x9000
+
+
+class Hits:
+    """A hit that is told: what it sees in the frame, and where it sends the CPU."""
+
+    def __init__(self, host: Host, goes_to: int | None = None) -> None:
+        self.host, self.goes_to = host, goes_to
+        self.seen: list[list[int]] = []
+        self.call = self._call
+        host.told[id(self.call)] = self.call
+
+    def _call(self) -> None:
+        self.seen.append([*self.host.frame, self.host.credit.value])
+        if self.goes_to is not None:
+            self.host.frame[0] = self.goes_to
+
+
+def test_a_hit_is_told_with_the_frame_filled_and_the_cpu_goes_on(host: Host) -> None:
+    hits = Hits(host)
+    host.counters.tell(0xFFFF_8000_0000_1004, 0x9000, hits.call, has_credit=True)
+    assert host.event(0xFFFF_8000_0000_1004) == 0x9000
+    host.registers[41] = 2**64 - 1
+    assert host.event(0xFFFF_8000_0000_1004) == 0x9000
+
+    site = 0xFFFF_8000_0000_1004
+    assert hits.seen == [[site, 0x4000, 0x4100, 0x4200, 0], [site, 0x4000, 2**64 - 1, 0x4200, 1]]
+    assert (host.credit.value, host.counters.take()) == (2, [])
+
+
+def test_a_hit_that_is_told_may_say_where_the_cpu_goes_on(host: Host) -> None:
+    hits = Hits(host, 0x1234_5678_9ABC)
+    host.counters.tell(0x7000, 0, hits.call, has_credit=False)
+    assert host.event(0x7000) == 0x1234_5678_9ABC
+    hits.goes_to = 0x7000 + BIAS  # there by itself
+    assert host.event(0x7000) == 0x7000 + BIAS
+    assert host.credit.value == 0
+
+
+def test_a_hit_that_puts_the_cpu_elsewhere_itself_has_it_stay_there(host: Host) -> None:
+    def hit() -> None:
+        host.pc = 0xFA17
+        host.counters.stay()
+
+    host.told[id(hit)] = hit
+    host.counters.tell(0x7000, 0x9000, hit, has_credit=True)
+    assert host.event(0x7000) == 0xFA17
+    host.counters.tell(0x7000, 0x9000, Hits(host).call, has_credit=True)
+    assert host.event(0x7000) == 0x9000
+    assert host.credit.value == 1  # of the second
+
+
+def test_a_hit_that_is_told_may_change_the_table(host: Host) -> None:
+    """It may enable and disable what it likes, also itself, and the table moves when it grows."""
+
+    def hit() -> None:
+        host.counters.drop(0x7000)
+        for address in range(0x10000, 0x14000, 4):
+            host.counters.set(address, address, 0, has_credit=False)
+
+    host.told[id(hit)] = hit
+    host.counters.tell(0x7000, 0x9000, hit, has_credit=True)
+    assert host.event(0x7000) == 0x9000
+    assert host.event(0x7000) is None
+    assert host.event(0x10004) == 0x10004

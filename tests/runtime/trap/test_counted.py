@@ -41,9 +41,10 @@ class Rows:
 
 @dataclass
 class Table:
-    """Rows by address: where the CPU goes on, the cell and whether there is a credit; and hits that are to be taken."""
+    """Rows by address: where the CPU goes on, the cell, -1 if it is recorded or what is told, and whether there is a
+    credit; and hits that are to be taken."""
 
-    rows: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
+    rows: dict[int, tuple[int, object, bool]] = field(default_factory=dict)
     hits: list[tuple[int, int, int]] = field(default_factory=list)
     given_back: list[int] = field(default_factory=list)
     last: int = 0
@@ -57,6 +58,9 @@ class Table:
 
     def set(self, address: int, following: int, cell: int, *, has_credit: bool) -> None:
         self.rows[address] = following, cell, has_credit
+
+    def tell(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
+        self.rows[address] = following, hit, has_credit
 
     def drop(self, address: int) -> None:
         self.rows.pop(address, None)
@@ -73,7 +77,9 @@ class Table:
         return taken
 
     def hit(self, address: int, hits: int, cpu: int = 0) -> None:
-        self.hits.append((cpu, self.rows[address][1], hits))
+        cell = self.rows[address][1]
+        assert isinstance(cell, int)
+        self.hits.append((cpu, cell, hits))
 
 
 @dataclass
@@ -92,6 +98,18 @@ class Told:
 
 def nothing(_firing: Firing) -> None:
     """An action that looks at each hit."""
+
+
+def fire() -> None:
+    """What the trap path does at a hit if the engine lets the CPU go on."""
+
+
+def hit() -> None:
+    """What it does if the instruction is emulated."""
+
+
+def add(counted: CountedSites, site: Site, at: int) -> None:
+    counted.add(site, at, fire, hit)
 
 
 LOOKING = Enabling(8, nothing, lambda _firing, _index: 0, 0)
@@ -114,7 +132,7 @@ def site(*enablings: Enabling, address: int = 0x1000) -> Site:
 
 def test_a_copied_instruction_is_counted_on_the_way_to_its_trampoline(table: Table, counted: CountedSites) -> None:
     told = Told()
-    counted.add(site(told.enabling()), 0x1000)
+    add(counted, site(told.enabling()), 0x1000)
     assert table.rows == {0x1000: (SLOT, 1, True), SLOT + END: (0x1004, 0, False)}
     assert counted.user(SLOT) == (0x1000, 0x1004)
 
@@ -125,7 +143,7 @@ def test_a_copied_instruction_is_counted_on_the_way_to_its_trampoline(table: Tab
 
 
 def test_a_trampoline_that_jumps_back_needs_no_second_breakpoint(table: Table) -> None:
-    CountedSites(table, AMD64, lambda: SLOTS).add(site(Told().enabling()), 0x1000)
+    add(CountedSites(table, AMD64, lambda: SLOTS), site(Told().enabling()), 0x1000)
 
     assert table.rows == {0x1000: (SLOT, 1, True)}
 
@@ -138,46 +156,66 @@ def test_a_trampoline_that_can_jump_back_does_until_it_is_shared(table: Table, c
         return True
 
     counted.end_with(jump, lambda trampoline: ends.append((trampoline,)))
-    counted.add(site(Told().enabling()), 0x1000)
+    add(counted, site(Told().enabling()), 0x1000)
     assert (table.rows, ends) == ({0x1000: (SLOT, 1, True)}, [(SLOT, 0x1004)])
     assert counted.user(SLOT) == (0x1000, 0x1004)
 
-    counted.add(site(Told().enabling()), 0x5000)
+    add(counted, site(Told().enabling()), 0x5000)
     assert (table.rows, ends[1:]) == ({}, [(SLOT,)])
 
 
-def test_whoever_looks_at_a_hit_is_called(table: Table, counted: CountedSites) -> None:
-    counted.add(site(), 0x1000)
-    counted.add(site(LOOKING), 0x1000)
-    counted.add(site(Told().enabling(), LOOKING), 0x1000)
-    counted.add(site(replace(Told().enabling(), leaving=(0x1000, 0x2000))), 0x1000)
+def test_whoever_looks_at_a_hit_is_told_and_the_cpu_goes_on_by_itself(table: Table, counted: CountedSites) -> None:
+    for enablings in ((), (LOOKING,), (Told().enabling(), LOOKING)):
+        add(counted, site(*enablings), 0x1000)
+        assert table.rows == {0x1000: (SLOT, fire, True), SLOT + END: (0x1004, 0, False)}
+        assert counted.user(SLOT) == (0x1000, 0x1004)
 
-    assert table.rows == {}
+    counted.remove(0x1000)
+    assert table.rows == {SLOT + END: (0x1004, 0, False)}  # a CPU may be in it
 
 
-def test_what_is_emulated_goes_aside_or_is_not_counted(table: Table, counted: CountedSites) -> None:
+def test_what_does_not_fire_at_each_hit_is_left_to_the_trap_path(table: Table, counted: CountedSites) -> None:
+    leaving = replace(LOOKING, leaving=(0x1000, 0x2000))
+    add(counted, site(LOOKING), 0x1000)
+    add(counted, site(leaving), 0x1000)
+    assert (table.rows, counted.user(SLOT)) == ({}, None)
+
+    add(counted, replace(site(leaving), emulation=NOTHING, aside=lambda _address: SLOT), 0x1000)
+    assert (table.rows, counted.user(SLOT)) == ({0x1000: (0, hit, False)}, None)
+
+
+def test_a_jump_to_address_0_is_computed_since_0_says_so(table: Table, counted: CountedSites) -> None:
+    add(counted, replace(site(LOOKING), emulation=NOTHING, aside=lambda _address: 0), 0x1000)
+
+    assert table.rows == {0x1000: (0, hit, False)}
+
+
+def test_what_is_emulated_goes_aside_or_is_told(table: Table, counted: CountedSites) -> None:
     emulated = replace(site(Told().enabling()), emulation=NOTHING)
-    counted.add(emulated, 0x1000)
-    assert table.rows == {}
+    add(counted, emulated, 0x1000)
+    assert table.rows == {0x1000: (0, hit, False)}
+    add(counted, replace(emulated, enablings=(LOOKING,), aside=lambda _address: SLOT), 0x1000)
+    assert table.rows == {0x1000: (SLOT, fire, True), SLOT + END: (0x1004, 0, False)}
+    table.rows.clear()
 
-    counted.add(replace(emulated, aside=lambda address: address + 4), 0x1000)
+    add(counted, replace(emulated, aside=lambda address: address + 4), 0x1000)
     assert table.rows == {0x1000: (0x1004, 1, False)}
-    counted.add(replace(emulated, aside=lambda address: address - 0x40), 0x1000)  # a jump
+    add(counted, replace(emulated, aside=lambda address: address - 0x40), 0x1000)  # a jump
     assert table.rows == {0x1000: (0xFC0, 2, False)}
 
-    counted.add(replace(emulated, aside=lambda _address: SLOT), 0x1000)
+    add(counted, replace(emulated, aside=lambda _address: SLOT), 0x1000)
     assert table.rows == {0x1000: (SLOT, 3, True), SLOT + END: (0x1004, 0, False)}
 
 
 def test_a_trampoline_of_two_addresses_is_left_to_those_who_know_which(table: Table, counted: CountedSites) -> None:
     told = Told()
-    counted.add(site(told.enabling()), 0x1000)
+    add(counted, site(told.enabling()), 0x1000)
     table.hit(0x1000, 3)
-    counted.add(site(told.enabling()), 0x5000)  # a copy of the code
+    add(counted, site(told.enabling()), 0x5000)  # a copy of the code
     assert table.rows == {}
     assert counted.user(SLOT) is None
 
-    counted.add(site(told.enabling()), 0x1000)
+    add(counted, site(told.enabling()), 0x1000)
     assert table.rows == {}
     counted.fold()
     assert told.hits == [(7, 0, 3)]  # nothing is lost
@@ -185,8 +223,8 @@ def test_a_trampoline_of_two_addresses_is_left_to_those_who_know_which(table: Ta
 
 def test_what_python_emulates_leaves_its_trampoline_to_the_last_one(table: Table, counted: CountedSites) -> None:
     emulated = replace(site(Told().enabling()), emulation=NOTHING, aside=lambda _address: SLOT)
-    counted.add(emulated, 0x1000)
-    counted.add(emulated, 0x5000)
+    add(counted, emulated, 0x1000)
+    add(counted, emulated, 0x5000)
 
     assert table.rows == {0x5000: (SLOT, 2, True), SLOT + END: (0x5004, 0, False)}
     assert counted.user(SLOT) == (0x5000, 0x5004)
@@ -195,26 +233,26 @@ def test_what_python_emulates_leaves_its_trampoline_to_the_last_one(table: Table
 def test_a_call_in_a_trampoline_that_jumps_back_serves_the_last_address(table: Table) -> None:
     counted = CountedSites(table, AMD64, lambda: SLOTS)
     call = replace(site(Told().enabling()), emulation=NOTHING, aside=lambda _address: SLOT)
-    counted.add(call, 0x1000)
+    add(counted, call, 0x1000)
     assert table.rows == {0x1000: (SLOT, 1, True)}
-    counted.add(call, 0x5000)
+    add(counted, call, 0x5000)
 
     assert table.rows == {0x5000: (SLOT, 2, True)}
     assert counted.user(SLOT) == (0x5000, 0x5004)
 
 
-def test_a_site_that_is_looked_at_from_now_on_has_its_trampoline_back(table: Table, counted: CountedSites) -> None:
-    counted.add(site(Told().enabling()), 0x1000)
+def test_a_site_that_the_trap_path_handles_from_now_on_has_its_trampoline(table: Table, counted: CountedSites) -> None:
+    add(counted, site(Told().enabling()), 0x1000)
     counted.remove(0x1000)
     assert table.rows == {SLOT + END: (0x1004, 0, False)}  # a CPU may be in it
 
-    counted.add(site(LOOKING), 0x1000)
-    assert table.rows == {}
+    add(counted, site(replace(LOOKING, leaving=(0x1000, 0x2000))), 0x1000)
+    assert (table.rows, counted.user(SLOT)) == ({}, None)
 
 
 def test_cells_are_used_again_when_their_hits_were_told(table: Table, counted: CountedSites) -> None:
     told = Told()
-    counted.add(site(told.enabling()), 0x1000)
+    add(counted, site(told.enabling()), 0x1000)
     table.hit(0x1000, 2)
     counted.remove(0x1000)
     assert table.given_back == []
@@ -248,8 +286,8 @@ class Seen:
 
 def test_what_looks_at_registers_is_recorded_and_told_of_what_is_alike(table: Table, counted: CountedSites) -> None:
     one, both = Seen(), Seen()
-    counted.add(site(one.enabling(0), both.enabling(0, 1, probe=8)), 0x1000)
-    counted.add(replace(site(one.enabling(0)), trampoline=SLOT + 8), 0x2000)
+    add(counted, site(one.enabling(0), both.enabling(0, 1, probe=8)), 0x1000)
+    add(counted, replace(site(one.enabling(0)), trampoline=SLOT + 8), 0x2000)
     assert table.rows[0x1000] == (SLOT, -1, True)
     assert table.records.registers == (A0, A1)
 
@@ -263,21 +301,21 @@ def test_what_looks_at_registers_is_recorded_and_told_of_what_is_alike(table: Ta
 
 
 def test_an_argument_that_is_in_no_register_has_each_hit_told(table: Table, counted: CountedSites) -> None:
-    counted.add(site(Seen().enabling(2)), 0x1000)
+    add(counted, site(Seen().enabling(2)), 0x1000)
 
-    assert table.rows == {}
+    assert table.rows[0x1000] == (SLOT, fire, True)
 
 
 def test_what_was_recorded_is_told_before_the_site_changes(table: Table, counted: CountedSites) -> None:
     seen = Seen()
-    counted.add(site(seen.enabling(0)), 0x1000)
+    add(counted, site(seen.enabling(0)), 0x1000)
     table.records.rows = [(0x1000, 0, 3)]
-    counted.add(site(LOOKING), 0x1000)
-    assert (seen.told, table.rows) == ([(7, 0, 1, [3, 0x1000])], {})
+    add(counted, site(LOOKING), 0x1000)
+    assert (seen.told, table.rows[0x1000]) == ([(7, 0, 1, [3, 0x1000])], (SLOT, fire, True))
 
-    counted.add(site(seen.enabling(0)), 0x1000)
+    add(counted, site(seen.enabling(0)), 0x1000)
     table.records.rows = [(0x1000, 0, 4)]
-    counted.add(replace(site(seen.enabling(0, 1)), trampoline=SLOT + 8), 0x2000)  # records become wider
+    add(counted, replace(site(seen.enabling(0, 1)), trampoline=SLOT + 8), 0x2000)  # records become wider
     assert seen.told[1:] == [(7, 0, 1, [4, 0x1000])]
 
 
