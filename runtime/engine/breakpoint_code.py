@@ -8,9 +8,10 @@ the CPU goes on is written, so that Python makes no call into Unicorn, each of w
 from typing import Final
 
 # The callback's arguments are uc, number, state. `state` has the callback in Python; the number of a breakpoint's
-# event; uc_reg_read, uc_reg_write, the PC's number there and a place for its value; how far the PC is behind the
-# breakpoint; the table, and the number of its rows less one; the running CPU's cells; and the word for credits.
-CALLBACK, NUMBER, READ, WRITE, PC, VALUE, BIAS, TABLE, MASK, CELLS, CREDIT = range(11)
+# event; where the CPU has its PC; how far the PC is behind the breakpoint; the table, and the number of its rows less
+# one; the running CPU's cells; and the word for credits.
+CALLBACK, NUMBER, PC = range(3)
+BIAS, TABLE, MASK, CELLS, CREDIT = range(6, 11)
 # For hits that are recorded: where the next record goes, and where there is no room any more; the numbers of the
 # registers, how many there are, and the addresses of their places in the next record; uc_reg_read_batch; the running
 # CPU; the bytes of a record, and those of the addresses for one; and the callback when there is no room.
@@ -35,18 +36,9 @@ def _words(*words: int) -> bytes:
 HOST_CODE: Final = {
     "x86_64": bytes.fromhex(
         "3b7208"  # cmp esi, dword [rdx + 8]
-        "7556"  # jne python
-        "57"  # push rdi
-        "52"  # push rdx
-        "4883ec08"  # sub rsp, 8
-        "8b7220"  # mov esi, dword [rdx + 32]
-        "4889d0"  # mov rax, rdx
-        "488d5228"  # lea rdx, [rdx + 40]
-        "ff5010"  # call qword [rax + 16]
-        "4883c408"  # add rsp, 8
-        "5a"  # pop rdx
-        "5f"  # pop rdi
-        "488b4228"  # mov rax, qword [rdx + 40]
+        "753d"  # jne python
+        "4c8b5a10"  # mov r11, qword [rdx + 16]
+        "498b03"  # mov rax, qword [r11]
         "4989c0"  # mov r8, rax
         "4c2b4230"  # sub r8, qword [rdx + 48]
         "48b9157c4a7fb979379e"  # movabs rcx, 0x9e3779b97f4a7c15
@@ -57,29 +49,24 @@ HOST_CODE: Final = {
         "49c1e105"  # shl r9, 5
         "4c034a38"  # add r9, qword [rdx + 56]
         "4d3901"  # cmp qword [r9], r8
-        "740e"  # je found
+        "740b"  # je found
         "48ffc1"  # inc rcx
         "498339ff"  # cmp qword [r9], -1
         "75e3"  # jne probe
-        "8b7208"  # mov esi, dword [rdx + 8]
         "ff22"  # python: jmp qword [rdx]
         "498b4910"  # found: mov rcx, qword [r9 + 16]
         "4885c9"  # test rcx, rcx
-        "7826"  # js record
+        "781a"  # js record
         "48034a48"  # add rcx, qword [rdx + 72]
         "48ff01"  # inc qword [rcx]
         "488b4a50"  # go_on: mov rcx, qword [rdx + 80]
         "4d8b5118"  # mov r10, qword [r9 + 24]
         "4c0111"  # add qword [rcx], r10
-        "49394108"  # cmp qword [r9 + 8], rax
-        "740d"  # je done
-        "8b7220"  # mov esi, dword [rdx + 32]
-        "488b4218"  # mov rax, qword [rdx + 24]
-        "498d5108"  # lea rdx, [r9 + 8]
-        "ffe0"  # jmp rax
-        "c3"  # done: ret
+        "498b4908"  # mov rcx, qword [r9 + 8]
+        "49890b"  # mov qword [r11], rcx
+        "c3"  # ret
         "4801c9"  # record: add rcx, rcx
-        "0f8859000000"  # js told
+        "7856"  # js told
         "4c8b4258"  # mov r8, qword [rdx + 88]
         "4c3b4260"  # cmp r8, qword [rdx + 96]
         "7446"  # je full
@@ -101,10 +88,9 @@ HOST_CODE: Final = {
         "48014a58"  # add qword [rdx + 88], rcx
         "488b8a98000000"  # mov rcx, qword [rdx + 152]
         "48014a78"  # add qword [rdx + 120], rcx
-        "488b4228"  # mov rax, qword [rdx + 40]
-        "eb88"  # jmp go_on
-        "8b7208"  # full: mov esi, dword [rdx + 8]
-        "ffa2a0000000"  # jmp qword [rdx + 160]
+        "4c8b5a10"  # mov r11, qword [rdx + 16]
+        "eb98"  # jmp go_on
+        "ffa2a0000000"  # full: jmp qword [rdx + 160]
         "4801c9"  # told: add rcx, rcx
         "48c1e902"  # shr rcx, 2
         "57"  # push rdi
@@ -131,36 +117,25 @@ HOST_CODE: Final = {
         "5a"  # pop rdx
         "5f"  # pop rdi
         "4883bad000000000"  # cmp qword [rdx + 208], 0
-        "752c"  # jne stay
+        "751e"  # jne stay
         "488b4a50"  # mov rcx, qword [rdx + 80]
         "4c0111"  # add qword [rcx], r10
         "4885c0"  # test rax, rax
         "750a"  # jne go
         "488b8ac8000000"  # mov rcx, qword [rdx + 200]
         "488b01"  # mov rax, qword [rcx]
-        "4c39c0"  # go: cmp rax, r8
-        "741c"  # je stays
-        "48894228"  # mov qword [rdx + 40], rax
-        "8b7220"  # mov esi, dword [rdx + 32]
-        "488b4218"  # mov rax, qword [rdx + 24]
-        "488d5228"  # lea rdx, [rdx + 40]
-        "ffe0"  # jmp rax
+        "488b4a10"  # go: mov rcx, qword [rdx + 16]
+        "488901"  # mov qword [rcx], rax
+        "c3"  # ret
         "48c782d000000000000000"  # stay: mov qword [rdx + 208], 0
-        "c3"  # stays: ret
+        "c3"  # ret
     ),
     "aarch64": _words(
         0xF9400449,  # ldr x9, [x2, #8]
         0xEB21413F,  # cmp x9, w1, uxtw
-        0x54000381,  # b.ne python
-        0xA9BE7BFD,  # stp x29, x30, [sp, #-32]!
-        0xA9010BE0,  # stp x0, x2, [sp, #16]
-        0xB9402041,  # ldr w1, [x2, #32]
-        0xF9400849,  # ldr x9, [x2, #16]
-        0x9100A042,  # add x2, x2, #40
-        0xD63F0120,  # blr x9
-        0xA9410BE0,  # ldp x0, x2, [sp, #16]
-        0xA8C27BFD,  # ldp x29, x30, [sp], #32
-        0xF9401443,  # ldr x3, [x2, #40]
+        0x54000281,  # b.ne python
+        0xF940084B,  # ldr x11, [x2, #16]
+        0xF9400163,  # ldr x3, [x11]
         0xF9401844,  # ldr x4, [x2, #48]
         0xCB040064,  # sub x4, x3, x4
         0xD28F82A5,  # movz x5, #0x7c15
@@ -174,15 +149,14 @@ HOST_CODE: Final = {
         0x8B0514C8,  # add x8, x6, x5, lsl #5
         0xF9400109,  # ldr x9, [x8]
         0xEB04013F,  # cmp x9, x4
-        0x540000E0,  # b.eq found
+        0x540000C0,  # b.eq found
         0x910004A5,  # add x5, x5, #1
         0xB100053F,  # cmn x9, #1
         0x54FFFF21,  # b.ne probe
-        0xB9400841,  # ldr w1, [x2, #8]
         0xF9400049,  # python: ldr x9, [x2]
         0xD61F0120,  # br x9
         0xA9411905,  # found: ldp x5, x6, [x8, #16]
-        0xB7F80205,  # tbnz x5, #63, record
+        0xB7F80165,  # tbnz x5, #63, record
         0xA944A447,  # ldp x7, x9, [x2, #72]
         0xF86568EA,  # ldr x10, [x7, x5]
         0x9100054A,  # add x10, x10, #1
@@ -191,19 +165,14 @@ HOST_CODE: Final = {
         0x8B06014A,  # add x10, x10, x6
         0xF900012A,  # str x10, [x9]
         0xF940050A,  # ldr x10, [x8, #8]
-        0xEB03015F,  # cmp x10, x3
-        0x540000A0,  # b.eq done
-        0xB9402041,  # ldr w1, [x2, #32]
-        0xF9400C49,  # ldr x9, [x2, #24]
-        0x91002102,  # add x2, x8, #8
-        0xD61F0120,  # br x9
-        0xD65F03C0,  # done: ret
-        0xB7F003E5,  # record: tbnz x5, #62, told
-        0xA945AC4A,  # ldp x10, x11, [x2, #88]
-        0xEB0B015F,  # cmp x10, x11
+        0xF900016A,  # str x10, [x11]
+        0xD65F03C0,  # ret
+        0xB7F003C5,  # record: tbnz x5, #62, told
+        0xA945A44A,  # ldp x10, x9, [x2, #88]
+        0xEB09015F,  # cmp x10, x9
         0x54000320,  # b.eq full
-        0xF940444B,  # ldr x11, [x2, #136]
-        0xA9002D43,  # stp x3, x11, [x10]
+        0xF9404449,  # ldr x9, [x2, #136]
+        0xA9002543,  # stp x3, x9, [x10]
         0xA9BD7BFD,  # stp x29, x30, [sp, #-48]!
         0xA9010BE0,  # stp x0, x2, [sp, #16]
         0xF90013E8,  # str x8, [sp, #32]
@@ -216,18 +185,17 @@ HOST_CODE: Final = {
         0xA9410BE0,  # ldp x0, x2, [sp, #16]
         0xA8C37BFD,  # ldp x29, x30, [sp], #48
         0xF9402C4A,  # ldr x10, [x2, #88]
-        0xA9491C4B,  # ldp x11, x7, [x2, #144]
-        0x8B0B014A,  # add x10, x10, x11
+        0xA9491C49,  # ldp x9, x7, [x2, #144]
+        0x8B09014A,  # add x10, x10, x9
         0xF9002C4A,  # str x10, [x2, #88]
         0xF9403C4A,  # ldr x10, [x2, #120]
         0x8B07014A,  # add x10, x10, x7
         0xF9003C4A,  # str x10, [x2, #120]
-        0xF9401443,  # ldr x3, [x2, #40]
+        0xF940084B,  # ldr x11, [x2, #16]
         0xF9400D06,  # ldr x6, [x8, #24]
         0xF9402849,  # ldr x9, [x2, #80]
-        0x17FFFFDA,  # b go_on
-        0xB9400841,  # full: ldr w1, [x2, #8]
-        0xF9405049,  # ldr x9, [x2, #160]
+        0x17FFFFDF,  # b go_on
+        0xF9405049,  # full: ldr x9, [x2, #160]
         0xD61F0120,  # br x9
         0xA9BB7BFD,  # told: stp x29, x30, [sp, #-80]!
         0xA9010BE0,  # stp x0, x2, [sp, #16]
@@ -253,7 +221,7 @@ HOST_CODE: Final = {
         0xA9431FE6,  # ldp x6, x7, [sp, #48]
         0xA8C57BFD,  # ldp x29, x30, [sp], #80
         0xF9406849,  # ldr x9, [x2, #208]
-        0xB50001E9,  # cbnz x9, stay
+        0xB5000169,  # cbnz x9, stay
         0xF9402849,  # ldr x9, [x2, #80]
         0xF940012A,  # ldr x10, [x9]
         0x8B06014A,  # add x10, x10, x6
@@ -261,14 +229,10 @@ HOST_CODE: Final = {
         0xB5000067,  # cbnz x7, go
         0xF9406449,  # ldr x9, [x2, #200]
         0xF9400127,  # ldr x7, [x9]
-        0xEB0300FF,  # go: cmp x7, x3
-        0x540000E0,  # b.eq stays
-        0xF9001447,  # str x7, [x2, #40]
-        0xB9402041,  # ldr w1, [x2, #32]
-        0xF9400C49,  # ldr x9, [x2, #24]
-        0x9100A042,  # add x2, x2, #40
-        0xD61F0120,  # br x9
+        0xF9400849,  # go: ldr x9, [x2, #16]
+        0xF9000127,  # str x7, [x9]
+        0xD65F03C0,  # ret
         0xF900685F,  # stay: str xzr, [x2, #208]
-        0xD65F03C0,  # stays: ret
+        0xD65F03C0,  # ret
     ),
 }

@@ -29,14 +29,12 @@ from kinst.runtime.engine.breakpoint_code import (
     MASK,
     NUMBER,
     PC,
-    READ,
     RECORDED,
     STAYS,
     TABLE,
     TELL,
     TOLD,
     WORDS,
-    WRITE,
 )
 from kinst.runtime.engine.hit_records import HitRecords
 from kinst.runtime.engine.native_hooks import host_function
@@ -56,7 +54,8 @@ class BreakpointCounters:
 
     def __init__(
         self,
-        functions: tuple[int, int, int],
+        live_pc: int | None,
+        read_batch: int,
         registers: Sequence[int],
         frame: int,
         pc: int,
@@ -66,7 +65,8 @@ class BreakpointCounters:
         """Nothing is counted yet.
 
         Args:
-            functions: the addresses of uc_reg_read, uc_reg_write and uc_reg_read_batch.
+            live_pc: where the CPU has its PC (see `live_pc`); None if nobody knows.
+            read_batch: the address of uc_reg_read_batch.
             registers: Unicorn's numbers of the registers in the trap frame.
             frame: the address of the word of the first of them, which the others follow.
             pc: which of them is the PC.
@@ -75,11 +75,10 @@ class BreakpointCounters:
         """
         self._state = (ctypes.c_uint64 * WORDS)()
         self._nowhere = ctypes.c_uint64()
-        self._state[READ], self._state[WRITE], read_batch = functions
-        self._state[PC] = registers[pc]
+        self._state[PC] = live_pc or 0
         self._state[NUMBER], self._state[BIAS] = breakpoint_at
         self._state[CREDIT] = credit or ctypes.addressof(self._nowhere)
-        self._code = host_function(HOST_CODE)
+        self._code = None if live_pc is None else host_function(HOST_CODE)
         self._when_full: Callable[[], None] = lambda: None
         self.records = HitRecords(self._state, read_batch, registers)
         self._numbers = (ctypes.c_int * len(registers))(*registers)
@@ -98,7 +97,7 @@ class BreakpointCounters:
 
     @property
     def is_native(self) -> bool:
-        """Whether this host counts; else all hits are passed on."""
+        """Whether hits are counted here; else all are passed on."""
         return self._code is not None
 
     def callback(

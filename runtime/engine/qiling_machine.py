@@ -20,6 +20,7 @@ from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.engine.block_watch import BlockWatch
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 from kinst.runtime.engine.cpu_states import CpuStates
+from kinst.runtime.engine.live_pc import find_live_pc
 from kinst.runtime.engine.native_hooks import BlockHook, BlockMarks, InstructionCounter
 from kinst.runtime.engine.register_file import RegisterFile
 from kinst.runtime.engine.register_frame import RegisterFrame
@@ -183,14 +184,13 @@ class QilingMachine:
             bias: how far the PC is behind the breakpoint then, in bytes.
 
         Returns:
-            None on a host that cannot count.
+            None where nothing can be counted.
         """
-        library = self._library
-        functions = library.uc_reg_read, library.uc_reg_write, library.uc_reg_read_batch
-        read, write, read_batch = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
+        read_batch = ctypes.cast(self._library.uc_reg_read_batch, ctypes.c_void_p).value or 0
         credit = 0 if self.counter is None else self.counter.word
+        place = find_live_pc(self._handle.value or 0, self.pc, self._write_pc_only)
         frame = self._frame_numbers, self.frame.address, self._pc
-        counters = BreakpointCounters((read, write, read_batch), *frame, (number, bias), credit)
+        counters = BreakpointCounters(place, read_batch, *frame, (number, bias), credit)
 
         def full(uc: int, number: int, data: int) -> None:
             self._guarded(None, counters.full)
@@ -451,6 +451,12 @@ class QilingMachine:
         """Set the running CPU's PC."""
         self.frame.regs[self._pc] = address
         self._write_pc()
+
+    def _write_pc_only(self, address: int) -> None:
+        """Set the PC, and leave no copy of it in memory."""
+        word = ctypes.c_uint64(address)
+        self._quick.uc_reg_write(self._handle, ctypes.c_int(self._pc_number), ctypes.byref(word))
+        word.value = 0
 
     @property
     def fault(self) -> tuple[int, Access]:

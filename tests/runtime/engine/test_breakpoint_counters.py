@@ -12,9 +12,7 @@ from unicorn import arm64_const, x86_const
 from kinst.runtime.engine.breakpoint_code import END, HOST_CODE, NEXT, WORDS
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 
-CODE, STACK, PYTHON, FULL, TELL, READ, BATCH, WRITE, BACK = (
-    0x10000, 0x2F000, 0x40000, 0x40080, 0x400C0, 0x40100, 0x40180, 0x40200, 0x50000,
-)  # fmt: skip
+CODE, STACK, PYTHON, FULL, TELL, BATCH, BACK = 0x10000, 0x2F000, 0x40000, 0x40080, 0x400C0, 0x40180, 0x50000
 UC, PC, NUMBER, BIAS = 0x1234, 77, 3, 1
 REGISTERS = (PC, 40, 41, 42)  # Unicorn's numbers in the trap frame
 _A64 = arm64_const.UC_ARM64_REG_X0
@@ -34,6 +32,10 @@ HOSTS = {
         bytes.fromhex("c0035fd6"),
     ),
 }
+SCRATCH = {  # what a function may use besides
+    "x86_64": tuple(getattr(x86_const, f"UC_X86_REG_{name}") for name in ("RAX", "R8", "R9", "R10", "R11")),
+    "aarch64": tuple(range(_A64 + 4, _A64 + 18)),
+}
 
 
 class Host:
@@ -42,28 +44,35 @@ class Host:
     def __init__(self, name: str) -> None:
         arch, mode, self.arguments, self.stack, returns = HOSTS[name]
         self.is_a64 = arch == unicorn.UC_ARCH_ARM64
+        self.scratch = SCRATCH[name]
         self.credit = ctypes.c_uint64()
         at = ctypes.addressof(self.credit)
+        self.live_pc = ctypes.c_uint64()
         self.cpu = cpu = unicorn.Uc(arch, mode)
         self.mapped: set[int] = set()
         self.frame = (ctypes.c_uint64 * len(REGISTERS))()
         frame = ctypes.addressof(self.frame)
-        self.counters = BreakpointCounters((READ, WRITE, BATCH), REGISTERS, frame, 0, (NUMBER, BIAS), at)
+        self.counters = BreakpointCounters(
+            ctypes.addressof(self.live_pc), BATCH, REGISTERS, frame, 0, (NUMBER, BIAS), at
+        )
         self.counters.callback(*map(ctypes.c_void_p, (PYTHON, FULL, TELL)))
         for array in (self.frame, self.counters._numbers, self.counters._places):
             self.map(ctypes.addressof(array), ctypes.sizeof(array))
-        self.pc = 0
         self.passed: list[int] = []  # numbers that Python is called with
         self.full = 0  # how often it is called because there is no room
         self.told: dict[int, Callable[[], None]] = {}  # by address of what the callback is called with
         self.registers = {40: 0x4000, 41: 0x4100, 42: 0x4200}
-        for place, size in ((at, 8), (ctypes.addressof(self.counters._state), 8 * WORDS)):
+        for place, size in (
+            (at, 8),
+            (ctypes.addressof(self.live_pc), 8),
+            (ctypes.addressof(self.counters._state), 8 * WORDS),
+        ):
             self.map(place, size)
         cpu.mem_map(CODE, 0x50000)
         cpu.mem_write(CODE, HOST_CODE[name])
-        for function in (PYTHON, FULL, TELL, READ, BATCH, WRITE):
+        for function in (PYTHON, FULL, TELL, BATCH):
             cpu.mem_write(function, returns)
-        cpu.hook_add(unicorn.UC_HOOK_CODE, self.called, begin=PYTHON, end=WRITE)
+        cpu.hook_add(unicorn.UC_HOOK_CODE, self.called, begin=PYTHON, end=BATCH)
 
     def map(self, address: int, size: int) -> None:
         for page in range(address >> 12, (address + size + 4095) >> 12):
@@ -83,26 +92,17 @@ class Host:
             self.passed.append(values[1] & 0xFFFF_FFFF)
             self.full += address == FULL
             return
-        if address == BATCH:
-            self._read_batch(*values[1:])
-            return
-        assert values[1] & 0xFFFF_FFFF == PC
-        place = ctypes.c_uint64.from_address(values[2])
-        if address == READ:
-            place.value = self.pc
-        else:
-            self.pc = place.value
-        self._clobber()
+        self._read_batch(*values[1:])
 
     def _read_batch(self, numbers: int, places: int, count: int) -> None:
         for index in range(count & 0xFFFF_FFFF):
             place = ctypes.c_uint64.from_address(places + 8 * index).value
             number = ctypes.c_int.from_address(numbers + 4 * index).value
-            ctypes.c_uint64.from_address(place).value = self.pc if number == PC else self.registers[number]
+            ctypes.c_uint64.from_address(place).value = self.live_pc.value if number == PC else self.registers[number]
         self._clobber()
 
     def _clobber(self) -> None:
-        for register in self.arguments:
+        for register in (*self.arguments, *self.scratch):
             self.cpu.reg_write(register, 0xDEAD)  # as any function may
 
     def event(self, pc: int, number: int = NUMBER) -> int | None:
@@ -113,7 +113,7 @@ class Host:
         records = self.counters.records
         for array in (records._rows, records._places):
             self.map(array.ctypes.data, array.nbytes)
-        before, self.pc = len(self.passed), pc + BIAS
+        before, self.live_pc.value = len(self.passed), pc + BIAS
         for register, value in zip(self.arguments, (UC, number, ctypes.addressof(state)), strict=False):
             self.cpu.reg_write(register, value)
         self.cpu.reg_write(self.stack, STACK)
@@ -123,9 +123,9 @@ class Host:
         self.cpu.emu_start(CODE, BACK)
         assert self.cpu.reg_read(self.stack) == STACK + (0 if self.is_a64 else 8)
         if len(self.passed) == before:
-            return self.pc
+            return self.live_pc.value
         assert self.passed[before:] == [number]
-        assert self.pc == pc + BIAS
+        assert self.live_pc.value == pc + BIAS
         return None
 
 
@@ -275,7 +275,7 @@ def test_a_hit_that_is_told_may_say_where_the_cpu_goes_on(host: Host) -> None:
 
 def test_a_hit_that_puts_the_cpu_elsewhere_itself_has_it_stay_there(host: Host) -> None:
     def hit() -> None:
-        host.pc = 0xFA17
+        host.live_pc.value = 0xFA17
         host.counters.stay()
 
     host.told[id(hit)] = hit
