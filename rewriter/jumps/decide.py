@@ -39,6 +39,7 @@ _STAYING: Final = (
     Hindrance.OUT_OF_REACH,
     Hindrance.CHECKED,
 )
+_NOWHERE: Final = np.uint64((1 << 64) - 1)
 _SCARCE: Final = 50  # a pad for so many functions is none that a compiler wrote
 _GAP: Final = 1 << 24  # bytes between segments that belong together
 _SEVERAL: Final = (JumpMethod.TOGETHER, JumpMethod.PADDING)
@@ -83,14 +84,16 @@ def decide_on(ground: Ground, sites: Rows, rooms: Sequence[tuple[int, int]] | No
     program, found, known, room = ground.program, ground.found, ground.known, ground.room
     facts, targets = program.image.facts.jump, known.addresses
     is_sure = ~_has_computed_jump(program, found, sites, known) & facts.joins
-    walk = _Walk.over(program, found, sites, targets, room, is_sure, _is_far(program, found.address[sites], rooms))
+    need, is_far = _needed(facts, _distance(program, found.address[sites], rooms))
+    walk = _Walk.over(program, found, sites, targets, room, is_sure, need, is_far)
     method = np.where(walk.last == sites, JumpMethod.ALONE, JumpMethod.TOGETHER).astype(np.uint8)
     method[walk.has_padding] = JumpMethod.PADDING
     method[walk.hindrance != 0] = JumpMethod.TRAP
     _join(sites, walk.last, method)
     last = walk.last[method == JumpMethod.PADDING]
     used = found.address[last] + found.size[last]
-    short = np.flatnonzero(_may_relay(found, sites, targets, walk.hindrance, facts) & (method == JumpMethod.TRAP))
+    may_relay = _may_relay(found, sites, targets, walk.hindrance, facts) & (need == facts.size)
+    short = np.flatnonzero(may_relay & (method == JumpMethod.TRAP))
     relay = np.zeros(len(sites), np.uint64)
     relay[short] = relays(found.address[sites[short]], room, used, facts)
     method[relay != 0] = JumpMethod.RELAY
@@ -99,17 +102,23 @@ def decide_on(ground: Ground, sites: Rows, rooms: Sequence[tuple[int, int]] | No
     return Decisions(method, hindrance, relay, np.where(relay != 0, sites, walk.last))
 
 
-def _is_far(program: Program, start: Addresses, rooms: Sequence[tuple[int, int]] | None) -> NDArray[np.bool_]:
-    """From which addresses no jump reaches a trampoline."""
-    reach = np.uint64(program.image.facts.jump.reach)
+def _needed(facts: JumpFacts, distance: Addresses) -> tuple[Rows, NDArray[np.bool_]]:
+    """How long the jump to a trampoline so far away is, and which trampolines none reaches."""
+    need, reach = np.full(len(distance), facts.size), facts.reach
+    if facts.far is not None:
+        need[distance >= np.uint64(reach)], reach = facts.far
+    return need, distance >= np.uint64(reach)
+
+
+def _distance(program: Program, start: Addresses, rooms: Sequence[tuple[int, int]] | None) -> Addresses:
+    """How far the nearest trampoline is from each address."""
     if rooms is None:
-        far: NDArray[np.bool_] = end_of(program.image, start) - start >= reach
-        return far
-    far = np.ones(len(start), np.bool_)
+        return end_of(program.image, start) - start
+    distance = np.full(len(start), _NOWHERE)
     for first, last in rooms:
         nearest = np.clip(start, np.uint64(first), np.uint64(last))
-        far &= np.maximum(nearest, start) - np.minimum(nearest, start) >= reach
-    return far
+        np.minimum(distance, np.maximum(nearest, start) - np.minimum(nearest, start), out=distance)
+    return distance
 
 
 @dataclass(slots=True)
@@ -130,21 +139,24 @@ class _Walk:
         targets: Addresses,
         room: Padding,
         is_sure: NDArray[np.bool_],
+        need: Rows,
         is_far: NDArray[np.bool_],
     ) -> "_Walk":
+        """`need`: bytes of the jump of each site."""
         facts, stays = program.image.facts.jump, _staying(program, found)
         walk = cls(sites.copy(), np.zeros(len(sites), np.bool_), stays[sites])
         start, size = found.address[sites], found.size[sites].astype(np.int64)
         walk._hinder(is_far, Hindrance.OUT_OF_REACH)
-        walk._hinder(_is_entered(targets, start, facts.size), Hindrance.LED_TO)
-        for _ in range(facts.size):
-            short = np.flatnonzero((size < facts.size) & (walk.hindrance == 0) & ~walk.has_padding)
+        walk._hinder(_is_entered(targets, start, need), Hindrance.LED_TO)
+        for _ in range(int(need.max(initial=0))):
+            short = np.flatnonzero((size < need) & (walk.hindrance == 0) & ~walk.has_padding)
             if not short.size:
                 break
             at = walk.last[short]
             end = found.address[at] + found.size[at]
             never_falls = np.isin(found.flow[at], _NEVER_FALLS)
-            walk.has_padding[short] = never_falls & (room.behind(end) >= facts.size - size[short])
+            is_near = need[short] == facts.size  # `relays` counts on jumps of that size
+            walk.has_padding[short] = is_near & never_falls & (room.behind(end) >= facts.size - size[short])
             following = np.minimum(at + 1, len(found) - 1)
             obstacle = np.where(stays[following] != 0, Hindrance.NOT_MOVABLE, 0)
             obstacle[~is_sure[short]] = Hindrance.COMPUTED_JUMP if facts.joins else Hindrance.TOO_SHORT
@@ -191,10 +203,10 @@ def _lands_on_pads(program: Program, found: Instructions) -> bool:
     return pads * _SCARCE > len(program.functions)
 
 
-def _is_entered(targets: Addresses, start: Addresses, size: int) -> NDArray[np.bool_]:
+def _is_entered(targets: Addresses, start: Addresses, size: Rows | int) -> NDArray[np.bool_]:
     """Whether something leads to a byte of each range but the first."""
     first = np.searchsorted(targets, start, "right")
-    result: NDArray[np.bool_] = np.searchsorted(targets, start + np.uint64(size)) > first
+    result: NDArray[np.bool_] = np.searchsorted(targets, start + np.asarray(size, np.uint64)) > first
     return result
 
 

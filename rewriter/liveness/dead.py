@@ -40,8 +40,8 @@ def dead_before(program: Program, found: Instructions) -> Masks:
     effects = _effects(program, found, machine)
     effects.reads[is_room] = effects.writes[is_room] = 0
     live = live_before(replace(found, flow=np.where(is_room, np.uint8(Flow.NEXT), found.flow)), effects)
-    behind = _behind_rooms(found, is_room)
-    live[behind] &= ~np.uint32(_tracer_scratch(program.image.facts, machine))
+    rows, scratch = np.flatnonzero(_behind_rooms(found, is_room)), _tracer_scratch(program.image.facts, machine)
+    _spread(live, found, rows, np.full(len(rows), scratch, np.uint32), effects.writes)
     dead: Masks = ~(live | np.uint32(machine.held))
     return dead
 
@@ -53,6 +53,20 @@ def _behind_rooms(found: Instructions, is_room: NDArray[np.bool_]) -> NDArray[np
     rows = np.flatnonzero(behind)
     behind[rows[np.isin(found.address[rows], found.target)]] = False
     return behind
+
+
+def _spread(live: Masks, found: Instructions, rows: NDArray[np.int64], scratch: Masks, writes: Masks) -> None:
+    """What is dead before some rows is dead behind them, too, until it is written or control may come from elsewhere:
+    clear it there."""
+    follows = np.append(found.address[:-1] + found.size[:-1] == found.address[1:], False)
+    falls = follows & np.isin(found.flow, (Flow.NEXT, Flow.BRANCH))
+    is_entered = np.append(np.isin(found.address[1:], found.target), True)
+    falls &= ~is_entered & (found.function == np.append(found.function[1:], found.function[-1:]))
+    while rows.size:
+        live[rows] &= ~scratch
+        scratch = scratch & ~writes[rows]
+        on = falls[rows] & (scratch != 0)
+        rows, scratch = rows[on] + 1, scratch[on]
 
 
 def _tracer_scratch(facts: ArchFacts, machine: Effector) -> int:

@@ -23,7 +23,7 @@ _SHORT_SIZE: Final = 2
 class Amd64Maker:
     """The `Maker` of 64-bit mode."""
 
-    def jump(self, address: int, size: int, target: int) -> bytes:
+    def jump(self, address: int, size: int, target: int, dead: int = 0) -> bytes:
         """See `Maker.jump`: e9 rel32, or eb rel8 where that has no room."""
         if size >= AMD64.jump.size:
             code = jump_to(target).placed(address)

@@ -14,15 +14,15 @@ from kinst.rewriter.standalone.sequence import Parts, sequence
 from kinst.rewriter.standalone.trampoline import Covered
 from kinst.targets.arch.arm64 import BREAKPOINT
 
-_PARTS: Final = Parts(tasks.count, tasks.record, moved, jump)
+_PARTS: Final = Parts(tasks.count, tasks.record, moved, lambda at, target, _dead: jump(at, target))
 
 
 class Arm64Maker:
     """The `Maker` of A64."""
 
-    def jump(self, address: int, size: int, target: int) -> bytes:
+    def jump(self, address: int, size: int, target: int, dead: int = 0) -> bytes:
         """See `Maker.jump`."""
-        code = _PARTS.leave(address, target)
+        code = _PARTS.leave(address, target, dead)
         return code + BREAKPOINT * ((size - len(code)) // len(BREAKPOINT))
 
     def trampoline(self, group: Sequence[Covered], address: int) -> bytes:

@@ -44,7 +44,14 @@ class Material:
         address = int(found.address[row])
         code = self.program.image.read(address, int(found.size[row]))
         target, kind, flow = int(found.target[row]), int(found.kind[row]), Flow(int(found.flow[row]))
-        return Covered(address, code, target, kind, flow, int(self.dead[row]), not self.has_no_stack[row], task)
+        behind = self._dead_at(row + 1, address + len(code))
+        has_stack = not self.has_no_stack[row]
+        return Covered(address, code, target, kind, flow, int(self.dead[row]), has_stack, task, behind)
+
+    def _dead_at(self, row: int, address: int) -> int:
+        """What is dead before an instruction, which is this row if it is known."""
+        is_known = row < len(self.found) and int(self.found.address[row]) == address
+        return int(self.dead[row]) if is_known else 0
 
 
 def build(
@@ -117,4 +124,5 @@ def _jumps(maker: Maker, material: Material, group: Group, target: int) -> list[
     if group.relay:
         size = image.facts.jump.size
         places = [(address, group.size, group.relay), (group.relay, size, target)]
-    return [Patch(at, image.read(at, size), maker.jump(at, size, goal), "") for at, size, goal in places]
+    dead = int(material.dead[group.first])
+    return [Patch(at, image.read(at, size), maker.jump(at, size, goal, dead), "") for at, size, goal in places]

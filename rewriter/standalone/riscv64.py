@@ -1,4 +1,5 @@
-"""riscv64: the `Maker`. Jumps are ``jal x0`` or, where 2 bytes have to do, ``c.j``."""
+"""riscv64: the `Maker`. Jumps are ``jal x0`` or, where 2 bytes have to do, ``c.j``, or, where that does not reach,
+``auipc`` and ``jalr x0`` by a dead register."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.standalone import riscv64_tasks as tasks
 from kinst.rewriter.standalone.riscv64_moved import moved
 from kinst.rewriter.standalone.riscv64_stacks import switches_stack, uses_stack
-from kinst.rewriter.standalone.riscv64_words import jump, short_jump
+from kinst.rewriter.standalone.riscv64_words import any_jump, short_jump
 from kinst.rewriter.standalone.sequence import Parts, sequence
 from kinst.rewriter.standalone.template import Assembly
 from kinst.rewriter.standalone.trampoline import Covered
@@ -19,20 +20,22 @@ from kinst.targets.arch.riscv64 import C_EBREAK, EBREAK
 
 
 def _parts(assembly: Assembly) -> Parts:
-    return Parts(partial(tasks.count, assembly), partial(tasks.record, assembly), moved, jump)
+    return Parts(partial(tasks.count, assembly), partial(tasks.record, assembly), moved, any_jump)
 
 
 _PARTS: Final = _parts(tasks.PLAIN)
 _COMPRESSED: Final = _parts(tasks.SHORT)
+_SHORT: Final = replace(_PARTS, jump=lambda at, target, _dead: short_jump(at, target))
+_FAR_SIZE: Final = 8
 
 
 class Riscv64Maker:
     """The `Maker` of RV64GC."""
 
-    def jump(self, address: int, size: int, target: int) -> bytes:
+    def jump(self, address: int, size: int, target: int, dead: int = 0) -> bytes:
         """See `Maker.jump`."""
-        is_short = size == len(C_EBREAK)
-        code = (replace(_PARTS, jump=short_jump) if is_short else _PARTS).leave(address, target)
+        dead = dead if size >= _FAR_SIZE else 0
+        code = (_SHORT if size == len(C_EBREAK) else _PARTS).leave(address, target, dead)
         whole, half = divmod(size - len(code), len(EBREAK))
         return code + EBREAK * whole + C_EBREAK * (half // len(C_EBREAK))
 

@@ -8,14 +8,12 @@ from typing import Final
 
 from kinst.rewriter.arch.patterns import Immediate, distance
 from kinst.rewriter.arch.riscv64 import IMM_B, IMM_CB, IMM_U
-from kinst.rewriter.standalone.riscv64_words import address_of, far_jump, jump, word
+from kinst.rewriter.standalone.riscv64_words import address_of, any_jump, word
 from kinst.rewriter.standalone.trampoline import Covered, ImmovableError
 from kinst.targets.arch.riscv64 import RA, Kind
 
 _RD: Final = 31 << 7
 _JALR: Final = 0x67
-# Registers of far jumps. Where landing pads are checked (Zicfilp), these three may lead to places that are none.
-_FAR: Final = (7, 5, RA)
 
 
 def moved(one: Covered, before: Covered | None, at: int) -> bytes:
@@ -34,13 +32,10 @@ def _word(one: Covered) -> int:
 
 def _go(one: Covered, at: int, link: int = 0) -> bytes:
     """To its target: a register that is dead before it is needed by what is there only after it has been written."""
-    near = jump(at, one.target)
-    if near is not None:
-        return near
-    register = next((number for number in _FAR if one.dead >> number & 1 and number != link), None)
-    if register is None:
+    code = any_jump(at, one.target, one.dead & ~(1 << link))
+    if code is None:
         raise ImmovableError("it goes farther than a jump reaches, and no register is dead there to go by")
-    return far_jump(register, at, one.target)
+    return code
 
 
 def _linked(one: Covered, register: int, at: int) -> bytes:

@@ -13,13 +13,15 @@ from kinst.rewriter.arch.patterns import distance
 from kinst.rewriter.arch.riscv64 import IMM_CJ, IMM_I, IMM_J, IMM_U
 from kinst.rewriter.patching.riscv64 import encode
 from kinst.rewriter.standalone.trampoline import ImmovableError
-from kinst.targets.arch.riscv64 import GENERAL
+from kinst.targets.arch.riscv64 import GENERAL, RA
 
 _JAL: Final = 0x6F
 _C_J: Final = 0xA001
 _AUIPC: Final = 0x17
 _ADDI: Final = 0x13
 _JALR: Final = 0x67
+# Registers of far jumps. Where landing pads are checked (Zicfilp), these three may lead to places that are none.
+_FAR: Final = (7, 5, RA)
 
 
 def word(value: int) -> bytes:
@@ -58,6 +60,13 @@ def far_jump(register: int, at: int, target: int) -> bytes:
     """
     upper, low = _parts(at, target)
     return word(_AUIPC | register << 7 | upper) + word(_JALR | _immediate(low) | register << 15)
+
+
+def any_jump(at: int, target: int, dead: int) -> bytes | None:
+    """`jump` if it reaches, else `far_jump` by one of the dead registers; None if there is none to go by."""
+    near = jump(at, target)
+    register = next((number for number in _FAR if dead >> number & 1), None)
+    return far_jump(register, at, target) if near is None and register is not None else near
 
 
 def number(register: int, value: int) -> bytes:

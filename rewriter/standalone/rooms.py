@@ -2,7 +2,8 @@
 
 A kernel maps itself and nothing behind it, so what is added to it must be inside. Linux for amd64 has such room: its
 entry code begins at a multiple of 2 MiB and is followed by one, and so does a part of .bss. Linux for arm64 has less:
-what its code and its memory are filled up with to a multiple of 64 KiB.
+what its code and its memory are filled up with to a multiple of 64 KiB. Linux for riscv64 fills its code up to a
+multiple of 2 MiB, and its memory to a page.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,9 @@ from kinst.targets.module_code import code_of
 LEAST: Final = 1 << 16  # bytes that are taken for alignment
 _ALIGNMENT: Final = 64  # of data: a line of the cache
 _CLOSING: Final = ("_end", "_stop", "_stack")  # how labels behind something are named
+# Up to where Linux maps code that stays: on arm64; on riscv64, where the first is right behind the code.
+_CODE_ENDS: Final = ("_etext", "__init_text_begin")
+_PAGE: Final = 1 << 12
 _MARGIN: Final = 512  # bytes at both ends: a short jump of a site may lead to a long one there
 
 Room = tuple[int, int]  # its first address, and the one behind it
@@ -87,10 +91,11 @@ def _is_entered(functions: Functions, room: Room) -> bool:
 
 
 def _behind_code(image: Image) -> Room | None:
-    """From the last section of code to ``_etext``, up to which kernels map code: no section has it, so that nothing
-    refers to it but by that label."""
-    end = image.symbols.address_of("_etext")
-    if end is None or end % LEAST:
+    """From the last section of code to a label up to which kernels map code: no section has it, so that nothing refers
+    to it but by that label."""
+    labels = (image.symbols.address_of(name) for name in _CODE_ENDS)
+    end = next((label for label in labels if label is not None and label % LEAST == 0), None)
+    if end is None:
         return None
     ends = [one.address + one.size for one in image.sections if one.flags & SHF_ALLOC and one.address < end]
     behind = max(ends, default=end)
@@ -112,7 +117,7 @@ def _behind_data(image: Image) -> Iterator[Room]:
     """From the last label of a kernel to ``_end``, up to which it maps and keeps memory: for a label that ends a range,
     or a stack, which grows away from there."""
     symbols, end = image.symbols, image.symbols.address_of("_end")
-    if end is None or end % LEAST or not len(image.segments):
+    if end is None or end % _PAGE or not len(image.segments):
         return
     below = symbols.address[symbols.address < np.uint64(end)]
     last = int(below.max(initial=0))

@@ -14,20 +14,21 @@ _DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What a machine makes for an address: the code of a task; that of an instruction, which may follow another one of
-    its group; and a jump from there to another address, None if it does not reach."""
+    its group; and a jump from there to another address, by one of the dead registers if it takes one, None if it does
+    not reach."""
 
     count: Callable[[Covered, Count, int], bytes]
     record: Callable[[Covered, Record, int], bytes]
     move: Callable[[Covered, Covered | None, int], bytes]
-    jump: Callable[[int, int], bytes | None]
+    jump: Callable[[int, int, int], bytes | None]
 
-    def leave(self, at: int, target: int) -> bytes:
+    def leave(self, at: int, target: int, dead: int) -> bytes:
         """The jump.
 
         Raises:
             ImmovableError: it does not reach.
         """
-        code = self.jump(at, target)
+        code = self.jump(at, target, dead)
         if code is None:
             raise ImmovableError("a jump does not reach from there to its trampoline and back")
         return code
@@ -47,7 +48,7 @@ def sequence(parts: Parts, group: Sequence[Covered], address: int) -> bytes:
         before = one
     last = group[-1]
     if last.flow in _FALLS:
-        code += parts.leave(address + len(code), last.address + len(last.code))
+        code += parts.leave(address + len(code), last.address + len(last.code), last.dead_behind)
     return code
 
 

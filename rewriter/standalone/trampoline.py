@@ -72,13 +72,15 @@ class Covered:
     dead: int
     has_stack: bool
     task: Count | Record | None
+    dead_behind: int = 0  # what is dead where control goes on if it falls through
 
 
 class Maker(Protocol):
     """One machine's code. All that it makes is position-independent: image and trampolines may be moved together."""
 
-    def jump(self, address: int, size: int, target: int) -> bytes:
-        """`size` bytes for `address`: a jump, the shortest that is needed, and breakpoints behind it.
+    def jump(self, address: int, size: int, target: int, dead: int = 0) -> bytes:
+        """`size` bytes for `address`: a jump, the shortest that is needed, and breakpoints behind it. `dead`: the
+        registers that are dead there, by one of which it may go.
 
         Raises:
             ImmovableError: it does not reach.

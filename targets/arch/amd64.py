@@ -301,7 +301,9 @@ AMD64 = ArchFacts(
         nothing=frozenset({0}),
     ),
     code_shape=_SHAPE,
-    jump=JumpFacts(size=5, reach=1 << 31, short=(2, -126, 129), joins=True, checked=frozenset()),  # jmp rel32, rel8
+    jump=JumpFacts(  # jmp rel32, rel8
+        size=5, reach=1 << 31, far=None, short=(2, -126, 129), joins=True, checked=frozenset()
+    ),
     linux=LinuxFacts(
         boot_magic=None,
         tables=_TABLES,

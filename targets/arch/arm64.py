@@ -239,7 +239,9 @@ ARM64 = ArchFacts(
     ),
     code_shape=_SHAPE,
     # b. For FEAT_BTI, br is no call: ``bti c`` does not take it (Arm ARM D8.4).
-    jump=JumpFacts(4, reach=1 << 27, short=None, joins=False, checked=frozenset({Kind.PACIXSP, Kind.BLR})),
+    jump=JumpFacts(
+        size=4, reach=1 << 27, far=None, short=None, joins=False, checked=frozenset({Kind.PACIXSP, Kind.BLR})
+    ),
     linux=LinuxFacts(
         boot_magic=b"ARM\x64",
         tables=_TABLES,

@@ -59,6 +59,8 @@ class JumpFacts:
 
     size: int  # bytes of the jump that reaches the trampolines
     reach: int  # how far it goes, in bytes
+    # Bytes of the jump by a dead register where that one does not reach, and how far it goes; None: there is none.
+    far: tuple[int, int] | None
     # Bytes of the short jump, and how far from its own address it reaches, back and ahead; None: there is none.
     short: tuple[int, int, int] | None
     joins: bool  # whether it may go over the instructions behind: `References` in rewriter/jumps say what leads there

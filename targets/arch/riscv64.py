@@ -224,7 +224,14 @@ RISCV64 = ArchFacts(
         nothing=frozenset({0, 51}),
     ),
     code_shape=_SHAPE,
-    jump=JumpFacts(size=4, reach=1 << 20, short=(2, -2048, 2046), joins=True, checked=frozenset()),  # jal, c.j
+    jump=JumpFacts(  # jal; auipc and jalr, whose second immediate has a sign; c.j
+        size=4,
+        reach=1 << 20,
+        far=(8, (1 << 31) - (1 << 11)),
+        short=(2, -2048, 2046),
+        joins=True,
+        checked=frozenset(),
+    ),
     linux=LinuxFacts(
         boot_magic=b"RSC\x05",
         tables=_TABLES,

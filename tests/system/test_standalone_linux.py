@@ -11,6 +11,7 @@ from tests.images import at_hand, real_image
 from tests.linux_programs import START, initial_file_system
 from tests.runtime.readout.qemu import emulator
 from tests.runtime.readout.standalone import kinst_run
+from tests.system.test_arm64_beside_qemu import flat
 
 # Nothing that two processes do at the same time: how often they read from a pipe depends on who comes first.
 FILES = """echo hello > /tmp/file; cat /tmp/file; cp /tmp/file /tmp/copy; ls /bin /tmp > /tmp/list
@@ -18,25 +19,37 @@ mkdir /tmp/folder; mv /tmp/copy /tmp/folder; rm -r /tmp/folder; ln -s file /tmp/
 poweroff -f
 """
 APPEND = "console=ttyS0 nokaslr"
+# Without what Unicorn's CPU has not: Linux has code for it.
+RISCV = "rv64,h=false,zba=false,zbb=false,zbc=false,zbs=false,sstc=false"
+
+
+# QEMU's machine, and whether it takes a kernel as boot loaders have it only.
+MACHINES = {
+    "amd64": (("-M", "pc", "-cpu", "qemu64"), False),
+    "riscv64": (("-M", "virt", "-cpu", RISCV, "-bios", "default"), True),
+}
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not at_hand("linux-amd64"), reason="linux-amd64 was not downloaded")
-def test_calls_of_the_file_system_are_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("arch", MACHINES)
+def test_calls_of_the_file_system_are_counted(arch: str, tmp_path: Path) -> None:
+    if not at_hand(f"linux-{arch}"):
+        pytest.skip(f"linux-{arch} was not downloaded")
     image, initrd = tmp_path / "standalone.elf", tmp_path / "initrd"
-    initrd.write_bytes(initial_file_system("amd64", START + FILES))
+    initrd.write_bytes(initial_file_system(arch, START + FILES))
     words = ("--standalone", "--probe", "fbt::vfs_*:entry", "-o", str(image))
-    result = CliRunner().invoke(rewrite, [str(real_image("linux-amd64")), *words])
+    result = CliRunner().invoke(rewrite, [str(real_image(f"linux-{arch}")), *words])
     assert result.exit_code == 0, result.output
     end = open_image(image).symbols.address_of("kernel_power_off")
     assert end is not None
-    machine = ("-M", "pc", "-cpu", "qemu64", "-m", "256M")
-    kernel = ("-kernel", str(image), "-initrd", str(initrd), "-append", APPEND, "-S")
-    with emulator("amd64", tmp_path, *machine, *kernel) as qemu:
+    machine, is_flat = MACHINES[arch]
+    kernel = flat(image, tmp_path) if is_flat else image
+    options = ("-m", "256M", "-kernel", str(kernel), "-initrd", str(initrd), "-append", APPEND, "-S")
+    with emulator(arch, tmp_path, *machine, *options) as qemu:
         qemu.run_to(end)
         stub, core = (kinst_run(image, "--read", source) for source in (qemu.source, qemu.dump()))
-    options = ("--initrd", initrd, "--append", APPEND, "--memory", "256m", "--timeout", "100")
-    here = kinst_run(image, *options, "--console", tmp_path / "console")
+    given = ("--initrd", initrd, "--append", APPEND, "--memory", "256m", "--timeout", "100")
+    here = kinst_run(image, *given, "--console", tmp_path / "console")
     assert (here.exit_code, here.stderr) == (0, "")
     assert len(here.stdout.splitlines()) > 20
     assert stub.stdout == core.stdout == here.stdout

@@ -11,6 +11,7 @@ from kinst.runtime.tracing.running import PAUSES
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.targets.c_types import ImageTypes
+from kinst.targets.elf.header import PT_LOAD
 
 
 class StandaloneGuest:
@@ -31,6 +32,14 @@ class StandaloneGuest:
         self._probes.fire(self._probes.find(self._read, is_last=end not in PAUSES))
 
     def _read(self, address: int, size: int) -> bytes:
-        kept = self._probes.kept
-        start = self._loaded.physical(kept.address)
-        return self._system.memory.read(address - kept.address + (kept.load_address if start is None else start), size)
+        return self._system.memory.read(address - self._probes.kept.address + self._start, size)
+
+    @property
+    def _start(self) -> int:
+        """Where the memory for it is: what no segment has is as far from where the file says as they are."""
+        kept, loaded = self._probes.kept, self._loaded
+        start = loaded.physical(kept.address)
+        if start is not None:
+            return start
+        lowest = min(one.load_address for one in loaded.image.segments if one.kind == PT_LOAD and one.size)
+        return kept.load_address + min(physical for _, physical, _ in loaded.segments) - lowest

@@ -14,6 +14,7 @@ from kinst.rewriter.jumps.relays import relays
 from kinst.rewriter.program import instructions_of, open_program
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.arm64 import ARM64
+from kinst.targets.arch.riscv64 import RISCV64
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Verdict
 from tests.rewriter.programs import STEP, TEXT, program, small
@@ -140,6 +141,28 @@ def test_pads_that_hardware_checks_stay(pads: int, method: JumpMethod, tmp_path:
     decisions = decide(opened, found, np.arange(len(found))[-4:])
     assert decisions.method.tolist() == [method, method, A, A]
     assert set(decisions.hindrance.tolist()) == {Hindrance.NONE, *([Hindrance.CHECKED] if method == X else [])}
+
+
+@pytest.mark.parametrize(
+    ("distance", "covers", "hindrance"),
+    [
+        (0x1000, 2, Hindrance.NONE),
+        (0xF_F000, 2, Hindrance.NONE),
+        (0x10_0000, 3, Hindrance.NONE),
+        (0x7FFF_F000, 3, Hindrance.NONE),
+        (0x8000_0000, 1, Hindrance.OUT_OF_REACH),
+    ],
+)
+def test_a_jump_that_goes_far_covers_more(distance: int, covers: int, hindrance: Hindrance, tmp_path: Path) -> None:
+    """Two instructions of 2 bytes, and one of 4: jal covers the first two, auipc and jalr all."""
+    start, text = 0x8000_0000, bytes.fromhex("05050506930212008280")
+    file = tmp_path / "far.elf"
+    part = Part(".text", start, text, 5)
+    file.write_bytes(elf64(RISCV64.elf_machine, start, [part], [Symbol("f", start, len(text))]))
+    opened = open_program(open_image(file))
+    found = instructions_of(opened, np.arange(1))
+    decisions = decide(opened, found, np.arange(1), [(start + distance, start + distance + 0x1000)])
+    assert (int(decisions.last[0]) + 1, int(decisions.hindrance[0])) == (covers, hindrance)
 
 
 @given(

@@ -74,6 +74,7 @@ def covered(
     every = [_one(code, found, row, place, task, has_stack=has_stack) for row, task in zip(rows, tasks, strict=False)]
     behind = dead
     for row in reversed(rows):
+        every[row] = replace(every[row], dead_behind=behind & ~machine.effector.held)
         behind &= dead if found.flow[row] == Flow.BRANCH else _MASK
         behind = (behind | int(effects.writes[row])) & ~int(effects.reads[row]) & ~machine.effector.held
         every[row] = replace(every[row], dead=behind)
@@ -137,7 +138,8 @@ def check(
     made = machine.maker.trampoline(group, place.trampoline)
     start, patched = at.site, code
     try:
-        jump = machine.maker.jump(place.site, min(len(code), facts.jump.size), place.trampoline)
+        longest, _ = facts.jump.far or (facts.jump.size, 0)
+        jump = machine.maker.jump(place.site, min(len(code), longest), place.trampoline, group[0].dead)
         patched = jump + code[len(jump) :]
     except ImmovableError:
         start = at.trampoline

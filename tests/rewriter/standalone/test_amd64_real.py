@@ -16,11 +16,12 @@ from kinst.rewriter.standalone.stacks import without_stack
 from kinst.rewriter.standalone.trampoline import Clock, Count, Covered, ImmovableError, Record, Register
 from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RDI, RSP
 from kinst.targets.image import open_image
-from kinst.targets.instruction import Reason, Verdict
+from kinst.targets.instruction import Verdict
 from kinst.targets.standalone import WORD
 from tests.gated import long_after_first
 from tests.images import at_hand, real_image
 from tests.rewriter.standalone.amd64_runs import APART, MAKER, Moved, moved_by
+from tests.rewriter.tracer_room import is_behind_room
 
 IMAGES = at_hand("u-boot-amd64", "gnumach", "xen-amd64", "linux-amd64")
 DRAWN = 150
@@ -42,7 +43,7 @@ def dead_behind(material: Material, group: Group) -> Callable[[int], int]:
     """What is dead at an address to which a group leads: nothing, where that is not known. Behind the room for the
     kernel's tracer more is, which no code shows."""
     found, traced = material.found, 0
-    if found.reason[group.first - 1] == Reason.TRACER_CALL:
+    if is_behind_room(found, group.first):
         traced = sum(1 << GENERAL.index(name) for name in AMD64.linux.tracer_scratch)
 
     def dead(address: int) -> int:

@@ -19,13 +19,14 @@ from kinst.rewriter.standalone.groups import groups
 from kinst.rewriter.standalone.stacks import without_stack
 from kinst.rewriter.standalone.trampoline import Count, ImmovableError, maker
 from kinst.targets.image import open_image
-from kinst.targets.instruction import Instructions, Reason, Verdict
+from kinst.targets.instruction import Instructions, Verdict
 from tests.gated import long_where
 from tests.images import at_hand, real_image
 from tests.rewriter.standalone.displaced import Machine, Place, check_counts, drawn_state
+from tests.rewriter.tracer_room import is_behind_room
 from tests.runtime.trap.arch.risc_unicorn import ARM64_MODEL, RISCV64_MODEL, Model
 
-IMAGES = at_hand("opensbi-1.6", "u-boot-riscv64", "u-boot-arm64", "xen-arm64", "linux-arm64")
+IMAGES = at_hand("opensbi-1.6", "u-boot-riscv64", "u-boot-arm64", "xen-arm64", "linux-arm64", "linux-riscv64")
 GATE = ("opensbi-1.6", "u-boot-arm64")
 PARTS: dict[str, tuple[Model, Dissector, int]] = {
     "arm64": (ARM64_MODEL, ARM64_DISSECTOR, 128),
@@ -58,8 +59,8 @@ def test_what_is_displaced_does_what_it_did(image: str) -> None:
         place = Place(site, site + AWAY, (site + 2 * AWAY) & -PAGE, 0)
         rows = range(one.first, one.first + one.count)
         group = [material.covered(row, Count(place.cells + 8 * at)) for at, row in enumerate(rows)]
-        is_behind_room = found.reason[one.first - 1] == Reason.TRACER_CALL  # where the kernel says what is dead
-        dead = partial(dead_at, found, material.dead, scratch if is_behind_room else 0)
+        traced = scratch if is_behind_room(found, one.first) else 0
+        dead = partial(dead_at, found, material.dead, traced)
         try:
             is_same = check_counts(machine, group, place, drawn_state(machine, choose), dead)
         except ImmovableError as error:

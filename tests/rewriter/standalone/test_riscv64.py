@@ -68,7 +68,10 @@ def test_groups_do_what_they_did() -> None:
         ("c.jalr a0", NEAR, 0, "same"),
         ("jal ra, 0x80010000", FAR, T2, "same"),
         ("jal t2, 0x80010000", FAR, T2, "no register is dead there to go by"),
-        ("beq a0, a0, 0x80000100", FAR, T2, "a jump does not reach"),
+        ("beq a0, a0, 0x80000100", FAR, T2, "same"),
+        ("beq a0, a0, 0x80000100", FAR, 0, "no register is dead there to go by"),
+        ("c.addi a0, 1; c.addi a1, 1; addi a2, a2, 1", FAR, T2, "same"),
+        ("c.addi a0, 1; c.addi a1, 1; addi a2, a2, 1", FAR, A0, "a jump does not reach"),
         ("c.addi a0, 1; bne a0, zero, 0x80000000", NEAR, 0, "same"),
         ("c.addi a0, 1; bne a0, zero, 0x80000002", NEAR, 0, "a jump of the same trampoline leads to it"),
         ("jal ra, 0x80010000; c.addi a0, 1", NEAR, 0, "refused"),
@@ -164,9 +167,14 @@ def test_jumps_are_as_short_as_their_room() -> None:
     jump = encode("j 0x800f0000", 0x8000_0000)
     for size, filler in ((4, ""), (6, "0290"), (8, "73001000"), (10, "730010000290")):
         assert MAKER.jump(0x8000_0000, size, 0x800F_0000) == jump + bytes.fromhex(filler)
-    for size, target in ((2, 0x8000_1000), (4, 0x8010_0000)):
+    for size, target, dead in ((2, 0x8000_1000, T2), (4, 0x8010_0000, T2), (8, 0x8010_0000, A0)):
         with pytest.raises(ImmovableError, match="a jump does not reach"):
-            MAKER.jump(0x8000_0000, size, target)
+            MAKER.jump(0x8000_0000, size, target, dead)
+
+
+def test_a_far_jump_goes_by_a_register_that_is_dead() -> None:
+    far = code_of("auipc t2, 0x801; jalr zero, -2048(t2)", 0x8000_0000)
+    assert MAKER.jump(0x8000_0000, 10, 0x8080_0800, T2 | A0) == far + bytes.fromhex("0290")
 
 
 STAYS = """
