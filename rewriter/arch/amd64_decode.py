@@ -32,8 +32,8 @@ for _byte, _prefix in {0x66: Prefix.OPERAND, 0x67: Prefix.ADDRESS, 0xF2: Prefix.
     _BITS[_byte] = _prefix
 _BITS[0xF0], _BITS[0x64], _BITS[0x65] = Prefix.LOCK, Prefix.SEGMENT, Prefix.SEGMENT
 _BITS[0x40:0x50] = np.arange(16) << 8  # REX: 0100WRXB
-_IS_PREFIX = _BITS != 0
-_IS_PREFIX[[0x26, 0x2E, 0x36, 0x3E, 0x40]] = True
+IS_PREFIX = _BITS != 0
+IS_PREFIX[[0x26, 0x2E, 0x36, 0x3E, 0x40]] = True
 _IS_ESCAPE = np.zeros(256, np.bool_)
 _IS_ESCAPE[[0x0F, 0x62, 0x8F, 0xC4, 0xC5]] = True
 
@@ -76,14 +76,14 @@ def _scan_prefixes(code: NDArray[np.uint8], at: NDArray[np.int64]) -> NDArray[np
     """Move `at` to the opcodes, past as many prefixes as an instruction can have. A REX that is not the last one
     means nothing (SDM volume 2, 2.2.1)."""
     prefixes = np.zeros(len(at), np.uint16)
-    rows = np.flatnonzero(_IS_PREFIX.take(code.take(at)))
+    rows = np.flatnonzero(IS_PREFIX.take(code.take(at)))
     for _ in range(LONGEST - 1):
         if not rows.size:
             break
         byte = code.take(at[rows])
         prefixes[rows] = (prefixes[rows] & ~np.uint16(REX)) | _BITS.take(byte)
         at[rows] += 1
-        rows = rows[_IS_PREFIX.take(code.take(at[rows]))]
+        rows = rows[IS_PREFIX.take(code.take(at[rows]))]
     prefixes[has(prefixes, Prefix.OPERAND) & ~has(prefixes, Prefix.REX_W)] |= np.uint16(Prefix.NARROW)
     return prefixes
 

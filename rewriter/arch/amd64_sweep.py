@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.arch.amd64_decode import MARGIN, decode
+from kinst.rewriter.arch.amd64_decode import IS_PREFIX, MARGIN, decode
 from kinst.rewriter.arch.amd64_opcodes import MAP_0F, MAP_0F38, VECTOR, VEX_0F, Prefix
 from kinst.rewriter.disassemble import Sweep
 from kinst.targets.arch.amd64 import LONGEST
 
 _BATCH = 1 << 15  # instructions worked on at a time: their arrays stay in the cache
 _GAP = 64  # bytes of padding between functions that are swept with them
+_SHORT = 64  # bytes of a short run
 _RUN = 1 << 18  # bytes: what cannot be decoded ends a run
 _UD0, _UD1 = MAP_0F | 0xFF, MAP_0F | 0xB9
 
@@ -38,12 +39,11 @@ def sweep(code: NDArray[np.uint8], ranges: NDArray[np.int64]) -> Iterator[Batch]
     suspicious = np.searchsorted(suspects, ranges[:, 0]) < np.searchsorted(suspects, ranges[:, 1])
     sizes: list[NDArray[np.uint8]] = []
     first, rows = 0, 0
-    together = (found for run in _runs(ranges) for found in _swept_together(sweeper, run))
     for row, ((start, end), suspect, found) in enumerate(
-        zip(ranges.tolist(), suspicious.tolist(), together, strict=True)
+        zip(ranges.tolist(), suspicious.tolist(), _swept(code, sweeper, ranges), strict=True)
     ):
         if suspect or found is None:
-            found = _mended(code, suspects, sweeper, start, end)
+            found = _mended(code, suspects, sweeper, start, end, found)
         sizes.append(found)
         rows += len(found)
         if rows >= _BATCH:
@@ -57,6 +57,21 @@ def _runs(ranges: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """The ranges in pieces that are swept together: one call for each function takes longer than to decode it."""
     is_first = (ranges[1:, 0] - ranges[:-1, 1] > _GAP) | (ranges[1:, 0] // _RUN != ranges[:-1, 0] // _RUN)
     return np.split(ranges, np.flatnonzero(is_first) + 1) if len(ranges) else []
+
+
+def _swept(code: NDArray[np.uint8], sweeper: Sweep, ranges: NDArray[np.int64]) -> Iterator[NDArray[np.uint8] | None]:
+    """See `_swept_together`. What is short is mostly padding between functions, and mostly alike: it is swept once."""
+    known: dict[tuple[bytes, bytes], list[NDArray[np.uint8] | None]] = {}
+    for run in _runs(ranges):
+        start, end = int(run[0, 0]), int(run[-1, 1])
+        if end - start > _SHORT:
+            yield from _swept_together(sweeper, run)
+            continue
+        key = code[start:end].tobytes(), (run - start).tobytes()
+        found = known.get(key)
+        if found is None:
+            found = known[key] = _swept_together(sweeper, run)
+        yield from found
 
 
 def _swept_together(sweeper: Sweep, ranges: NDArray[np.int64]) -> list[NDArray[np.uint8] | None]:
@@ -94,13 +109,19 @@ def _undefined_instructions(code: NDArray[np.uint8]) -> NDArray[np.intp]:
 
 
 def _mended(
-    code: NDArray[np.uint8], suspects: NDArray[np.intp], sweeper: Sweep, start: int, end: int
+    code: NDArray[np.uint8],
+    suspects: NDArray[np.intp],
+    sweeper: Sweep,
+    start: int,
+    end: int,
+    swept: NDArray[np.uint8] | None,
 ) -> NDArray[np.uint8]:
-    """The sizes of one range, swept piece by piece around what capstone cannot tell; 0 ends it early."""
+    """The sizes of one range, swept piece by piece around what capstone cannot tell; 0 ends it early. `swept` is what
+    was found of all of it; None: not yet."""
     parts = [np.empty(0, np.uint8)]
     while start < end:
-        part = sweeper.sizes(start, end)
-        part = part[: _first_undefined(code, suspects, start, part)]
+        part = sweeper.sizes(start, end) if swept is None else swept
+        part, swept = part[: _first_undefined(code, suspects, start, part)], None
         start += int(part.sum(dtype=np.int64))
         parts.append(part)
         if start < end:
@@ -113,15 +134,14 @@ def _mended(
 
 
 def _first_undefined(code: NDArray[np.uint8], suspects: NDArray[np.intp], start: int, sizes: NDArray[np.uint8]) -> int:
-    """The first row that is ud0 or ud1, or the number of rows."""
+    """The first row that is ud0 or ud1, or the number of rows: a suspect that only prefixes are before."""
     ends = start + np.cumsum(sizes, dtype=np.int64)
     swept = suspects[np.searchsorted(suspects, start) : np.searchsorted(suspects, start + int(sizes.sum()))]
-    rows = np.unique(np.searchsorted(ends, swept, "right"))  # in which a suspect begins
-    if not len(rows):
-        return len(sizes)
-    opcode = decode(code, ends[rows] - sizes[rows]).opcode
-    found = rows[(opcode == _UD0) | (opcode == _UD1)]
-    return int(found[0]) if found.size else len(sizes)
+    rows = np.searchsorted(ends, swept, "right")  # in which a suspect begins
+    for row, at in zip(rows.tolist(), swept.tolist(), strict=True):
+        if IS_PREFIX[code[int(ends[row]) - int(sizes[row]) : at]].all():
+            return int(row)
+    return len(sizes)
 
 
 def _size_capstone_lacks(code: NDArray[np.uint8], start: int) -> int:

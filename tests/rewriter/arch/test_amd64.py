@@ -95,6 +95,24 @@ def test_undefined_instructions_do_not_put_the_sweep_out_of_step() -> None:
     assert found.size.tolist() == [5, 3, 5, 3, 1]
 
 
+def test_what_is_alike_in_many_places_is_swept_as_each_alone() -> None:
+    """Padding, ud1 and bytes that do not decode or end early, each between functions that are not swept."""
+    pieces = [bytes.fromhex(piece) for piece in ("660f1f440000 cc", "0fb9cc 90", "480fb9cc", "06 90", "b8 00", "c3")]
+    code, ranges = bytearray(), []
+    for number, piece in enumerate(pieces * 3):
+        code += bytes(100)
+        ranges.append((len(code), len(code) + len(piece) - (number == 7)))  # one is cut short
+        code += piece
+    padded = np.frombuffer(bytes(code) + bytes(32), np.uint8)
+
+    def sizes(wanted: Sequence[tuple[int, int]]) -> list[tuple[int, int, bool]]:
+        found = list(sweep(padded, np.array(wanted)))
+        columns = (np.concatenate([getattr(one, name) for one in found]) for name in ("offset", "size", "broken"))
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    assert sizes(ranges) == [row for one in ranges for row in sizes([one])]
+
+
 def test_more_prefixes_than_an_instruction_has_bytes_end_the_sweep() -> None:
     found = dissect(b"\x90" + b"\x66" * 100)
     assert (found.size.tolist()[0], reasons(found)) == (1, ["NONE", "UNDECODABLE"])
