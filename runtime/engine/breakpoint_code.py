@@ -16,10 +16,11 @@ BIAS, TABLE, MASK, CELLS, CREDIT = range(6, 11)
 # registers, how many there are, and the addresses of their places in the next record; uc_reg_read_batch; the running
 # CPU; the bytes of a record, and those of the addresses for one; and the callback when there is no room.
 NEXT, END, NUMBERS, COUNT, PLACES, READ_BATCH, CPU, RECORD_SIZE, STEP, FULL = range(11, 21)
-# For hits that are told: the callback for them; the numbers of the frame's registers, how many there are, and the
-# addresses of their places; the PC's place; and whether the CPU stays where the callback put it.
-TELL, FRAME_NUMBERS, FRAME_COUNT, FRAME_PLACES, FRAME_PC, STAYS = range(21, 27)
-WORDS: Final = 27
+# For hits that are told: the callback for them; the numbers of those registers of the frame that are read, how many
+# there are, and the addresses of their places; the PC's place; whether the CPU stays where the callback put it; and
+# where the registers are that are copied, how many there are, and the frame, which begins with them.
+TELL, FRAME_NUMBERS, FRAME_COUNT, FRAME_PLACES, FRAME_PC, STAYS, GENERAL, GENERAL_COUNT, FRAME = range(21, 30)
+WORDS: Final = 30
 
 # A row of the table: the breakpoint's address, where the CPU goes on, the offset of the cell in bytes, or one of these,
 # and the credit: 1 if the breakpoint, which was counted as an instruction, is followed by the displaced one, which will
@@ -100,12 +101,19 @@ HOST_CODE: Final = {
         "41ff7108"  # push qword [r9 + 8]
         "4150"  # push r8
         "51"  # push rcx
-        "488bb2b0000000"  # mov rsi, qword [rdx + 176]
+        "488bb2d8000000"  # mov rsi, qword [rdx + 216]
+        "8b8ae0000000"  # mov ecx, dword [rdx + 224]
+        "488bbae8000000"  # mov rdi, qword [rdx + 232]
+        "f348a5"  # rep movsq
         "8b8ab8000000"  # mov ecx, dword [rdx + 184]
+        "85c9"  # test ecx, ecx
+        "741c"  # je filled
+        "488b7c2430"  # mov rdi, qword [rsp + 48]
+        "488bb2b0000000"  # mov rsi, qword [rdx + 176]
         "488b8280000000"  # mov rax, qword [rdx + 128]
         "488b92c0000000"  # mov rdx, qword [rdx + 192]
         "ffd0"  # call rax
-        "5f"  # pop rdi
+        "5f"  # filled: pop rdi
         "4158"  # pop r8
         "488b542418"  # mov rdx, qword [rsp + 24]
         "488b8ac8000000"  # mov rcx, qword [rdx + 200]
@@ -204,12 +212,21 @@ HOST_CODE: Final = {
         0xA9031FE6,  # stp x6, x7, [sp, #48]
         0x9240F4A5,  # and x5, x5, #0x3fffffffffffffff
         0xF90023E5,  # str x5, [sp, #64]
+        0xF9406C49,  # ldr x9, [x2, #216]
+        0xB940E04B,  # ldr w11, [x2, #224]
+        0xF940744A,  # ldr x10, [x2, #232]
+        0x340000AB,  # cbz w11, rest
+        0xF840852C,  # copy: ldr x12, [x9], #8
+        0xF800854C,  # str x12, [x10], #8
+        0x7100056B,  # subs w11, w11, #1
+        0x54FFFFA1,  # b.ne copy
+        0xB940B843,  # rest: ldr w3, [x2, #184]
+        0x340000A3,  # cbz w3, filled
         0xF9405841,  # ldr x1, [x2, #176]
-        0xB940B843,  # ldr w3, [x2, #184]
         0xF9404049,  # ldr x9, [x2, #128]
         0xF9406042,  # ldr x2, [x2, #192]
         0xD63F0120,  # blr x9
-        0xF9400FE2,  # ldr x2, [sp, #24]
+        0xF9400FE2,  # filled: ldr x2, [sp, #24]
         0xF94017E4,  # ldr x4, [sp, #40]
         0xF9406449,  # ldr x9, [x2, #200]
         0xF9000124,  # str x4, [x9]

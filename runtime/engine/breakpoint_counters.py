@@ -20,11 +20,14 @@ from kinst.runtime.engine.breakpoint_code import (
     CELLS,
     CPU,
     CREDIT,
+    FRAME,
     FRAME_COUNT,
     FRAME_NUMBERS,
     FRAME_PC,
     FRAME_PLACES,
     FULL,
+    GENERAL,
+    GENERAL_COUNT,
     HOST_CODE,
     MASK,
     NUMBER,
@@ -58,6 +61,7 @@ class BreakpointCounters:
         read_batch: int,
         registers: Sequence[int],
         frame: int,
+        general: int,
         pc: int,
         breakpoint_at: tuple[int, int],
         credit: int,
@@ -69,6 +73,7 @@ class BreakpointCounters:
             read_batch: the address of uc_reg_read_batch.
             registers: Unicorn's numbers of the registers in the trap frame.
             frame: the address of the word of the first of them, which the others follow.
+            general: where the emulator itself has those before the PC, in the same way; 0 if that is not known.
             pc: which of them is the PC.
             breakpoint_at: the number of a breakpoint's event, and how far the PC is behind it then, in bytes.
             credit: the address of the 64-bit word that credits are added to; 0 if nobody counts instructions.
@@ -81,10 +86,12 @@ class BreakpointCounters:
         self._code = None if live_pc is None else host_function(HOST_CODE)
         self._when_full: Callable[[], None] = lambda: None
         self.records = HitRecords(self._state, read_batch, registers)
-        self._numbers = (ctypes.c_int * len(registers))(*registers)
-        self._places = (ctypes.c_uint64 * len(registers))(*range(frame, frame + _WORD * len(registers), _WORD))
-        self._state[FRAME_NUMBERS], self._state[FRAME_COUNT] = ctypes.addressof(self._numbers), len(registers)
-        self._state[FRAME_PLACES], self._state[FRAME_PC] = ctypes.addressof(self._places), self._places[pc]
+        read = [index for index in range(len(registers)) if index > pc or (index < pc and not general)]
+        self._numbers = (ctypes.c_int * len(read))(*(registers[index] for index in read))
+        self._places = (ctypes.c_uint64 * len(read))(*(frame + _WORD * index for index in read))
+        self._state[FRAME_NUMBERS], self._state[FRAME_COUNT] = ctypes.addressof(self._numbers), len(read)
+        self._state[FRAME_PLACES], self._state[FRAME_PC] = ctypes.addressof(self._places), frame + _WORD * pc
+        self._state[GENERAL], self._state[GENERAL_COUNT], self._state[FRAME] = general, pc if general else 0, frame
         self._told: dict[int, object] = {}  # by address, what the callback for hits that are told is called with
         self._rows: dict[int, tuple[int, int, int]] = {}  # by address, what the table has
         self._used = 0  # rows of the table that are not free

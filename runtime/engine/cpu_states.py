@@ -57,6 +57,10 @@ class CpuStates:
         """Continue from a copy."""
         self._library.uc_context_restore(self._handle, context)
 
+    def free(self, context: ctypes.c_void_p) -> None:
+        """Give back a copy whose registers nobody has."""
+        self._library.uc_context_free(context)
+
     def registers_of(self, context: ctypes.c_void_p) -> RegisterFile:
         """The registers in a copy. System registers cannot be used safely there: their side effects need a CPU."""
         key = context.value or 0

@@ -20,6 +20,7 @@ from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.engine.block_watch import BlockWatch
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 from kinst.runtime.engine.cpu_states import CpuStates
+from kinst.runtime.engine.general_registers import general_registers
 from kinst.runtime.engine.live_pc import find_live_pc
 from kinst.runtime.engine.native_hooks import BlockHook, BlockMarks, InstructionCounter
 from kinst.runtime.engine.register_file import RegisterFile
@@ -100,6 +101,7 @@ class QilingMachine:
         self.interrupt_bias = facts.interrupt_bias
         self.error = ""
         self.counter: InstructionCounter | None = None
+        self._register_names = arch.registers
         self._frame_numbers = [self._register_number(name) for name in arch.registers]
         self.frame = RegisterFrame(self._quick, self._handle, self._frame_numbers)
         self._write_pc = self.frame.writer((arch.pc,))
@@ -189,7 +191,9 @@ class QilingMachine:
         read_batch = ctypes.cast(self._library.uc_reg_read_batch, ctypes.c_void_p).value or 0
         credit = 0 if self.counter is None else self.counter.word
         place = find_live_pc(self._handle.value or 0, self.pc, self._write_pc_only)
-        frame = self._frame_numbers, self.frame.address, self._pc
+        names = self._register_names[: self._pc]
+        general = 0 if place is None else general_registers(place, self.states, names)
+        frame = self._frame_numbers, self.frame.address, general, self._pc
         counters = BreakpointCounters(place, read_batch, *frame, (number, bias), credit)
 
         def full(uc: int, number: int, data: int) -> None:

@@ -32,7 +32,7 @@ def fbt_provider(sites: SiteTable, arch: ArchFacts, prototype: Prototype = lambd
     def at_return(firing: Firing, index: int) -> int:
         if index == 0:
             return firing.enabling.offset
-        return firing.regs[return_value] if index == 1 else 0
+        return firing.frame.regs[return_value] if index == 1 else 0
 
     def described(row: int) -> Sequence[provider.Argument] | None:
         kind, function, _ = manifest.probes[row].tolist()
@@ -56,8 +56,8 @@ def argument_at_entry(arch: ArchFacts) -> Argument:
 
     def at_entry(firing: Firing, index: int) -> int:
         if index < len(registers):
-            return firing.regs[registers[index]]
-        address = firing.regs[stack_pointer] + arch.pushed_return + 8 * (index - len(registers)) & (1 << 64) - 1
+            return firing.frame.regs[registers[index]]
+        address = firing.frame.regs[stack_pointer] + arch.pushed_return + 8 * (index - len(registers)) & (1 << 64) - 1
         try:
             return firing.frame.load(address, 8)
         except PageFault:

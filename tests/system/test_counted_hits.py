@@ -1,5 +1,5 @@
-"""Hits that the engine counts and records by itself: programs print what they print when each hit is told, the guest
-notices nothing, and counts are right at every moment at which somebody looks."""
+"""Hits that the engine counts and records by itself, or tells in the shortest way: programs print what they print when
+each hit comes to the trap path, the guest notices nothing, and counts are right whenever somebody looks."""
 
 from collections import Counter
 
@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from kinst.runtime.api import open_image
 from kinst.runtime.cli import run as kinst_run
 from kinst.runtime.trap.counted import CountedSites
+from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.instruction import Flow
 from kinst.targets.manifest import Method
 from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case
@@ -34,6 +35,12 @@ PROGRAMS = {
     "exit": f"{KEYS} tick-700us {{ exit(3); }}",
     "exit at a site": f"{KEYS} fbt::kmalloc:return /timestamp > 300000/ {{ exit(0); }}",
     "few at a time": f"#pragma D option aggrate=100us\n{KEYS}",
+    "each hit told": "fbt:::, kinst::k*:, kinst::vfs*: { trace(timestamp); trace(arg0); trace(arg1); trace(caller); }",
+    "latencies": """fbt:::entry { self->ts = timestamp; self->depth++; }
+        fbt:::return /self->ts/ { @[probefunc] = quantize(timestamp - self->ts); @d[self->depth] = count(); }""",
+    "faults": "fbt:::entry { trace(*(int *)arg0); } ERROR { @[arg4, arg5, stackdepth] = count(); }",
+    "probes that come and go": """BEGIN { n = 0; } fbt::k*:entry { n++; trace(n); @s[stack(4)] = count(); }
+        kinst::kmalloc: /n % 7 == 0/ { trace(regs[0]); speculation(); } kinst::kfree: /n == 100/ { exit(4); }""",
     "room for some": f"#pragma D option aggsize=2k\n{KEYS}",
 }
 
@@ -65,6 +72,36 @@ def counted(case: Case, program: str, cpus: int) -> Run:
     # Most sites were counted: a site of which there is a copy, and most calls, are not.
     assert len(counts._cells) > len(told.hits) // 4
     return done
+
+
+@each_sample
+def test_a_hit_that_the_engine_tells_has_all_registers_of_the_site(case: Case) -> None:
+    def hits(method: Method | None) -> list[tuple[int, ...]]:
+        found = list[tuple[int, ...]]()
+        names = arch_by_name(case.image.removeprefix("kernel-")).registers
+        run(
+            case,
+            ("fbt:::", "kinst::k*:"),
+            cpus=2,
+            method=method,
+            action=lambda hit: found.append((hit.address, hit.cpu, hit.time, *map(hit.register, names))),
+        )
+        return found
+
+    told = hits(Method.TRAP)
+    assert hits(None) == told
+    assert len(told) > 10_000
+
+
+@each_sample
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_nothing_tells_the_run_from_the_plain_one_if_each_hit_is_told(case: Case, cpus: int) -> None:
+    told = run(case, ("fbt:::", "kinst:::"), cpus=cpus)
+    told.guest.system.trap.fired = told.guest.system.current.fired
+    assert differences(plain_run(case, cpus), told) == []
+    counts = told.guest.system.trap.counted
+    assert isinstance(counts, CountedSites)
+    assert len(counts._told) > len(told.guest.system.trap.hits) // 4
 
 
 @each_sample

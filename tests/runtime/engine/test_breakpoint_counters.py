@@ -14,7 +14,8 @@ from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 
 CODE, STACK, PYTHON, FULL, TELL, BATCH, BACK = 0x10000, 0x2F000, 0x40000, 0x40080, 0x400C0, 0x40180, 0x50000
 UC, PC, NUMBER, BIAS = 0x1234, 77, 3, 1
-REGISTERS = (PC, 40, 41, 42)  # Unicorn's numbers in the trap frame
+REGISTERS = (40, 41, 42, PC, 43)  # Unicorn's numbers in the trap frame
+IP = 3
 _A64 = arm64_const.UC_ARM64_REG_X0
 HOSTS = {
     "x86_64": (
@@ -41,7 +42,8 @@ SCRATCH = {  # what a function may use besides
 class Host:
     """The machine code of a host, and a CPU of the guest that has a PC only."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, knows_general: bool = False) -> None:
+        """`knows_general`: the registers before the PC are copied."""
         arch, mode, self.arguments, self.stack, returns = HOSTS[name]
         self.is_a64 = arch == unicorn.UC_ARCH_ARM64
         self.scratch = SCRATCH[name]
@@ -52,16 +54,19 @@ class Host:
         self.mapped: set[int] = set()
         self.frame = (ctypes.c_uint64 * len(REGISTERS))()
         frame = ctypes.addressof(self.frame)
+        self.general = (ctypes.c_uint64 * IP)()
+        general = ctypes.addressof(self.general) if knows_general else 0
         self.counters = BreakpointCounters(
-            ctypes.addressof(self.live_pc), BATCH, REGISTERS, frame, 0, (NUMBER, BIAS), at
+            ctypes.addressof(self.live_pc), BATCH, REGISTERS, frame, general, IP, (NUMBER, BIAS), at
         )
         self.counters.callback(*map(ctypes.c_void_p, (PYTHON, FULL, TELL)))
-        for array in (self.frame, self.counters._numbers, self.counters._places):
+        for array in (self.frame, self.general, self.counters._numbers, self.counters._places):
             self.map(ctypes.addressof(array), ctypes.sizeof(array))
         self.passed: list[int] = []  # numbers that Python is called with
         self.full = 0  # how often it is called because there is no room
+        self.read = 0  # registers, by the emulator's interface
         self.told: dict[int, Callable[[], None]] = {}  # by address of what the callback is called with
-        self.registers = {40: 0x4000, 41: 0x4100, 42: 0x4200}
+        self.registers = {40: 0x4000, 41: 0x4100, 42: 0x4200, 43: 0x4300}
         for place, size in (
             (at, 8),
             (ctypes.addressof(self.live_pc), 8),
@@ -95,10 +100,11 @@ class Host:
         self._read_batch(*values[1:])
 
     def _read_batch(self, numbers: int, places: int, count: int) -> None:
+        self.read += count & 0xFFFF_FFFF
         for index in range(count & 0xFFFF_FFFF):
             place = ctypes.c_uint64.from_address(places + 8 * index).value
             number = ctypes.c_int.from_address(numbers + 4 * index).value
-            ctypes.c_uint64.from_address(place).value = self.live_pc.value if number == PC else self.registers[number]
+            ctypes.c_uint64.from_address(place).value = self.registers[number]
         self._clobber()
 
     def _clobber(self) -> None:
@@ -206,7 +212,7 @@ def test_many_breakpoints_that_come_and_go(host: Host) -> None:
 
 def test_a_hit_is_recorded_with_the_registers_that_are_wanted(host: Host) -> None:
     counters, records = host.counters, host.counters.records
-    records.want([3, 1])
+    records.want([2, 0])
     counters.record(0x7000, 0x9000, has_credit=True)
     counters.set(0x7010, 0x9010, counters.cell(), has_credit=False)
     for cpu, value in ((0, 5), (1, 6), (1, 2**64 - 1)):
@@ -214,12 +220,12 @@ def test_a_hit_is_recorded_with_the_registers_that_are_wanted(host: Host) -> Non
         host.registers[42] = value
         assert (host.event(0x7000), host.event(0x7010)) == (0x9000, 0x9010)
 
-    assert records.registers == (1, 3)
+    assert records.registers == (0, 2)
     assert records.take().tolist() == [[0x7000, 0, 0x4000, 5], [0x7000, 1, 0x4000, 6], [0x7000, 1, 0x4000, 2**64 - 1]]
     assert len(records.take()) == 0
     assert (host.credit.value, counters.take()) == (3, [(0, 1, 1), (1, 1, 2)])
 
-    records.want([2])
+    records.want([1])
     host.event(0x7000)
     assert records.take().tolist() == [[0x7000, 1, 0x4000, 0x4100, 2**64 - 1]]
 
@@ -249,19 +255,23 @@ class Hits:
     def _call(self) -> None:
         self.seen.append([*self.host.frame, self.host.credit.value])
         if self.goes_to is not None:
-            self.host.frame[0] = self.goes_to
+            self.host.frame[IP] = self.goes_to
 
 
-def test_a_hit_is_told_with_the_frame_filled_and_the_cpu_goes_on(host: Host) -> None:
+@pytest.mark.parametrize("knows_general", [False, True])
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_hit_is_told_with_the_frame_filled_and_the_cpu_goes_on(name: str, knows_general: bool) -> None:  # noqa: FBT001
+    host = Host(name, knows_general=knows_general)
+    host.general[:] = [host.registers[number] for number in REGISTERS[:IP]]
     hits = Hits(host)
     host.counters.tell(0xFFFF_8000_0000_1004, 0x9000, hits.call, has_credit=True)
     assert host.event(0xFFFF_8000_0000_1004) == 0x9000
-    host.registers[41] = 2**64 - 1
+    host.registers[41] = host.general[1] = 2**64 - 1
     assert host.event(0xFFFF_8000_0000_1004) == 0x9000
 
     site = 0xFFFF_8000_0000_1004
-    assert hits.seen == [[site, 0x4000, 0x4100, 0x4200, 0], [site, 0x4000, 2**64 - 1, 0x4200, 1]]
-    assert (host.credit.value, host.counters.take()) == (2, [])
+    assert hits.seen == [[0x4000, 0x4100, 0x4200, site, 0x4300, 0], [0x4000, 2**64 - 1, 0x4200, site, 0x4300, 1]]
+    assert (host.credit.value, host.counters.take(), host.read) == (2, [], 2 if knows_general else 8)
 
 
 def test_a_hit_that_is_told_may_say_where_the_cpu_goes_on(host: Host) -> None:
