@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from kinst.runtime.attached.guest import AttachedGuest
 from kinst.runtime.clauses.environment import TaskState
+from kinst.runtime.trap.thread_ranges import ThreadRanges
 from kinst.runtime.trap.trap import Firing
 
 
@@ -42,6 +43,10 @@ class AttachedProfile:
     def user_registers(self, firing: Firing) -> Sequence[int] | None:
         """The program's."""
         return firing.regs
+
+    def ranges(self, changed: Callable[[], None]) -> ThreadRanges | None:
+        """None: hits of this machine are not recorded."""
+        return None
 
     def interrupted(self, sp: int) -> Sequence[int] | None:
         """None: Qiling has no exceptions that a program's code handles on its stack."""

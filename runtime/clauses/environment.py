@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.trap.faults import Fault
+from kinst.runtime.trap.thread_ranges import ThreadRanges
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 
@@ -108,6 +109,11 @@ class GuestProfile(Protocol):
 
     def thread(self, firing: Firing) -> int:
         """A key for self->: the guest's current thread, or the CPU if that is not known."""
+        ...
+
+    def ranges(self, changed: Callable[[], None]) -> ThreadRanges | None:
+        """How the engine can tell threads by itself; None: it cannot. From now on `changed` is called whenever ranges
+        that were given do not hold any more."""
         ...
 
     def integer(self, firing: Firing, name: str) -> int:

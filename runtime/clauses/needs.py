@@ -11,7 +11,7 @@ from kinst.runtime.dlang.program import Clause, Scope
 OF_THE_PROBE: Final = frozenset(
     {"probeprov", "probemod", "probefunc", "probename", "id", "epid", "cpu", "curcpu"}
 )  # the same at every hit of a probe on a CPU
-_TIMES: Final = frozenset({"timestamp", "vtimestamp"})
+TIMES: Final = frozenset({"timestamp", "vtimestamp"})
 _NODES: Final = program.Expression | program.Action
 
 
@@ -51,7 +51,7 @@ def _note(node: program.Builtin, found: Needs) -> None:
     elif name in ("args", "regs"):
         if number is not None:
             (found.arguments if name == "args" else found.registers).add(number)
-    elif name in _TIMES:
+    elif name in TIMES:
         found.has_time = True
     elif name not in OF_THE_PROBE:
         found.others.add(name if index is None else f"{name}[]")

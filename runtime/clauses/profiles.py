@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from kinst.runtime.clauses.environment import GuestProfile, Memory, TaskState
 from kinst.runtime.dlang.builtins import FREEBSD
+from kinst.runtime.trap.thread_ranges import ThreadRanges
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import ImageTypes
@@ -38,6 +39,10 @@ class Threads(Protocol):
         """See `GuestProfile`."""
         ...
 
+    def ranges(self, changed: Callable[[], None]) -> ThreadRanges | None:
+        """See `GuestProfile`."""
+        ...
+
 
 class CpuThreads:
     """`Threads` of a machine with nothing in it: the CPU stands for the thread."""
@@ -50,6 +55,10 @@ class CpuThreads:
     def thread(self, firing: Firing) -> int:
         """The CPU, or a thread of the tracer itself."""
         return firing.thread
+
+    def ranges(self, changed: Callable[[], None]) -> ThreadRanges | None:
+        """None: there is no engine."""
+        return None
 
 
 _CPUS: Final = CpuThreads()
@@ -93,6 +102,7 @@ class BareProfile:
         self._is_user = is_user
         self._why = why
         self.thread, self.begin, self.description = threads.thread, threads.begin, threads.description
+        self.ranges = threads.ranges
 
     def integer(self, firing: Firing, name: str) -> int:
         """0 for pid, uid and all others: a bare machine has no processes."""

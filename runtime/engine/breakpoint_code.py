@@ -20,7 +20,13 @@ NEXT, END, NUMBERS, COUNT, PLACES, READ_BATCH, CPU, RECORD_SIZE, STEP, FULL = ra
 # there are, and the addresses of their places; the PC's place; whether the CPU stays where the callback put it; and
 # where the registers are that are copied, how many there are, and the frame, which begins with them.
 TELL, FRAME_NUMBERS, FRAME_COUNT, FRAME_PLACES, FRAME_PC, STAYS, GENERAL, GENERAL_COUNT, FRAME = range(21, 30)
-WORDS: Final = 30
+# The time of a record is the word at CLOCK less FACTOR times the word for credits; if GETTIME is not 0, the host's time
+# is added, which clock_gettime(CLOCK_MONOTONIC) leaves here.
+CLOCK, FACTOR, GETTIME, SECONDS, NANOSECONDS = range(30, 35)
+# For records with the key of a thread: a table of keys; where in a record the stack pointer is, and a register that
+# identifies what runs; and the bits of it that count.
+KEYS, STACK_POINTER, IDENTITY, IDENTITY_MASK = range(35, 39)
+WORDS: Final = 39
 
 # A row of the table: the breakpoint's address, where the CPU goes on, the offset of the cell in bytes, or one of these,
 # and the credit: 1 if the breakpoint, which was counted as an instruction, is followed by the displaced one, which will
@@ -28,6 +34,12 @@ WORDS: Final = 30
 # 0, the callback leaves that in the frame's PC.
 RECORDED: Final = 1 << 63
 TOLD: Final = 3 << 62
+KEYED: Final = 1 << 61  # recorded with the key of the thread: if the table does not have it, the hit is passed on
+# A row of the table of keys, which the page of the byte below the stack pointer chooses. It is what has the stack
+# pointer above LOW and up to HIGH, that identity, and these values at two places of the host's memory.
+LOW, HIGH, IDENTITY_IS, FIRST_AT, FIRST_IS, SECOND_AT, SECOND_IS, KEY = range(8)
+KEY_WORDS: Final = 8
+KEY_ROWS: Final = 1 << 10
 
 
 def _words(*words: int) -> bytes:
@@ -67,13 +79,20 @@ HOST_CODE: Final = {
         "49890b"  # mov qword [r11], rcx
         "c3"  # ret
         "4801c9"  # record: add rcx, rcx
-        "7856"  # js told
+        "0f8838010000"  # js told
         "4c8b4258"  # mov r8, qword [rdx + 88]
         "4c3b4260"  # cmp r8, qword [rdx + 96]
-        "7446"  # je full
+        "0f8424010000"  # je full
         "498900"  # mov qword [r8], rax
         "488b8a88000000"  # mov rcx, qword [rdx + 136]
         "49894808"  # mov qword [r8 + 8], rcx
+        "488b4a50"  # mov rcx, qword [rdx + 80]
+        "488b09"  # mov rcx, qword [rcx]
+        "480faf8af8000000"  # imul rcx, qword [rdx + 248]
+        "4c8b92f0000000"  # mov r10, qword [rdx + 240]
+        "4d8b12"  # mov r10, qword [r10]
+        "4929ca"  # sub r10, rcx
+        "4d895010"  # mov qword [r8 + 16], r10
         "57"  # push rdi
         "52"  # push rdx
         "4151"  # push r9
@@ -82,15 +101,59 @@ HOST_CODE: Final = {
         "8b4870"  # mov ecx, dword [rax + 112]
         "488b5078"  # mov rdx, qword [rax + 120]
         "ff9080000000"  # call qword [rax + 128]
-        "4159"  # pop r9
+        "488b542408"  # mov rdx, qword [rsp + 8]
+        "488b8200010000"  # mov rax, qword [rdx + 256]
+        "4885c0"  # test rax, rax
+        "742d"  # je clocked
+        "bf01000000"  # mov edi, 1
+        "488db208010000"  # lea rsi, [rdx + 264]
+        "ffd0"  # call rax
+        "488b542408"  # mov rdx, qword [rsp + 8]
+        "48698a0801000000ca9a3b"  # imul rcx, qword [rdx + 264], 1000000000
+        "48038a10010000"  # add rcx, qword [rdx + 272]
+        "4c8b4258"  # mov r8, qword [rdx + 88]
+        "49014810"  # add qword [r8 + 16], rcx
+        "4159"  # clocked: pop r9
         "5a"  # pop rdx
         "5f"  # pop rdi
-        "488b8a90000000"  # mov rcx, qword [rdx + 144]
+        "4c8b4258"  # mov r8, qword [rdx + 88]
+        "498b4910"  # mov rcx, qword [r9 + 16]
+        "48c1e102"  # shl rcx, 2
+        "796a"  # jns recorded
+        "488b8a20010000"  # mov rcx, qword [rdx + 288]
+        "498b0c08"  # mov rcx, qword [r8 + rcx]
+        "4c8b9228010000"  # mov r10, qword [rdx + 296]
+        "4f8b1410"  # mov r10, qword [r8 + r10]
+        "4c8d59ff"  # lea r11, [rcx - 1]
+        "49c1eb0c"  # shr r11, 12
+        "4181e3ff030000"  # and r11d, 1023
+        "49c1e306"  # shl r11, 6
+        "4c039a18010000"  # add r11, qword [rdx + 280]
+        "493b0b"  # cmp rcx, qword [r11]
+        "7654"  # jbe unknown
+        "493b4b08"  # cmp rcx, qword [r11 + 8]
+        "774e"  # ja unknown
+        "4d335310"  # xor r10, qword [r11 + 16]
+        "4c859230010000"  # test qword [rdx + 304], r10
+        "7541"  # jne unknown
+        "498b4b18"  # mov rcx, qword [r11 + 24]
+        "488b09"  # mov rcx, qword [rcx]
+        "493b4b20"  # cmp rcx, qword [r11 + 32]
+        "7534"  # jne unknown
+        "498b4b28"  # mov rcx, qword [r11 + 40]
+        "488b09"  # mov rcx, qword [rcx]
+        "493b4b30"  # cmp rcx, qword [r11 + 48]
+        "7527"  # jne unknown
+        "498b4b38"  # mov rcx, qword [r11 + 56]
+        "49894818"  # mov qword [r8 + 24], rcx
+        "488b8a90000000"  # recorded: mov rcx, qword [rdx + 144]
         "48014a58"  # add qword [rdx + 88], rcx
         "488b8a98000000"  # mov rcx, qword [rdx + 152]
         "48014a78"  # add qword [rdx + 120], rcx
         "4c8b5a10"  # mov r11, qword [rdx + 16]
-        "eb98"  # jmp go_on
+        "e9b7feffff"  # jmp go_on
+        "8b7208"  # unknown: mov esi, dword [rdx + 8]
+        "ff22"  # jmp qword [rdx]
         "ffa2a0000000"  # full: jmp qword [rdx + 160]
         "4801c9"  # told: add rcx, rcx
         "48c1e902"  # shr rcx, 2
@@ -175,12 +238,19 @@ HOST_CODE: Final = {
         0xF940050A,  # ldr x10, [x8, #8]
         0xF900016A,  # str x10, [x11]
         0xD65F03C0,  # ret
-        0xB7F003C5,  # record: tbnz x5, #62, told
-        0xA945A44A,  # ldp x10, x9, [x2, #88]
-        0xEB09015F,  # cmp x10, x9
-        0x54000320,  # b.eq full
-        0xF9404449,  # ldr x9, [x2, #136]
-        0xA9002543,  # stp x3, x9, [x10]
+        0xB7F00A65,  # record: tbnz x5, #62, told
+        0xA945AC4A,  # ldp x10, x11, [x2, #88]
+        0xEB0B015F,  # cmp x10, x11
+        0x540009C0,  # b.eq full
+        0xF940444B,  # ldr x11, [x2, #136]
+        0xA9002D43,  # stp x3, x11, [x10]
+        0xF940284B,  # ldr x11, [x2, #80]
+        0xF940016B,  # ldr x11, [x11]
+        0xA94F344C,  # ldp x12, x13, [x2, #240]
+        0x9B0D7D6B,  # mul x11, x11, x13
+        0xF940018C,  # ldr x12, [x12]
+        0xCB0B018C,  # sub x12, x12, x11
+        0xF900094C,  # str x12, [x10, #16]
         0xA9BD7BFD,  # stp x29, x30, [sp, #-48]!
         0xA9010BE0,  # stp x0, x2, [sp, #16]
         0xF90013E8,  # str x8, [sp, #32]
@@ -189,12 +259,55 @@ HOST_CODE: Final = {
         0xF9404049,  # ldr x9, [x2, #128]
         0xF9403C42,  # ldr x2, [x2, #120]
         0xD63F0120,  # blr x9
-        0xF94013E8,  # ldr x8, [sp, #32]
+        0xF9400FE2,  # ldr x2, [sp, #24]
+        0xF9408049,  # ldr x9, [x2, #256]
+        0xB40001A9,  # cbz x9, clocked
+        0x52800020,  # mov w0, #1
+        0x91042041,  # add x1, x2, #264
+        0xD63F0120,  # blr x9
+        0xF9400FE2,  # ldr x2, [sp, #24]
+        0xA950A849,  # ldp x9, x10, [x2, #264]
+        0xD299400B,  # movz x11, #0xca00
+        0xF2A7734B,  # movk x11, #0x3b9a, lsl #16
+        0x9B0B2929,  # madd x9, x9, x11, x10
+        0xF9402C4A,  # ldr x10, [x2, #88]
+        0xF940094B,  # ldr x11, [x10, #16]
+        0x8B09016B,  # add x11, x11, x9
+        0xF900094B,  # str x11, [x10, #16]
+        0xF94013E8,  # clocked: ldr x8, [sp, #32]
         0xA9410BE0,  # ldp x0, x2, [sp, #16]
         0xA8C37BFD,  # ldp x29, x30, [sp], #48
         0xF9402C4A,  # ldr x10, [x2, #88]
-        0xA9491C49,  # ldp x9, x7, [x2, #144]
-        0x8B09014A,  # add x10, x10, x9
+        0xF9400909,  # ldr x9, [x8, #16]
+        0xB6E80369,  # tbz x9, #61, recorded
+        0xA952304B,  # ldp x11, x12, [x2, #288]
+        0xF86B694B,  # ldr x11, [x10, x11]
+        0xF86C694C,  # ldr x12, [x10, x12]
+        0xF9408C45,  # ldr x5, [x2, #280]
+        0xF9409846,  # ldr x6, [x2, #304]
+        0xD1000567,  # sub x7, x11, #1
+        0xD34C54E7,  # ubfx x7, x7, #12, #10
+        0x8B0718A7,  # add x7, x5, x7, lsl #6
+        0xA94024E5,  # ldp x5, x9, [x7]
+        0xEB05017F,  # cmp x11, x5
+        0x54000349,  # b.ls unknown
+        0xEB09017F,  # cmp x11, x9
+        0x54000308,  # b.hi unknown
+        0xA94124E5,  # ldp x5, x9, [x7, #16]
+        0xCA05018C,  # eor x12, x12, x5
+        0xEA06019F,  # tst x12, x6
+        0x54000281,  # b.ne unknown
+        0xF9400129,  # ldr x9, [x9]
+        0xA9422CE5,  # ldp x5, x11, [x7, #32]
+        0xEB05013F,  # cmp x9, x5
+        0x54000201,  # b.ne unknown
+        0xF940016B,  # ldr x11, [x11]
+        0xA94324E5,  # ldp x5, x9, [x7, #48]
+        0xEB05017F,  # cmp x11, x5
+        0x54000181,  # b.ne unknown
+        0xF9000D49,  # str x9, [x10, #24]
+        0xA9491C4B,  # recorded: ldp x11, x7, [x2, #144]
+        0x8B0B014A,  # add x10, x10, x11
         0xF9002C4A,  # str x10, [x2, #88]
         0xF9403C4A,  # ldr x10, [x2, #120]
         0x8B07014A,  # add x10, x10, x7
@@ -202,7 +315,10 @@ HOST_CODE: Final = {
         0xF940084B,  # ldr x11, [x2, #16]
         0xF9400D06,  # ldr x6, [x8, #24]
         0xF9402849,  # ldr x9, [x2, #80]
-        0x17FFFFDF,  # b go_on
+        0x17FFFFAD,  # b go_on
+        0xB9400841,  # unknown: ldr w1, [x2, #8]
+        0xF9400049,  # ldr x9, [x2]
+        0xD61F0120,  # br x9
         0xF9405049,  # full: ldr x9, [x2, #160]
         0xD61F0120,  # br x9
         0xA9BB7BFD,  # told: stp x29, x30, [sp, #-80]!

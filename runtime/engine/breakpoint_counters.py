@@ -29,6 +29,7 @@ from kinst.runtime.engine.breakpoint_code import (
     GENERAL,
     GENERAL_COUNT,
     HOST_CODE,
+    KEYED,
     MASK,
     NUMBER,
     PC,
@@ -39,7 +40,7 @@ from kinst.runtime.engine.breakpoint_code import (
     TOLD,
     WORDS,
 )
-from kinst.runtime.engine.hit_records import HitRecords
+from kinst.runtime.engine.hit_records import ClockWord, HitRecords
 from kinst.runtime.engine.native_hooks import host_function
 
 # Rows are looked for from a place that the address gives to the first free one.
@@ -65,6 +66,8 @@ class BreakpointCounters:
         pc: int,
         breakpoint_at: tuple[int, int],
         credit: int,
+        clock: ClockWord | None = None,
+        number_of: Callable[[str], int] = len,
     ) -> None:
         """Nothing is counted yet.
 
@@ -77,6 +80,8 @@ class BreakpointCounters:
             pc: which of them is the PC.
             breakpoint_at: the number of a breakpoint's event, and how far the PC is behind it then, in bytes.
             credit: the address of the 64-bit word that credits are added to; 0 if nobody counts instructions.
+            clock: the time of what is recorded.
+            number_of: gives Unicorn's number of any register.
         """
         self._state = (ctypes.c_uint64 * WORDS)()
         self._nowhere = ctypes.c_uint64()
@@ -85,7 +90,7 @@ class BreakpointCounters:
         self._state[CREDIT] = credit or ctypes.addressof(self._nowhere)
         self._code = None if live_pc is None else host_function(HOST_CODE)
         self._when_full: Callable[[], None] = lambda: None
-        self.records = HitRecords(self._state, read_batch, registers)
+        self.records = HitRecords(self._state, read_batch, registers, clock, number_of)
         read = [index for index in range(len(registers)) if index > pc or (index < pc and not general)]
         self._numbers = (ctypes.c_int * len(read))(*(registers[index] for index in read))
         self._places = (ctypes.c_uint64 * len(read))(*(frame + _WORD * index for index in read))
@@ -132,9 +137,10 @@ class BreakpointCounters:
         """Count the breakpoint at `address` in `cell` (0: in none), and let the CPU go on at `following`."""
         self._enter(address, (following, cell * _WORD, int(has_credit)))
 
-    def record(self, address: int, following: int, *, has_credit: bool) -> None:
-        """Record the breakpoint at `address`, and let the CPU go on at `following`."""
-        self._enter(address, (following, RECORDED, int(has_credit)))
+    def record(self, address: int, following: int, *, has_credit: bool, is_keyed: bool = False) -> None:
+        """Record the breakpoint at `address`, and let the CPU go on at `following`. With `is_keyed` the record has the
+        key of the thread; hits of threads that are not known are passed on."""
+        self._enter(address, (following, RECORDED | KEYED * is_keyed, int(has_credit)))
 
     def tell(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
         """Call `hit` at the breakpoint at `address`, with the frame filled and its PC at the breakpoint. Then the CPU

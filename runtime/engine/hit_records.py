@@ -1,7 +1,9 @@
-"""Hits that the machine code of `breakpoint_code` records -> rows of numbers: where, on which CPU, and registers."""
+"""Hits that the machine code of `breakpoint_code` records -> rows of numbers: where, on which CPU, when, by which
+thread, and registers."""
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -9,61 +11,155 @@ from numpy.typing import NDArray
 
 from kinst.runtime.engine.breakpoint_code import (
     BIAS,
+    CLOCK,
     COUNT,
     END,
+    FACTOR,
+    GETTIME,
+    IDENTITY,
+    IDENTITY_MASK,
+    KEY_ROWS,
+    KEY_WORDS,
+    KEYS,
     NEXT,
     NUMBERS,
     PLACES,
     READ_BATCH,
     RECORD_SIZE,
+    STACK_POINTER,
     STEP,
     WORDS,
 )
 
 _ROOM: Final = 1 << 15  # records
-_HEAD: Final = 2  # words of a record before its registers: the PC as Unicorn has it, and the CPU
+HEAD: Final = 4  # words of a record before its registers: the PC as Unicorn has it, the CPU, the time and the thread
 _WORD: Final = 8
+_PAGE_SHIFT: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ClockWord:
+    """How the machine code knows the time (ns): it is the 64-bit word at `address` in the host's memory, less `factor`
+    times the instructions that the running budget has left; with `is_host` plus CLOCK_MONOTONIC."""
+
+    address: int
+    factor: int = 0
+    is_host: bool = False
+
+
+class ThreadKeys:
+    """The table in which the machine code looks for the threads of hits. It may forget any: then a hit is passed on."""
+
+    def __init__(self, state: "ctypes.Array[ctypes.c_uint64]") -> None:
+        """No thread is known."""
+        self._rows = np.zeros((KEY_ROWS, KEY_WORDS), np.uint64)
+        self._any = ctypes.c_uint64()  # a word that always has its value
+        self._is_empty = True
+        state[KEYS] = self._rows.ctypes.data
+
+    def put(self, low: int, high: int, key: int, identity: int = 0, words: Sequence[tuple[int, int]] = ()) -> None:
+        """Let hits of a thread be recorded with a key: those whose stack pointer is above `low` and up to `high`, both
+        in the page of the byte below, as long as the identifying register and at most two 64-bit words, at addresses of
+        the host's memory, have these values."""
+        same = ctypes.addressof(self._any), 0
+        first, second = (*words, same, same)[:2]
+        row = np.array((low, high, identity, *first, *second, key), np.uint64)
+        self._rows[(high - 1 >> _PAGE_SHIFT) % KEY_ROWS] = row
+        self._is_empty = False
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        if not self._is_empty:
+            self._rows[:] = 0  # no stack pointer is above 0 and up to 0
+            self._is_empty = True
 
 
 class HitRecords:
     """Records of one engine. All have the same registers, so that they are rows of an array."""
 
-    def __init__(self, state: "ctypes.Array[ctypes.c_uint64]", read_batch: int, numbers: Sequence[int]) -> None:
+    def __init__(
+        self,
+        state: "ctypes.Array[ctypes.c_uint64]",
+        read_batch: int,
+        numbers: Sequence[int],
+        clock: ClockWord | None = None,
+        number_of: Callable[[str], int] = len,
+    ) -> None:
         """`state` is what the code works with. `read_batch` is the address of uc_reg_read_batch, `numbers` are
-        Unicorn's of the registers in the trap frame."""
+        Unicorn's of the registers in the trap frame. Without a clock the time is 0.
+        `number_of` gives the number of any register."""
         assert len(state) == WORDS
         self._state = state
-        self._numbers = numbers
+        self.bias = state[BIAS]
+        self._numbers, self._number_of = numbers, number_of
         self.registers: tuple[int, ...] = ()  # indexes in the trap frame
-        self._rows = np.zeros((_ROOM, _HEAD), np.uint64)
+        self._identity: tuple[int, ...] = ()  # Unicorn's number of the register that is not in the trap frame
+        self._stack_pointer: int | None = None
+        self._rows = np.zeros((_ROOM, HEAD), np.uint64)
         self._wanted = (ctypes.c_int * 1)()
         self._places = np.zeros((_ROOM, 1), np.uint64)
+        self._zero = ctypes.c_uint64()
+        self._clock = ClockWord(ctypes.addressof(self._zero)) if clock is None else clock
+        state[CLOCK], state[FACTOR] = self._clock.address, self._clock.factor
         state[READ_BATCH] = read_batch
+        self.threads = ThreadKeys(state)
         self._begin()
 
     def want(self, registers: Iterable[int]) -> None:
-        """Let records have these registers as well. There must be none that was not taken."""
-        assert self._state[NEXT] == self._rows.ctypes.data
+        """Let records have these registers as well. There must be no record that was not taken."""
+        assert self.is_empty()
         self.registers = tuple(sorted({*self.registers, *registers}))
-        count = len(self.registers)
-        self._rows = np.zeros((_ROOM, _HEAD + count), np.uint64)  # narrow registers leave the rest of a word as it is
-        self._wanted = (ctypes.c_int * count)(*(self._numbers[index] for index in self.registers))
-        words = np.arange(self._rows.size, dtype=np.uint64).reshape(self._rows.shape)[:, _HEAD:]
+        numbers = [*(self._numbers[index] for index in self.registers), *self._identity]
+        count = len(numbers)
+        self._rows = np.zeros((_ROOM, HEAD + count), np.uint64)  # narrow registers leave the rest of a word as it is
+        self._wanted = (ctypes.c_int * count)(*numbers)
+        words = np.arange(self._rows.size, dtype=np.uint64).reshape(self._rows.shape)[:, HEAD:]
         self._places = np.uint64(self._rows.ctypes.data) + np.uint64(_WORD) * words
         self._begin()
 
+    def want_time(self) -> None:
+        """Let records have the time: that of the host takes a call, which is otherwise left out."""
+        if self._clock.is_host:
+            self._state[GETTIME] = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
+
+    def identify(self, stack_pointer: int, identity: str | None) -> None:
+        """Say what identifies a thread: the stack pointer's index in the trap frame, and another register (None: none).
+        There must be no record that was not taken."""
+        self._stack_pointer = stack_pointer
+        self._identity = () if identity is None else (self._number_of(identity),)
+        self.want([stack_pointer])
+
     def _begin(self) -> None:
-        state, start = self._state, self._rows.ctypes.data
-        state[NEXT], state[END] = start, start + self._rows.nbytes
-        state[NUMBERS], state[COUNT] = ctypes.addressof(self._wanted), len(self.registers)
-        state[PLACES] = self._places.ctypes.data
+        state = self._state
+        self._start, self._size = self._rows.ctypes.data, self._rows.strides[0]
+        self._words = self._rows.data.cast("B").cast("Q")
+        self.width = self._size // _WORD
+        state[END] = self._start + self._rows.nbytes
+        state[NUMBERS], state[COUNT] = ctypes.addressof(self._wanted), len(self._wanted) if self.registers else 0
+        self._first_place = self._places.ctypes.data
         state[RECORD_SIZE], state[STEP] = self._rows.strides[0], self._places.strides[0]
+        if self._stack_pointer is not None:
+            state[STACK_POINTER] = _WORD * (HEAD + self.registers.index(self._stack_pointer))
+            state[IDENTITY] = state[STACK_POINTER] if not self._identity else self._rows.strides[0] - _WORD
+            state[IDENTITY_MASK] = (1 << 64) - 1 if self._identity else 0
+        self._rewind()
+
+    def _rewind(self) -> None:
+        self._state[NEXT], self._state[PLACES] = self._start, self._first_place
+
+    def is_empty(self) -> bool:
+        """Whether nothing was recorded since the last time."""
+        return self._state[NEXT] == self._start
 
     def take(self) -> NDArray[np.uint64]:
-        """(n, 2 + registers) what was recorded since the last time, in order: the breakpoint's address, the CPU, and
-        the registers' values."""
-        count = (self._state[NEXT] - self._rows.ctypes.data) // self._rows.strides[0]
-        taken = self._rows[:count].copy()
-        taken[:, 0] -= np.uint64(self._state[BIAS])
-        self._begin()
+        """(n, `width`) what was recorded since the last time, in order: the breakpoint's address plus `bias`, the CPU,
+        the time (ns), the key of the thread where that is wanted, the registers' values, and what is nobody's."""
+        taken = self._rows[: (self._state[NEXT] - self._start) // self._size].copy()
+        self._rewind()
+        return taken
+
+    def take_words(self) -> list[int]:
+        """The same, one row behind the other: the fastest way for a few."""
+        taken = self._words[: (self._state[NEXT] - self._start) // _WORD].tolist()
+        self._rewind()
         return taken

@@ -420,6 +420,11 @@ class InstructionCounter(_NativeHook):
         """The instructions executed since the counter was made; also exact inside callbacks."""
         return self._executed + self._granted - self._state[_WORD]
 
+    @property
+    def promised(self) -> int:
+        """What will have been executed when the budget is used up: `executed` is this less the budget's word."""
+        return self._executed + self._granted
+
     def grant(self, instructions: int | None = None) -> None:
         """Let this many more instructions run (0: none); None means without limit."""
         self._executed = self.executed

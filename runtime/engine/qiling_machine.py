@@ -21,6 +21,7 @@ from kinst.runtime.engine.block_watch import BlockWatch
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 from kinst.runtime.engine.cpu_states import CpuStates
 from kinst.runtime.engine.general_registers import general_registers
+from kinst.runtime.engine.hit_records import ClockWord
 from kinst.runtime.engine.live_pc import find_live_pc
 from kinst.runtime.engine.native_hooks import BlockHook, BlockMarks, InstructionCounter
 from kinst.runtime.engine.register_file import RegisterFile
@@ -174,6 +175,7 @@ class QilingMachine:
         failed: Callable[[BaseException], None],
         number: int,
         bias: int,
+        clock: ClockWord,
     ) -> BreakpointCounters | None:
         """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions, but for the
         breakpoints that are set in the returned object: those are counted, recorded or told. It is Unicorn's own
@@ -184,6 +186,7 @@ class QilingMachine:
             failed: called with what a hit raises that is told; it puts the CPU where it goes on.
             number: of the exception that a breakpoint is.
             bias: how far the PC is behind the breakpoint then, in bytes.
+            clock: the time of what is recorded.
 
         Returns:
             None where nothing can be counted.
@@ -194,7 +197,8 @@ class QilingMachine:
         names = self._register_names[: self._pc]
         general = 0 if place is None else general_registers(place, self.states, names)
         frame = self._frame_numbers, self.frame.address, general, self._pc
-        counters = BreakpointCounters(place, read_batch, *frame, (number, bias), credit)
+        time = clock, self._register_number
+        counters = BreakpointCounters(place, read_batch, *frame, (number, bias), credit, *time)
 
         def full(uc: int, number: int, data: int) -> None:
             self._guarded(None, counters.full)

@@ -1,11 +1,13 @@
 """The machine's time: the host's, or the number of executed guest instructions."""
 
+import ctypes
 import select
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from kinst.runtime.engine.hit_records import ClockWord
 from kinst.runtime.engine.native_hooks import InstructionCounter
 
 LONGEST_SLEEP: Final = 100_000_000  # ns, so that Ctrl-C does not seem to have no effect
@@ -14,6 +16,11 @@ NANOSECONDS_PER_INSTRUCTION: Final = 10  # icount: a guest CPU of 100 MIPS
 
 class MachineClock(Protocol):
     """A clock that can also wait, and limit a run."""
+
+    @property
+    def word(self) -> ClockWord:
+        """How machine code reads the time that `now` tells."""
+        ...
 
     def now(self) -> int:
         """Nanoseconds since the machine was switched on."""
@@ -61,6 +68,8 @@ class HostClock:
         self._wakes: int | None = None  # when the thread looks at the deadline; None: when it is notified
         self._thread: threading.Thread | None = None
         self._is_closed = False
+        self._word = ctypes.c_uint64(-self._start)
+        self.word = ClockWord(ctypes.addressof(self._word), is_host=True)
 
     def now(self) -> int:
         """Nanoseconds since the machine was switched on."""
@@ -94,6 +103,7 @@ class HostClock:
     def stand_still(self, duration: int) -> None:
         """Set the clock back."""
         self._start += duration
+        self._word.value = -self._start
 
     def interrupt(self) -> None:
         """Stop at the end of the translated block."""
@@ -126,6 +136,8 @@ class InstructionClock:
     def __init__(self, counter: InstructionCounter) -> None:
         self._counter = counter
         self._skipped = 0
+        self._word = ctypes.c_uint64()  # the time when the budget will be used up
+        self.word = ClockWord(ctypes.addressof(self._word), NANOSECONDS_PER_INSTRUCTION)
 
     def now(self) -> int:
         """Nanoseconds since the machine was switched on."""
@@ -133,7 +145,7 @@ class InstructionClock:
 
     def begin(self, limit: int) -> None:
         """Give the run its budget of instructions."""
-        self._counter.grant(max(1, -(-limit // NANOSECONDS_PER_INSTRUCTION)))
+        self._grant(max(1, -(-limit // NANOSECONDS_PER_INSTRUCTION)))
 
     def end(self) -> None:
         """Do nothing: the budget is used up, or the next `begin` takes the rest of it back."""
@@ -150,13 +162,21 @@ class InstructionClock:
     def skip(self, until: int) -> None:
         """Set the time to `until`."""
         self._skipped += max(0, until - self.now())
+        self._note()
 
     def stand_still(self, duration: int) -> None:
         """Do nothing: no instruction was executed."""
 
     def interrupt(self) -> None:
         """Take the budget back: the next instruction is not executed."""
-        self._counter.grant(0)
+        self._grant(0)
 
     def close(self) -> None:
         """Do nothing: there is no thread."""
+
+    def _grant(self, instructions: int) -> None:
+        self._counter.grant(instructions)
+        self._note()
+
+    def _note(self) -> None:
+        self._word.value = self._counter.promised * NANOSECONDS_PER_INSTRUCTION + self._skipped

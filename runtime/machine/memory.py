@@ -139,6 +139,11 @@ class PhysicalMemory:
             found += host + start, words[start >> 3]
         return found
 
+    def host_word(self, address: int) -> int | None:
+        """Where in the host's memory an aligned 64-bit word of the board's RAM is; None if it is not there."""
+        start = address - self._base
+        return None if start & 7 or not 0 <= start < self._size else self._host + start
+
     def load(self, address: int, size: int) -> int:
         """A little-endian unsigned word of `size` bytes. Raises MachineError where no RAM is."""
         start = address - self._base

@@ -140,7 +140,8 @@ class System:
     def _count_breakpoints(self) -> BreakpointCounters | None:
         model = self.exceptions
         number, bias = model.breakpoint_number, model.breakpoint_bias
-        counters = self.engine.on_interrupt(self.trap.handler(), self.trap.failed, number, bias)
+        failed, clock = self.trap.failed, self.clock.word
+        counters = self.engine.on_interrupt(self.trap.handler(), failed, number, bias, clock)
         if counters is not None:
             self.trap.counted = CountedSites(counters, self.arch, lambda: self.trap.trampolines)
         return counters
@@ -350,6 +351,12 @@ class System:
         """Between two turns, fill the trap frame with a CPU's registers, and let guest memory be what that CPU sees."""
         self._load(self.cpus[number])
         self.engine.frame.read()
+
+    def host_word(self, address: int) -> int | None:
+        """Where in the host's memory a 64-bit word of RAM is, at a virtual address of the running CPU's; None if there
+        is none."""
+        physical = self.space.observe(address)
+        return None if physical is None else self.memory.host_word(physical)
 
     def instruction(self, address: int) -> bytes:
         """The guest's own code at a virtual address, as long as the longest instruction or up to the page's end; empty

@@ -21,7 +21,7 @@ from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
 from kinst.runtime.trap.arch.registry import jump, moved_trampoline
-from kinst.runtime.trap.recorded import Counting
+from kinst.runtime.trap.recorded import Counting, Replayed
 from kinst.runtime.trap.trap import Enabling, Firing, Site, TrapPath, registers_unknown
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
@@ -124,8 +124,8 @@ class SiteTable:
 
     @property
     def counting(self) -> NDArray[np.bool_]:
-        """For each row of a probe, whether all that happens there is to count."""
-        is_counting = np.array([isinstance(action, Counting) for action in self._actions])
+        """For each row of a probe, whether all that happens there can be told later."""
+        is_counting = np.array([isinstance(action, Counting | Replayed) for action in self._actions])
         counting: NDArray[np.bool_] = is_counting[self._action_of]
         counting[list(self._planted)] = False
         return counting
@@ -135,7 +135,7 @@ class SiteTable:
         """For each row of a probe, whether an argument that is looked at there is not in registers."""
         kinds, found = self.manifest.probes["kind"], np.zeros(len(self.manifest.probes), np.bool_)
         for number, action in enumerate(self._actions):
-            wanted = action.reads.arguments if isinstance(action, Counting) else ()
+            wanted = action.reads.arguments if isinstance(action, Counting | Replayed) else ()
             for kind in np.unique(kinds).tolist():
                 registers = self.argument_registers.get(kind, registers_unknown)
                 if any(registers(index) is None for index in wanted):

@@ -16,6 +16,7 @@ from kinst.runtime.systems.linux_registers import SavedRegisters
 from kinst.runtime.systems.linux_tasks import LinuxTasks
 from kinst.runtime.systems.linux_threads import LinuxThreads
 from kinst.runtime.trap.faults import Fault
+from kinst.runtime.trap.thread_ranges import ThreadRanges
 from kinst.runtime.trap.trap import Firing
 
 _TASK: Final = "struct task_struct"
@@ -68,6 +69,10 @@ class LinuxProfile:
         sp = None if self._guest.is_user(firing) else firing.regs[self._stack_pointer]
         found = self._threads.key(task, sp)
         return key if found is None else found
+
+    def ranges(self, changed: Callable[[], None]) -> ThreadRanges | None:
+        """None: what identifies a task is not recorded."""
+        return None
 
     def integer(self, firing: Firing, name: str) -> int:
         """pid (of the thread group, as users count processes), tid, ppid, uid, gid, curthread; errno where a system

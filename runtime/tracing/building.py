@@ -32,6 +32,7 @@ from kinst.runtime.tracing.modules import module_sites
 from kinst.runtime.tracing.patched_code import PatchedCode
 from kinst.runtime.tracing.plug_ins import PlugIns
 from kinst.runtime.tracing.preparing import Prepared
+from kinst.runtime.tracing.replaying import replays_of
 from kinst.runtime.tracing.standalone.guest import StandaloneGuest
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.runtime.tracing.surroundings import SCRATCH, Surroundings
@@ -126,6 +127,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         profile=profile,
         arm=lambda: _arm(prepared, code, modules),
         fold=(lambda: None) if system.trap.counted is None else system.trap.counted.fold,
+        replays=replays_of(system, profile),
     )
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
     return Guest(prepared, system, loaded, code, surroundings, inlines)

@@ -8,12 +8,15 @@ from collections.abc import Callable, MutableSequence, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.providers.provider import Action, Probe, Providers
-from kinst.runtime.trap.recorded import NOTHING, Count, Counting, Reads
+from kinst.runtime.tracing.surroundings import Replays
+from kinst.runtime.trap.recorded import NOTHING, Count, Counting, Reads, Replayed
+from kinst.runtime.trap.replayed import Replay
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.probe import ProbeName
 
@@ -29,6 +32,7 @@ class Enabled:
     is_prompt: bool = False
     count: Count | None = None  # None: hits cannot be told together
     reads: Reads = NOTHING
+    replay: Replay | None = None  # what a recorded hit does; None: hits cannot be told later
 
 
 class Enablings:
@@ -40,6 +44,7 @@ class Enablings:
         begin: Action | None,
         consume: Callable[[], None] | None = None,
         counted: Count | None = None,
+        replays: Replays | None = None,
     ) -> None:
         """Nothing is enabled yet.
 
@@ -48,10 +53,12 @@ class Enablings:
             begin: called before the clauses of each firing, if something is to be noted of each.
             consume: called after the clauses of a firing if one of them is prompt.
             counted: called before the clauses for several hits at once, in place of `begin` for each.
+            replays: what clauses need that are told of hits later; None: there is none.
         """
         self._begin = begin
         self._consume = consume
         self._counted = [] if counted is None else [counted]
+        self._replays = replays if any(clause.replay is not None for clause in clauses) else None
         self._clauses = list(clauses)
         counts = [len(clause.probes) for clause in self._clauses]
         self._first = np.concatenate([[1], 1 + np.cumsum(counts, dtype=np.int64)])
@@ -110,23 +117,49 @@ class Enablings:
         return True
 
     def _action(self, numbers: tuple[int, ...]) -> Action:
-        runs = [self._clauses[number].run for number in numbers]
-        counts = [count for number in numbers if (count := self._clauses[number].count) is not None]
-        if self._consume is not None and any(self._clauses[number].is_prompt for number in numbers):
+        clauses = [self._clauses[number] for number in numbers]
+        runs = [clause.run for clause in clauses]
+        counts = [clause.count for clause in clauses if clause.count is not None]
+        if self._consume is not None and any(clause.is_prompt for clause in clauses):
             consume = self._consume
             runs.append(lambda _firing: consume())
-        is_counting = len(counts) == len(runs)
-        run = all_of(runs if self._begin is None else [self._begin, *runs])
-        reads = reduce(or_, (self._clauses[number].reads for number in numbers))
-        return Counting(run, _each([*self._counted, *counts]), reads) if is_counting else run
+        reads = reduce(or_, (clause.reads for clause in clauses))
+        if len(counts) == len(runs):
+            return Counting(self._after_begin(runs), _each([*self._counted, *counts]), reads)
+        return self._after_begin(runs) if self._replays is None else self._in_order(self._replays, clauses, runs, reads)
+
+    def _after_begin(self, runs: Sequence[Action]) -> Action:
+        return all_of(runs if self._begin is None else [self._begin, *runs])
+
+    def _in_order(self, replays: Replays, clauses: Sequence[Enabled], runs: Sequence[Action], reads: Reads) -> Action:
+        """An action that is told of a hit after all that is told later of hits before, or is itself told later."""
+        settle = replays.settle
+        told = [lambda _firing: settle(), *runs]
+        later = [replay for clause in clauses if (replay := _later(clause)) is not None]
+        if len(later) < len(runs):
+            return self._after_begin(told)
+        if reads.has_thread and replays.learn is not None:
+            told.append(replays.learn)
+        return Replayed(self._after_begin(told), all_of(later), reads)
 
 
-def all_of(runs: Sequence[Action]) -> Action:
+def _later(clause: Enabled) -> Replay | None:
+    """What a recorded hit does; None if it must be told now."""
+    count = clause.count
+    if clause.replay is not None or count is None:
+        return clause.replay
+    return lambda firing: count(firing.enabling, firing.cpu, 1, firing.frame.regs)
+
+
+_Firing = TypeVar("_Firing", bound=Firing)
+
+
+def all_of(runs: Sequence[Callable[[_Firing], None]]) -> Callable[[_Firing], None]:
     """An action that does several, one or more, in order."""
     if len(runs) == 1:
         return runs[0]
 
-    def run_all(firing: Firing) -> None:
+    def run_all(firing: _Firing) -> None:
         for run in runs:
             run(firing)
 

@@ -10,6 +10,17 @@ from kinst.runtime.dlang.program import Clause
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.provider import Identifiers, Providers
 from kinst.runtime.tracing.host import Host
+from kinst.runtime.trap.trap import Firing
+
+
+@dataclass(frozen=True, slots=True)
+class Replays:
+    """What records of hits are for clauses that are told of them later."""
+
+    time_base: int  # added to the machine's time, it is what clauses see (ns)
+    settle: Callable[[], None]  # tells what was recorded and must be told in order
+    learn: Callable[[Firing], None] | None  # a hit was told: its thread is to be recorded; None: threads cannot be
+
 
 Admit = Callable[[Clause, Identifiers, str], None]  # clause, its probes, why each hit must be told to it; "": it counts
 SCRATCH: Final = 16 << 20  # bytes that one clause may use
@@ -38,4 +49,5 @@ class Surroundings:
     fold: Callable[[], None]  # gives hits that were only counted to the actions (`Counting`)
     admit: Admit = _all  # raises KinstError for a clause that looks at what is not known of hits
     timestamp: Callable[[], int] | None = None  # what clauses see as time (ns), if it is not the host's
+    replays: Replays | None = None  # None: nothing can be told later
     take_drops: Callable[[], Mapping[int, int]] = dict  # hits that were lost since the last time, by CPU

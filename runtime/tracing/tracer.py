@@ -11,7 +11,8 @@ from typing import Any, Final, Protocol
 from kinst.runtime.clauses.aggregations import AggregationStore, Contents
 from kinst.runtime.clauses.buffers import Buffers
 from kinst.runtime.clauses.compile.clause import compile_clause
-from kinst.runtime.clauses.compile.counting import compile_counting, reads_of, why_not_counted
+from kinst.runtime.clauses.compile.counting import compile_counting, reads_of
+from kinst.runtime.clauses.compile.replaying import compile_replay, reads_of_replayed
 from kinst.runtime.clauses.environment import (
     ErrorRecord,
     GuestProfile,
@@ -41,8 +42,10 @@ from kinst.runtime.tracing.host import blank_firing
 from kinst.runtime.tracing.matching import Matching
 from kinst.runtime.tracing.repeated_errors import RepeatedErrors
 from kinst.runtime.tracing.surroundings import Surroundings
+from kinst.runtime.tracing.telling import Telling
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.recorded import NOTHING, Count
+from kinst.runtime.trap.replayed import RecordedFiring, Replay
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
@@ -103,6 +106,7 @@ class Tracer:
         self._output: Output | None = None  # from when BEGIN fires
         self._arm, self._fold = surroundings.arm, surroundings.fold
         self._admit, self._take_drops = surroundings.admit, surroundings.take_drops
+        self._replays = None if surroundings.timestamp is not None else surroundings.replays
         self._counts = True  # whether hits that were only counted mean something: not after exit()
         self._dtrace = surroundings.dtrace
         self.memory: Memory = surroundings.memory
@@ -119,6 +123,8 @@ class Tracer:
         self.records_time = records_time
         self.tasks = TasksSeen(self.profile, self.now) if records_tasks else None
         self.hits = HitsSeen(self.now(), self.now, self.tasks) if records_hits else None
+        is_each_noted = self.tasks is not None or self.hits is not None
+        self._telling = Telling(options, self._replays, is_each_noted=is_each_noted)
         self.on_snapshot: Callable[[int, Sequence[Contents]], None] = lambda _now, _added: None  # see `_snapshot`
         self.options = options
         self.option: Callable[[str], int] = options.number
@@ -168,26 +174,38 @@ class Tracer:
             before = len(enabled)
             for clause in program.clauses:
                 _, probes = matching.probes(clause.description)
-                compiled = compile_clause(clause, len(self.clauses), self.state, self)
+                number = len(self.clauses)
+                compiled = compile_clause(clause, number, self.state, self)
                 run = matching.wrapped(clause.description, compiled)
                 count = self._counter(clause) if run is compiled else None
-                self._admit(clause, probes, self._why_told(clause) or (_LOOKS if reads_of(clause) else ""))
+                self._admit(
+                    clause, probes, self._telling.why_not_together(clause) or (_LOOKS if reads_of(clause) else "")
+                )
                 self.clauses.append(clause)
                 pattern = matching.pattern(clause.description)
                 is_prompt = any(isinstance(action, prompt) for action in clause.actions)
+                replay = self._replay(clause, number) if run is compiled and count is None else None
                 reads = NOTHING if count is None else reads_of(clause)
-                enabled.append(Enabled(run, probes, pattern, is_prompt, count, reads))
+                reads = reads if replay is None else reads_of_replayed(clause)
+                enabled.append(Enabled(run, probes, pattern, is_prompt, count, reads, replay))
             counts.append(sum(len(one.probes) for one in enabled[before:]))
         called = [self._called(action, matching) for action in actions]
         counts += [len(one.probes) for one in called]
         if self.state.variables.has_threads:
-            self.profile.begin(self.state.variables.forget)
+            self.profile.begin(self._forget)
         counted = None if self.hits is None else self.hits.count
-        self._enablings = Enablings([*enabled, *called], self._beginning(), self._act, counted)
+        clauses = [*enabled, *called]
+        self._enablings = Enablings(clauses, self._beginning(), self._act, counted, self._replays)
         self._fit_buffers([clause for clause, one in zip(self.clauses, enabled, strict=True) if END in one.probes])
         self._enablings.enable(self._providers)
         self._providers.on_create(self._enable_new)
         return counts
+
+    def _forget(self, thread: int) -> None:
+        """A thread has ended."""
+        if self._replays is not None:
+            self._replays.settle()
+        self.state.variables.forget(thread)
 
     def _beginning(self) -> Callable[[Firing], None] | None:
         """What comes before the clauses of each firing."""
@@ -200,24 +218,25 @@ class Tracer:
             parts.append(self.hits.note)
         return all_of(parts) if parts else None
 
-    def _why_told(self, clause: Clause) -> str:
-        """Why each hit of a clause is told; empty if all that it does is to count."""
-        if self.options.is_set("aggsize"):
-            return "aggsize is set, and the keys that come first find room"
-        return why_not_counted(clause)
-
     def explained(self) -> list[str]:
         """What became of each clause: a line each."""
-        whys = [(clause.description, self._why_told(clause)) for clause in self.clauses]
-        told = [reads_of(clause) for clause in self.clauses]
-        return [
-            f"{name}: each hit is told: {why}" if why else f"{name}: hits are {'recorded' if reads else 'counted'}"
-            for (name, why), reads in zip(whys, told, strict=True)
-        ]
+        return [f"{clause.description}: {self._telling.became(clause)}" for clause in self.clauses]
+
+    def _replay(self, clause: Clause, number: int) -> Replay | None:
+        """What a recorded hit of a clause does, if it can be told later."""
+        if self._replays is None or self._telling.why_not_later(clause):
+            return None
+        replay = compile_replay(clause, number, self.state, self, self._replays.time_base)
+
+        def while_tracing(firing: RecordedFiring) -> None:
+            if self._counts:
+                replay(firing)
+
+        return while_tracing
 
     def _counter(self, clause: Clause) -> Count | None:
         """What several hits of the next clause do at once, if all that one does is to count."""
-        if self._why_told(clause):
+        if self._telling.why_not_together(clause):
             return None
         count = compile_counting(clause, len(self.clauses), self.state, self, TRACER_THREAD)
 
@@ -425,6 +444,8 @@ class Tracer:
         self.on_snapshot(now, added)
 
     def _consume(self, output: Output, now: int, *, is_last: bool = False) -> None:
+        if self._replays is not None:
+            self._replays.settle()  # for what was lost
         output.consume(self.buffers.take())
         if is_last or now >= self._next_status:
             self._next_status = now + max(SOONEST, self.options.number("statusrate"))

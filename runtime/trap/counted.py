@@ -14,7 +14,7 @@ to the last one.
 from collections.abc import Callable
 from typing import Protocol
 
-from kinst.runtime.trap.recorded import Counting, RecordedSites, Records
+from kinst.runtime.trap.recorded import Counting, RecordedSites, Records, Replayed, Told, is_replayed
 from kinst.runtime.trap.trap import Enabling, Site
 from kinst.targets.arch.facts import ArchFacts
 
@@ -38,8 +38,9 @@ class Counters(Protocol):
         """Call this when there is no room for another record; it takes them."""
         ...
 
-    def record(self, address: int, following: int, *, has_credit: bool) -> None:
-        """Record the hits of the breakpoint at `address`, and let the CPU go on at `following`; see `set`."""
+    def record(self, address: int, following: int, *, has_credit: bool, is_keyed: bool = False) -> None:
+        """Record the hits of the breakpoint at `address`, and let the CPU go on at `following`; see `set`. With
+        `is_keyed` the record has the key of the thread, and hits of threads that are not known are reported."""
         ...
 
     def tell(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
@@ -63,13 +64,13 @@ class Counters(Protocol):
         ...
 
 
-def counting_at(site: Site) -> list[tuple[Counting, Enabling]] | None:
-    """What is told of hits of a site, if all that each does is to count and to look at registers."""
-    counting = [(one.action, one) for one in site.enablings if isinstance(one.action, Counting)]
-    if not counting or len(counting) < len(site.enablings):
+def recorded_at(site: Site) -> Told | None:
+    """What is told of hits of a site, if all that each does can be done later and looks at what is recorded."""
+    told = [(one.action, one) for one in site.enablings if isinstance(one.action, Counting | Replayed)]
+    if not told or len(told) < len(site.enablings):
         return None
-    is_told = any(one.leaving is not None or action.registers(one) is None for action, one in counting)
-    return None if is_told else counting
+    is_told_now = any(one.leaving is not None or action.registers(one) is None for action, one in told)
+    return None if is_told_now else told
 
 
 class CountedSites:
@@ -82,8 +83,8 @@ class CountedSites:
         self._end: Callable[[int], None] = lambda _trampoline: None
         self._counters = counters
         self._return_breakpoint = arch.return_breakpoint
-        self._recorded = RecordedSites(counters.records, arch)
-        counters.on_full(self._recorded.fold)
+        self.recorded = RecordedSites(counters.records, arch)
+        counters.on_full(self.recorded.fold)
         self._cells: dict[int, int] = {}  # by address of a site
         self._told: set[int] = set()  # addresses of sites
         self._counts: dict[int, list[tuple[Counting, Enabling]]] = {}  # by cell: what is told of its hits
@@ -94,11 +95,11 @@ class CountedSites:
     def add(self, site: Site, at: int, fire: Callable[[], None], hit: Callable[[], None]) -> None:
         """See `kinst.runtime.trap.trap.SiteCounter`."""
         self.remove(at)
-        counting = counting_at(site)
+        told = recorded_at(site)
         fires_always = all(enabling.leaving is None for enabling in site.enablings)
         following = self._following(site, at) if fires_always and at <= _HIGHEST else None
-        if counting is not None and following is not None:
-            self._count(at, following, counting)
+        if told is not None and following is not None:
+            self._count(at, following, told)
         elif following:
             self._tell(at, following, fire)
         elif site.emulation is None:
@@ -110,14 +111,15 @@ class CountedSites:
         self._told.add(at)
         self._counters.tell(at, following, call, has_credit=following in self._trampolines())
 
-    def _count(self, at: int, following: int, counting: list[tuple[Counting, Enabling]]) -> None:
+    def _count(self, at: int, following: int, told: Told) -> None:
         has_credit = following in self._trampolines()
-        if any(action.registers(enabling) for action, enabling in counting):
-            self._recorded.add(at, counting)
-            self._counters.record(at, following, has_credit=has_credit)
+        if is_replayed(told) or any(action.registers(enabling) for action, enabling in told):
+            self.recorded.add(at, told)
+            is_keyed = self.recorded.is_keyed(at)
+            self._counters.record(at, following, has_credit=has_credit, is_keyed=is_keyed)
             return
         cell = self._cells[at] = self._counters.cell()
-        self._counts[cell] = counting
+        self._counts[cell] = [(action, enabling) for action, enabling in told if isinstance(action, Counting)]
         self._counters.set(at, following, cell, has_credit=has_credit)
 
     def _following(self, site: Site, at: int) -> int | None:
@@ -159,7 +161,7 @@ class CountedSites:
         cell = self._cells.pop(address, None)
         if cell is not None:
             self._left.append(cell)
-        if cell is not None or address in self._told or self._recorded.remove(address):
+        if cell is not None or address in self._told or self.recorded.remove(address):
             self._told.discard(address)
             self._counters.drop(address)
 
@@ -167,9 +169,13 @@ class CountedSites:
         """See `kinst.runtime.trap.trap.SiteCounter`."""
         return self._users.get(trampoline)
 
+    def forget_threads(self) -> None:
+        """What was learned of threads does not hold any more."""
+        self._counters.records.threads.clear()
+
     def fold(self) -> None:
         """Give what was counted to the actions."""
-        self._recorded.fold()
+        self.recorded.fold()
         for cpu, cell, hits in self._counters.take():
             for action, enabling in self._counts[cell]:
                 action.count(enabling, cpu, hits, [])

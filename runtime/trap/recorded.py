@@ -1,21 +1,37 @@
-"""Sites at which hits are recorded, with the registers that somebody will look at: what was recorded is told later.
+"""Sites at which hits are recorded, with what somebody will look at: what was recorded is told later.
 
 Many records are alike: a function is called with the same argument again and again. What only counts is told once for
-all those that are, with their number, and in the order in which the first of each was recorded.
+all those that are, with their number, and in the order in which the first of each was recorded. What else can be told
+later (`Replayed`) is told of each record, in the order in which they were recorded, and before anything else happens
+that it might change: see `settle`.
 """
 
-from collections.abc import Callable, Iterable, MutableSequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, MutableSequence, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime.trap.replayed import RecordedFiring, Replay
+from kinst.runtime.trap.thread_ranges import ThreadRanges
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 
-_HEAD: Final = 2  # columns of a record before its registers: the address, and the CPU
+HEAD: Final = 4  # columns of a record before its registers: the address, the CPU, the time and the thread
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Threads(Protocol):
+    """Which threads the engine knows. `kinst.runtime.engine.hit_records.ThreadKeys` implements it."""
+
+    def put(self, low: int, high: int, key: int, identity: int = 0, words: Sequence[tuple[int, int]] = ()) -> None:
+        """Know one; see `ThreadRange`. The words are at addresses of the host's memory."""
+        ...
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        ...
 
 
 class Records(Protocol):
@@ -26,28 +42,79 @@ class Records(Protocol):
         """The registers of a record, as indexes in the trap frame."""
         ...
 
+    @property
+    def bias(self) -> int:
+        """How far the address in a record is behind the breakpoint, in bytes."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """The words of a record."""
+        ...
+
     def want(self, registers: Iterable[int]) -> None:
         """Let records have these registers as well; all records were taken."""
         ...
 
+    def want_time(self) -> None:
+        """Let records have the time."""
+        ...
+
+    @property
+    def threads(self) -> Threads:
+        """The threads that the engine knows."""
+        ...
+
+    def identify(self, stack_pointer: int, identity: str | None) -> None:
+        """Say what identifies a thread: the stack pointer's index in the trap frame, and another register (None:
+        none); all records were taken."""
+        ...
+
+    def is_empty(self) -> bool:
+        """Whether nothing was recorded since the last time."""
+        ...
+
     def take(self) -> NDArray[np.uint64]:
-        """(n, 2 + registers) what was recorded since the last time, in order: the breakpoint's address, the CPU, and
-        the registers' values."""
+        """(n, `width`) what was recorded since the last time, in order: the breakpoint's address plus `bias`, the CPU,
+        the time (ns), the number of the thread's key where that is wanted, the registers' values, and what is
+        nobody's."""
+        ...
+
+    def take_words(self) -> list[int]:
+        """The same, one row behind the other: the fastest way for a few."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What an action looks at, besides the probe and the CPU: arguments by number, and indexes in the trap frame."""
+    """What an action looks at, besides the probe and the CPU: arguments by number, and indexes in the trap frame; the
+    time, and the key of the thread."""
 
     arguments: frozenset[int] = frozenset()
     registers: frozenset[int] = frozenset()
+    has_time: bool = False
+    has_thread: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.arguments or self.registers)
 
     def __or__(self, other: "Reads") -> "Reads":
-        return Reads(self.arguments | other.arguments, self.registers | other.registers)
+        return Reads(
+            self.arguments | other.arguments,
+            self.registers | other.registers,
+            self.has_time or other.has_time,
+            self.has_thread or other.has_thread,
+        )
+
+    def registers_of(self, enabling: Enabling) -> set[int] | None:
+        """The registers that are looked at where this is enabled; None if it takes more than registers."""
+        found = set(self.registers)
+        for index in self.arguments:
+            registers = enabling.registers(index)
+            if registers is None:
+                return None
+            found.update(registers)
+        return found
 
 
 NOTHING: Final = Reads()
@@ -71,13 +138,54 @@ class Counting:
 
     def registers(self, enabling: Enabling) -> set[int] | None:
         """The registers that it looks at where this is enabled; None if it looks at more than that."""
-        found = set(self.reads.registers)
-        for index in self.reads.arguments:
-            registers = enabling.registers(index)
-            if registers is None:
-                return None
-            found.update(registers)
-        return found
+        return self.reads.registers_of(enabling)
+
+    def replay(self, firing: RecordedFiring) -> None:
+        """Do what a single recorded hit does."""
+        self.count(firing.enabling, firing.cpu, 1, firing.frame.regs)
+
+
+class Replayed:
+    """An action that can be done later, as long as nobody sees it: with what was recorded, in the order of the hits."""
+
+    __slots__ = ("reads", "replay", "run")
+
+    def __init__(self, run: Callable[[Firing], None], replay: Replay, reads: Reads) -> None:
+        """`run` does what a hit does now, after what is recorded was told. `replay` does it later; it sees what `reads`
+        names."""
+        self.run, self.replay, self.reads = run, replay, reads
+
+    def __call__(self, firing: Firing) -> None:
+        """Do what a hit does now."""
+        self.run(firing)
+
+    def registers(self, enabling: Enabling) -> set[int] | None:
+        """The registers that it looks at where this is enabled; None if it looks at more than that."""
+        return self.reads.registers_of(enabling)
+
+
+Recorded = Counting | Replayed
+Told = Sequence[tuple[Recorded, Enabling]]
+
+
+def is_replayed(told: Told) -> bool:
+    """Whether hits are told in their order, and not all at once that are alike."""
+    return any(isinstance(action, Replayed) for action, _ in told)
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """A site whose records are replayed. `columns`: indexes in the trap frame, and where their values are in a
+    record."""
+
+    address: int
+    runs: tuple[tuple[Enabling, Replay], ...]
+    registers: frozenset[int]
+    is_keyed: bool
+    columns: tuple[tuple[int, int], ...] = ()
+
+
+_UNKNOWN: Final = ThreadRanges(lambda _firing: None)
 
 
 class RecordedSites:
@@ -87,47 +195,137 @@ class RecordedSites:
         """There are none yet."""
         self._records = records
         self._pc, self._count = arch.pc, len(arch.registers)
-        self._sites: dict[int, tuple[list[tuple[Counting, Enabling]], frozenset[int]]] = {}  # by address
+        self._alike: dict[int, tuple[Told, frozenset[int]]] = {}  # by address as records have it
+        self._replayed: dict[int, _Site] = {}  # by address as records have it
         self._columns: tuple[NDArray[np.uint64], NDArray[np.bool_]] | None = None  # see `_blanks`
+        self._kept: list[int] = []  # words of records that are alike, which nobody waits for
+        self._firing = RecordedFiring([0] * self._count)
+        self._keys: list[int] = []  # of threads, by the numbers that records have
+        self._numbers: dict[int, int] = {}  # and the other way round
+        self._stack_pointer, self._ranges = arch.stack_pointer, _UNKNOWN
+        self._host: Callable[[int], int | None] = lambda _address: None
+        self._is_identified = False
 
-    def add(self, at: int, counting: list[tuple[Counting, Enabling]]) -> None:
+    def know(self, ranges: ThreadRanges, host: Callable[[int], int | None]) -> None:
+        """Let threads be told by these. `host` gives the place in the host's memory of a 64-bit word of the guest's
+        virtual memory; None if it has none."""
+        self._ranges, self._host = ranges, host
+
+    def learn(self, firing: Firing) -> None:
+        """A hit was told: from now on the engine can record hits of this thread."""
+        if not self.is_keyed(firing.site):
+            return
+        found = self._ranges.of(firing)
+        if found is None:
+            return
+        words = [(host, value) for address, value in found.words if (host := self._host(address)) is not None]
+        if len(words) == len(found.words):
+            number = self._numbers.setdefault(found.key, len(self._keys))
+            if number == len(self._keys):
+                self._keys.append(found.key)
+            self._records.threads.put(found.low, found.high, number, found.identity, words)
+
+    def add(self, at: int, told: Told) -> None:
         """Tell these of hits at an address."""
-        found = (action.registers(enabling) or set[int]() for action, enabling in counting)
+        found = (action.registers(enabling) or set[int]() for action, enabling in told)
         registers = frozenset[int]().union(*found) - {self._pc}
         if not registers <= set(self._records.registers):
-            self.fold()
-            self._records.want(registers)
-        self._sites[at], self._columns = (counting, registers), None
+            self.want(lambda: self._records.want(registers))
+        recorded_at = at + self._records.bias
+        if is_replayed(told):
+            runs = tuple((enabling, action.replay) for action, enabling in told)
+            is_keyed = any(action.reads.has_thread for action, _ in told)
+            if is_keyed and not self._is_identified:
+                self._is_identified = True
+                self.want(lambda: self._records.identify(self._stack_pointer, self._ranges.identity))
+            if any(action.reads.has_time for action, _ in told):
+                self._records.want_time()
+            site = _Site(at, runs, registers, is_keyed)
+            self._replayed[recorded_at] = replace(site, columns=self._places(registers))
+        else:
+            self._alike[recorded_at], self._columns = (told, registers), None
+
+    def want(self, change: Callable[[], None]) -> None:
+        """Change what records have."""
+        self.fold()
+        change()
+        self._columns = None
+        for at, site in self._replayed.items():
+            self._replayed[at] = replace(site, columns=self._places(site.registers))
+
+    def _places(self, registers: Iterable[int]) -> tuple[tuple[int, int], ...]:
+        wanted = self._records.registers
+        return tuple((index, HEAD + wanted.index(index)) for index in sorted(registers))
 
     def remove(self, at: int) -> bool:
         """Tell nobody of what is recorded at an address from now on; whether somebody was told."""
-        if at not in self._sites:
+        recorded_at = at + self._records.bias
+        if recorded_at not in self._alike and recorded_at not in self._replayed:
             return False
         self.fold()
-        del self._sites[at]
-        self._columns = None
+        self._replayed.pop(recorded_at, None)
+        if self._alike.pop(recorded_at, None) is not None:
+            self._columns = None
         return True
+
+    def is_keyed(self, at: int) -> bool:
+        """Whether hits at an address are recorded with the key of their thread."""
+        site = self._replayed.get(at + self._records.bias)
+        return site is not None and site.is_keyed
 
     def fold(self) -> None:
         """Tell what was recorded."""
-        rows = self._records.take()
-        if not len(rows):
+        if not self._replayed:
+            rows = self._records.take()
+            if len(rows):
+                self._count_alike(rows)
             return
-        rows[:, _HEAD:][self._blanks(rows[:, 0])] = 0  # else hits that are alike would not look so
-        found, hits = distinct(rows)
+        self.settle()
+        if self._kept:
+            kept = np.array(self._kept, np.uint64).reshape(-1, self._records.width)
+            self._kept = []
+            self._count_alike(kept)
+
+    def settle(self) -> None:
+        """Tell what was recorded and must be told in order: something happens now."""
+        if self._records.is_empty():
+            return
+        words, width = self._records.take_words(), self._records.width
+        firing, keys, sites = self._firing, self._keys, self._replayed
+        regs, pc = firing.frame.regs, self._pc
+        for at in range(0, len(words), width):
+            site = sites.get(words[at])
+            if site is None:
+                self._kept += words[at : at + width]
+                continue
+            firing.cpu, firing.time, firing.site = words[at + 1], words[at + 2], site.address
+            if site.is_keyed:
+                firing.key = keys[words[at + 3]]
+            regs[pc] = site.address
+            for index, column in site.columns:
+                regs[index] = words[at + column]
+            for firing.enabling, replay in site.runs:
+                replay(firing)
+
+    def _count_alike(self, rows: NDArray[np.uint64]) -> None:
         registers, regs = self._records.registers, [0] * self._count
-        for (address, cpu, *values), number in zip(found.tolist(), hits.tolist(), strict=True):
-            for index, value in zip(registers, values, strict=True):
+        values = rows[:, HEAD : HEAD + len(registers)]
+        values[self._blanks(rows[:, 0])] = 0  # else hits that are alike would not look so
+        found, hits = distinct(np.concatenate([rows[:, :2], values], axis=1))
+        bias = self._records.bias
+        for (at, cpu, *each), number in zip(found.tolist(), hits.tolist(), strict=True):
+            for index, value in zip(registers, each, strict=True):
                 regs[index] = value
-            regs[self._pc] = address
-            for action, enabling in self._sites[address][0]:
+            regs[self._pc] = at - bias
+            for action, enabling in self._alike[at][0]:
+                assert isinstance(action, Counting), "others are replayed"
                 action.count(enabling, cpu, number, regs)
 
     def _blanks(self, addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """For each record the registers that nobody looks at there."""
         if self._columns is None:
-            known, wanted = sorted(self._sites), self._records.registers
-            blank = [[index not in self._sites[at][1] for index in wanted] for at in known]
+            known, wanted = sorted(self._alike), self._records.registers
+            blank = [[index not in self._alike[at][1] for index in wanted] for at in known]
             self._columns = np.array(known, np.uint64), np.array(blank, np.bool_).reshape(-1, len(wanted))
         places, blanks = self._columns
         found: NDArray[np.bool_] = blanks[np.searchsorted(places, addresses)]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kinst.runtime.machine.interrupts import Interrupt
+from kinst.runtime.trap.thread_ranges import ThreadRange, ThreadRanges
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.stack_regions import StackRegions
 
@@ -44,6 +45,7 @@ class Contexts:
         self._open: dict[int, list[Interrupt]] = {}  # by stack, innermost last
         self._keys: dict[Interrupt, int] = {}  # the interrupts whose handlers had variables
         self._count = 0
+        self._changed: Callable[[], None] = lambda: None
 
     def begin(self, forget: Callable[[int], None]) -> None:
         """Start to watch: a program uses self->. `forget` frees what belongs to a key. Call it before the first run."""
@@ -63,6 +65,20 @@ class Contexts:
         stack = self._regions.of(sp, lambda: self._reach(firing))
         return self._interrupted(stack, sp) if self._open else stack
 
+    def ranges(self, changed: Callable[[], None]) -> ThreadRanges | None:
+        """See `kinst.runtime.clauses.environment.GuestProfile`."""
+        self._changed = self._regions.changed = changed
+        return ThreadRanges(self._range)
+
+    def _range(self, firing: Firing) -> ThreadRange | None:
+        key, sp = self.thread(firing), firing.frame.regs[self._index]
+        around = None if firing.thread < 0 else self._regions.around(sp)
+        if around is None:
+            return None
+        low, high = around
+        interrupts = self._open.get(self._regions.of(sp, lambda: self._reach(firing)))
+        return ThreadRange(low, min(high, interrupts[-1].limit) if interrupts else high, key)
+
     def _interrupted(self, stack: int, sp: int) -> int:
         """The stack's own key, or the key of the interrupt whose handler runs on it."""
         interrupts = self._open.get(stack)
@@ -81,9 +97,11 @@ class Contexts:
     def _begun(self, interrupt: Interrupt) -> None:
         stack = self._regions.of(interrupt.sp, lambda: self._reach(self._where(interrupt)))
         self._open.setdefault(stack, []).append(interrupt)
+        self._changed()
 
     def _ended(self, interrupt: Interrupt) -> None:
         """Forget an interrupt that has ended, and all those that interrupted its handler."""
+        self._changed()
         for stack, interrupts in self._open.items():
             if interrupt in interrupts:
                 at = interrupts.index(interrupt)

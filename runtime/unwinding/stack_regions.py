@@ -15,6 +15,7 @@ from kinst.targets.elf.symbols import SHN_UNDEF, Symbols
 
 _PAGE_SHIFT: Final = 12
 _PAGE: Final = 1 << _PAGE_SHIFT
+_HIGHEST: Final = (1 << 64) - 1
 _LARGEST: Final = 1 << 16  # the most bytes of a stack between unmapped pages
 _SIZES: Final = tuple(1 << shift for shift in range(_PAGE_SHIFT, 19))
 _BESIDE: Final = 1 << 10  # bytes that may be between known frames and others of the same stack, for trap frames
@@ -50,6 +51,7 @@ class StackRegions:
     def __init__(self, is_mapped: Callable[[int], bool], size: int | None) -> None:
         """`is_mapped` says whether the running CPU can read at an address. `size` is the result of `stack_size`."""
         self._is_mapped = is_mapped
+        self.changed: Callable[[], None] = lambda: None  # called when the answers for some addresses change
         self._size = size
         self._pages: dict[int, int | None] = {}  # number of a page -> the stack that it is part of; None: frames decide
         self._learned = _Intervals()
@@ -71,8 +73,23 @@ class StackRegions:
                 found = self._pages[page] = self._told(sp - 1)
             if found is None:
                 found = self._learned.find(sp)
-                return self._learned.add(sp, top()) if found is None else found
+                if found is None:
+                    found, is_renamed = self._learned.add(sp, top())
+                    if is_renamed:
+                        self.changed()
         return found
+
+    def around(self, sp: int) -> tuple[int, int] | None:
+        """Bounds of stack pointers for which `of` gives the same as for `sp`: those above the first and up to the
+        second, all in the page of the byte below `sp`. None if that page was not asked about, or is none."""
+        page = sp - 1 >> _PAGE_SHIFT
+        if page < 0 or page not in self._pages:
+            return None
+        low, high = page << _PAGE_SHIFT, min(page + 1 << _PAGE_SHIFT, _HIGHEST)
+        if self._pages[page] is not None:
+            return low, high
+        known = self._learned.bounds(sp)
+        return None if known is None else (max(low, known[0] - 1), min(high, known[1]))
 
     def _told(self, address: int) -> int | None:
         size = self._size or _LARGEST
@@ -105,14 +122,21 @@ class _Intervals:
         at = bisect_left(self._highs, sp)
         return self._names[at] if at < len(self._lows) and self._lows[at] <= sp else None
 
-    def add(self, low: int, high: int) -> int:
+    def bounds(self, sp: int) -> tuple[int, int] | None:
+        """The part that `sp` is in: its lowest and highest address; None if it has not been that deep before."""
+        at = bisect_left(self._highs, sp)
+        return (self._lows[at], self._highs[at]) if at < len(self._lows) and self._lows[at] <= sp else None
+
+    def add(self, low: int, high: int) -> tuple[int, bool]:
         """Note that [low, high] belongs to one stack. It is joined to what it overlaps, or to what is right above it,
-        if the walk of the frames ended there (at an exception's, say). Otherwise it is a new stack."""
+        if the walk of the frames ended there (at an exception's, say). Otherwise it is a new stack. Returns its name,
+        and whether parts of it had another before."""
         first, last = bisect_left(self._highs, low), bisect_left(self._lows, high + 1)
         if first == last and first < len(self._lows) and self._lows[first] - high <= _BESIDE:
             last += 1
         joined = slice(first, last)
         name = self._names[last - 1] if first < last else high
+        is_renamed = any(other != name for other in self._names[joined])
         low, high = min([low, *self._lows[joined]]), max([high, *self._highs[joined]])
         self._lows[joined], self._highs[joined], self._names[joined] = [low], [high], [name]
-        return name
+        return name, is_renamed

@@ -4,10 +4,10 @@ The function is generated once, as source text: constants are folded, names are 
 bits only where it may have left that range. Nothing is interpreted at a hit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from kinst.runtime.clauses.compile.actions import Actions
-from kinst.runtime.clauses.compile.expressions import Expressions
+from kinst.runtime.clauses.compile.expressions import LOCALS, Expressions
 from kinst.runtime.clauses.environment import Environment
 from kinst.runtime.clauses.state import State
 from kinst.runtime.dlang.program import Clause
@@ -18,14 +18,17 @@ from kinst.runtime.trap.trap import Firing
 Compiled = Callable[[Firing], None]
 
 
-def compile_clause(clause: Clause, number: int, state: State, environment: Environment) -> Compiled:
+def compile_clause(
+    clause: Clause, number: int, state: State, environment: Environment, known: Mapping[str, str] | None = None
+) -> Compiled:
     """The function of a clause. `number` is its place in the session's list, by which records and faults name it.
+    `known` says how it gets what it knows of a hit, where that is not as `LOCALS` says.
 
     Raises:
         DError: D_UNKNOWN if the clause nests too deeply, or if its structs and arrays are too large.
     """
     try:
-        return _Compilation(clause, number, state, environment).function()
+        return _Compilation(clause, number, state, environment, {**LOCALS, **(known or {})}).function()
     except (RecursionError, MemoryError) as error:  # Python's parser raises MemoryError at its own limits
         raise DError("D_UNKNOWN", "expression is nested too deep", clause.span) from error
     except Fault as fault:
@@ -35,9 +38,11 @@ def compile_clause(clause: Clause, number: int, state: State, environment: Envir
 class _Compilation:
     """One clause while it is compiled."""
 
-    def __init__(self, clause: Clause, number: int, state: State, environment: Environment) -> None:
+    def __init__(
+        self, clause: Clause, number: int, state: State, environment: Environment, known: Mapping[str, str]
+    ) -> None:
         self._clause, self._number, self._state, self._environment = clause, number, state, environment
-        self._expressions = Expressions(state, environment, number)
+        self._expressions = Expressions(state, environment, number, known)
         self._actions = Actions(self._expressions, clause.record_size)
 
     def function(self) -> Compiled:

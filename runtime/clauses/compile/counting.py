@@ -22,7 +22,7 @@ from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 
 _TEXTS: Final = frozenset({"probeprov", "probemod", "probefunc", "probename"})
-_MAY_FAULT: Final = frozenset({"/", "%"})
+MAY_FAULT: Final = frozenset({"/", "%"})
 _WHAT: Final = "the probe, the CPU, arguments and registers"
 
 
@@ -63,16 +63,21 @@ def _is_alike(node: Expression) -> bool:
     """Whether an expression has the same value at all hits of a probe on a CPU in which arguments and registers are the
     same, and can neither fault nor do anything."""
     if is_string(node.type):
-        return isinstance(node, program.Text) or (isinstance(node, program.Builtin) and node.name in _TEXTS)
+        return isinstance(node, program.Text) or is_of_the_probe(node)
     if scalar_of(node.type) is None:
         return False
     if isinstance(node, program.Builtin):
-        return _is_register(node)
-    operands = _operands(node)
+        return is_register(node)
+    operands = operands_of(node)
     return operands is not None and all(map(_is_alike, operands))
 
 
-def _operands(node: Expression) -> tuple[Expression, ...] | None:
+def is_of_the_probe(node: Expression) -> bool:
+    """Whether a string is one of the probe's names."""
+    return isinstance(node, program.Builtin) and node.name in _TEXTS
+
+
+def operands_of(node: Expression) -> tuple[Expression, ...] | None:
     """What an operation is done to that has no effect and cannot fault; None for any other expression."""
     match node:
         case program.Integer():
@@ -81,7 +86,7 @@ def _operands(node: Expression) -> tuple[Expression, ...] | None:
             return (operand,)
         case program.Convert(operand=operand) if not is_string(operand.type):
             return (operand,)
-        case program.Binary(operator=operator, left=left, right=right) if operator not in _MAY_FAULT or _is_divisor(
+        case program.Binary(operator=operator, left=left, right=right) if operator not in MAY_FAULT or is_divisor(
             right
         ):
             return left, right
@@ -93,7 +98,7 @@ def _operands(node: Expression) -> tuple[Expression, ...] | None:
             return None
 
 
-def _is_register(node: program.Builtin) -> bool:
+def is_register(node: program.Builtin) -> bool:
     """Whether a number is the probe's or the CPU's, an argument or a register."""
     match node:
         case program.Builtin(name="args" | "regs", index=program.Integer(value=index)):
@@ -104,7 +109,7 @@ def _is_register(node: program.Builtin) -> bool:
             return False
 
 
-def _is_divisor(node: Expression) -> bool:
+def is_divisor(node: Expression) -> bool:
     """Whether a division by it cannot fault: it is a number, neither 0 nor -1."""
     return isinstance(node, program.Integer) and node.value > 0
 

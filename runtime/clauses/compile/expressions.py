@@ -31,7 +31,7 @@ from kinst.runtime.dlang.program import Expression
 from kinst.runtime.dlang.types.types import bare
 from kinst.targets.c_types import Array
 
-_LOCALS: Final[Mapping[str, str]] = {
+LOCALS: Final[Mapping[str, str]] = {
     "cpu": "cpu = firing.cpu",
     "probe": "probe = firing.enabling.probe",
     "this": "this = frames[cpu]",
@@ -46,7 +46,7 @@ class Expressions:
     """The expressions of one clause; implements `Generator`. `lines` are the statements so far, each with the number of
     its action, so that the line of a fault gives the action."""
 
-    def __init__(self, state: State, environment: Environment, number: int) -> None:
+    def __init__(self, state: State, environment: Environment, number: int, known: Mapping[str, str] = LOCALS) -> None:
         self.state, self.environment, self.number = state, environment, number
         self.strsize = max(environment.option("strsize"), 1)
         self.lines: list[tuple[int, str]] = []
@@ -58,6 +58,7 @@ class Expressions:
         self.bound: dict[int, Code] = {}
         self.uses_scratch = False
         self._known: dict[int, str] = {}
+        self._how = known  # the statement that assigns each local variable
         self._locals: set[str] = set()
         self._keep: list[object] = []
 
@@ -77,13 +78,13 @@ class Expressions:
             self.names.setdefault("thread_of", self.environment.profile.thread)
             self.names.setdefault("now", self.environment.now)
             self.names.setdefault("wall_now", self.environment.wall)
-            self.emit(_LOCALS[name])
+            self.emit(self._how[name])
         return name
 
     def time_passes(self) -> None:
         """Note that chill() lets time pass: after it the clause reads the time again."""
         if "time" in self._locals:
-            self.emit(_LOCALS["time"])
+            self.emit(self._how["time"])
 
     def temporary(self) -> str:
         """See `Generator`."""

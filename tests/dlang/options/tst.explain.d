@@ -7,5 +7,5 @@
 #pragma D option quiet
 
 fbt::fibonacci:entry { @calls[probefunc] = count(); }
-fbt::hash_bytes:entry /timestamp == 0/ { @empty = count(); }
+fbt::hash_bytes:entry /caller == 0/ { @empty = count(); }
 END { printa("%s %@d\n", @calls); }

@@ -9,13 +9,16 @@ import pytest
 import unicorn
 from unicorn import arm64_const, x86_const
 
-from kinst.runtime.engine.breakpoint_code import END, HOST_CODE, NEXT, WORDS
+from kinst.runtime.engine.breakpoint_code import END, GETTIME, HOST_CODE, NEXT, WORDS
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
+from kinst.runtime.engine.hit_records import ClockWord, HitRecords
 
 CODE, STACK, PYTHON, FULL, TELL, BATCH, BACK = 0x10000, 0x2F000, 0x40000, 0x40080, 0x400C0, 0x40180, 0x50000
+TIME = 0x40200
 UC, PC, NUMBER, BIAS = 0x1234, 77, 3, 1
 REGISTERS = (40, 41, 42, PC, 43)  # Unicorn's numbers in the trap frame
 IP = 3
+IDENTITY = 50  # Unicorn's number of a register that is not in the trap frame
 _A64 = arm64_const.UC_ARM64_REG_X0
 HOSTS = {
     "x86_64": (
@@ -56,8 +59,10 @@ class Host:
         frame = ctypes.addressof(self.frame)
         self.general = (ctypes.c_uint64 * IP)()
         general = ctypes.addressof(self.general) if knows_general else 0
+        self.time = ctypes.c_uint64(1000)
+        time = ClockWord(ctypes.addressof(self.time), 10), lambda _name: IDENTITY
         self.counters = BreakpointCounters(
-            ctypes.addressof(self.live_pc), BATCH, REGISTERS, frame, general, IP, (NUMBER, BIAS), at
+            ctypes.addressof(self.live_pc), BATCH, REGISTERS, frame, general, IP, (NUMBER, BIAS), at, *time
         )
         self.counters.callback(*map(ctypes.c_void_p, (PYTHON, FULL, TELL)))
         for array in (self.frame, self.general, self.counters._numbers, self.counters._places):
@@ -66,18 +71,22 @@ class Host:
         self.full = 0  # how often it is called because there is no room
         self.read = 0  # registers, by the emulator's interface
         self.told: dict[int, Callable[[], None]] = {}  # by address of what the callback is called with
-        self.registers = {40: 0x4000, 41: 0x4100, 42: 0x4200, 43: 0x4300}
+        self.registers = {40: 0x4000, 41: 0x4100, 42: 0x4200, 43: 0x4300, IDENTITY: 0x5000}
+        threads = self.counters.records.threads
         for place, size in (
             (at, 8),
             (ctypes.addressof(self.live_pc), 8),
             (ctypes.addressof(self.counters._state), 8 * WORDS),
+            (ctypes.addressof(self.time), 8),
+            (threads._rows.ctypes.data, threads._rows.nbytes),
+            (ctypes.addressof(threads._any), 8),
         ):
             self.map(place, size)
         cpu.mem_map(CODE, 0x50000)
         cpu.mem_write(CODE, HOST_CODE[name])
-        for function in (PYTHON, FULL, TELL, BATCH):
+        for function in (PYTHON, FULL, TELL, BATCH, TIME):
             cpu.mem_write(function, returns)
-        cpu.hook_add(unicorn.UC_HOOK_CODE, self.called, begin=PYTHON, end=BATCH)
+        cpu.hook_add(unicorn.UC_HOOK_CODE, self.called, begin=PYTHON, end=TIME)
 
     def map(self, address: int, size: int) -> None:
         for page in range(address >> 12, (address + size + 4095) >> 12):
@@ -90,6 +99,12 @@ class Host:
         if address == TELL:
             assert (self.cpu.reg_read(self.stack) - STACK) % 16 == 0  # as aligned as it was for the code itself
             self.told[values[0]]()
+            self._clobber()
+            return
+        if address == TIME:
+            assert (self.cpu.reg_read(self.stack) - STACK) % 16 == 0
+            assert values[0] == 1  # CLOCK_MONOTONIC
+            (ctypes.c_uint64 * 2).from_address(values[1])[:] = [5, 7]
             self._clobber()
             return
         assert values[0] == UC
@@ -210,6 +225,11 @@ def test_many_breakpoints_that_come_and_go(host: Host) -> None:
     assert counters.take() == [(0, cell, 1) for cell in sorted(cells[one] for one in some if one in wanted)]
 
 
+def recorded(records: HitRecords) -> list[list[int]]:
+    """What was recorded: address, CPU and registers."""
+    return [[at - records.bias, cpu, *values] for at, cpu, _, _, *values in records.take().tolist()]
+
+
 def test_a_hit_is_recorded_with_the_registers_that_are_wanted(host: Host) -> None:
     counters, records = host.counters, host.counters.records
     records.want([2, 0])
@@ -221,13 +241,13 @@ def test_a_hit_is_recorded_with_the_registers_that_are_wanted(host: Host) -> Non
         assert (host.event(0x7000), host.event(0x7010)) == (0x9000, 0x9010)
 
     assert records.registers == (0, 2)
-    assert records.take().tolist() == [[0x7000, 0, 0x4000, 5], [0x7000, 1, 0x4000, 6], [0x7000, 1, 0x4000, 2**64 - 1]]
+    assert recorded(records) == [[0x7000, 0, 0x4000, 5], [0x7000, 1, 0x4000, 6], [0x7000, 1, 0x4000, 2**64 - 1]]
     assert len(records.take()) == 0
     assert (host.credit.value, counters.take()) == (3, [(0, 1, 1), (1, 1, 2)])
 
     records.want([1])
     host.event(0x7000)
-    assert records.take().tolist() == [[0x7000, 1, 0x4000, 0x4100, 2**64 - 1]]
+    assert recorded(records) == [[0x7000, 1, 0x4000, 0x4100, 2**64 - 1]]
 
 
 def test_where_there_is_no_room_for_a_record_whoever_makes_it_is_called(host: Host) -> None:
@@ -309,3 +329,57 @@ def test_a_hit_that_is_told_may_change_the_table(host: Host) -> None:
     assert host.event(0x7000) == 0x9000
     assert host.event(0x7000) is None
     assert host.event(0x10004) == 0x10004
+
+
+def test_a_record_has_the_time(host: Host) -> None:
+    counters, records = host.counters, host.counters.records
+    counters.record(0x7000, 0x9000, has_credit=True)
+    host.credit.value = 30
+    assert [host.event(0x7000), host.event(0x7000)] == [0x9000] * 2
+    host.time.value = 5000
+    host.event(0x7000)
+    assert [row[2] for row in records.take().tolist()] == [1000 - 10 * 30, 1000 - 10 * 31, 5000 - 10 * 32]
+
+    counters._state[GETTIME] = TIME
+    host.event(0x7000)
+    assert records.take()[0, 2] == 5000 - 10 * 33 + 5_000_000_007
+
+
+@pytest.mark.parametrize("identity", [None, "x"])
+def test_a_record_has_the_thread_if_it_is_known(host: Host, identity: str | None) -> None:
+    counters, records, threads = host.counters, host.counters.records, host.counters.records.threads
+    records.want([0])
+    records.identify(1, identity)
+    assert records.registers == (0, 1)
+    counters.record(0x7000, 0x9000, has_credit=False, is_keyed=True)
+    counters.record(0x7010, 0x9010, has_credit=False)
+    assert (host.event(0x7000), host.event(0x7010)) == (None, 0x9010)
+    assert len(records.take_words()) == records.width
+
+    words = (ctypes.c_uint64 * 2)(7, 8)
+    places = [(ctypes.addressof(words) + 8 * index, 7 + index) for index in range(2)]
+    host.map(places[0][0], 16)
+    threads.put(0x40FF, 0x4200, 77, 0x5000, places)
+
+    def key(stack_pointer: int) -> int | None:
+        host.registers[41] = stack_pointer
+        if host.event(0x7000) is None:
+            assert records.is_empty()
+            return None
+        found = records.take_words()
+        assert found[4:6] == [0x4000, stack_pointer]
+        return found[3]
+
+    assert [key(sp) for sp in (0x40FF, 0x4100, 0x4200, 0x4201, 0x5100, 0)] == [None, 77, 77, None, None, None]
+    host.registers[IDENTITY] += 1
+    assert key(0x4200) == (77 if identity is None else None)
+    host.registers[IDENTITY] -= 1
+    for index in range(2):
+        words[index] += 1
+        assert key(0x4200) is None
+        words[index] -= 1
+    assert key(0x4200) == 77
+    threads.put(0x8000, 0x9000, 78, 0x5000)
+    assert [key(0x8001), key(0x4200)] == [78, 77]
+    threads.clear()
+    assert [key(0x8001), key(0x4200)] == [None, None]

@@ -6,7 +6,8 @@ from kinst.runtime.cli import run
 from tests.system.cases import SAMPLES
 
 PROGRAM = """fbt::kmalloc:, fbt::kfree: { @ = count(); } fbt::kmalloc:entry /arg0 > 3/ { @a = count(); }
-    fbt::memset:entry /timestamp/ { @b = count(); } fbt::memcpy:entry /arg8/ { @c = count(); }"""
+    fbt::memset:entry /stackdepth/ { @b = count(); } fbt::memcpy:return { self->at = timestamp; }
+    fbt::memcpy:entry /arg8/ { @c = count(); }"""
 
 
 def explained(*words: str) -> list[str]:
@@ -20,12 +21,13 @@ def explained(*words: str) -> list[str]:
 
 def test_it_says_what_becomes_of_clauses_and_sites() -> None:
     told = explained()
-    more = "its predicate depends on more than the probe, the CPU, arguments and registers"
-    assert told[:5] == [
+    more = "its predicate looks at more than is recorded of a hit, or may fail"
+    assert told[:6] == [
         "kinst-run: fbt::kmalloc:: hits are counted",
         "kinst-run: fbt::kfree:: hits are counted",
         "kinst-run: fbt::kmalloc:entry: hits are recorded",
         f"kinst-run: fbt::memset:entry: each hit is told: {more}",
+        "kinst-run: fbt::memcpy:return: hits are recorded, and told later in their order",
         "kinst-run: fbt::memcpy:entry: hits are recorded",
     ]
     assert "kinst-run: each hit is told at 1: the clauses of a probe there look at each hit" in told

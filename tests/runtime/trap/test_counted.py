@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from kinst.runtime.trap import recorded
 from kinst.runtime.trap.arch.emulator import Emulation
 from kinst.runtime.trap.counted import CountedSites
-from kinst.runtime.trap.recorded import Counting, Reads, distinct
+from kinst.runtime.trap.recorded import NOTHING as NOTHING_AT_ALL
+from kinst.runtime.trap.recorded import Counting, Reads, Replayed, distinct
+from kinst.runtime.trap.replayed import RecordedFiring
+from kinst.runtime.trap.thread_ranges import ThreadRange, ThreadRanges
 from kinst.runtime.trap.trap import Enabling, Firing, Site
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.riscv64 import RISCV64
@@ -20,23 +23,59 @@ from kinst.targets.arch.riscv64 import RISCV64
 ARCH = RISCV64
 END = 4  # where in a trampoline the second breakpoint is
 SLOT = 0x9000
+BIAS = 1  # of addresses in records
 SLOTS = range(SLOT, SLOT + 0x100)
 
 
 @dataclass
 class Rows:
-    """Records that are to be taken: address, CPU, and values of `registers`."""
+    """Records that are to be taken: address, CPU, and values of `registers`; and the time and the thread of each."""
 
     registers: tuple[int, ...] = ()
     rows: list[tuple[int, ...]] = field(default_factory=list)
+    moments: list[tuple[int, int]] = field(default_factory=list)
+    bias: int = BIAS
+    has_time: bool = False
+    known: list[tuple[int, int, int]] = field(default_factory=list)
+    identified: tuple[int, str | None] | None = None
 
     def want(self, registers: Iterable[int]) -> None:
         assert not self.rows
         self.registers = tuple(sorted({*self.registers, *registers}))
 
+    @property
+    def threads(self) -> "Rows":
+        return self
+
+    @property
+    def width(self) -> int:
+        return 4 + len(self.registers)
+
+    def put(self, low: int, high: int, key: int, identity: int = 0, words: Sequence[tuple[int, int]] = ()) -> None:
+        assert (identity, words) == (0, [])
+        self.known.append((low, high, key))
+
+    def clear(self) -> None:
+        self.known.clear()
+
+    def want_time(self) -> None:
+        self.has_time = True
+
+    def identify(self, stack_pointer: int, identity: str | None) -> None:
+        self.identified = stack_pointer, identity
+        self.want([stack_pointer])
+
+    def is_empty(self) -> bool:
+        return not self.rows
+
     def take(self) -> NDArray[np.uint64]:
-        taken, self.rows = np.array(self.rows, np.uint64), []
-        return taken.reshape(-1, 2 + len(self.registers))
+        return np.array(self.take_words(), np.uint64).reshape(-1, self.width)
+
+    def take_words(self) -> list[int]:
+        taken, self.rows, moments, self.moments = self.rows, [], self.moments, []
+        heads = [*moments, *[(0, 0)] * len(taken)]
+        rows = [(row[0] + BIAS, row[1], *head, *row[2:]) for row, head in zip(taken, heads, strict=False)]
+        return [word for row in rows for word in row]
 
 
 @dataclass
@@ -53,8 +92,8 @@ class Table:
     def on_full(self, call: Callable[[], None]) -> None:
         """There is always room."""
 
-    def record(self, address: int, following: int, *, has_credit: bool) -> None:
-        self.rows[address] = following, -1, has_credit
+    def record(self, address: int, following: int, *, has_credit: bool, is_keyed: bool = False) -> None:
+        self.rows[address] = following, -2 if is_keyed else -1, has_credit
 
     def set(self, address: int, following: int, cell: int, *, has_credit: bool) -> None:
         self.rows[address] = following, cell, has_credit
@@ -317,6 +356,80 @@ def test_what_was_recorded_is_told_before_the_site_changes(table: Table, counted
     table.records.rows = [(0x1000, 0, 4)]
     add(counted, replace(site(seen.enabling(0, 1)), trampoline=SLOT + 8), 0x2000)  # records become wider
     assert seen.told[1:] == [(7, 0, 1, [4, 0x1000])]
+
+
+@dataclass
+class Later:
+    """An action that is told later, and what it is told."""
+
+    told: list[tuple[int, ...]] = field(default_factory=list)
+
+    def enabling(self, reads: Reads, probe: int = 7) -> Enabling:
+        def replay(firing: RecordedFiring) -> None:
+            number, regs = firing.enabling.probe, firing.frame.regs
+            self.told.append((number, firing.cpu, firing.time, firing.key, firing.site, regs[PC], regs[A0]))
+
+        registers: Callable[[int], Sequence[int]] = lambda index: ARCH.arguments[index : index + 1]  # noqa: E731
+        return Enabling(probe, Replayed(nothing, replay, reads), lambda _firing, _index: 0, 0, registers=registers)
+
+
+def test_what_is_told_later_is_told_in_order_and_what_is_alike_when_somebody_asks(
+    table: Table, counted: CountedSites
+) -> None:
+    seen, later = Seen(), Later()
+    add(counted, site(seen.enabling(0)), 0x1000)
+    reads = Reads(frozenset({0}), has_time=True)
+    both = site(later.enabling(reads), later.enabling(NOTHING_AT_ALL, probe=8))
+    add(counted, replace(both, trampoline=SLOT + 8), 0x2000)
+    assert table.rows[0x2000] == (SLOT + 8, -1, True)
+    assert table.records.has_time
+
+    table.records.rows = [(0x2000, 1, 3), (0x1000, 0, 5), (0x2000, 0, 4), (0x1000, 0, 5)]
+    table.records.moments = [(100, 0), (200, 0), (300, 0), (400, 0)]
+    counted.recorded.settle()
+    first, second = (1, 100, 0, 0x2000, 0x2000, 3), (0, 300, 0, 0x2000, 0x2000, 4)
+    assert later.told == [(7, *first), (8, *first), (7, *second), (8, *second)]
+    assert seen.told == []
+
+    counted.fold()
+    assert seen.told == [(7, 0, 2, [5, 0x1000])]
+    counted.remove(0x2000)
+    assert 0x2000 not in table.rows
+
+
+def test_where_one_is_told_later_those_that_count_are_told_of_each(table: Table, counted: CountedSites) -> None:
+    seen, later = Seen(), Later()
+    add(counted, site(later.enabling(NOTHING_AT_ALL), seen.enabling(0, probe=8)), 0x1000)
+    table.records.rows = [(0x1000, 0, 5), (0x1000, 0, 5)]
+    counted.recorded.settle()
+
+    assert seen.told == [(8, 0, 1, [5, 0x1000])] * 2
+    assert [one[0] for one in later.told] == [7, 7]
+
+
+def test_a_thread_is_known_after_a_hit_of_it_was_told(table: Table, counted: CountedSites) -> None:
+    later, places = Later(), {0x500: 0x70500}
+    found = [
+        ThreadRange(0x1000, 0x2000, -9),
+        ThreadRange(0x3000, 0x4000, 0xFFFF_8000_0000_0000),
+        ThreadRange(0x5000, 0x6000, -9, 0, ((0x600, 1),)),  # a word that is nowhere
+    ]
+    counted.recorded.know(ThreadRanges(lambda _firing: found.pop(0) if found else None), places.get)
+    add(counted, site(later.enabling(Reads(has_thread=True))), 0x1000)
+    assert table.rows[0x1000] == (SLOT, -2, True)
+    assert table.records.identified == (ARCH.stack_pointer, None)
+
+    firing = RecordedFiring([0] * len(ARCH.registers))
+    for address in (0x2000, 0x1000, 0x1000, 0x1000, 0x1000):  # the first is another site
+        firing.site = address
+        counted.recorded.learn(firing)
+    assert table.records.known == [(0x1000, 0x2000, 0), (0x3000, 0x4000, 1)]
+
+    table.records.rows, table.records.moments = [(0x1000, 0, 0)] * 3, [(1, 1), (2, 0), (3, 1)]
+    counted.fold()
+    assert [one[3] for one in later.told] == [0xFFFF_8000_0000_0000, -9, 0xFFFF_8000_0000_0000]
+    counted.forget_threads()
+    assert table.records.known == []
 
 
 @pytest.mark.parametrize("width", [2, 3, 6])

@@ -68,6 +68,9 @@ class Profile:
     def begin(self, forget: Callable[[int], None]) -> None:
         pass
 
+    def ranges(self, changed: Callable[[], None]) -> None:
+        return None
+
     def user_registers(self, firing: Firing) -> Sequence[int] | None:
         return [number + 1000 for number in firing.regs] if self.has_user_mode else None
 
