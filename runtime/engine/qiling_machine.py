@@ -173,8 +173,7 @@ class QilingMachine:
         self,
         handle: Callable[[int, int, int], None],
         failed: Callable[[BaseException], None],
-        number: int,
-        bias: int,
+        breakpoint_at: tuple[int, int],
         clock: ClockWord,
     ) -> BreakpointCounters | None:
         """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions, but for the
@@ -184,8 +183,7 @@ class QilingMachine:
         Args:
             handle: the callback.
             failed: called with what a hit raises that is told; it puts the CPU where it goes on.
-            number: of the exception that a breakpoint is.
-            bias: how far the PC is behind the breakpoint then, in bytes.
+            breakpoint_at: the number of a breakpoint's exception, and how far the PC is behind it then, in bytes.
             clock: the time of what is recorded.
 
         Returns:
@@ -198,7 +196,7 @@ class QilingMachine:
         general = 0 if place is None else general_registers(place, self.states, names)
         frame = self._frame_numbers, self.frame.address, general, self._pc
         time = clock, self._register_number
-        counters = BreakpointCounters(place, read_batch, *frame, (number, bias), credit, *time)
+        counters = BreakpointCounters(place, read_batch, *frame, breakpoint_at, credit, *time)
 
         def full(uc: int, number: int, data: int) -> None:
             self._guarded(None, counters.full)

@@ -138,10 +138,8 @@ class System:
         return TrapPath(self.arch, port, self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias)
 
     def _count_breakpoints(self) -> BreakpointCounters | None:
-        model = self.exceptions
-        number, bias = model.breakpoint_number, model.breakpoint_bias
-        failed, clock = self.trap.failed, self.clock.word
-        counters = self.engine.on_interrupt(self.trap.handler(), failed, number, bias, clock)
+        trap, at = self.trap, (self.exceptions.breakpoint_number, self.exceptions.breakpoint_bias)
+        counters = self.engine.on_interrupt(trap.handler(), trap.failed, at, self.clock.word)
         if counters is not None:
             self.trap.counted = CountedSites(counters, self.arch, lambda: self.trap.trampolines)
         return counters
