@@ -186,17 +186,16 @@ class QilingMachine:
             breakpoint_at: the number of a breakpoint's exception, and how far the PC is behind it then, in bytes.
             clock: the time of what is recorded.
 
-        Returns:
-            None where nothing can be counted.
+        Returns: None where nothing can be counted.
         """
         read_batch = ctypes.cast(self._library.uc_reg_read_batch, ctypes.c_void_p).value or 0
-        credit = 0 if self.counter is None else self.counter.word
+        credit = self.counter.word if self.counter else 0
         place = find_live_pc(self._handle.value or 0, self.pc, self._write_pc_only)
         names = self._register_names[: self._pc]
         general = 0 if place is None else general_registers(place, self.states, names)
         frame = self._frame_numbers, self.frame.address, general, self._pc
-        time = clock, self._register_number
-        counters = BreakpointCounters(place, read_batch, *frame, breakpoint_at, credit, *time)
+        words = credit, clock, self._register_number
+        counters = BreakpointCounters(place, read_batch, *frame, breakpoint_at, *words)
 
         def full(uc: int, number: int, data: int) -> None:
             self._guarded(None, counters.full)
