@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.patched.sites import SiteTable
+from kinst.runtime.trap.arch.registry import jump
 from kinst.targets.instruction import Flow, Verdict
 from kinst.targets.manifest import ProbeKind
 
@@ -36,8 +37,10 @@ def _reasons(sites: SiteTable) -> NDArray[np.intp]:
     manifest, arch = sites.manifest, sites.arch
     found = np.zeros(len(manifest.sites), np.intp)
     record = manifest.sites
-    kinds = [int(kind) for kind in (*arch.onward, *arch.movable)]
+    kinds = [int(kind) for kind in (*arch.onward, *arch.movable, *arch.aside)]
     stays = np.isin(record["flow"], _CALLS) & (arch.return_breakpoint is not None)
+    if not _reaches(sites):
+        stays |= np.isin(record["kind"], [int(kind) for kind in arch.aside]) & (record["flow"] == Flow.BRANCH)
     goes_aside = np.isin(record["kind"], kinds) & ~stays
     found[(record["verdict"] == Verdict.EMULATE) & ~goes_aside] = 4
     enablings = manifest.enablings[sites.active[manifest.enablings["probe"]]]
@@ -47,3 +50,9 @@ def _reasons(sites: SiteTable) -> NDArray[np.intp]:
     found[enablings["site"][sites.out_of_registers[enablings["probe"]]]] = 5
     found[enablings["site"][~sites.counting[enablings["probe"]]]] = 1
     return found
+
+
+def _reaches(sites: SiteTable) -> bool:
+    """Whether a jump reaches from the trampolines to the code."""
+    make, found = jump(sites.arch), sites.manifest.sites["address"]
+    return make is not None and len(found) > 0 and make(sites.manifest.trampolines[0], int(found[0])) is not None

@@ -16,15 +16,18 @@ _ROOM: Final = 64 << 20  # bytes that must be free for it
 class MovedTrampolines:
     """Slots in an overlay that grows downwards from the image's own slots, so that all trampolines are one range."""
 
-    def __init__(self, system: System, make: MovedTrampoline, loaded: Loaded, end: int) -> None:
-        """`loaded` is the image in the machine. `end` is where the slots end if the image has none."""
+    def __init__(
+        self, system: System, make: MovedTrampoline, loaded: Loaded, end: int, step: int | None = None
+    ) -> None:
+        """`loaded` is the image in the machine. `end` is where the slots end if the image has none. `step`: the bytes
+        for each, if not those of the machine's longest trampoline."""
         self._make = make
         self._end = end
         self._loaded = loaded
         self._trap, self._space, self._engine = system.trap, system.space, system.engine
         breakpoints = system.arch.breakpoints
         self._slot_size, self._filler = system.arch.slot_size, breakpoints[min(breakpoints)]
-        self._step = system.arch.longest_trampoline
+        self._step = step or system.arch.longest_trampoline
         self._free = range(0)  # addresses of free slots
 
     def slot(self, kind: int, instruction: bytes, address: int) -> int | None:

@@ -81,8 +81,13 @@ class RelocatedCopies:
         return self._trap.hits[pc]
 
     def _moved(self, row: int, pc: int, link: int) -> Site:
-        instruction = self._fetch(pc, int(self._sites.manifest.sites["size"][row]))
-        return moved_site(self._sites, self._trampolines, row, pc, self._sites.pristine(link, instruction))
+        sites = self._sites
+        instruction = sites.pristine(link, self._fetch(pc, int(sites.manifest.sites["size"][row])))
+        site = moved_site(sites, self._trampolines, row, pc, instruction)
+        if site.emulation is not None or sites.spare is None:
+            return site
+        slot = sites.spare.slot(int(sites.manifest.sites["kind"][row]), instruction, pc)
+        return site if slot is None else replace(site, trampoline=slot)
 
     def _find(self, pc: int) -> int | None:
         """How far the code at `pc` is from where it was linked, in bytes; None if it is no copy."""

@@ -18,6 +18,7 @@ from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.patched.call_blocks import Block, no_blocks
 from kinst.runtime.patched.guest_ram import GuestRam
+from kinst.runtime.patched.spare_trampolines import SpareTrampolines, whole_slot
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
 from kinst.runtime.trap.arch.registry import jump, moved_trampoline
@@ -90,6 +91,7 @@ class SiteTable:
         self._marks = StaticMarks(patched.loaded)
         self.is_stale = True  # memory is not yet armed for what is enabled
         self._fill: Callable[[int, bytes], None] | None = None  # writes a trampoline; None: nobody can reach them
+        self.spare: SpareTrampolines | None = None
 
     def rows_of(self, identifiers: NDArray[np.intp]) -> NDArray[np.intp]:
         """The rows of those identifiers that are probes of this image."""
@@ -291,12 +293,18 @@ class SiteTable:
             return None
         if kind in self.arch.onward and not is_call:
             return lambda address: self._led_to(emulation, address)
+        if kind in self.arch.aside:
+            spare = self.spare
+            return None if spare is None else lambda address: spare.slot(kind, instruction, address)
         make = self._slot_maker(kind, instruction, is_call=is_call)
         if make is None:
             return None
-        slot = int(record["trampoline"]) + self._patched.loaded.bias
+        home, slot = (int(record[name]) + self._patched.loaded.bias for name in ("address", "trampoline"))
 
         def to_trampoline(address: int) -> int | None:
+            own = None if address == home or self.spare is None else self.spare.slot(kind, instruction, address)
+            if own is not None:
+                return own
             code = make(address, slot)
             if code is not None:
                 fill(slot, code)
@@ -314,8 +322,7 @@ class SiteTable:
             return lambda address, slot: make(kind, instruction, address, slot)
         if is_call or end is None:
             return None
-        between = b"" if len(instruction) == end else self.arch.sized_nops[end - len(instruction)]
-        code = instruction + between + self._last
+        code = whole_slot(self.arch, instruction, self._last)
         return lambda _address, _slot: code
 
     def _led_to(self, emulation: Emulation, address: int) -> int:

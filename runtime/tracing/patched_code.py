@@ -15,6 +15,7 @@ from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.runtime.patched.relocated import RelocatedCopies
 from kinst.runtime.patched.second_cpu import SecondCpu
 from kinst.runtime.patched.sites import Patched, SiteTable
+from kinst.runtime.patched.spare_trampolines import spare_trampolines
 from kinst.runtime.patched.ways_back import WaysBack
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.unwinding.arch.registry import stack_effects
@@ -45,6 +46,7 @@ class PatchedCode:
         self.sites = SiteTable(patched, system.arch, emulator(system.arch), system.exceptions)
         self.sites.map_trampolines(system.space, system.trap, system.engine)
         trampolines = moved_trampolines(system, loaded, patched.manifest.trampolines[0])
+        self.sites.spare = spare_trampolines(system, loaded, patched.manifest.trampolines[0])
         copies = RelocatedCopies(self.sites, loaded, system.trap, trampolines, system.exceptions, system.space)
         system.pristine = copies.pristine
         self.moved = MovedImage(loaded.image, lambda: copies.distances)

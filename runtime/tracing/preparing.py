@@ -16,6 +16,7 @@ from kinst.rewriter.rewriting import Opened, Source, open_source
 from kinst.runtime.machine.call import Call, parse_call
 from kinst.runtime.tracing.inline_clauses import OwnCode
 from kinst.runtime.tracing.modules import PatchedModule, has_sites, patched_modules
+from kinst.runtime.tracing.nearby import nearby
 from kinst.runtime.tracing.request import Request
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import FileKind
@@ -171,7 +172,8 @@ def _planned(
     if not useful and not has_modules:  # what comes from these needs a plan to fit in
         return Planned(reasons=reasons)
     resolution = replace(resolution, outcomes=useful)
-    plan = make_plan(resolution, earlier=opened.manifest, progress=progress)
+    base = None if opened.manifest is not None else nearby(opened.program.image)
+    plan = make_plan(resolution, trampoline_base=base, earlier=opened.manifest, progress=progress)
     refusals = tuple(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
     expansions = {one.name: one.expansion for one in useful if one.expansion is not None}
     own = {name: _own_code(expansion, resolution) for name, expansion in expansions.items()}

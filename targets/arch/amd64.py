@@ -256,6 +256,7 @@ AMD64 = ArchFacts(
     emulable=EMULABLE,
     movable=frozenset({Kind.CALL}),
     onward=frozenset({Kind.NOP, Kind.JUMP}),
+    aside=frozenset(),
     registers=REGISTERS,
     pc=RIP,
     stack_pointer=RSP,

@@ -194,6 +194,7 @@ ARM64 = ArchFacts(
     emulable=frozenset(),  # what can be emulated always is
     movable=MOVABLE,
     onward=frozenset({Kind.NOP, Kind.B}),
+    aside=frozenset({Kind.ADR, Kind.ADRP, Kind.B_COND, Kind.CBZ, Kind.CBNZ, Kind.TBZ, Kind.TBNZ}),
     registers=REGISTERS,
     pc=PC,
     stack_pointer=SP,

@@ -112,6 +112,9 @@ class ArchFacts:
     # are, unless they are calls; one that jumps back is made by `moved_trampoline`.
     movable: frozenset[IntEnum]
     onward: frozenset[IntEnum]  # kinds that only go on, or if they are no calls to where they say themselves
+    # Kinds that are emulated since they refer to where they are, though other words in a slot can do the same:
+    # <name>_aside.py in runtime/trap/arch makes these (`aside_trampoline`).
+    aside: frozenset[IntEnum]
 
     # The trap frame: one unsigned 64-bit word a register, in this order; `frame[name]` is `registers.index(name)`.
     registers: tuple[str, ...]

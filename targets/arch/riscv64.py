@@ -156,6 +156,7 @@ RISCV64 = ArchFacts(
     emulable=frozenset(),  # what can be emulated always is
     movable=MOVABLE,
     onward=frozenset({Kind.C_NOP, Kind.C_J, Kind.JAL}),
+    aside=frozenset(),
     registers=(*GENERAL, "pc"),
     pc=PC,
     stack_pointer=SP,

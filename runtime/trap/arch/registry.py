@@ -25,6 +25,14 @@ def moved_trampoline(facts: ArchFacts) -> MovedTrampoline | None:
     return found
 
 
+def aside_trampoline(facts: ArchFacts) -> MovedTrampoline | None:
+    """A function that makes a trampoline for the kinds in `ArchFacts.aside`; None if there are none."""
+    if not facts.aside:
+        return None
+    found: MovedTrampoline = import_module(f"kinst.runtime.trap.arch.{facts.name}_aside").aside_trampoline
+    return found
+
+
 def jump(facts: ArchFacts) -> Jump | None:
     """A function that makes a jump for the end of a trampoline; None if the machine's trampolines jump back anyway."""
     if facts.return_breakpoint is None:

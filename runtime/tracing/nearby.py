@@ -1,0 +1,28 @@
+"""An image that is patched in memory -> where its trampolines go so that jumps reach from them, if there is a place."""
+
+from typing import Final
+
+from kinst.runtime.trap.arch.registry import jump
+from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.image import Image
+
+_BELOW: Final = 64 << 20  # bytes below the image: the trampolines of eight million sites
+_KERNEL_HALF: Final = 1 << 63  # of the address space
+
+
+def nearby(image: Image) -> int | None:
+    """A place below the image; None: trampolines go where they always do.
+
+    In a kernel's half of the address space there is nothing below the image but modules, which come from the other end.
+    In a lower one there may be memory of which everything can be code. Where no jump reaches, or trampolines jump back
+    by an address, any place is as good.
+    """
+    make, segments = jump(image.facts), [one for one in image.segments if one.kind == PT_LOAD and one.size]
+    if make is None or not segments:
+        return None
+    first = min(segment.address for segment in segments)
+    end = max(segment.address + segment.size for segment in segments)
+    base = (first - _BELOW) & -_BELOW
+    if base < _KERNEL_HALF or make(base, end) is None:
+        return None
+    return base

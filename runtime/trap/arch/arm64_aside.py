@@ -1,0 +1,48 @@
+"""arm64: an instruction that is emulated since it refers to where it is -> words that do the same in a slot.
+
+    adr, adrp                  | what gives the same address there | brk
+    cbz, cbnz, tbz, tbnz, b.c  | the same, to the fourth word      | brk | brk | b target
+
+The second word ends it as it ends any other trampoline: whoever has it executed puts a jump there, if one reaches. Of a
+slot's words only the first is counted as an instruction (`kinst.runtime.engine.native_hooks`): the last is not the
+first of a slot of eight bytes.
+"""
+
+from typing import Final
+
+from kinst.rewriter.arch.arm64 import IMM14, IMM19, IMM21, IMM21_PAGE
+from kinst.rewriter.arch.patterns import Immediate
+from kinst.rewriter.standalone.arm64_words import address_of, jump, word
+from kinst.rewriter.standalone.trampoline import ImmovableError
+from kinst.targets.arch.arm64 import ARM64, Kind
+
+_PAGE: Final = 4096
+_BRK: Final = ARM64.breakpoints[4]
+_BRANCHES: Final = {
+    Kind.B_COND: IMM19,
+    Kind.CBZ: IMM19,
+    Kind.CBNZ: IMM19,
+    Kind.TBZ: IMM14,
+    Kind.TBNZ: IMM14,
+}
+_TAKEN: Final = 12  # bytes from the slot to where a branch that is taken goes on
+
+
+def aside_trampoline(kind: int, instruction: bytes, address: int, slot: int) -> bytes | None:
+    """The words at `slot` for an instruction at `address`; None if they do not reach what it refers to."""
+    value = int.from_bytes(instruction, "little")
+    if kind in _BRANCHES:
+        return _branch(value, _BRANCHES[Kind(kind)], address, slot)
+    target = address + IMM21.of(value) if kind == Kind.ADR else (address & -_PAGE) + IMM21_PAGE.of(value)
+    try:
+        same = address_of(value & 31, slot, target)
+    except ImmovableError:
+        return None
+    return same + _BRK if len(same) == 4 else None
+
+
+def _branch(value: int, immediate: Immediate, address: int, slot: int) -> bytes | None:
+    leaving, bits = jump(slot + _TAKEN, address + immediate.of(value)), immediate.placed(_TAKEN)
+    if leaving is None or bits is None:
+        return None
+    return word(value & ~immediate.mask | bits) + _BRK + _BRK + leaving
