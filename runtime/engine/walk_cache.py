@@ -9,7 +9,7 @@ would then find the same, so nobody needs to know when the guest changes its tab
 import ctypes
 import mmap
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kinst.runtime.engine.native_hooks import host_function
@@ -20,11 +20,15 @@ from kinst.runtime.paging.walker import Registers
 # and whether it is called in any case; for uc_reg_read_batch its address, the registers, where they are put, and how
 # many there are; the table; the row for this miss, and its key; the register that is raised while others are read (0:
 # none), the address of uc_reg_write, and the two values for it. Then, for each register, where its value is, which bits
-# of it count, and these bits.
+# of it count, and these bits. Last, whether somebody only asks for an answer that is kept: then the physical address
+# comes to the last word, and there is no translation for Unicorn.
 _CALLBACK, _IS_OFF, _READ, _NUMBERS, _BUFFERS, _COUNT, _TABLE, _ROW, _KEY = range(9)
 _RAISED, _WRITE, _HIGH, _LOW, _REGISTERS = range(9, 14)
 _WORDS_OF_REGISTER: Final = 3
 _MOST_REGISTERS: Final = 8
+_ASKS: Final = _REGISTERS + _WORDS_OF_REGISTER * _MOST_REGISTERS
+_ANSWER: Final = _ASKS + 1
+_NO_ANSWER: Final = (1 << 64) - 1
 
 # A row has the key, which is the page's address, the access in bits 1:0, and bit 2; the physical address; the
 # permissions; how many words the answer came from; and for each of them its address in the host's memory and its value.
@@ -42,7 +46,7 @@ def _words(*words: int) -> bytes:
 HOST_CODE: Final = {
     "x86_64": bytes.fromhex(
         "4983780800"  # cmp qword [r8 + 8], 0
-        "0f8517010000"  # jne python
+        "0f852f010000"  # jne python
         "57"  # push rdi
         "56"  # push rsi
         "52"  # push rdx
@@ -100,22 +104,28 @@ HOST_CODE: Final = {
         "49894038"  # mov [r8 + 56], rax
         "4d894840"  # mov [r8 + 64], r9
         "4c3908"  # cmp [rax], r9
-        "7537"  # jne miss
+        "754f"  # jne miss
         "8b4814"  # mov ecx, [rax + 20]
         "488d7018"  # lea rsi, [rax + 24]
         "488b16"  # word: mov rdx, [rsi]
         "488b12"  # mov rdx, [rdx]
         "483b5608"  # cmp rdx, [rsi + 8]
-        "7524"  # jne miss
+        "753c"  # jne miss
         "4883c610"  # add rsi, 16
         "ffc9"  # dec ecx
         "75ec"  # jnz word
-        "488b4c2408"  # mov rcx, [rsp + 8]
         "488b5008"  # mov rdx, [rax + 8]
+        "4983b82801000000"  # cmp qword [r8 + 296], 0
+        "7518"  # jne answer
+        "488b4c2408"  # mov rcx, [rsp + 8]
         "488911"  # mov [rcx], rdx
         "8b5010"  # mov edx, [rax + 16]
         "895108"  # mov [rcx + 8], edx
         "b801000000"  # mov eax, 1
+        "4883c428"  # add rsp, 40
+        "c3"  # ret
+        "49899030010000"  # answer: mov [r8 + 304], rdx
+        "31c0"  # xor eax, eax
         "4883c428"  # add rsp, 40
         "c3"  # ret
         "4158"  # miss: pop r8
@@ -127,7 +137,7 @@ HOST_CODE: Final = {
     ),
     "aarch64": _words(
         0xF9400485,  # ldr x5, [x4, #8]
-        0xB5000A45,  # cbnz x5, python
+        0xB5000B05,  # cbnz x5, python
         0xA9BC7BFD,  # stp x29, x30, [sp, #-64]!
         0xA90107E0,  # stp x0, x1, [sp, #16]
         0xA9020FE2,  # stp x2, x3, [sp, #32]
@@ -188,21 +198,27 @@ HOST_CODE: Final = {
         0xA9038485,  # stp x5, x1, [x4, #56]
         0xF94000A6,  # ldr x6, [x5]
         0xEB0100DF,  # cmp x6, x1
-        0x54000221,  # b.ne miss
+        0x540002E1,  # b.ne miss
         0xB94014A7,  # ldr w7, [x5, #20]
         0x910060A6,  # add x6, x5, #24
         0xA8C124C8,  # word: ldp x8, x9, [x6], #16
         0xF9400108,  # ldr x8, [x8]
         0xEB09011F,  # cmp x8, x9
-        0x54000161,  # b.ne miss
+        0x54000221,  # b.ne miss
         0x710004E7,  # subs w7, w7, #1
         0x54FFFF61,  # b.ne word
-        0xF94017E3,  # ldr x3, [sp, #40]
         0xF94004A6,  # ldr x6, [x5, #8]
+        0xF9409487,  # ldr x7, [x4, #296]
+        0xB5000107,  # cbnz x7, answer
+        0xF94017E3,  # ldr x3, [sp, #40]
         0xF9000066,  # str x6, [x3]
         0xB94010A6,  # ldr w6, [x5, #16]
         0xB9000866,  # str w6, [x3, #8]
         0x52800020,  # mov w0, #1
+        0xA8C47BFD,  # ldp x29, x30, [sp], #64
+        0xD65F03C0,  # ret
+        0xF9009886,  # answer: str x6, [x4, #304]
+        0x52800000,  # mov w0, #0
         0xA8C47BFD,  # ldp x29, x30, [sp], #64
         0xD65F03C0,  # ret
         0xA94107E0,  # miss: ldp x0, x1, [sp, #16]
@@ -221,7 +237,7 @@ class WalkCache:
     def __init__(self, callback: ctypes.c_void_p) -> None:
         """`callback` answers what is not kept. Nothing is kept before `compare` was called."""
         self._callback = callback
-        self._state = (ctypes.c_uint64 * (_REGISTERS + _WORDS_OF_REGISTER * _MOST_REGISTERS))()
+        self._state = (ctypes.c_uint64 * (_ANSWER + 1))()
         self._words = memoryview(self._state).cast("B").cast("Q")  # the same, which Python reads faster
         self._words[_CALLBACK], self._words[_IS_OFF], self._words[_HIGH] = callback.value or 0, 1, 1
         self._code = host_function(HOST_CODE)
@@ -303,6 +319,18 @@ class WalkCache:
         _WORDS[count].pack_into(self._table, start + _HEAD.size, *compared, *words)
         state[_ROW] = 0
         self._is_empty = False
+
+    def ask(self, translate: Callable[[int], int | None], address: int) -> int | None:
+        """What `translate` finds for an address; if it misses the TLB, the physical address that is kept for its page
+        and for reading. Unicorn gets no translation then, as if there were none."""
+        words = self._words
+        words[_ASKS], words[_ANSWER] = 1, _NO_ANSWER
+        try:
+            found = translate(address)
+        finally:
+            words[_ASKS] = words[_ROW] = 0
+        answer = words[_ANSWER]
+        return found if answer == _NO_ANSWER else answer
 
     def forget(self) -> None:
         """Keep nothing of what was kept."""

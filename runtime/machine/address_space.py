@@ -313,14 +313,13 @@ class AddressSpace:
         """The physical address that the tracer reads for a virtual one; None if nothing is mapped. The guest cannot
         notice: no translation is added to the TLB, and no accessed bit is set in the guest's tables."""
         self._is_observing, self._observed = True, None
-        self._walks.is_off = True
         try:
-            found = self._to_read(address)
+            found = self._walks.ask(self._to_read, address)
         finally:
-            self._walks.is_off = self._is_observing = False
-        if found is not None or self._observed is None:
-            return found
-        return self._observed & ~0xFFF | address & 0xFFF  # the TLB callback knows only the page
+            self._is_observing = False
+        if found is None:
+            found = self._observed
+        return None if found is None else found & ~0xFFF | address & 0xFFF  # the TLB callback knows only the page
 
     def _look(self, address: int) -> int | None:
         try:

@@ -62,7 +62,9 @@ class Contexts:
         if firing.thread < 0:
             return firing.thread
         sp = firing.frame.regs[self._index]
-        stack = self._regions.of(sp, lambda: self._reach(firing))
+        stack = self._regions.known.get(sp)
+        if stack is None:
+            stack = self._regions.of(sp, lambda: self._reach(firing))
         return self._interrupted(stack, sp) if self._open else stack
 
     def ranges(self, changed: Callable[[], None]) -> ThreadRanges | None:

@@ -18,6 +18,7 @@ _PAGE: Final = 1 << _PAGE_SHIFT
 _HIGHEST: Final = (1 << 64) - 1
 _LARGEST: Final = 1 << 16  # the most bytes of a stack between unmapped pages
 _SIZES: Final = tuple(1 << shift for shift in range(_PAGE_SHIFT, 19))
+_MOST_KNOWN: Final = 1 << 16  # stack pointers
 _BESIDE: Final = 1 << 10  # bytes that may be between known frames and others of the same stack, for trap frames
 # The stack of Linux's first task, which the linker places; the stacks of other tasks are of the same kind.
 _FIRST_STACK: Final = ("init_thread_union", "init_stack")
@@ -55,6 +56,7 @@ class StackRegions:
         self._size = size
         self._pages: dict[int, int | None] = {}  # number of a page -> the stack that it is part of; None: frames decide
         self._learned = _Intervals()
+        self.known: dict[int, int] = {}  # some of the pointers that were asked for, and what is still the answer
 
     @property
     def description(self) -> str:
@@ -68,15 +70,18 @@ class StackRegions:
         decides."""
         page = sp - 1 >> _PAGE_SHIFT
         found = self._pages.get(page)
+        if found is None and page not in self._pages:
+            found = self._pages[page] = self._told(sp - 1)
         if found is None:
-            if page not in self._pages:
-                found = self._pages[page] = self._told(sp - 1)
-            if found is None:
-                found = self._learned.find(sp)
-                if found is None:
-                    found, is_renamed = self._learned.add(sp, top())
-                    if is_renamed:
-                        self.changed()
+            found = self._learned.find(sp)
+        if found is None:
+            found, is_renamed = self._learned.add(sp, top())
+            if is_renamed:
+                self.known.clear()
+                self.changed()
+        if len(self.known) >= _MOST_KNOWN:
+            self.known.clear()
+        self.known[sp] = found
         return found
 
     def around(self, sp: int) -> tuple[int, int] | None:

@@ -54,6 +54,7 @@ class Host:
         self.cache._words[2], self.cache._words[10] = READ, WRITE
         self.registers = {"priv": 1, "sstatus": 0, "satp": 0x8000}
         self.tables = (ctypes.c_uint64 * 2)(11, 22)
+        self.result_of_miss = 1  # whether there is a translation
         self.entry = (ctypes.c_uint64 * 2)()
         self.asked: list[tuple[int, ...]] = []
         self.raised: list[int] = []
@@ -110,7 +111,7 @@ class Host:
         if len(self.asked) > before:
             assert self.asked[-1] == (page, 16 + access, entry, state)
             return None
-        assert self.cpu.reg_read(self.result) & 0xFF == 1
+        self.result_of_miss = self.cpu.reg_read(self.result) & 0xFF
         return self.entry[0], self.entry[1] & 0xFFFF_FFFF
 
     def keep(self, physical: int, permissions: int) -> None:
@@ -163,6 +164,28 @@ def test_registers_that_cannot_be_read_are_read_at_a_higher_privilege(host: Host
     host.registers |= {"priv": 1, "satp": 0x8000}
     assert host.miss(0x7000, 0) is None  # it is kept for the lower privilege
     assert host.raised == [1, 0] * 3
+
+
+def test_who_only_asks_is_told_and_the_emulator_gets_nothing(host: Host) -> None:
+    def missed(page: int) -> None:
+        assert host.miss(page, 0) is None
+
+    assert host.cache.ask(missed, 0x7000) is None
+    host.keep(0x1000, 1)  # it was a question, not a miss
+    assert host.miss(0x7000, 0) is None
+    host.keep(0x1000, 1)
+    host.entry[0] = 5
+
+    def answered(page: int) -> None:
+        assert host.miss(page, 0) == (5, 0)  # as it was
+        assert host.result_of_miss == 0
+
+    assert host.cache.ask(answered, 0x7000) == 0x1000
+    assert host.cache.ask(lambda _page: 0x3000, 0x7000) == 0x3000  # from the TLB
+    host.tables[1] += 1
+    assert host.cache.ask(missed, 0x7000) is None
+    host.tables[1] -= 1
+    assert (host.miss(0x7000, 0), host.result_of_miss) == ((0x1000, 1), 1)
 
 
 def test_nothing_is_given_while_it_is_off_or_after_it_was_forgotten(host: Host) -> None:

@@ -1,5 +1,7 @@
 """Stack pointers -> stacks: by unmapped pages, by the size the image tells, by how far frames reach."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -100,3 +102,13 @@ def test_frames_tell_the_rest() -> None:
     assert regions.of(lower - 0x10, never) == second
     # An exception's frames end at what it interrupted: right below what is known of the stack.
     assert regions.of(upper - 0x500, lambda: upper - 0x400) == first
+
+
+def test_what_is_known_is_what_would_be_answered() -> None:
+    """Parts of a stack turn out to be one when its frames are followed further."""
+    draw, regions = random.Random(1), StackRegions(lambda _address: True, None)
+    for _ in range(300):
+        sp = BASE + 8 * draw.randrange(0x8000)
+        regions.of(sp, lambda sp=sp: sp + 8 * draw.randrange(0x400))  # type: ignore[misc]
+        assert sp in regions.known
+        assert all(regions.of(known, never) == stack for known, stack in list(regions.known.items()))
