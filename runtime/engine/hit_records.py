@@ -91,6 +91,7 @@ class HitRecords:
         assert len(state) == WORDS
         self._state = state
         self.bias = state[BIAS]
+        self._live = memoryview(state).cast("B").cast("Q")  # which is faster
         self._numbers, self._number_of = numbers, number_of
         self.registers: tuple[int, ...] = ()  # indexes in the trap frame
         self._identity: tuple[int, ...] = ()  # Unicorn's number of the register that is not in the trap frame
@@ -160,6 +161,9 @@ class HitRecords:
 
     def take_words(self) -> list[int]:
         """The same, one row behind the other: the fastest way for a few."""
-        taken = self._words[: (self._state[NEXT] - self._start) // _WORD].tolist()
-        self._rewind()
-        return taken
+        state, start = self._live, self._start
+        end = state[NEXT]
+        if end == start:
+            return []
+        state[NEXT], state[PLACES] = start, self._first_place
+        return self._words[: end - start >> 3].tolist()

@@ -16,7 +16,7 @@ from kinst.runtime.systems.linux_registers import SavedRegisters
 from kinst.runtime.systems.linux_tasks import LinuxTasks
 from kinst.runtime.systems.linux_threads import LinuxThreads
 from kinst.runtime.trap.faults import Fault
-from kinst.runtime.trap.thread_ranges import ThreadRanges
+from kinst.runtime.trap.thread_ranges import ThreadRange, ThreadRanges
 from kinst.runtime.trap.trap import Firing
 
 _TASK: Final = "struct task_struct"
@@ -71,8 +71,39 @@ class LinuxProfile:
         return key if found is None else found
 
     def ranges(self, changed: Callable[[], None]) -> ThreadRanges | None:
-        """None: what identifies a task is not recorded."""
-        return None
+        """By the stack, the register with the task or with the CPU's own data, and what tells a task from the next one
+        at its address."""
+        stacks = self._guest.threads.ranges(changed)
+        if stacks is None:
+            return None
+        self._threads.changed = changed
+        of, (identity, *_) = stacks.of, (*self._current_at.registers, *self._current_at.per_cpu_bases)
+        return ThreadRanges(lambda firing: self._range(firing, identity, of(firing)), identity)
+
+    def _range(self, firing: Firing, identity: str, stack: ThreadRange | None) -> ThreadRange | None:
+        if stack is None or self._guest.is_user(firing):
+            return None
+        task, register = self._current(), self._register(identity)
+        known = self._threads.known(task) if task else None
+        current = self._current_by(task, register)
+        if known is None or current is None:
+            return None
+        low, high, sp = stack.low, stack.high, firing.regs[self._stack_pointer]
+        if known.low < sp <= known.high:
+            low, high = max(low, known.low), min(high, known.high)
+        elif low < known.high and known.low < high:  # a page that is partly the task's stack
+            return None
+        return ThreadRange(low, high, self.thread(firing), register, (*current, known.word))
+
+    def _current_by(self, task: int, register: int) -> tuple[tuple[int, int], ...] | None:
+        """The words by which a task is the current one besides the identifying register; None: by others."""
+        if self._current_at.registers:
+            return () if register == task else None
+        at = (register + self._per_cpu[0]) % _ADDRESSES if self._per_cpu else 0
+        try:
+            return ((at, task),) if self._load(at, _WORD) == task else None
+        except Fault:
+            return None
 
     def integer(self, firing: Firing, name: str) -> int:
         """pid (of the thread group, as users count processes), tid, ppid, uid, gid, curthread; errno where a system

@@ -10,6 +10,7 @@ at others.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.clauses.environment import Memory
@@ -20,6 +21,17 @@ _WORD: Final = 8
 _ADDRESSES: Final = 1 << 64
 _FEWEST: Final = 64  # tasks that are kept before they are looked at
 OWN_NUMBERS: Final = ("stack_canary", "start_time", "start_boottime")  # of which one names a task, the best first
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A task that is known: its stack is above `low` and up to `high`, and a word has a value of its own (the virtual
+    address, and the value)."""
+
+    low: int
+    high: int
+    word: tuple[int, int]
+
 
 _Task = tuple[int, int]  # its address, and its own number
 
@@ -36,6 +48,7 @@ class LinuxThreads:
         self._limit = _FEWEST
         self._own: int | None = None  # offset of the number
         self._forget: Callable[[int], None] = lambda _key: None
+        self.changed: Callable[[], None] = lambda: None  # called when tasks were forgotten
 
     def begin(self, forget: Callable[[int], None]) -> None:
         """A program uses self->. `forget` frees what belongs to a key."""
@@ -53,6 +66,14 @@ class LinuxThreads:
             return None
         return known[0]
 
+    def known(self, task: int) -> Known | None:
+        """What tells a task by itself that was asked for; None if it is known by its address only."""
+        if self._own is None:
+            return None
+        word = task + self._own, self._load(task + self._own, _WORD)
+        found = self._keys.get((task, word[1]))
+        return None if found is None else Known(found[1], found[1] + self._size, word)
+
     def _new(self, task: _Task) -> tuple[int, int]:
         if len(self._keys) >= self._limit:
             self._sweep()
@@ -64,6 +85,7 @@ class LinuxThreads:
         """Forget the tasks that are dead."""
         for task in [task for task in self._keys if self._is_dead(*task)]:
             self._forget(self._keys.pop(task)[0])
+        self.changed()
         self._limit = max(_FEWEST, 2 * len(self._keys))
 
     def _is_dead(self, task: int, number: int) -> bool:

@@ -134,7 +134,7 @@ class Enablings:
     def _in_order(self, replays: Replays, clauses: Sequence[Enabled], runs: Sequence[Action], reads: Reads) -> Action:
         """An action that is told of a hit after all that is told later of hits before, or is itself told later."""
         settle = replays.settle
-        told = [lambda _firing: settle(), *runs]
+        told: list[Action] = [settle, *runs]
         later = [replay for clause in clauses if (replay := _later(clause)) is not None]
         if len(later) < len(runs):
             return self._after_begin(told)

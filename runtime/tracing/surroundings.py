@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from kinst.runtime.clauses.environment import GuestProfile, Memory, Stacks, Symbols, UserStacks, UserSymbols
 from kinst.runtime.clauses.scratch import Scratch
@@ -13,12 +13,20 @@ from kinst.runtime.tracing.host import Host
 from kinst.runtime.trap.trap import Firing
 
 
+class Settle(Protocol):
+    """See `kinst.runtime.trap.recorded.RecordedSites.settle`."""
+
+    def __call__(self, _firing: Firing | None = None) -> None:
+        """It is the same before every firing."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Replays:
     """What records of hits are for clauses that are told of them later."""
 
     time_base: int  # added to the machine's time, it is what clauses see (ns)
-    settle: Callable[[], None]  # tells what was recorded and must be told in order
+    settle: Settle  # tells what was recorded and must be told in order
     learn: Callable[[Firing], None] | None  # a hit was told: its thread is to be recorded; None: threads cannot be
 
 

@@ -3,6 +3,7 @@
 Implements `kinst.runtime.clauses.environment.Environment`.
 """
 
+import copy
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
@@ -45,7 +46,7 @@ from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.runtime.tracing.telling import Telling
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.recorded import NOTHING, Count
-from kinst.runtime.trap.replayed import RecordedFiring, Replay
+from kinst.runtime.trap.replayed import Replay
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
@@ -147,6 +148,7 @@ class Tracer:
         self.totals = Totals(options)
         surroundings.scratch.bound(options.number("scratchsize"))
         self.state = State(self, self.buffers, self.speculations, self.store, surroundings.scratch)
+        self._later = copy.copy(self.state)  # for what is recorded: exit() ends it when all has been told
         self._enablings = Enablings([], None)
         self._next_drain = self._next_snapshot = self._next_status = 0
         self._told: dict[DropKind, int] = dict.fromkeys(DropKind, 0)  # drops that were reported
@@ -226,13 +228,7 @@ class Tracer:
         """What a recorded hit of a clause does, if it can be told later."""
         if self._replays is None or self._telling.why_not_later(clause):
             return None
-        replay = compile_replay(clause, number, self.state, self, self._replays.time_base)
-
-        def while_tracing(firing: RecordedFiring) -> None:
-            if self._counts:
-                replay(firing)
-
-        return while_tracing
+        return compile_replay(clause, number, self._later, self, self._replays.time_base)
 
     def _counter(self, clause: Clause) -> Count | None:
         """What several hits of the next clause do at once, if all that one does is to count."""
@@ -283,7 +279,7 @@ class Tracer:
     def exit(self, status: int) -> None:
         """exit(status): tracing is over except for END."""
         self._fold()
-        self._counts = False
+        self._counts = self._later.is_tracing = False
         if self.hits is not None:
             self.hits.stop()
         self.exit_status = status

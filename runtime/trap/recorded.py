@@ -7,7 +7,8 @@ that it might change: see `settle`.
 """
 
 from collections.abc import Callable, Iterable, MutableSequence, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 import numpy as np
@@ -175,14 +176,18 @@ def is_replayed(told: Told) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """A site whose records are replayed. `columns`: indexes in the trap frame, and where their values are in a
-    record."""
+    """A site whose records are told in order."""
 
     address: int
     runs: tuple[tuple[Enabling, Replay], ...]
     registers: frozenset[int]
     is_keyed: bool
-    columns: tuple[tuple[int, int], ...] = ()
+    has_pc: bool
+
+
+# Whether a record has the key of its thread; indexes in the trap frame, and where their values are in the record; and
+# what is called for it: the first, and the others.
+_Row = tuple[bool, tuple[tuple[int, int], ...], Enabling, Replay, tuple[tuple[Enabling, Replay], ...]]
 
 
 _UNKNOWN: Final = ThreadRanges(lambda _firing: None)
@@ -197,6 +202,7 @@ class RecordedSites:
         self._pc, self._count = arch.pc, len(arch.registers)
         self._alike: dict[int, tuple[Told, frozenset[int]]] = {}  # by address as records have it
         self._replayed: dict[int, _Site] = {}  # by address as records have it
+        self._tell: dict[int, _Row] = {}  # what is done for a record of `_replayed`
         self._columns: tuple[NDArray[np.uint64], NDArray[np.bool_]] | None = None  # see `_blanks`
         self._kept: list[int] = []  # words of records that are alike, which nobody waits for
         self._firing = RecordedFiring([0] * self._count)
@@ -228,7 +234,8 @@ class RecordedSites:
     def add(self, at: int, told: Told) -> None:
         """Tell these of hits at an address."""
         found = (action.registers(enabling) or set[int]() for action, enabling in told)
-        registers = frozenset[int]().union(*found) - {self._pc}
+        looked_at = frozenset[int]().union(*found)
+        registers = looked_at - {self._pc}
         if not registers <= set(self._records.registers):
             self.want(lambda: self._records.want(registers))
         recorded_at = at + self._records.bias
@@ -240,8 +247,9 @@ class RecordedSites:
                 self.want(lambda: self._records.identify(self._stack_pointer, self._ranges.identity))
             if any(action.reads.has_time for action, _ in told):
                 self._records.want_time()
-            site = _Site(at, runs, registers, is_keyed)
-            self._replayed[recorded_at] = replace(site, columns=self._places(registers))
+            site = _Site(at, runs, registers, is_keyed, self._pc in looked_at)
+            self._replayed[recorded_at] = site
+            self._tell[recorded_at] = self._row(site)
         else:
             self._alike[recorded_at], self._columns = (told, registers), None
 
@@ -250,12 +258,18 @@ class RecordedSites:
         self.fold()
         change()
         self._columns = None
-        for at, site in self._replayed.items():
-            self._replayed[at] = replace(site, columns=self._places(site.registers))
+        self._tell = {at: self._row(site) for at, site in self._replayed.items()}
 
-    def _places(self, registers: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    def _row(self, site: _Site) -> _Row:
         wanted = self._records.registers
-        return tuple((index, HEAD + wanted.index(index)) for index in sorted(registers))
+        columns = tuple((index, HEAD + wanted.index(index)) for index in sorted(site.registers))
+        (enabling, replay), more = site.runs[0], site.runs[1:]
+        if site.has_pc:
+            replay, more = partial(self._at, site.address), site.runs
+        return site.is_keyed, columns, enabling, replay, more
+
+    def _at(self, address: int, firing: RecordedFiring) -> None:
+        firing.frame.regs[self._pc] = address
 
     def remove(self, at: int) -> bool:
         """Tell nobody of what is recorded at an address from now on; whether somebody was told."""
@@ -264,6 +278,7 @@ class RecordedSites:
             return False
         self.fold()
         self._replayed.pop(recorded_at, None)
+        self._tell.pop(recorded_at, None)
         if self._alike.pop(recorded_at, None) is not None:
             self._columns = None
         return True
@@ -286,25 +301,26 @@ class RecordedSites:
             self._kept = []
             self._count_alike(kept)
 
-    def settle(self) -> None:
+    def settle(self, _firing: Firing | None = None) -> None:
         """Tell what was recorded and must be told in order: something happens now."""
-        if self._records.is_empty():
+        words = self._records.take_words()
+        if not words:
             return
-        words, width = self._records.take_words(), self._records.width
-        firing, keys, sites = self._firing, self._keys, self._replayed
-        regs, pc = firing.frame.regs, self._pc
+        width, firing, keys, tell = self._records.width, self._firing, self._keys, self._tell
+        regs = firing.frame.regs
         for at in range(0, len(words), width):
-            site = sites.get(words[at])
-            if site is None:
+            row = tell.get(words[at])
+            if row is None:
                 self._kept += words[at : at + width]
                 continue
-            firing.cpu, firing.time, firing.site = words[at + 1], words[at + 2], site.address
-            if site.is_keyed:
+            is_keyed, columns, firing.enabling, replay, more = row
+            firing.cpu, firing.time = words[at + 1], words[at + 2]
+            if is_keyed:
                 firing.key = keys[words[at + 3]]
-            regs[pc] = site.address
-            for index, column in site.columns:
+            for index, column in columns:
                 regs[index] = words[at + column]
-            for firing.enabling, replay in site.runs:
+            replay(firing)
+            for firing.enabling, replay in more:
                 replay(firing)
 
     def _count_alike(self, rows: NDArray[np.uint64]) -> None:

@@ -6,7 +6,6 @@ anything that looks at variables or aggregations. It cannot fault either, since 
 not written a second time: the clause is compiled again, with the time and the thread of the record.
 """
 
-import copy
 from typing import Final
 
 from kinst.runtime.clauses.compile.clause import compile_clause
@@ -117,11 +116,9 @@ def compile_replay(clause: Clause, number: int, state: State, environment: Envir
     Args:
         clause: one that can be told later.
         number: its place in the session's list.
-        state: what the session's clauses share.
+        state: what the session's clauses share; it is tracing until what is recorded means nothing any more.
         environment: what clauses use besides.
         time_base: what is added to the machine's time to give tracing's (ns).
     """
-    own = copy.copy(state)
-    own.is_tracing = True
     recorded = {"time": f"time = firing.time + {time_base}", "thread": "thread = firing.key"}
-    return compile_clause(clause, number, own, environment, recorded)
+    return compile_clause(clause, number, state, environment, recorded)
