@@ -1,7 +1,7 @@
 """Keys of self-> on Linux: one for each task that ever was, however often its memory is used, and no more than live."""
 
 from kinst.runtime.providers.structures import Way
-from kinst.runtime.systems.linux_threads import LinuxThreads
+from kinst.runtime.systems.linux_threads import Known, LinuxThreads
 from tests.runtime.unwinding.memories import Words
 
 OFFSETS = {"stack_canary": 8, "start_time": 16, "stack": 24, "exit_state": 32, "on_rq": 40}
@@ -82,3 +82,21 @@ def test_without_types_the_address_must_do() -> None:
     threads = LinuxThreads(Words({}), lambda _member: None, None)
     threads.begin(lambda _key: None)
     assert threads.key(0x100, 5) == 0x100
+
+
+def test_what_tells_a_task_by_itself() -> None:
+    """Until the tasks that are dead are looked for, and it may be one of them."""
+    tasks, changes = Tasks(), list[int]()
+    tasks.threads.changed = lambda: changes.append(len(tasks.forgotten))
+    tasks.start(0x100, 5)
+    assert tasks.threads.known(0x100) is None  # nobody asked for its key
+    tasks.threads.key(0x100, None)
+    assert tasks.threads.known(0x100) == Known(STACK, STACK + 0x400, (0x100 + OFFSETS["stack_canary"], 5))
+    assert changes == []
+
+    for number in range(100):
+        tasks.start(0x1000, number)
+        tasks.threads.key(0x1000, None)
+    assert changes[0] > 0
+    tasks.start(0x100, 6)
+    assert tasks.threads.known(0x100) is None

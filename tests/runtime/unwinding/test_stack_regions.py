@@ -112,3 +112,25 @@ def test_what_is_known_is_what_would_be_answered() -> None:
         regions.of(sp, lambda sp=sp: sp + 8 * draw.randrange(0x400))  # type: ignore[misc]
         assert sp in regions.known
         assert all(regions.of(known, never) == stack for known, stack in list(regions.known.items()))
+
+
+def test_around_a_stack_pointer_the_answer_is_the_same() -> None:
+    pages = StackRegions(lambda address: BASE <= address < BASE + 0x4000, None)
+    assert pages.around(BASE + 0x1800) is None  # nobody asked
+    pages.of(BASE + 0x1800, never)
+    assert pages.around(BASE + 0x1001) == pages.around(BASE + 0x2000) == (BASE + 0x1000, BASE + 0x2000)
+    assert pages.around(BASE + 0x2001) is None
+
+    frames, changes = StackRegions(lambda _address: True, None), list[str]()
+    frames.changed = lambda: changes.append("changed")
+    upper = frames.of(0x1F80, lambda: 0x2F00)
+    assert (frames.around(0x1F80), frames.around(0x2F00)) == ((0x1F7F, 0x2000), None)
+    assert frames.of(0x1E80, lambda: 0x1F90) == upper  # it is deeper now
+    assert frames.around(0x1F80) == (0x1E7F, 0x2000)
+    other = frames.of(0x1200, lambda: 0x1300)
+    assert other != upper
+    assert changes == []
+
+    assert frames.of(0x1100, lambda: 0x1F00) == upper  # what seemed to be another stack is not
+    assert (changes, frames.around(0x1250)) == (["changed"], (0x10FF, 0x2000))
+    assert frames.around(0) is None
