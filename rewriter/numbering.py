@@ -61,10 +61,15 @@ class Numbering:
         """The first identifiers of fbt's and kinst's probes of functions, each under one of its names."""
         rows = np.searchsorted(self.functions.address, addresses)
         rows[~np.isin(addresses, self.functions.address)] = -1
-        columns = rows.tolist(), addresses.tolist(), names
-        return [self._of_function(*one) for one in zip(*columns, strict=True)]
+        own, kinst = self.functions.names, self.kinst.tolist()
+        return [
+            (FIRST_PROBE_ID + 2 * row, kinst[row])
+            if row >= 0 and own[row] == name
+            else self._of_other_function(row, address, name)
+            for row, address, name in zip(rows.tolist(), addresses.tolist(), names, strict=True)
+        ]
 
-    def _of_function(self, row: int, address: int, name: str) -> tuple[int, int]:
+    def _of_other_function(self, row: int, address: int, name: str) -> tuple[int, int]:
         place = self._place(row, name) if row >= 0 else None
         if place is not None:
             return FIRST_PROBE_ID + 2 * place, int(self.kinst[place])

@@ -163,5 +163,14 @@ def _overlapped(found: Instructions, ranges: NDArray[np.uint64]) -> NDArray[np.i
     furthest = np.maximum.accumulate(ends)
     widest = np.maximum.accumulate(np.where(ends == furthest, np.arange(len(full)), 0))
     last = found.address + (found.size - np.uint8(1))
-    row = np.searchsorted(ranges[full, 0], last, "right") - 1
+    row = _last_before(last, ranges[full, 0])
     return np.where((row >= 0) & (furthest[row] >= found.address), full[widest[row]], -1)
+
+
+def _last_before(addresses: NDArray[np.uint64], starts: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """For each address the row of the last start that is not behind it, or -1; starts ascend. Where addresses do, too,
+    which are many more, it is the starts that are looked for."""
+    if (addresses[1:] < addresses[:-1]).any():
+        return np.searchsorted(starts, addresses, "right") - 1
+    first = np.searchsorted(addresses, starts)
+    return np.cumsum(np.bincount(first, minlength=len(addresses) + 1)[:-1]) - 1

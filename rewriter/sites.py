@@ -99,7 +99,7 @@ def entry_sites(code: Decoded, rows: Rows) -> Sites:
         moving &= stepped_over(code.instructions, at) & (at + 1 < last[position])
         room = np.where(moving & (room < 0) & (code.instructions.verdict[at] == Verdict.DEFER), at, room)
         at += moving
-    is_loop = (at > first[position]) & np.isin(code.instructions.address[at], _branched_to(code, rows))
+    is_loop = (at > first[position]) & _is_among(code.instructions.address[at], _branched_to(code, rows))
     is_refused = (code.instructions.verdict[at] == Verdict.REFUSE) | is_loop
     is_unsure = is_refused | (code.instructions.verdict[at] == Verdict.DEFER)  # paravirt calls become sti, for example
     at, is_refused = np.where(is_unsure & (room >= 0), room, at), is_refused & (room < 0)
@@ -110,6 +110,14 @@ def entry_sites(code: Decoded, rows: Rows) -> Sites:
     reason = np.where(excluded, inner, np.uint8(Reason.NO_PROLOGUE))
     refusals = _refusals(code.instructions, refused, reason, np.where(excluded, np.uint8(0), inner))
     return Sites(at[good], position[good], refusals)
+
+
+def _is_among(address: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which addresses are among others, which may be many: numpy's own way takes ten times as long."""
+    ordered = np.append(np.sort(others), np.uint64(0))
+    place = np.searchsorted(ordered[:-1], address)
+    result: NDArray[np.bool_] = (place < len(others)) & (ordered[place] == address)
+    return result
 
 
 def _branched_to(code: Decoded, rows: Rows) -> NDArray[np.uint64]:

@@ -23,6 +23,7 @@ _WORD: Final = 8
 _FILL_RUN: Final = 32  # so many equal filling bytes are no code: longer than any instruction or alignment
 _ROUNDS: Final = 64  # of resuming behind undecodable bytes, before what is left is cut into pieces
 _PIECE: Final = 1024  # their size; one piece gives up after another _ROUNDS
+_SPARSE: Final = 8  # spans of less than an eighth of the code are looked at by themselves
 _HEAD: Final = 8  # bytes of an instruction that patterns look at
 
 
@@ -79,9 +80,8 @@ def without_fill(image: Image, spans: Spans) -> Spans:
 
 
 def _without_fill(code: NDArray[np.uint8], region: CodeRegion, spans: Spans, fill: NDArray[np.uint8]) -> Spans:
-    changes = np.flatnonzero(code[1:] != code[:-1]) + 1
     first, last = (spans - np.uint64(region.address)).astype(np.int64).T
-    varied = np.searchsorted(changes, first, "right") < np.searchsorted(changes, last)
+    varied = _varied(code, first, last)
     wanted = varied | ~np.isin(code[first], fill)
     is_long = spans[:, 1] - spans[:, 0] >= 2 * _FILL_RUN
     cut = [
@@ -89,6 +89,19 @@ def _without_fill(code: NDArray[np.uint8], region: CodeRegion, spans: Spans, fil
         for start, end in zip(first[wanted & is_long].tolist(), last[wanted & is_long].tolist(), strict=True)
     ]
     return np.concatenate([spans[wanted & ~is_long], *cut])
+
+
+def _varied(code: NDArray[np.uint8], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of the ranges have bytes that differ."""
+    count = last - first - 1  # pairs of bytes
+    ends = np.cumsum(count)
+    if not len(ends) or ends[-1] * _SPARSE > len(code):
+        changes = np.flatnonzero(code[1:] != code[:-1]) + 1
+        return np.searchsorted(changes, first, "right") < np.searchsorted(changes, last)
+    at = np.arange(ends[-1]) + np.repeat(first - (ends - count), count)
+    changed = np.append(0, np.cumsum(code[at] != code[at + 1]))
+    varied: NDArray[np.bool_] = changed[ends] > changed[ends - count]
+    return varied
 
 
 def _inside(spans: Spans, region: CodeRegion) -> NDArray[np.bool_]:

@@ -78,17 +78,18 @@ def _transfers(
 ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
     """(from, to) of functions that jump or fall into another one. Calls are left out: 64-bit code may share a
     callee."""
-    target = (found.target - np.uint64(address)).view(np.int64)
+    jumps = np.flatnonzero((found.flow == Flow.JUMP) | (found.flow == Flow.BRANCH))
+    target = (found.target[jumps] - np.uint64(address)).view(np.int64)
     row = np.searchsorted(ranges[:, 0], target, side="right") - 1
-    jumps = (found.flow == Flow.JUMP) | (found.flow == Flow.BRANCH)
-    jumps &= (row >= 0) & (target < ranges[row, 1])
+    inside = (row >= 0) & (target < ranges[row, 1])
+    jumps, row = jumps[inside], row[inside]
     last = np.append(found.function[1:] != found.function[:-1], True) if len(found) else np.zeros(0, np.bool_)
     falls = last & ((found.kind == Kind.UNDECODABLE) | (found.verdict != Verdict.REFUSE) & (found.flow == Flow.NEXT))
     following = np.minimum(found.function[falls] + 1, len(ranges) - 1)
     adjacent = ranges[found.function[falls], 1] == ranges[following, 0]
     return (
         np.concatenate([found.function[jumps], found.function[falls][adjacent]]),
-        np.concatenate([row[jumps], following[adjacent]]),
+        np.concatenate([row, following[adjacent]]),
     )
 
 
