@@ -8,4 +8,5 @@ class Method(StrEnum):
 
     AUTO = "auto"  # in trampolines, but for those that must be emulated
     EMULATE = "emulate"  # emulated wherever that can be
+    BLOCK = "block"  # as AUTO, and what only counts where blocks of code begin needs no breakpoint
     TRAP = "trap"  # as AUTO, and each hit is told to the tracer, also where the engine could count it

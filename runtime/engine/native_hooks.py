@@ -18,6 +18,10 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from kinst.runtime.engine.block_code import HOST_CODE as BLOCK_CODE
+from kinst.runtime.engine.block_code import SIZE, WORDS
+from kinst.runtime.engine.block_counters import BlockCounters
+
 # The callback's arguments are uc, address, size, state. `state` holds the hook's own word, the start and size of the
 # trampolines, the address of uc_emu_stop, and whether the hook called it. To count: the offset bits in a slot. For
 # interrupts that are masked: whether the first block is still to come, uc_reg_read, the register that holds the mask
@@ -30,64 +34,6 @@ _SLOT_MASK: Final = 5
 # The blocks' word has two halves, so that a single comparison is enough if there is nothing to do.
 _STOPPING, _MARKED = range(2)
 _NOW, _WHEN_UNMASKED = 1, 2
-_X86_64_STOP: Final = bytes.fromhex(
-    "48833900"  # cmp qword [rcx], 0
-    "0f84a8000000"  # je done
-    "4c8b4970"  # mov r9, [rcx + 112]
-    "48897170"  # mov [rcx + 112], rsi
-    "4889f0"  # mov rax, rsi
-    "482b4108"  # sub rax, [rcx + 8]
-    "483b4110"  # cmp rax, [rcx + 16]
-    "0f8285000000"  # jb in_trampolines
-    "83790400"  # cmp dword [rcx + 4], 0
-    "7437"  # je stopping
-    "488b4158"  # mov rax, [rcx + 88]
-    "4189f0"  # mov r8d, esi
-    "4181e0ffff0f00"  # and r8d, 0xfffff
-    "42803c0000"  # cmp byte [rax + r8], 0
-    "7519"  # jne watched
-    "448d0416"  # lea r8d, [rsi + rdx]
-    "4181e0ffff0f00"  # and r8d, 0xfffff
-    "42803c0000"  # cmp byte [rax + r8], 0
-    "7507"  # jne watched
-    "4883796000"  # cmp qword [rcx + 96], 0
-    "7409"  # je stopping
-    "51"  # watched: push rcx
-    "57"  # push rdi
-    "56"  # push rsi
-    "ff5168"  # call [rcx + 104]
-    "5e"  # pop rsi
-    "5f"  # pop rdi
-    "59"  # pop rcx
-    "8b01"  # stopping: mov eax, [rcx]
-    "83f801"  # cmp eax, 1
-    "7436"  # je stop
-    "7249"  # jb done
-    "4883792800"  # cmp qword [rcx + 40], 0
-    "7409"  # je look
-    "48c7412800000000"  # mov qword [rcx + 40], 0
-    "c3"  # ret
-    "51"  # look: push rcx
-    "57"  # push rdi
-    "4883ec08"  # sub rsp, 8
-    "8b7138"  # mov esi, [rcx + 56]
-    "488d5140"  # lea rdx, [rcx + 64]
-    "ff5130"  # call [rcx + 48]
-    "4883c408"  # add rsp, 8
-    "5f"  # pop rdi
-    "59"  # pop rcx
-    "488b4140"  # mov rax, [rcx + 64]
-    "48334150"  # xor rax, [rcx + 80]
-    "48854148"  # test [rcx + 72], rax
-    "7415"  # jz done
-    "48c7412001000000"  # stop: mov qword [rcx + 32], 1
-    "ff6118"  # jmp [rcx + 24]
-    "4939f1"  # in_trampolines: cmp r9, rsi
-    "7505"  # jne done
-    "833901"  # cmp dword [rcx], 1
-    "74eb"  # je stop
-    "c3"  # done: ret
-)
 _X86_64_COUNT: Final = bytes.fromhex(
     "4889f0"  # mov rax, rsi
     "482b4108"  # sub rax, [rcx + 8]
@@ -108,65 +54,6 @@ def _words(*words: int) -> bytes:
     return b"".join(word.to_bytes(4, "little") for word in words)
 
 
-_AARCH64_STOP: Final = _words(
-    0xF9400065,  # ldr x5, [x3]
-    0xB40006E5,  # cbz x5, done
-    0xF9403868,  # ldr x8, [x3, #112]
-    0xF9003861,  # str x1, [x3, #112]
-    0xA9409C66,  # ldp x6, x7, [x3, #8]
-    0xCB060026,  # sub x6, x1, x6
-    0xEB0700DF,  # cmp x6, x7
-    0x540005A3,  # b.lo in_trampolines
-    0xD360FCA6,  # lsr x6, x5, #32
-    0xB4000226,  # cbz x6, stopping
-    0xF9402C66,  # ldr x6, [x3, #88]
-    0x92404C27,  # and x7, x1, #0xfffff
-    0x386768C7,  # ldrb w7, [x6, x7]
-    0x350000E7,  # cbnz w7, watched
-    0x0B020027,  # add w7, w1, w2
-    0x92404CE7,  # and x7, x7, #0xfffff
-    0x386768C7,  # ldrb w7, [x6, x7]
-    0x35000067,  # cbnz w7, watched
-    0xF9403067,  # ldr x7, [x3, #96]
-    0xB40000E7,  # cbz x7, stopping
-    0xA9BE7BFD,  # watched: stp x29, x30, [sp, #-32]!
-    0xA9010FE0,  # stp x0, x3, [sp, #16]
-    0xF9403466,  # ldr x6, [x3, #104]
-    0xD63F00C0,  # blr x6
-    0xA9410FE0,  # ldp x0, x3, [sp, #16]
-    0xA8C27BFD,  # ldp x29, x30, [sp], #32
-    0xB9400065,  # stopping: ldr w5, [x3]
-    0x340003A5,  # cbz w5, done
-    0x710004BF,  # cmp w5, #1
-    0x54000260,  # b.eq stop
-    0xF9401465,  # ldr x5, [x3, #40]
-    0xB4000065,  # cbz x5, look
-    0xF900147F,  # str xzr, [x3, #40]
-    0xD65F03C0,  # ret
-    0xA9BE7BFD,  # look: stp x29, x30, [sp, #-32]!
-    0xA9010FE0,  # stp x0, x3, [sp, #16]
-    0xB9403861,  # ldr w1, [x3, #56]
-    0x91010062,  # add x2, x3, #64
-    0xF9401865,  # ldr x5, [x3, #48]
-    0xD63F00A0,  # blr x5
-    0xA9410FE0,  # ldp x0, x3, [sp, #16]
-    0xA8C27BFD,  # ldp x29, x30, [sp], #32
-    0xF9402065,  # ldr x5, [x3, #64]
-    0xF9402866,  # ldr x6, [x3, #80]
-    0xCA0600A5,  # eor x5, x5, x6
-    0xF9402466,  # ldr x6, [x3, #72]
-    0xEA0600BF,  # tst x5, x6
-    0x54000120,  # b.eq done
-    0xD2800025,  # stop: mov x5, #1
-    0xF9001065,  # str x5, [x3, #32]
-    0xF9400C65,  # ldr x5, [x3, #24]
-    0xD61F00A0,  # br x5
-    0xEB01011F,  # in_trampolines: cmp x8, x1
-    0x54000061,  # b.ne done
-    0x710004BF,  # cmp w5, #1
-    0x54FFFF20,  # b.eq stop
-    0xD65F03C0,  # done: ret
-)
 _AARCH64_COUNT: Final = _words(
     0xA9409865,  # ldp x5, x6, [x3, #8]
     0xCB050025,  # sub x5, x1, x5
@@ -212,11 +99,11 @@ def host_function(code: Mapping[str, bytes]) -> HostFunction | None:
 class _NativeHook:
     """State and code of one hook."""
 
-    host_code: dict[str, bytes]
+    host_code: Mapping[str, bytes]
 
     def __init__(self, stop: int) -> None:
         """`stop` is the address of uc_emu_stop."""
-        self._state = (ctypes.c_uint64 * 15)(0, 0, 0, stop)
+        self._state = (ctypes.c_uint64 * WORDS)(0, 0, 0, stop)
         self._kept: object = None
 
     def set_trampolines(self, address: int, size: int) -> None:
@@ -257,16 +144,17 @@ class _NativeHook:
 
 
 class BlockHook(_NativeHook):
-    """For every block: look at it if it is marked, and end the run if that was requested. `request` may be called from
-    any thread at any time."""
+    """For every block: look at it if it is marked, and end the run if that was requested; else count it if it begins at
+    a site. `request` may be called from any thread at any time."""
 
-    host_code = {"x86_64": _X86_64_STOP, "aarch64": _AARCH64_STOP}  # noqa: RUF012
+    host_code = BLOCK_CODE
 
     def __init__(self, stop: int, fail: Callable[[BaseException], None]) -> None:
         """`stop` is the address of uc_emu_stop. `fail` gets what the functions that look at blocks raise."""
         super().__init__(stop)
         self._word = (ctypes.c_uint32 * 2).from_buffer(self._state)
         self.marks = BlockMarks(self._state, self._word, fail)
+        self.counters = BlockCounters(self._state)
 
     def request(self) -> None:
         """End the run at the next block."""
@@ -295,10 +183,10 @@ class BlockHook(_NativeHook):
 
     def _is_over(self, uc: int, address: int, size: int) -> bool:
         if self._state[_WORD]:
-            self._state[_LAST] = address
+            self._state[_LAST], self._state[SIZE] = address, size
         if self.marks.concern(address, size):
             self.marks.look(address, size)
-        return self._is_wanted(uc)
+        return self._is_wanted(uc) or self.counters.count(address, size)
 
     def _is_wanted(self, uc: int) -> bool:
         state, wanted = self._state, self._word[_STOPPING]

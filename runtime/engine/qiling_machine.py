@@ -91,30 +91,28 @@ class QilingMachine:
         self._raised: BaseException | None = None
         self._fault: tuple[int, Access] | None = None
         self._block_hook = BlockHook(self._stop_function(), self.fail)
+        self.block_counters = self._block_hook.counters
         self._fault_offset: int | None = None
-        self._translated = ctypes.c_uint64()
-        self._virtual = ctypes.c_uint64()
+        self._translated, self._virtual, self._pc_value = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_uint64()
         at = ctypes.c_void_p(ctypes.addressof(self._translated))
         self._translate = tuple(  # indexed by Access; bound once, since the trap path needs it at every push
             partial(self._quick["uc_vmem_translate"], self._handle, self._virtual, ctypes.c_int(protection), at)
             for protection in (const.UC_PROT_READ, const.UC_PROT_WRITE, const.UC_PROT_EXEC)
         )
         self.interrupt_bias = facts.interrupt_bias
-        self.error = ""
+        self.error, self._pc = "", arch.pc
         self.counter: InstructionCounter | None = None
         self._register_names = arch.registers
         self._frame_numbers = [self._register_number(name) for name in arch.registers]
         self.frame = RegisterFrame(self._quick, self._handle, self._frame_numbers)
         self._write_pc = self.frame.writer((arch.pc,))
         self._pc_number = self._register_number(arch.registers[arch.pc])
-        self._pc_value = ctypes.c_uint64()
         self._read_pc = partial(
             self._quick.uc_reg_read,
             self._handle,
             ctypes.c_int(self._pc_number),
             ctypes.c_void_p(ctypes.addressof(self._pc_value)),
         )
-        self._pc = arch.pc
         self._set_up()
 
     def _set_up(self) -> None:
@@ -421,6 +419,8 @@ class QilingMachine:
         status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
         # This is done at the end, because a clock may stop a short run before it has begun.
         reason = self._stop_reason(status)
+        if self.counter is not None and self.counter.has_stopped:
+            self.block_counters.take_back(self.pc())
         self._block_hook.clear()
         error, self._raised = self._raised or self.ql.taken_error(), None
         if error is not None:

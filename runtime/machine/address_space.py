@@ -106,6 +106,8 @@ class AddressSpace:
         # Called with a physical page before an alias of it gets into the TLB.
         self.alias_reached: Callable[[int], None] = lambda _page: None
         self._nothing_there = nothing_there
+        # Called with the virtual and the physical address of a page, or of a part of it, that can be executed now.
+        self.executable: Callable[[int, int], None] | None = None
         self.code_found: Callable[[int], None] = lambda _page: None  # called with a physical page before its code runs
         self.fault: PageFault | None = None
         self._blocks: dict[int, set[int]] = {}  # log2 of the size -> numbers of blocks that may be in the TLB
@@ -158,6 +160,11 @@ class AddressSpace:
         self._aliases = ranges
         self._forget()
 
+    def ask_again(self) -> None:
+        """Tell `executable` again of what is executed from now on."""
+        self._forget()
+        self._memory.is_code_stale = True  # else code that was found goes on to other code that was
+
     def _forget(self) -> None:
         """Answer every access anew: something else than the guest has changed what it means."""
         self._blocks.clear()
@@ -187,8 +194,17 @@ class AddressSpace:
             self._remember_block(address, translation.shift)
         granted = self._grant(address, translation, access)
         if granted is not None:
+            if self.executable is not None and granted[1] & _EXECUTE:
+                self._tell(self.executable, address, translation, access)
             self._keep(translation.physical >> _PAGE_SHIFT, granted, registers, access)
         return granted
+
+    def _tell(
+        self, executable: Callable[[int, int], None], address: int, translation: Translation, access: Access
+    ) -> None:
+        """Tell of what can be executed, but not of an alias to which only Unicorn gives the right; see `_grant`."""
+        if access is Access.FETCH or int(translation.permissions) & _EXECUTE:
+            executable(address, translation.physical)
 
     def _keep(self, page: int, granted: tuple[int, int], registers: Registers, access: Access) -> None:
         """Let the engine give this answer again, as long as a walk would find it, and the watcher need not know."""

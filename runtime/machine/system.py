@@ -70,18 +70,18 @@ class System:
         self.clock: MachineClock = self._make_clock(configuration.clock)
         self._bus, self._ports = Bus(self._written), PortBus(self._written)
         self.space.bus = self._bus
-        self._turn_ends = 0
+        self._turn_ends = self.exit_code = 0
         self._timed: list[Timed] = []
         self._timed_by_identity: dict[int, Timed] = {}  # devices are not hashable
-        self._is_running = False
+        self._is_running = self.has_run = False
         self._end: End | None = None
         self._wall_limit: int | None = None
-        self.exit_code = 0
         self.pristine: Callable[[int, bytes], bytes] = lambda _address, content: content
         self.console_sink: Callable[[bytes], None] = lambda _data: None
         # For `--call`: handles events and faults, given the PC, in place of the guest.
         self.on_event: Callable[[Event | PageFault, int], None] | None = None
         self.after_turn: Callable[[], None] = lambda: None
+        self.before_run: Callable[[], None] = lambda: None  # code may be changed there
         # For `kinst.runtime.machine.interrupts`: called with PC and stack pointer of what was interrupted, once the
         # handler is entered; and with a CPU that may take an interrupt soon.
         self.interrupted: Callable[[int, int], None] | None = None
@@ -89,7 +89,6 @@ class System:
         self.serial_line = SerialLine()
         self.before_sleep: Callable[[], None] = lambda: None
         self._repeated = (0, 0)
-        self.has_run = False
         self.undefined: dict[int, bytes] = {}  # the first few undefined instructions that the guest executed
         self.cpus = [self._make_cpu(number) for number in range(configuration.cpus)]
         self.current = self.cpus[0]
@@ -295,6 +294,7 @@ class System:
         is_delayed = self._take_interrupt(cpu)
         length = _SLICE if len(self.cpus) == 1 else _TURN
         bounds = [bound - self.clock.now() for bound in (deadline, limit) if bound is not None]
+        self.before_run()
         if self.memory.is_code_stale:
             self.memory.is_code_stale = False
             self.engine.forget_all_code()
@@ -412,6 +412,7 @@ class System:
         self.current = cpu
         self.trap.fired = cpu.fired
         self.trap.firing.cpu = self.trap.firing.thread = cpu.number
+        self.engine.block_counters.use(cpu.number)
         if self._counters is not None:
             self._counters.use(cpu.number)
         cpu.have_lines_changed = True  # the engine still has the other CPU's interrupts

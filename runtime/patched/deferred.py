@@ -198,8 +198,9 @@ class DeferredSites:
             return
         page.content = content + around
         self._decode(page, is_ours=self._is_ours(number * _PAGE - page.distance, content))
-        shadow = np.frombuffer(content, np.uint8).copy()
-        self._arm(shadow, number * _PAGE - page.distance, page.rows[self._is_armed[page.rows]])
+        shadow, armed = np.frombuffer(content, np.uint8).copy(), self._is_armed[page.rows]
+        rows = page.rows[~self._sites.shown(self._rows[page.rows], self._now["original"][page.rows], armed)]
+        self._arm(shadow, number * _PAGE - page.distance, rows[self._is_armed[rows]])
         self._memory.write(self._frames[number] * _PAGE, shadow.data)
         if page.was_fetched:
             self._engine.forget_code(address & -_PAGE, _PAGE)

@@ -20,11 +20,15 @@ _WHY: Final = (
 )
 
 
-def explained(sites: SiteTable) -> list[str]:
-    """A line for the sites that are counted, and for those that are not one for each reason."""
-    reasons = _reasons(sites)[sites.is_wanted]
+def explained(sites: SiteTable, at_blocks: NDArray[np.bool_]) -> list[str]:
+    """A line for the sites that are counted, and for those that are not one for each reason. `at_blocks`: those that
+    are counted where blocks begin, whatever is displaced elsewhere."""
+    reasons = np.where(at_blocks, 0, _reasons(sites))[sites.is_wanted]
     counts = np.bincount(reasons, minlength=len(_WHY) + 1).tolist()
     lines = [f"the emulator counts or records at {counts[0]:,} of {len(reasons):,} sites"]
+    without = int(np.count_nonzero(at_blocks & sites.is_wanted))
+    if without:
+        lines.append(f"without a breakpoint at {without:,} of these, unless code before them goes on to them")
     lines += [f"each hit is told at {count:,}: {why}" for count, why in zip(counts[1:], _WHY, strict=True) if count]
     deferred = int(np.count_nonzero(sites.is_wanted & sites.manifest.is_deferred))
     if deferred:

@@ -36,6 +36,10 @@ Argument = Callable[[Firing, int], int]
 ArgumentAt = Callable[[int, int], Argument]  # (row of the probe, link address of the site) -> arg0, arg1, ...
 ArgumentRegisters = Callable[[int], Sequence[int] | None]  # see `Enabling.registers`
 
+# Called with rows of deferred sites, the instructions that are there now and which of them can be probed; tells which
+# need no breakpoint.
+Shown = Callable[[NDArray[np.intp], NDArray[np.void], NDArray[np.bool_]], NDArray[np.bool_]]
+
 # A site of these kinds is a return only if control leaves the function: a conditional branch or a computed jump out of
 # the function is a tail call; inside the function it is a loop or a switch.
 _CONDITIONAL = (Flow.BRANCH, Flow.INDIRECT_JUMP)
@@ -87,6 +91,8 @@ class SiteTable:
         self._order = np.argsort(self.identifiers, kind="stable")
         self._is_patched = ~self.manifest.is_deferred
         self.is_wanted = np.ones(len(self._addresses), np.bool_)  # sites with an enabled probe
+        self.at_blocks = np.zeros(len(self._addresses), np.bool_)  # sites that need no breakpoint: see `BlockSites`
+        self.shown: Shown = lambda rows, _original, _is_armed: np.zeros(len(rows), np.bool_)
         self.is_armed = self._is_patched.copy()  # sites at which memory has a breakpoint: at first those of the file
         self._marks = StaticMarks(patched.loaded)
         self.is_stale = True  # memory is not yet armed for what is enabled
@@ -133,6 +139,13 @@ class SiteTable:
         return counting
 
     @property
+    def counting_alone(self) -> NDArray[np.bool_]:
+        """As `counting`, and nothing is looked at."""
+        reads = np.array([isinstance(action, Counting) and bool(action.reads) for action in self._actions])
+        alone: NDArray[np.bool_] = self.counting & ~reads[self._action_of]
+        return alone
+
+    @property
     def out_of_registers(self) -> NDArray[np.bool_]:
         """For each row of a probe, whether an argument that is looked at there is not in registers."""
         kinds, found = self.manifest.probes["kind"], np.zeros(len(self.manifest.probes), np.bool_)
@@ -151,13 +164,18 @@ class SiteTable:
         active[list(self._planted)] = True
         return active
 
+    @property
+    def active_sites(self) -> NDArray[np.bool_]:
+        """For each site, whether anything happens there."""
+        enablings, found = self.manifest.enablings, np.zeros(len(self._addresses), np.bool_)
+        found[enablings["site"][self.active[enablings["probe"]]]] = True
+        return found
+
     def arm(self, memory: GuestRam, trap: TrapPath) -> None:
         """Write breakpoints where a probe is enabled, and the original bytes at all other sites: kinst_patch_tracepoint
         for all sites at once. This may be done while the guest runs, between two of its instructions."""
-        enablings = self.manifest.enablings
-        self.is_wanted = np.zeros(len(self._addresses), np.bool_)
-        self.is_wanted[enablings["site"][self.active[enablings["probe"]]]] = True
-        self.is_armed = self.is_wanted & self._is_patched
+        self.is_wanted = self.active_sites
+        self.is_armed = self.is_wanted & self._is_patched & ~self.at_blocks
         for size, rows in self._by_size():
             addresses = self._addresses[rows] + np.uint64(self._patched.loaded.bias)
             content = self._content(rows, size)
@@ -285,6 +303,11 @@ class SiteTable:
         address, trampoline = int(record["address"]) + bias, int(record["trampoline"]) + bias
         site = Site(address, size, trampoline, instead or emulation, tuple(enablings))
         return site if instead or aside is None else replace(site, aside=aside)
+
+    def enablings(self, row: int) -> tuple[Enabling, ...]:
+        """What happens at one site, which has no static probe."""
+        rows = self.manifest.enablings["probe"][slice(*self._first_enabling[row : row + 2].tolist())]
+        return tuple(one for probe in rows.tolist() for one in self._enablings(self.manifest.sites[row], probe))
 
     def _aside(self, record: np.void, instruction: bytes, emulation: Emulation) -> Callable[[int], int | None] | None:
         """`Site.aside` of an instruction that is emulated."""

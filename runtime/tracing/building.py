@@ -126,7 +126,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         locate=moved.locate,
         profile=profile,
         arm=lambda: _arm(prepared, code, modules),
-        fold=(lambda: None) if system.trap.counted is None else system.trap.counted.fold,
+        fold=(lambda: None) if code is None else code.fold,
         replays=replays_of(system, profile),
     )
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 
+import numpy as np
+
 from kinst.rewriter.program import Program
 from kinst.rewriter.refusals import summary
 from kinst.runtime.clauses.moved_image import MovedImage
 from kinst.runtime.machine.call import CALL_RETURNS_TO
 from kinst.runtime.machine.system import System
+from kinst.runtime.patched.block_sites import BlockSites
 from kinst.runtime.patched.call_blocks import CallBlocks
 from kinst.runtime.patched.deferred import DeferredSites
 from kinst.runtime.patched.explained import explained
@@ -55,10 +58,15 @@ class PatchedCode:
         self.pending_returns = self._pending_returns(copies)
         self.sites.returning = self.pending_returns.waiting
         self.sites.at_block = CallBlocks(SecondCpu(system, loaded), WaysBack(program), system.arch.nops).enabling
+        self._blocks = None
+        if patched.manifest.method == Method.BLOCK and system.trap.counted is not None:
+            self._blocks = BlockSites(self.sites, loaded, system)
         self._deferred: DeferredSites | None = None
         if self.sites.manifest.is_deferred.any():
             self._deferred = DeferredSites(self.sites, loaded, system, trampolines)
             system.trap.dtrace_invop_add(self._deferred.claim)
+            if self._blocks is not None:
+                self._blocks.refresh = self._deferred.refresh
 
     def _pending_returns(self, copies: RelocatedCopies) -> PendingReturns:
         system, arch = self._system, self._system.arch
@@ -80,15 +88,28 @@ class PatchedCode:
 
     def arm(self) -> None:
         """Write the breakpoints of enabled probes into memory, and the original bytes at all other sites."""
+        if self._blocks is not None:
+            self._blocks.fold()
+            self._blocks.choose()
         self.sites.arm(self._system.memory, self._system.trap)
+        if self._blocks is not None:
+            self._blocks.arm()
         if self._deferred is not None:
             self._deferred.refresh()
+
+    def fold(self) -> None:
+        """Give what was counted to the actions."""
+        if self._blocks is not None:
+            self._blocks.fold()
+        if self._system.trap.counted is not None:
+            self._system.trap.counted.fold()
 
     def explained(self) -> list[str]:
         """Where the emulator counts hits by itself, and why it does not elsewhere: a line each."""
         if self._system.trap.counted is None:
             return ["each hit is told everywhere: --method trap, or a host without the code for it"]
-        return explained(self.sites)
+        nowhere = np.zeros(len(self.sites.manifest.sites), np.bool_)
+        return explained(self.sites, nowhere if self._blocks is None else self._blocks.eligible())
 
     def passed_over(self) -> str:
         """The enabled sites that hold what cannot be probed because the guest wrote there; empty if there are none."""

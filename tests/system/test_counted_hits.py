@@ -57,6 +57,7 @@ def printed(case: Case, program: str, method: str, cpus: int = 2) -> tuple[int, 
 def test_programs_print_the_same(case: Case, name: str) -> None:
     told = printed(case, PROGRAMS[name], "trap")
     assert printed(case, PROGRAMS[name], "auto") == told
+    assert printed(case, PROGRAMS[name], "block") == told
     assert len(told[1]) > 100
 
 
@@ -148,6 +149,13 @@ def test_programs_on_firmware_print_the_same() -> None:
     told = printed(BY_NAME["opensbi-1.6"], ARGUMENTS, "trap", cpus=1)
     assert printed(BY_NAME["opensbi-1.6"], ARGUMENTS, "auto", cpus=1) == told
     assert len(told[1]) > 1000
+
+
+@pytest.mark.parametrize("name", ["opensbi-1.6", "xen-arm64"])
+def test_counts_without_breakpoints_are_those_with_them(name: str) -> None:
+    counted = printed(BY_NAME[name], "fbt:::entry { @[probefunc] = count(); }", "auto", cpus=1)
+    assert printed(BY_NAME[name], "fbt:::entry { @[probefunc] = count(); }", "block", cpus=1) == counted
+    assert len(counted[1]) > 100
 
 
 def test_method_trap_tells_each_hit() -> None:

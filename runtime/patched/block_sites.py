@@ -1,0 +1,242 @@
+"""Enabled probes that only count, at functions' entries -> hits that the engine counts where blocks of code begin.
+
+Such a site needs no breakpoint: the guest's memory stays as it is, and a hit takes a few nanoseconds. What must hold is
+looked after: that each time the site is executed a block begins there, and that the engine knows at which addresses the
+code is. Where the first does not hold the site gets its breakpoint; where the second cannot be known any more, all do.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.runtime.engine.block_code import SLACK
+from kinst.runtime.engine.block_counters import PLACES
+from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.system import System
+from kinst.runtime.patched.code_copies import CodeCopies
+from kinst.runtime.patched.sites import SiteTable
+from kinst.runtime.patched.tracer_room import is_tracer_room
+from kinst.runtime.trap.recorded import Counting
+from kinst.runtime.trap.trap import Enabling
+from kinst.targets.manifest import ProbeKind
+
+_ADDRESS: Final = (1 << 64) - 1
+_GAP: Final = 1 << 24  # bytes between code that belongs together
+_MANY_PAGES: Final = 1 << 16
+_PAGE: Final = 4096
+_PAGE_SHIFT: Final = 10  # of what is told of at once: arm64's come in parts
+_LONGEST_LEAD: Final = 32  # bytes
+# amd64's repeated string instructions come to their own start at each iteration.
+_REPEATS: Final = (0xF2, 0xF3)
+_STRINGS: Final = (*range(0x6C, 0x70), *range(0xA4, 0xA8), *range(0xAA, 0xB0))
+
+
+class BlockSites:
+    """The sites of one image that are counted where blocks begin."""
+
+    def __init__(self, sites: SiteTable, loaded: Loaded, system: System) -> None:
+        """None yet."""
+        self._sites, self._loaded, self._system = sites, loaded, system
+        self._counters = system.engine.block_counters
+        self._rows = np.zeros(0, np.intp)  # of the sites, in the order of the engine's numbers
+        self._addresses: NDArray[np.uint64] = np.zeros(0, np.uint64)  # theirs
+        self._leads = np.zeros(0, np.uint64)  # by row, how far a site is behind its function's start
+        self._enablings: dict[int, tuple[Enabling, ...]] = {}  # by row, what is told of hits
+        self._copies = CodeCopies(loaded, system.memory)
+        self._distances: list[int] = []  # at which the code was executed, from its link address
+        self._known: set[tuple[int, int, bool]] = set()  # pages, virtual and physical, in which mode they are executed
+        self._foreign: list[int] = []  # link addresses of pages with code of another mode
+        self._asks_again = False
+        self.why_not = ""  # why no site is counted here any more
+        self.moved = 0  # sites that got breakpoints while the guest ran
+        self.refresh: Callable[[], None] = lambda: None  # has sites that the guest writes shown again
+        sites.shown = self._shown
+        system.space.executable = self._executable
+        system.before_run = self._settle
+
+    # -- what is counted ----------------------------------------------------------------------------------------------
+
+    def choose(self) -> None:
+        """Decide which sites are counted here, before memory is armed."""
+        sites = self._sites
+        sites.at_blocks = np.zeros(len(sites.manifest.sites), np.bool_)
+        if not self.why_not:
+            rows = np.flatnonzero(self.eligible())
+            sites.at_blocks[rows[_largest(sites.manifest.sites["address"][rows])]] = True
+
+    def arm(self) -> None:
+        """Count what was chosen, from now on."""
+        self._rows = np.flatnonzero(self._sites.at_blocks)
+        self._addresses = self._sites.manifest.sites["address"][self._rows]
+        self._enablings.clear()
+        if len(self._rows):
+            self._copies.look(self._addresses)
+        self._counters.set(self._addresses, self._leads[self._rows])
+        if len(self._rows):
+            self._counters.turn_on(np.flatnonzero(~self._sites.manifest.is_deferred[self._rows]))
+        self._counters.be_at(self._distances)
+        self._asks_again = self._system.has_run
+        if self._asks_again:
+            self._system.engine.stop()  # until the engine knows again where the code is
+
+    def _shown(
+        self, rows: NDArray[np.intp], original: NDArray[np.void], is_armed: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """See `Shown`."""
+        is_here = self._sites.at_blocks[rows]
+        found: NDArray[np.bool_] = is_here & ~self._repeats(original)
+        if is_here.any():
+            numbers = np.searchsorted(self._rows, rows)
+            self._counters.turn_off(numbers[is_here & ~(found & is_armed)])
+            self._counters.turn_on(numbers[found & is_armed])
+        return found
+
+    def eligible(self) -> NDArray[np.bool_]:
+        """For each site, whether it can be counted here, as far as that is known before the guest runs."""
+        manifest, sites = self._sites.manifest, self._sites
+        record, enablings = manifest.sites, manifest.enablings[sites.active[manifest.enablings["probe"]]]
+        kinds = manifest.probes["kind"][enablings["probe"]]
+        plain = sites.counting_alone[enablings["probe"]] & np.isin(kinds, (ProbeKind.KINST, ProbeKind.FBT_ENTRY))
+        found = np.zeros(len(record), np.bool_)
+        found[enablings["site"]] = True
+        found[enablings["site"][~plain]] = False
+        self._leads = record["address"] - manifest.functions["address"][record["function"]]
+        begins = np.isin(self._leads, (0,))
+        near = np.flatnonzero(found & ~begins & (self._leads <= _LONGEST_LEAD))
+        begins[near[[self._is_led_to(row) for row in near.tolist()]]] = True
+        eligible: NDArray[np.bool_] = found & begins & (manifest.is_deferred | ~self._repeats(record["original"]))
+        return eligible
+
+    def _is_led_to(self, row: int) -> bool:
+        """Whether nothing but room for a tracer is between a function's start and a site. What the guest writes there
+        goes on to the site, or comes back to it from a call."""
+        sites = self._sites
+        address, lead = int(sites.manifest.sites["address"][row]), int(self._leads[row])
+        if sites.row_at(address - lead) is not None:
+            return False
+        place = self._loaded.physical(address - lead)
+        if place is None or not self._system.memory.has(place, lead):
+            return False
+        return is_tracer_room(sites.arch, self._system.memory.read(place, lead))
+
+    def _repeats(self, original: NDArray[np.void]) -> NDArray[np.bool_]:
+        """Which instructions are repeated ones."""
+        code = np.ascontiguousarray(original).view(np.uint8).reshape(-1, 16)
+        if self._sites.arch.instruction_alignment > 1:
+            return np.zeros(len(code), np.bool_)
+        is_prefix, is_string = np.isin(code[:, :4], _REPEATS), np.isin(code[:, 1:5], _STRINGS)
+        repeats: NDArray[np.bool_] = np.logical_and(is_prefix.any(axis=1), is_string.any(axis=1))
+        return repeats
+
+    def fold(self) -> None:
+        """Give what was counted to the actions."""
+        for cpu, number, hits in self._counters.take():
+            for enabling in self._enablings_of(number):
+                action = enabling.action
+                assert isinstance(action, Counting)
+                action.count(enabling, cpu, hits, [])
+
+    def _enablings_of(self, number: int) -> tuple[Enabling, ...]:
+        found = self._enablings.get(number)
+        if found is None:
+            found = self._enablings[number] = self._sites.enablings(int(self._rows[number]))
+        return found
+
+    # -- where the code is --------------------------------------------------------------------------------------------
+
+    def _executable(self, address: int, physical: int) -> None:
+        """The guest may execute a page from now on, by a virtual address in it."""
+        if not len(self._rows):
+            return
+        is_foreign = bool(self._system.exceptions.foreign_mode(self._system.current))
+        pages = address >> _PAGE_SHIFT, physical >> _PAGE_SHIFT, is_foreign
+        if pages in self._known:
+            return
+        if len(self._known) >= _MANY_PAGES:
+            self._known.clear()
+        self._known.add(pages)
+        link = self._copies.link_address(physical)
+        if link is not None and self._copies.are_there:
+            self._give_up("the guest executes a copy of its code")
+        elif link is not None:
+            self._be_at(address - link)
+            if is_foreign:  # as `ModeCheck` finds at a breakpoint
+                self._foreign.append(link & -_PAGE)
+                self._system.engine.stop()
+        elif any(self._is_near((address - distance) & _ADDRESS) for distance in self._distances):
+            self._give_up("the guest executes other code where the image was")
+
+    def _be_at(self, distance: int) -> None:
+        if distance in self._distances:
+            return
+        if len(self._distances) == PLACES:
+            self._give_up(f"the image's code is at more than {PLACES} places")
+            return
+        self._distances.append(distance)
+        self._counters.be_at(self._distances)
+
+    def _is_near(self, link: int) -> bool:
+        first, last = int(self._addresses[0]), int(self._addresses[-1])
+        return first - SLACK <= link <= last
+
+    def _give_up(self, why: str) -> None:
+        if not self.why_not:
+            self.why_not = why
+            self._system.engine.stop()  # before what was found is executed
+
+    # -- breakpoints after all ----------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Between two runs: give their breakpoints to sites that cannot be counted here."""
+        if self._asks_again:
+            self._asks_again = False
+            self._known.clear()
+            self._system.space.ask_again()
+        if self.why_not and len(self._rows):
+            self.fold()
+            self._break_at(np.arange(len(self._rows)))
+            self._rows, self._addresses = self._rows[:0], self._addresses[:0]
+            self._counters.set(self._addresses, self._leads[:0])
+            self._enablings.clear()
+            return
+        block = self._counters.stopped_before()
+        if block is not None:
+            for distance in self._distances:
+                self._break_between((block[0] - distance + 1) & _ADDRESS, block[1] - 1)
+        while self._foreign:
+            self._break_between(self._foreign.pop(), _PAGE)
+
+    def _break_between(self, link: int, size: int) -> None:
+        """Give breakpoints to the sites that were linked to a range."""
+        bounds = np.array([link, min(link + size, _ADDRESS)], np.uint64)
+        numbers = np.arange(*np.searchsorted(self._addresses, bounds))
+        numbers = numbers[self._sites.at_blocks[self._rows[numbers]]]
+        if len(numbers):
+            self._counters.turn_off(numbers)
+            self._break_at(numbers)
+
+    def _break_at(self, numbers: NDArray[np.intp]) -> None:
+        sites, memory = self._sites, self._system.memory
+        is_deferred = sites.manifest.is_deferred[self._rows[numbers]]
+        for number in numbers[sites.at_blocks[self._rows[numbers]] & ~is_deferred].tolist():
+            row, address = int(self._rows[number]), int(self._addresses[number])
+            size = int(sites.manifest.sites["size"][row])
+            original = sites.manifest.sites["original"][row].tobytes()[:size]
+            sites.at_blocks[row], sites.is_armed[row] = False, True
+            self.moved += 1
+            for place in self._copies.places(address):
+                if memory.has(place, size) and memory.read(place, size) == original:
+                    memory.write(place, sites.armed_bytes[size])
+        if is_deferred.any():
+            sites.at_blocks[self._rows[numbers[is_deferred]]] = False
+            self.moved += int(is_deferred.sum())
+            self.refresh()
+
+
+def _largest(addresses: NDArray[np.uint64]) -> slice:
+    """Of ascending addresses, the most that belong together: a kernel's first code may be linked far from the rest."""
+    cuts = [0, *(np.flatnonzero(np.diff(addresses) > np.uint64(_GAP)) + 1).tolist(), len(addresses)]
+    return max((slice(*bounds) for bounds in pairwise(cuts)), key=lambda one: one.stop - one.start)
