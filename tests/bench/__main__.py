@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kinst.runtime.trap.recorded import NOTHING, Reads
+from kinst.targets.method import Method
 from tests.bench import attached, clauses, debuginfo, gdb, linux
 from tests.bench.alone import AloneRun
 from tests.bench.baselines import QilingRun
@@ -98,6 +99,7 @@ def bench(workload: Workload, probes: int, called: int) -> dict[str, float]:
             Way("trap", OurRun(workload, FUNCTIONS, *names), called, HITS),
             Way("record", OurRun(workload, FUNCTIONS, *names, counted_by=Reads(frozenset({0, 1}))), called, CALLS),
             Way("counter", OurRun(workload, FUNCTIONS, *names, counted_by=NOTHING), called, CALLS),
+            Way("block", OurRun(workload, FUNCTIONS, *names, counted_by=NOTHING, method=Method.BLOCK), called, CALLS),
             Way("alone", AloneRun(workload, FUNCTIONS, *names), called, CALLS),
             Way("address", hooked(workload, probes, QilingRun.hook_addresses), called, few),
             Way("counting", hooked(workload, probes, QilingRun.count_by_hooks), called, few),
@@ -112,15 +114,15 @@ def bench(workload: Workload, probes: int, called: int) -> dict[str, float]:
     return times
 
 
-OURS = ("trap", "record", "counter", "alone")
+OURS = ("trap", "record", "counter", "block", "alone")
 THEIRS = ("address", "counting", "intr", "unicorn")
-LAYOUT = "{:8} {:>7} {:>7}  {:>6} {:>7} {:>8} {:>6}  {:>9} {:>9} {:>7} {:>8}  {:>6} {:>8}"
+LAYOUT = "{:8} {:>7} {:>7}  {:>6} {:>7} {:>8} {:>6} {:>6}  {:>9} {:>9} {:>7} {:>8}  {:>6} {:>8}"
 
 
 def hits() -> None:
     """Print what a hit costs: a row a machine and number of probes."""
     print("ns a hit over the plain call. Ours: told with five arguments, recorded and counted by two of them, counted;")
-    print("and counted by the image itself, made standalone, in our machine.")
+    print("counted where blocks begin (--method block), and by the image itself, made standalone, in our machine.")
     print("Qiling's hook_address that records five arguments, and that counts; its hook_intr that records them;")
     print(f"hooks of Unicorn's binding that count. Last a plain call. Load of the host: {os.getloadavg()[0]:.1f}")
     print(LAYOUT.format("machine", "probes", "called", *OURS, *THEIRS, "plain", "Qiling's"))

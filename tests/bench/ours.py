@@ -9,6 +9,7 @@ from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.runtime.trap.recorded import NOTHING, Counting, Reads
 from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.targets.method import Method
 from tests.bench.baselines import STACK, STOP, Record
 from tests.bench.workload import Workload
 
@@ -23,20 +24,22 @@ class OurRun:
         *descriptions: str,
         action: Callable[[Firing], None] | None = None,
         counted_by: Reads | None = None,
+        method: Method | None = None,
     ) -> None:
         """`action` is what a hit does; without it, what dtrace_probe() is given is recorded. With `counted_by` the
-        engine counts hits by these arguments, or if there are none all alike."""
+        engine counts hits by these arguments, or if there are none all alike. `method` is that of --method."""
         self.workload = workload
         self.records: list[Record] = []
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "workload.elf"
             self.image(path, functions)
             with open_image(path) as image:
-                trace = image.trace(actions=dict.fromkeys(descriptions, lambda _hit: None))
+                trace = image.trace(actions=dict.fromkeys(descriptions, lambda _hit: None), method=method)
         self.system = trace.guest.system
         self._arch = self.system.arch
         self._arguments = self._arch.arguments[:5]
         surroundings = trace.guest.surroundings
+        self._fold = surroundings.fold
         if counted_by is not None:
             action = self.counting(counted_by)
         self.enable(surroundings, action or self._record)
@@ -87,5 +90,4 @@ class OurRun:
         self.system.engine.set_pc(base)
         end = self.system.run()
         assert end is End.RETURNED, end
-        if self.system.trap.counted is not None:
-            self.system.trap.counted.fold()
+        self._fold()
