@@ -141,7 +141,7 @@ class SiteTable:
     @property
     def counting_alone(self) -> NDArray[np.bool_]:
         """As `counting`, and nothing is looked at."""
-        reads = np.array([isinstance(action, Counting) and bool(action.reads) for action in self._actions])
+        reads = np.array([not isinstance(action, Counting) or bool(action.reads) for action in self._actions])
         alone: NDArray[np.bool_] = self.counting & ~reads[self._action_of]
         return alone
 
