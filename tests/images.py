@@ -1,7 +1,7 @@
 """Image name -> path of a real kernel or firmware image, downloaded from Debian once and cached outside the repository.
 
-The packages come through a private apt state, so the system's dpkg is not touched and no root is needed. The mirror is
-the one the system's own apt uses. Run as ``python -m tests.images [NAME...]`` to fill the cache and print the paths.
+The packages come from the mirror that the system's own apt uses, by its index; dpkg is not touched and no
+root is needed. Run as ``python -m tests.images [NAME...]`` to fill the cache and print the paths.
 """
 
 import fcntl
@@ -12,12 +12,12 @@ import lzma
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tarfile
 import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,7 +27,6 @@ from tests.image_list import IMAGES, LARGE, MORE, SMALL, RealImage
 __all__ = ["LARGE", "MORE", "SMALL", "at_hand", "modules_of", "real_image"]
 
 CACHE = Path(os.environ.get("KINST_IMAGES") or Path.home() / ".cache" / "kinst-rewrite" / "images")
-KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 def real_image(name: str) -> Path:
@@ -42,7 +41,7 @@ def real_image(name: str) -> Path:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """One process at a time: apt locks its state, and the workers of the tests ask for the same images."""
+    """One process at a time: the workers of the tests ask for the same images."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -126,47 +125,22 @@ def _fetch(image: RealImage, path: Path) -> None:
     partial.rename(path)
 
 
-def _apt(package: str, tool: str, *arguments: str) -> str:
-    """What a tool of apt says of a `package`, which is "name:architecture/suite". It keeps its parsed lists (container
-    images turn that off: seconds a call)."""
-    result = subprocess.run(
-        [tool, "-o", "Dir::Cache::pkgcache=pkgcache.bin", "-o", "Dir::Cache::srcpkgcache=srcpkgcache.bin", *arguments],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=CACHE,
-        env=os.environ | {"APT_CONFIG": str(_apt_config(*package.rpartition(":")[2].split("/")))},
-    )
-    return result.stdout
-
-
-def _apt_config(architecture: str, suite: str) -> Path:
-    """A private apt state, whose lists are read once. apt takes all lists of a suite or none: those of another
-    architecture, which a mirror may be renewing just then, are not asked for."""
-    architecture = "amd64" if architecture == "all" else architecture
-    root = CACHE / "apt" / f"{suite}-{architecture}"
-    config = root / "apt.conf"
-    if config.exists():
-        return config
-    for folder in ("state/lists/partial", "cache/archives/partial", "parts"):
-        (root / folder).mkdir(parents=True, exist_ok=True)
-    (root / "status").touch()
-    (root / "parts" / "debian.sources").write_text(
-        f"Types: deb\nURIs: {_system_mirror()}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYRING}\n"
-    )
-    partial = root / "apt.conf.new"
-    partial.write_text(
-        f'Dir::State "{root}/state";\nDir::State::status "{root}/status";\nDir::Cache "{root}/cache";\n'
-        f'Dir::Etc::sourcelist "/dev/null";\nDir::Etc::sourceparts "{root}/parts";\n'
-        f'APT::Architecture "{architecture}";\nAPT::Architectures {{ "{architecture}"; }};\n'
-        'Acquire::Languages "none";\nAcquire::Retries "3";\n'
-    )
-    environment = os.environ | {"APT_CONFIG": str(partial)}
-    update = subprocess.run(["apt-get", "update"], check=False, capture_output=True, text=True, env=environment)
-    if update.returncode:
-        raise LookupError(f"apt-get update for {suite} and {architecture}: {update.stderr.strip()}")
-    partial.rename(config)
-    return config
+@cache
+def _index(architecture: str, suite: str) -> dict[str, str]:
+    """Name -> address of each package, by the mirror's index, which is read once. Not by apt: it takes no index whose
+    Release is newer, as a mirror in renewal has it for days, and packages are no less there then."""
+    mirror, architecture = _system_mirror(), "amd64" if architecture == "all" else architecture
+    path = CACHE / "indices" / f"{suite}-{architecture}.xz"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}")
+        with urllib.request.urlopen(f"{mirror}/dists/{suite}/main/binary-{architecture}/Packages.xz") as response:
+            partial.write_bytes(response.read())
+        partial.rename(path)
+    index = lzma.decompress(path.read_bytes()).decode()
+    found = re.findall(r"^Package: (\S+)$|^Filename: (\S+)$", index, re.MULTILINE)
+    names, files = (one for one, _ in found[::2]), (file for _, file in found[1::2])
+    return {name: f"{mirror}/{file}" for name, file in zip(names, files, strict=True)}
 
 
 def _system_mirror() -> str:
@@ -184,27 +158,17 @@ def _system_mirror() -> str:
 
 def _newest_package(image: RealImage) -> str:
     """``name:architecture/suite`` of the newest package whose whole name matches."""
-    where = f":{image.architecture}/{image.suite}"
-    listing = _apt(where, "apt-cache", "--all-names", "pkgnames", re.split(r"[\\\[(]", image.package)[0])
-    names = [name for name in listing.split() if re.fullmatch(image.package, name)]
-    for package in (name + where for name in sorted(names, key=_version_key, reverse=True)):
-        try:
-            _download_uri(package)
-        except subprocess.CalledProcessError:
-            continue
-        return package
-    raise LookupError(f"{image.package}: no such package for {image.architecture} in {image.suite}")
-
-
-def _version_key(name: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", name)]
+    names = [name for name in _index(image.architecture, image.suite) if re.fullmatch(image.package, name)]
+    if not names:
+        raise LookupError(f"{image.package}: no such package for {image.architecture} in {image.suite}")
+    newest = max(names, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
+    return f"{newest}:{image.architecture}/{image.suite}"
 
 
 def _download_uri(package: str) -> str:
-    found = re.search(r"^'(\S+)'", _apt(package, "apt-get", "download", "--print-uris", package), re.MULTILINE)
-    if found is None:
-        raise LookupError(f"{package}: apt names no address for it")
-    return found.group(1)
+    name, _, where = package.rpartition(":")
+    architecture, _, suite = where.partition("/")
+    return _index(architecture, suite)[name]
 
 
 class _Told(io.RawIOBase):

@@ -151,7 +151,7 @@ def test_programs_on_firmware_print_the_same() -> None:
     assert len(told[1]) > 1000
 
 
-@pytest.mark.parametrize("name", ["opensbi-1.6", "xen-arm64"])
+@pytest.mark.parametrize("name", ["opensbi-1.6", "gnumach"])
 def test_counts_without_breakpoints_are_those_with_them(name: str) -> None:
     counted = printed(BY_NAME[name], "fbt:::entry { @[probefunc] = count(); }", "auto", cpus=1)
     assert printed(BY_NAME[name], "fbt:::entry { @[probefunc] = count(); }", "block", cpus=1) == counted
