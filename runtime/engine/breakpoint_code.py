@@ -12,9 +12,9 @@ from typing import Final
 # one; the running CPU's cells; and the word for credits.
 CALLBACK, NUMBER, PC = range(3)
 BIAS, TABLE, MASK, CELLS, CREDIT = range(6, 11)
-# For hits that are recorded: where the next record goes, and where there is no room any more; the numbers of the
-# registers, how many there are, and the addresses of their places in the next record; uc_reg_read_batch; the running
-# CPU; the bytes of a record, and those of the addresses for one; and the callback when there is no room.
+# For hits that are recorded: where the next record goes, and where there is no room any more; the numbers of those
+# registers that are read, how many there are, and the addresses of their places in the next record; uc_reg_read_batch;
+# the running CPU; the bytes of a record, and those of the addresses for one; and the callback when there is no room.
 NEXT, END, NUMBERS, COUNT, PLACES, READ_BATCH, CPU, RECORD_SIZE, STEP, FULL = range(11, 21)
 # For hits that are told: the callback for them; the numbers of those registers of the frame that are read, how many
 # there are, and the addresses of their places; the PC's place; whether the CPU stays where the callback put it; and
@@ -26,7 +26,9 @@ CLOCK, FACTOR, GETTIME, SECONDS, NANOSECONDS = range(30, 35)
 # For records with the key of a thread: a table of keys; where in a record the stack pointer is, and a register that
 # identifies what runs; and the bits of it that count.
 KEYS, STACK_POINTER, IDENTITY, IDENTITY_MASK = range(35, 39)
-WORDS: Final = 39
+# For hits that are recorded: the addresses of the registers that are copied, and how many there are.
+SOURCES, SOURCE_COUNT = range(39, 41)
+WORDS: Final = 41
 
 # A row of the table: the breakpoint's address, where the CPU goes on, the offset of the cell in bytes, or one of these,
 # and the credit: 1 if the breakpoint, which was counted as an instruction, is followed by the displaced one, which will
@@ -79,10 +81,10 @@ HOST_CODE: Final = {
         "49890b"  # mov qword [r11], rcx
         "c3"  # ret
         "4801c9"  # record: add rcx, rcx
-        "0f8838010000"  # js told
+        "0f885e010000"  # js told
         "4c8b4258"  # mov r8, qword [rdx + 88]
         "4c3b4260"  # cmp r8, qword [rdx + 96]
-        "0f8424010000"  # je full
+        "0f844a010000"  # je full
         "498900"  # mov qword [r8], rax
         "488b8a88000000"  # mov rcx, qword [rdx + 136]
         "49894808"  # mov qword [r8 + 8], rcx
@@ -93,16 +95,27 @@ HOST_CODE: Final = {
         "4d8b12"  # mov r10, qword [r10]
         "4929ca"  # sub r10, rcx
         "4d895010"  # mov qword [r8 + 16], r10
-        "57"  # push rdi
+        "8b8a40010000"  # mov ecx, dword [rdx + 320]
+        "488bb238010000"  # mov rsi, qword [rdx + 312]
+        "85c9"  # test ecx, ecx
+        "7411"  # je copied
+        "488b44cef8"  # copy: mov rax, qword [rsi + rcx*8 - 8]
+        "488b00"  # mov rax, qword [rax]
+        "498944c818"  # mov qword [r8 + rcx*8 + 24], rax
+        "ffc9"  # dec ecx
+        "75ef"  # jne copy
+        "57"  # copied: push rdi
         "52"  # push rdx
         "4151"  # push r9
-        "4889d0"  # mov rax, rdx
-        "488b7068"  # mov rsi, qword [rax + 104]
-        "8b4870"  # mov ecx, dword [rax + 112]
-        "488b5078"  # mov rdx, qword [rax + 120]
-        "ff9080000000"  # call qword [rax + 128]
+        "8b4a70"  # mov ecx, dword [rdx + 112]
+        "85c9"  # test ecx, ecx
+        "7416"  # je read
+        "488b7268"  # mov rsi, qword [rdx + 104]
+        "488b8280000000"  # mov rax, qword [rdx + 128]
+        "488b5278"  # mov rdx, qword [rdx + 120]
+        "ffd0"  # call rax
         "488b542408"  # mov rdx, qword [rsp + 8]
-        "488b8200010000"  # mov rax, qword [rdx + 256]
+        "488b8200010000"  # read: mov rax, qword [rdx + 256]
         "4885c0"  # test rax, rax
         "742d"  # je clocked
         "bf01000000"  # mov edi, 1
@@ -151,7 +164,7 @@ HOST_CODE: Final = {
         "488b8a98000000"  # mov rcx, qword [rdx + 152]
         "48014a78"  # add qword [rdx + 120], rcx
         "4c8b5a10"  # mov r11, qword [rdx + 16]
-        "e9b7feffff"  # jmp go_on
+        "e991feffff"  # jmp go_on
         "8b7208"  # unknown: mov esi, dword [rdx + 8]
         "ff22"  # jmp qword [rdx]
         "ffa2a0000000"  # full: jmp qword [rdx + 160]
@@ -238,10 +251,10 @@ HOST_CODE: Final = {
         0xF940050A,  # ldr x10, [x8, #8]
         0xF900016A,  # str x10, [x11]
         0xD65F03C0,  # ret
-        0xB7F00A65,  # record: tbnz x5, #62, told
+        0xB7F00BA5,  # record: tbnz x5, #62, told
         0xA945AC4A,  # ldp x10, x11, [x2, #88]
         0xEB0B015F,  # cmp x10, x11
-        0x540009C0,  # b.eq full
+        0x54000B00,  # b.eq full
         0xF940444B,  # ldr x11, [x2, #136]
         0xA9002D43,  # stp x3, x11, [x10]
         0xF940284B,  # ldr x11, [x2, #80]
@@ -251,16 +264,26 @@ HOST_CODE: Final = {
         0xF940018C,  # ldr x12, [x12]
         0xCB0B018C,  # sub x12, x12, x11
         0xF900094C,  # str x12, [x10, #16]
-        0xA9BD7BFD,  # stp x29, x30, [sp, #-48]!
+        0xB941404B,  # ldr w11, [x2, #320]
+        0xF9409C4C,  # ldr x12, [x2, #312]
+        0x9100814D,  # add x13, x10, #32
+        0x340000CB,  # cbz w11, copied
+        0xF8408589,  # word: ldr x9, [x12], #8
+        0xF9400129,  # ldr x9, [x9]
+        0xF80085A9,  # str x9, [x13], #8
+        0x7100056B,  # subs w11, w11, #1
+        0x54FFFF81,  # b.ne word
+        0xA9BD7BFD,  # copied: stp x29, x30, [sp, #-48]!
         0xA9010BE0,  # stp x0, x2, [sp, #16]
         0xF90013E8,  # str x8, [sp, #32]
-        0xF9403441,  # ldr x1, [x2, #104]
         0xB9407043,  # ldr w3, [x2, #112]
+        0x340000C3,  # cbz w3, read
+        0xF9403441,  # ldr x1, [x2, #104]
         0xF9404049,  # ldr x9, [x2, #128]
         0xF9403C42,  # ldr x2, [x2, #120]
         0xD63F0120,  # blr x9
         0xF9400FE2,  # ldr x2, [sp, #24]
-        0xF9408049,  # ldr x9, [x2, #256]
+        0xF9408049,  # read: ldr x9, [x2, #256]
         0xB40001A9,  # cbz x9, clocked
         0x52800020,  # mov w0, #1
         0x91042041,  # add x1, x2, #264
@@ -315,7 +338,7 @@ HOST_CODE: Final = {
         0xF940084B,  # ldr x11, [x2, #16]
         0xF9400D06,  # ldr x6, [x8, #24]
         0xF9402849,  # ldr x9, [x2, #80]
-        0x17FFFFAD,  # b go_on
+        0x17FFFFA3,  # b go_on
         0xB9400841,  # unknown: ldr w1, [x2, #8]
         0xF9400049,  # ldr x9, [x2]
         0xD61F0120,  # br x9

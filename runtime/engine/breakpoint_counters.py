@@ -90,7 +90,8 @@ class BreakpointCounters:
         self._state[CREDIT] = credit or ctypes.addressof(self._nowhere)
         self._code = None if live_pc is None else host_function(HOST_CODE)
         self._when_full: Callable[[], None] = lambda: None
-        self.records = HitRecords(self._state, read_batch, registers, clock, number_of)
+        copied = range(general, general + _WORD * pc, _WORD) if general else ()
+        self.records = HitRecords(self._state, read_batch, registers, copied, clock, number_of)
         read = [index for index in range(len(registers)) if index > pc or (index < pc and not general)]
         self._numbers = (ctypes.c_int * len(read))(*(registers[index] for index in read))
         self._places = (ctypes.c_uint64 * len(read))(*(frame + _WORD * index for index in read))

@@ -26,6 +26,8 @@ from kinst.runtime.engine.breakpoint_code import (
     PLACES,
     READ_BATCH,
     RECORD_SIZE,
+    SOURCE_COUNT,
+    SOURCES,
     STACK_POINTER,
     STEP,
     WORDS,
@@ -82,23 +84,25 @@ class HitRecords:
         state: "ctypes.Array[ctypes.c_uint64]",
         read_batch: int,
         numbers: Sequence[int],
+        general: Sequence[int] = (),
         clock: ClockWord | None = None,
         number_of: Callable[[str], int] = len,
     ) -> None:
         """`state` is what the code works with. `read_batch` is the address of uc_reg_read_batch, `numbers` are
-        Unicorn's of the registers in the trap frame. Without a clock the time is 0.
-        `number_of` gives the number of any register."""
+        Unicorn's of the registers in the trap frame, and `general` the addresses of the first of these, as far as the
+        emulator has them in memory. Without a clock the time is 0. `number_of` gives the number of any register."""
         assert len(state) == WORDS
         self._state = state
         self.bias = state[BIAS]
         self._live = memoryview(state).cast("B").cast("Q")  # which is faster
-        self._numbers, self._number_of = numbers, number_of
+        self._numbers, self._general, self._number_of = numbers, general, number_of
         self.registers: tuple[int, ...] = ()  # indexes in the trap frame
         self._identity: tuple[int, ...] = ()  # Unicorn's number of the register that is not in the trap frame
         self._stack_pointer: int | None = None
         self._rows = np.zeros((_ROOM, HEAD), np.uint64)
-        self._wanted = (ctypes.c_int * 1)()
-        self._places = np.zeros((_ROOM, 1), np.uint64)
+        self._wanted = (ctypes.c_int * 0)()
+        self._sources = (ctypes.c_uint64 * 0)()
+        self._places = np.zeros((_ROOM, 0), np.uint64)
         self._zero = ctypes.c_uint64()
         self._clock = ClockWord(ctypes.addressof(self._zero)) if clock is None else clock
         state[CLOCK], state[FACTOR] = self._clock.address, self._clock.factor
@@ -110,11 +114,13 @@ class HitRecords:
         """Let records have these registers as well. There must be no record that was not taken."""
         assert self.is_empty()
         self.registers = tuple(sorted({*self.registers, *registers}))
-        numbers = [*(self._numbers[index] for index in self.registers), *self._identity]
-        count = len(numbers)
-        self._rows = np.zeros((_ROOM, HEAD + count), np.uint64)  # narrow registers leave the rest of a word as it is
-        self._wanted = (ctypes.c_int * count)(*numbers)
-        words = np.arange(self._rows.size, dtype=np.uint64).reshape(self._rows.shape)[:, HEAD:]
+        sources = [self._general[index] for index in self.registers if index < len(self._general)]
+        read = [*(self._numbers[index] for index in self.registers[len(sources) :]), *self._identity]
+        self._sources = (ctypes.c_uint64 * len(sources))(*sources)
+        self._wanted = (ctypes.c_int * len(read))(*read)
+        width = HEAD + len(sources) + len(read)
+        self._rows = np.zeros((_ROOM, width), np.uint64)  # narrow registers leave the rest of a word as it is
+        words = np.arange(self._rows.size, dtype=np.uint64).reshape(self._rows.shape)[:, width - len(read) :]
         self._places = np.uint64(self._rows.ctypes.data) + np.uint64(_WORD) * words
         self._begin()
 
@@ -136,9 +142,10 @@ class HitRecords:
         self._words = self._rows.data.cast("B").cast("Q")
         self.width = self._size // _WORD
         state[END] = self._start + self._rows.nbytes
-        state[NUMBERS], state[COUNT] = ctypes.addressof(self._wanted), len(self._wanted) if self.registers else 0
+        state[SOURCES], state[SOURCE_COUNT] = ctypes.addressof(self._sources), len(self._sources)
+        state[NUMBERS], state[COUNT] = ctypes.addressof(self._wanted), len(self._wanted)
         self._first_place = self._places.ctypes.data
-        state[RECORD_SIZE], state[STEP] = self._rows.strides[0], self._places.strides[0]
+        state[RECORD_SIZE], state[STEP] = self._rows.strides[0], _WORD * len(self._wanted)
         if self._stack_pointer is not None:
             state[STACK_POINTER] = _WORD * (HEAD + self.registers.index(self._stack_pointer))
             state[IDENTITY] = state[STACK_POINTER] if not self._identity else self._rows.strides[0] - _WORD
@@ -154,8 +161,9 @@ class HitRecords:
 
     def take(self) -> NDArray[np.uint64]:
         """(n, `width`) what was recorded since the last time, in order: the breakpoint's address plus `bias`, the CPU,
-        the time (ns), the key of the thread where that is wanted, the registers' values, and what is nobody's."""
-        taken = self._rows[: (self._state[NEXT] - self._start) // self._size].copy()
+        the time (ns), the key of the thread where that is wanted, the registers' values, and what is nobody's. It is
+        there until the guest runs on."""
+        taken = self._rows[: (self._state[NEXT] - self._start) // self._size]
         self._rewind()
         return taken
 

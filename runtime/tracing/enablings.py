@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kinst.runtime.providers.provider import Action, Probe, Providers
 from kinst.runtime.tracing.surroundings import Replays
-from kinst.runtime.trap.recorded import NOTHING, Count, Counting, Reads, Replayed
+from kinst.runtime.trap.recorded import NOTHING, Count, Counting, Reads, Replayed, counted_once
 from kinst.runtime.trap.replayed import Replay
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.probe import ProbeName
@@ -145,10 +145,7 @@ class Enablings:
 
 def _later(clause: Enabled) -> Replay | None:
     """What a recorded hit does; None if it must be told now."""
-    count = clause.count
-    if clause.replay is not None or count is None:
-        return clause.replay
-    return lambda firing: count(firing.enabling, firing.cpu, 1, firing.frame.regs)
+    return counted_once(clause.count) if clause.replay is None and clause.count is not None else clause.replay
 
 
 _Firing = TypeVar("_Firing", bound=Firing)

@@ -14,7 +14,7 @@ to the last one.
 from collections.abc import Callable
 from typing import Protocol
 
-from kinst.runtime.trap.recorded import Counting, RecordedSites, Records, Replayed, Told, is_replayed
+from kinst.runtime.trap.recorded import Counting, Recorded, RecordedSites, Records, Told, is_replayed
 from kinst.runtime.trap.trap import Enabling, Site
 from kinst.targets.arch.facts import ArchFacts
 
@@ -66,7 +66,7 @@ class Counters(Protocol):
 
 def recorded_at(site: Site) -> Told | None:
     """What is told of hits of a site, if all that each does can be done later and looks at what is recorded."""
-    told = [(one.action, one) for one in site.enablings if isinstance(one.action, Counting | Replayed)]
+    told = [(one.action, one) for one in site.enablings if isinstance(one.action, Recorded)]
     if not told or len(told) < len(site.enablings):
         return None
     is_told_now = any(one.leaving is not None or action.registers(one) is None for action, one in told)

@@ -14,13 +14,13 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime.trap.distinct import distinct
 from kinst.runtime.trap.replayed import RecordedFiring, Replay
 from kinst.runtime.trap.thread_ranges import ThreadRanges
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 
 HEAD: Final = 4  # columns of a record before its registers: the address, the CPU, the time and the thread
-_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Threads(Protocol):
@@ -78,7 +78,7 @@ class Records(Protocol):
     def take(self) -> NDArray[np.uint64]:
         """(n, `width`) what was recorded since the last time, in order: the breakpoint's address plus `bias`, the CPU,
         the time (ns), the number of the thread's key where that is wanted, the registers' values, and what is
-        nobody's."""
+        nobody's. It is there until the guest runs on."""
         ...
 
     def take_words(self) -> list[int]:
@@ -124,36 +124,18 @@ Count = Callable[
 ]  # enabling, CPU, hits, and `Firing.regs` of each of them
 
 
-class Counting:
-    """An action that does nothing but count, so that the number of hits that are alike tells it all."""
-
-    __slots__ = ("count", "reads", "run")
-
-    def __init__(self, run: Callable[[Firing], None], count: Count, reads: Reads = NOTHING) -> None:
-        """`run` does what a single hit does. `count` does it for several, in which what `reads` names is the same."""
-        self.run, self.count, self.reads = run, count, reads
-
-    def __call__(self, firing: Firing) -> None:
-        """Do what a single hit does."""
-        self.run(firing)
-
-    def registers(self, enabling: Enabling) -> set[int] | None:
-        """The registers that it looks at where this is enabled; None if it looks at more than that."""
-        return self.reads.registers_of(enabling)
-
-    def replay(self, firing: RecordedFiring) -> None:
-        """Do what a single recorded hit does."""
-        self.count(firing.enabling, firing.cpu, 1, firing.frame.regs)
+def counted_once(count: Count) -> Replay:
+    """What a single recorded hit does that is counted."""
+    return lambda firing: count(firing.enabling, firing.cpu, 1, firing.frame.regs)
 
 
-class Replayed:
-    """An action that can be done later, as long as nobody sees it: with what was recorded, in the order of the hits."""
+class Recorded:
+    """An action that need not be done when its probe is hit."""
 
     __slots__ = ("reads", "replay", "run")
 
     def __init__(self, run: Callable[[Firing], None], replay: Replay, reads: Reads) -> None:
-        """`run` does what a hit does now, after what is recorded was told. `replay` does it later; it sees what `reads`
-        names."""
+        """`run` does what a hit does now, `replay` what it does later. It looks at what `reads` names."""
         self.run, self.replay, self.reads = run, replay, reads
 
     def __call__(self, firing: Firing) -> None:
@@ -165,7 +147,24 @@ class Replayed:
         return self.reads.registers_of(enabling)
 
 
-Recorded = Counting | Replayed
+class Counting(Recorded):
+    """An action that does nothing but count, so that the number of hits that are alike tells it all."""
+
+    __slots__ = ("count",)
+
+    def __init__(self, run: Callable[[Firing], None], count: Count, reads: Reads = NOTHING) -> None:
+        """`count` does for several hits, in which what `reads` names is the same, what `run` does for each."""
+        super().__init__(run, counted_once(count), reads)
+        self.count = count
+
+
+class Replayed(Recorded):
+    """An action that can be done later, as long as nobody sees it: with what was recorded, in the order of the hits.
+    Done now, it first tells what was recorded before."""
+
+    __slots__ = ()
+
+
 Told = Sequence[tuple[Recorded, Enabling]]
 
 
@@ -203,7 +202,7 @@ class RecordedSites:
         self._alike: dict[int, tuple[Told, frozenset[int]]] = {}  # by address as records have it
         self._replayed: dict[int, _Site] = {}  # by address as records have it
         self._tell: dict[int, _Row] = {}  # what is done for a record of `_replayed`
-        self._columns: tuple[NDArray[np.uint64], NDArray[np.bool_]] | None = None  # see `_blanks`
+        self._columns: tuple[NDArray[np.uint64], NDArray[np.bool_]] | None = None  # see `_blank`
         self._kept: list[int] = []  # words of records that are alike, which nobody waits for
         self._firing = RecordedFiring([0] * self._count)
         self._keys: list[int] = []  # of threads, by the numbers that records have
@@ -325,11 +324,11 @@ class RecordedSites:
 
     def _count_alike(self, rows: NDArray[np.uint64]) -> None:
         registers, regs = self._records.registers, [0] * self._count
-        values = rows[:, HEAD : HEAD + len(registers)]
-        values[self._blanks(rows[:, 0])] = 0  # else hits that are alike would not look so
-        found, hits = distinct(np.concatenate([rows[:, :2], values], axis=1))
+        columns = rows.T[[0, 1, *range(HEAD, HEAD + len(registers))]]
+        self._blank(columns[0], columns[2:])
+        first, hits = distinct(columns)
         bias = self._records.bias
-        for (at, cpu, *each), number in zip(found.tolist(), hits.tolist(), strict=True):
+        for (at, cpu, *each), number in zip(columns[:, first].T.tolist(), hits.tolist(), strict=True):
             for index, value in zip(registers, each, strict=True):
                 regs[index] = value
             regs[self._pc] = at - bias
@@ -337,30 +336,12 @@ class RecordedSites:
                 assert isinstance(action, Counting), "others are replayed"
                 action.count(enabling, cpu, number, regs)
 
-    def _blanks(self, addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """For each record the registers that nobody looks at there."""
+    def _blank(self, addresses: NDArray[np.uint64], values: NDArray[np.uint64]) -> None:
+        """Clear the registers that nobody looks at in a record: hits that are alike would not look so."""
         if self._columns is None:
             known, wanted = sorted(self._alike), self._records.registers
-            blank = [[index not in self._alike[at][1] for index in wanted] for at in known]
-            self._columns = np.array(known, np.uint64), np.array(blank, np.bool_).reshape(-1, len(wanted))
+            blank = [[index not in self._alike[at][1] for at in known] for index in wanted]
+            self._columns = np.array(known, np.uint64), np.array(blank, np.bool_).reshape(len(wanted), -1)
         places, blanks = self._columns
-        found: NDArray[np.bool_] = blanks[np.searchsorted(places, addresses)]
-        return found
-
-
-def distinct(rows: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
-    """The distinct rows of an array that is not empty, in the order of the first of each, and how often each is
-    there."""
-    mixed = rows[:, 0] * _FACTOR
-    for column in range(1, rows.shape[1]):
-        mixed ^= mixed >> np.uint64(29)
-        mixed = (mixed ^ rows[:, column]) * _FACTOR
-    order = np.argsort(mixed)
-    sorted_ = mixed[order]
-    starts = np.flatnonzero(np.append(True, sorted_[1:] != sorted_[:-1]))
-    first = np.minimum.reduceat(order, starts)
-    hits = np.diff(np.append(starts, len(rows)))
-    if (rows[order] != rows[np.repeat(first, hits)]).any():  # two that differ have the same number
-        _, first, hits = np.unique(rows, axis=0, return_index=True, return_counts=True)
-    in_order = np.argsort(first)
-    return rows[first[in_order]], hits[in_order]
+        if blanks.any():
+            values[blanks[:, np.searchsorted(places, addresses)]] = 0

@@ -4,6 +4,7 @@ counts, where the CPU goes on, and what it leaves to Python."""
 import ctypes
 import random
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 import unicorn
@@ -58,6 +59,7 @@ class Host:
         self.frame = (ctypes.c_uint64 * len(REGISTERS))()
         frame = ctypes.addressof(self.frame)
         self.general = (ctypes.c_uint64 * IP)()
+        self.copies = knows_general
         general = ctypes.addressof(self.general) if knows_general else 0
         self.time = ctypes.c_uint64(1000)
         time = ClockWord(ctypes.addressof(self.time), 10), lambda _name: IDENTITY
@@ -134,6 +136,8 @@ class Host:
         records = self.counters.records
         for array in (records._rows, records._places):
             self.map(array.ctypes.data, array.nbytes)
+        self.map(ctypes.addressof(records._sources), ctypes.sizeof(records._sources))
+        self.general[:] = [self.registers[number] for number in REGISTERS[:IP]]
         before, self.live_pc.value = len(self.passed), pc + BIAS
         for register, value in zip(self.arguments, (UC, number, ctypes.addressof(state)), strict=False):
             self.cpu.reg_write(register, value)
@@ -150,9 +154,10 @@ class Host:
         return None
 
 
-@pytest.fixture(params=HOSTS)
+@pytest.fixture(params=product(HOSTS, (False, True)), ids=lambda param: f"{param[0]}{', copying' * param[1]}")
 def host(request: pytest.FixtureRequest) -> Host:
-    return Host(request.param)
+    name, knows_general = request.param
+    return Host(name, knows_general=knows_general)
 
 
 def test_a_breakpoint_is_counted_and_the_cpu_goes_on(host: Host) -> None:
@@ -245,9 +250,10 @@ def test_a_hit_is_recorded_with_the_registers_that_are_wanted(host: Host) -> Non
     assert len(records.take()) == 0
     assert (host.credit.value, counters.take()) == (3, [(0, 1, 1), (1, 1, 2)])
 
-    records.want([1])
+    records.want([1, 4])
     host.event(0x7000)
-    assert recorded(records) == [[0x7000, 1, 0x4000, 0x4100, 2**64 - 1]]
+    assert recorded(records) == [[0x7000, 1, 0x4000, 0x4100, 2**64 - 1, 0x4300]]
+    assert host.read == (1 if host.copies else 2 * 3 + 4)
 
 
 def test_where_there_is_no_room_for_a_record_whoever_makes_it_is_called(host: Host) -> None:
@@ -278,20 +284,16 @@ class Hits:
             self.host.frame[IP] = self.goes_to
 
 
-@pytest.mark.parametrize("knows_general", [False, True])
-@pytest.mark.parametrize("name", HOSTS)
-def test_a_hit_is_told_with_the_frame_filled_and_the_cpu_goes_on(name: str, knows_general: bool) -> None:  # noqa: FBT001
-    host = Host(name, knows_general=knows_general)
-    host.general[:] = [host.registers[number] for number in REGISTERS[:IP]]
+def test_a_hit_is_told_with_the_frame_filled_and_the_cpu_goes_on(host: Host) -> None:
     hits = Hits(host)
     host.counters.tell(0xFFFF_8000_0000_1004, 0x9000, hits.call, has_credit=True)
     assert host.event(0xFFFF_8000_0000_1004) == 0x9000
-    host.registers[41] = host.general[1] = 2**64 - 1
+    host.registers[41] = 2**64 - 1
     assert host.event(0xFFFF_8000_0000_1004) == 0x9000
 
     site = 0xFFFF_8000_0000_1004
     assert hits.seen == [[0x4000, 0x4100, 0x4200, site, 0x4300, 0], [0x4000, 2**64 - 1, 0x4200, site, 0x4300, 1]]
-    assert (host.credit.value, host.counters.take(), host.read) == (2, [], 2 if knows_general else 8)
+    assert (host.credit.value, host.counters.take(), host.read) == (2, [], 2 if host.copies else 8)
 
 
 def test_a_hit_that_is_told_may_say_where_the_cpu_goes_on(host: Host) -> None:

@@ -1,7 +1,6 @@
 """Which sites the engine counts, where it lets the CPU go on, and what the actions are told: no emulator, a table that
 remembers what it is told."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -9,11 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kinst.runtime.trap import recorded
 from kinst.runtime.trap.arch.emulator import Emulation
 from kinst.runtime.trap.counted import CountedSites
 from kinst.runtime.trap.recorded import NOTHING as NOTHING_AT_ALL
-from kinst.runtime.trap.recorded import Counting, Reads, Replayed, distinct
+from kinst.runtime.trap.recorded import Counting, Reads, Replayed
 from kinst.runtime.trap.replayed import RecordedFiring
 from kinst.runtime.trap.thread_ranges import ThreadRange, ThreadRanges
 from kinst.runtime.trap.trap import Enabling, Firing, Site
@@ -430,19 +428,3 @@ def test_a_thread_is_known_after_a_hit_of_it_was_told(table: Table, counted: Cou
     assert [one[3] for one in later.told] == [0xFFFF_8000_0000_0000, -9, 0xFFFF_8000_0000_0000]
     counted.forget_threads()
     assert table.records.known == []
-
-
-@pytest.mark.parametrize("width", [2, 3, 6])
-def test_distinct_rows_come_in_the_order_of_the_first_of_each(width: int) -> None:
-    draw = np.random.default_rng(width)
-    rows = draw.integers(0, 4, (500, width), np.uint64) * np.uint64(0x4000_0000_0000_0001)
-    found, hits = distinct(rows)
-    expected = Counter(map(tuple, rows.tolist()))
-    assert list(zip(map(tuple, found.tolist()), hits.tolist(), strict=True)) == list(expected.items())
-
-
-def test_distinct_rows_that_are_mixed_to_the_same_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorded, "_FACTOR", np.uint64(0))
-    rows = np.array([[1, 0], [2, 0], [1, 0], [1, 1]], np.uint64)
-    found, hits = distinct(rows)
-    assert (found.tolist(), hits.tolist()) == ([[1, 0], [2, 0], [1, 1]], [2, 1, 1])
