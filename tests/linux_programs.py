@@ -53,7 +53,7 @@ def initial_file_system(machine: str, init: str, more: Sequence[Entry] = ()) -> 
 def qemu(machine: str, kernel: Path, folder: Path, *words: str) -> list[str]:
     """QEMU's command line for a kernel. It takes only amd64's as an ELF file: of others `folder` gets an Image."""
     if machine != "amd64":
-        kernel = _flat(kernel, folder / "Image")
+        kernel = flat(kernel, folder / "Image")
     return [*_QEMU[machine], "-m", "256M", "-nographic", "-no-reboot", "-kernel", str(kernel), *words]
 
 
@@ -62,7 +62,7 @@ def qemu_program(machine: str) -> str:
     return _QEMU[machine][0]
 
 
-def _flat(path: Path, into: Path) -> Path:
+def flat(path: Path, into: Path) -> Path:
     """An ELF kernel as boot loaders have it: memory from its first byte on."""
     image = open_image(path)
     segments = [one for one in image.segments if one.kind == PT_LOAD and one.file_size]

@@ -58,6 +58,8 @@ def _behind_rooms(found: Instructions, is_room: NDArray[np.bool_]) -> NDArray[np
 def _spread(live: Masks, found: Instructions, rows: NDArray[np.int64], scratch: Masks, writes: Masks) -> None:
     """What is dead before some rows is dead behind them, too, until it is written or control may come from elsewhere:
     clear it there."""
+    if not rows.size:
+        return
     follows = np.append(found.address[:-1] + found.size[:-1] == found.address[1:], False)
     falls = follows & np.isin(found.flow, (Flow.NEXT, Flow.BRANCH))
     is_entered = np.append(np.isin(found.address[1:], found.target), True)

@@ -16,7 +16,7 @@ from kinst.rewriter.standalone.riscv64_words import any_jump, short_jump
 from kinst.rewriter.standalone.sequence import Parts, sequence
 from kinst.rewriter.standalone.template import Assembly
 from kinst.rewriter.standalone.trampoline import Covered
-from kinst.targets.arch.riscv64 import C_EBREAK, EBREAK
+from kinst.targets.arch.riscv64 import C_EBREAK, EBREAK, FAR_JUMP
 
 
 def _parts(assembly: Assembly) -> Parts:
@@ -26,7 +26,6 @@ def _parts(assembly: Assembly) -> Parts:
 _PARTS: Final = _parts(tasks.PLAIN)
 _COMPRESSED: Final = _parts(tasks.SHORT)
 _SHORT: Final = replace(_PARTS, jump=lambda at, target, _dead: short_jump(at, target))
-_FAR_SIZE: Final = 8
 
 
 class Riscv64Maker:
@@ -34,7 +33,7 @@ class Riscv64Maker:
 
     def jump(self, address: int, size: int, target: int, dead: int = 0) -> bytes:
         """See `Maker.jump`."""
-        dead = dead if size >= _FAR_SIZE else 0
+        dead = dead if size >= FAR_JUMP else 0
         code = (_SHORT if size == len(C_EBREAK) else _PARTS).leave(address, target, dead)
         whole, half = divmod(size - len(code), len(EBREAK))
         return code + EBREAK * whole + C_EBREAK * (half // len(C_EBREAK))

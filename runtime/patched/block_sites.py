@@ -104,7 +104,7 @@ class BlockSites:
         found[enablings["site"]] = True
         found[enablings["site"][~plain]] = False
         self._leads = record["address"] - manifest.functions["address"][record["function"]]
-        begins = np.isin(self._leads, (0,))
+        begins: NDArray[np.bool_] = self._leads == 0
         near = np.flatnonzero(found & ~begins & (self._leads <= _LONGEST_LEAD))
         begins[near[[self._is_led_to(row) for row in near.tolist()]]] = True
         eligible: NDArray[np.bool_] = found & begins & (manifest.is_deferred | ~self._repeats(record["original"]))
@@ -197,7 +197,7 @@ class BlockSites:
             self._system.space.ask_again()
         if self.why_not and len(self._rows):
             self.fold()
-            self._break_at(np.arange(len(self._rows)))
+            self._break_at(np.flatnonzero(self._sites.at_blocks[self._rows]))
             self._rows, self._addresses = self._rows[:0], self._addresses[:0]
             self._counters.set(self._addresses, self._leads[:0])
             self._enablings.clear()
@@ -221,7 +221,7 @@ class BlockSites:
     def _break_at(self, numbers: NDArray[np.intp]) -> None:
         sites, memory = self._sites, self._system.memory
         is_deferred = sites.manifest.is_deferred[self._rows[numbers]]
-        for number in numbers[sites.at_blocks[self._rows[numbers]] & ~is_deferred].tolist():
+        for number in numbers[~is_deferred].tolist():
             row, address = int(self._rows[number]), int(self._addresses[number])
             size = int(sites.manifest.sites["size"][row])
             original = sites.manifest.sites["original"][row].tobytes()[:size]

@@ -20,9 +20,11 @@ _WHY: Final = (
 )
 
 
-def explained(sites: SiteTable, at_blocks: NDArray[np.bool_]) -> list[str]:
+def explained(sites: SiteTable, at_blocks: NDArray[np.bool_] | None) -> list[str]:
     """A line for the sites that are counted, and for those that are not one for each reason. `at_blocks`: those that
-    are counted where blocks begin, whatever is displaced elsewhere."""
+    are counted where blocks begin, whatever is displaced elsewhere; None: none are."""
+    if at_blocks is None:
+        at_blocks = np.zeros(len(sites.manifest.sites), np.bool_)
     reasons = np.where(at_blocks, 0, _reasons(sites))[sites.is_wanted]
     counts = np.bincount(reasons, minlength=len(_WHY) + 1).tolist()
     lines = [f"the emulator counts or records at {counts[0]:,} of {len(reasons):,} sites"]

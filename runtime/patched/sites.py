@@ -22,7 +22,7 @@ from kinst.runtime.patched.spare_trampolines import SpareTrampolines, whole_slot
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
 from kinst.runtime.trap.arch.registry import jump, moved_trampoline
-from kinst.runtime.trap.recorded import Counting, Replayed
+from kinst.runtime.trap.recorded import Counting, Recorded
 from kinst.runtime.trap.trap import Enabling, Firing, Site, TrapPath, registers_unknown
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
@@ -133,7 +133,7 @@ class SiteTable:
     @property
     def counting(self) -> NDArray[np.bool_]:
         """For each row of a probe, whether all that happens there can be told later."""
-        is_counting = np.array([isinstance(action, Counting | Replayed) for action in self._actions])
+        is_counting = np.array([isinstance(action, Recorded) for action in self._actions])
         counting: NDArray[np.bool_] = is_counting[self._action_of]
         counting[list(self._planted)] = False
         return counting
@@ -141,8 +141,8 @@ class SiteTable:
     @property
     def counting_alone(self) -> NDArray[np.bool_]:
         """As `counting`, and nothing is looked at."""
-        reads = np.array([not isinstance(action, Counting) or bool(action.reads) for action in self._actions])
-        alone: NDArray[np.bool_] = self.counting & ~reads[self._action_of]
+        is_alone = np.array([isinstance(action, Counting) and not action.reads for action in self._actions])
+        alone: NDArray[np.bool_] = self.counting & is_alone[self._action_of]
         return alone
 
     @property
@@ -150,7 +150,7 @@ class SiteTable:
         """For each row of a probe, whether an argument that is looked at there is not in registers."""
         kinds, found = self.manifest.probes["kind"], np.zeros(len(self.manifest.probes), np.bool_)
         for number, action in enumerate(self._actions):
-            wanted = action.reads.arguments if isinstance(action, Counting | Replayed) else ()
+            wanted = action.reads.arguments if isinstance(action, Recorded) else ()
             for kind in np.unique(kinds).tolist():
                 registers = self.argument_registers.get(kind, registers_unknown)
                 if any(registers(index) is None for index in wanted):

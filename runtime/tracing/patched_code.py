@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from kinst.rewriter.program import Program
 from kinst.rewriter.refusals import summary
 from kinst.runtime.clauses.moved_image import MovedImage
@@ -108,8 +106,7 @@ class PatchedCode:
         """Where the emulator counts hits by itself, and why it does not elsewhere: a line each."""
         if self._system.trap.counted is None:
             return ["each hit is told everywhere: --method trap, or a host without the code for it"]
-        nowhere = np.zeros(len(self.sites.manifest.sites), np.bool_)
-        return explained(self.sites, nowhere if self._blocks is None else self._blocks.eligible())
+        return explained(self.sites, None if self._blocks is None else self._blocks.eligible())
 
     def passed_over(self) -> str:
         """The enabled sites that hold what cannot be probed because the guest wrote there; empty if there are none."""

@@ -26,6 +26,7 @@ RA, SP, FP, PC = 1, 2, 8, 32  # indexes in the frame
 
 EBREAK = (0x0010_0073).to_bytes(4, "little")
 C_EBREAK = (0x9002).to_bytes(2, "little")
+FAR_JUMP = 8  # bytes of auipc and jalr
 C_NOP = (0x0001).to_bytes(2, "little")
 
 
@@ -228,7 +229,7 @@ RISCV64 = ArchFacts(
     jump=JumpFacts(  # jal; auipc and jalr, whose second immediate has a sign; c.j
         size=4,
         reach=1 << 20,
-        far=(8, (1 << 31) - (1 << 11)),
+        far=(FAR_JUMP, (1 << 31) - (1 << 11)),
         short=(2, -2048, 2046),
         joins=True,
         checked=frozenset(),

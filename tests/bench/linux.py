@@ -25,9 +25,10 @@ from kinst.rewriter.standalone.request import parse_request
 from kinst.rewriter.write import write_image
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import PlacementError
-from kinst.targets.image import Image, open_image
+from kinst.targets.image import open_image
 from kinst.targets.probe import parse_probe_name
 from tests.images import CACHE
+from tests.linux_programs import flat
 
 REPEATS: Final = 3
 COUNTED: Final = "fbt:::entry { @[probefunc] = count(); }"
@@ -54,21 +55,17 @@ RIVALS: Final = {
 }
 
 
-def kernel_for_qemu(machine: str, image: Image) -> bytes:
+def kernel_for_qemu(machine: str, path: Path, into: Path) -> Path:
     """What QEMU reads fastest: for amd64 an ELF file without sections, else memory from its first byte on."""
-    segments = [segment for segment in image.segments if segment.kind == PT_LOAD]
-    if machine == "amd64":
-        end = max(segment.offset + segment.file_size for segment in segments)
-        content = bytearray(image.data[:end].data)
-        struct.pack_into("<Q", content, 40, 0)  # e_shoff
-        struct.pack_into("<HH", content, 60, 0, 0)  # e_shnum, e_shstrndx
-        return bytes(content)
-    start = min(segment.load_address for segment in segments)
-    content = bytearray(max(segment.load_address + segment.file_size for segment in segments) - start)
-    for segment in segments:
-        at = segment.load_address - start
-        content[at : at + segment.file_size] = image.data[segment.offset : segment.offset + segment.file_size].data
-    return bytes(content)
+    if machine != "amd64":
+        return flat(path, into)
+    image = open_image(path)
+    end = max(segment.offset + segment.file_size for segment in image.segments if segment.kind == PT_LOAD)
+    content = bytearray(image.data[:end].data)
+    struct.pack_into("<Q", content, 40, 0)  # e_shoff
+    struct.pack_into("<HH", content, 60, 0, 0)  # e_shnum, e_shstrndx
+    into.write_bytes(content)
+    return into
 
 
 def user_seconds(command: Sequence[str]) -> float:
@@ -91,18 +88,16 @@ def ways(machine: str, path: Path, folder: Path) -> dict[str, Sequence[str]]:
     options = ("--memory", _MEMORY, "--append", rival.command_line, "--until", PANIC)
     theirs = (rival.program, *rival.board, *both, "-accel", "tcg,thread=single", "-nographic", "-no-reboot", "-kernel")
 
-    def flat(image: Path) -> str:
-        kernel = folder / f"{machine}-{image.parent.name}"
-        kernel.write_bytes(kernel_for_qemu(machine, open_image(image)))
-        return str(kernel)
+    def kernel(image: Path) -> str:
+        return str(kernel_for_qemu(machine, image, folder / f"{machine}-{image.parent.name}"))
 
     found: dict[str, Sequence[str]] = {
         "ours": (run, *options, str(path)),
-        "QEMU": (*theirs, flat(path)),
+        "QEMU": (*theirs, kernel(path)),
         "counted": (run, *options, "-q", "-n", COUNTED, str(path)),
     }
     if (alone := standalone(path, folder)) is not None:
-        found |= {"alone": (run, *options, "-q", str(alone)), "alone in QEMU": (*theirs, flat(alone))}
+        found |= {"alone": (run, *options, "-q", str(alone)), "alone in QEMU": (*theirs, kernel(alone))}
     return found
 
 

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from kinst.rewriter.cli import diff, rewrite
 from kinst.runtime.cli import run
-from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import open_image
 from tests.images import at_hand, real_image
+from tests.linux_programs import flat
 from tests.runtime.readout.qemu import emulator
 
 QEMU = "qemu-system-aarch64"
@@ -52,24 +52,11 @@ def ours(image: Path, folder: Path, *words: str) -> tuple[bytes, str]:
     return console.read_bytes(), result.stdout
 
 
-def flat(path: Path, folder: Path) -> Path:
-    """A kernel's segments in memory, as a file."""
-    image = open_image(path)
-    segments = [segment for segment in image.segments if segment.kind == PT_LOAD]
-    start = min(segment.load_address for segment in segments)
-    kernel = folder / "Image"
-    with kernel.open("wb") as file:
-        for segment in segments:
-            file.seek(segment.load_address - start)
-            file.write(image.data[segment.offset : segment.offset + segment.file_size].data)
-    return kernel
-
-
 def qemus(path: Path, folder: Path, machine: str, *words: str) -> bytes:
     """The console under QEMU, which wants a kernel as boot loaders have it: memory from its first byte on."""
     if shutil.which(QEMU) is None:
         pytest.skip("needs QEMU")
-    command = (QEMU, "-M", machine, *COMMON, "-kernel", str(flat(path, folder)), *words)
+    command = (QEMU, "-M", machine, *COMMON, "-kernel", str(flat(path, folder / "Image")), *words)
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT, check=True).stdout
 
 
@@ -129,7 +116,7 @@ def test_linux_counts_by_itself(name: str, tmp_path: Path) -> None:
 
     program = ("-q", "-n", 'fbt:::entry { @[probefunc] = count(); } END { printa("%s %@d\\n", @); }')
     _, told = ours(plain, tmp_path, *program[:2], program[2].replace("fbt:::", "fbt::vfs_*:"), "--append", COMMAND_LINE)
-    kernel = ("-kernel", str(flat(alone, tmp_path)), "-append", f"{COMMAND_LINE} nokaslr", "-S")
+    kernel = ("-kernel", str(flat(alone, tmp_path / "Image")), "-append", f"{COMMAND_LINE} nokaslr", "-S")
     with emulator("arm64", tmp_path, *kernel, "-m", "256") as guest:
         end = open_image(alone).symbols.address_of("panic")
         assert end is not None

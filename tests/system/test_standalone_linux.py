@@ -8,10 +8,9 @@ from click.testing import CliRunner
 from kinst.rewriter.cli import rewrite
 from kinst.targets.image import open_image
 from tests.images import at_hand, real_image
-from tests.linux_programs import START, initial_file_system
+from tests.linux_programs import START, flat, initial_file_system
 from tests.runtime.readout.qemu import emulator
 from tests.runtime.readout.standalone import kinst_run
-from tests.system.test_arm64_beside_qemu import flat
 
 # Nothing that two processes do at the same time: how often they read from a pipe depends on who comes first.
 FILES = """echo hello > /tmp/file; cat /tmp/file; cp /tmp/file /tmp/copy; ls /bin /tmp > /tmp/list
@@ -43,7 +42,7 @@ def test_calls_of_the_file_system_are_counted(arch: str, tmp_path: Path) -> None
     end = open_image(image).symbols.address_of("kernel_power_off")
     assert end is not None
     machine, is_flat = MACHINES[arch]
-    kernel = flat(image, tmp_path) if is_flat else image
+    kernel = flat(image, tmp_path / "Image") if is_flat else image
     options = ("-m", "256M", "-kernel", str(kernel), "-initrd", str(initrd), "-append", APPEND, "-S")
     with emulator(arch, tmp_path, *machine, *options) as qemu:
         qemu.run_to(end)
