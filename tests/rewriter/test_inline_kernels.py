@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 
 from kinst.rewriter import cli
-from tests.gated import long_after_first
 from tests.images import at_hand, real_image
 from tests.targets.debuginfo.breakpoints import debugger, outside_of_copies, unlike
 from tests.targets.debuginfo.whole_dump import WholeCopy, whole_copies
@@ -28,7 +27,8 @@ FUNCTIONS = ("get_current", "list_empty", "spin_lock")
 LINES = 10  # sites whose lines gdb is asked for
 
 
-@pytest.mark.parametrize("kernel", long_after_first(at_hand(*OBJDUMP)))
+@pytest.mark.long
+@pytest.mark.parametrize("kernel", at_hand(*OBJDUMP))
 def test_three_tools_confirm_three_functions(kernel: str, tmp_path: Path) -> None:
     plain, patched = real_image(kernel), tmp_path / "vmlinux"
     names = [f"kinst::{function}:{name}" for name in ("entry", "return") for function in FUNCTIONS]

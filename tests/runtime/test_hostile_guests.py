@@ -61,14 +61,14 @@ def _child(words: list[str], end: Connection) -> None:
 
 
 def _wait(process: int, seconds: float) -> None:
-    """Until a process has had so much time of a CPU, or has stood still for as long: it runs its guest by then, also on
-    a host that has others to serve."""
+    """Until a process has had so much time of a CPU, or has stood still for twice as long in all: it runs its guest by
+    then, also on a host that has others to serve."""
     used, still = 0.0, 0.0
-    while used < seconds and still < seconds:
+    while used < seconds and still < 2 * seconds:
         time.sleep(0.1)
         ticks = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
         now = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
-        used, still = now, 0.0 if now > used else still + 0.1
+        used, still = now, still + 0.1 * (now == used)
 
 
 def harm(words: list[str], interrupt_after: float | None = None) -> tuple[int, list[str], str, int]:

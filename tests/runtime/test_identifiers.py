@@ -10,6 +10,7 @@ from kinst.rewriter.resolve import numbering_of, resolve
 from kinst.rewriter.rewriting import Source, open_source
 from kinst.targets.probe import parse_probe_name
 from kinst.targets.probe_ids import FIRST_PROBE_ID
+from tests.gated import long_after_first
 from tests.images import at_hand, real_image
 from tests.rewriter.programs import program
 from tests.runtime.test_cli import kinst_run
@@ -28,7 +29,7 @@ def listed(stdout: str) -> dict[int, str]:
     return found
 
 
-@pytest.mark.parametrize("image", SAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("image", long_after_first(SAMPLES), ids=lambda path: path.stem)
 def test_all_commands_number_alike(image: Path, tmp_path: Path) -> None:
     everything = listed(command("list_probes", image, *EVERYTHING).stdout)
     assert min(everything) >= FIRST_PROBE_ID and len(everything) > 3000
@@ -87,7 +88,7 @@ def test_code_without_a_name_is_numbered_by_its_address(tmp_path: Path) -> None:
             assert identifier < numbers.end
 
 
-@pytest.mark.parametrize("name", ["opensbi-1.6", "linux-amd64"])
+@pytest.mark.parametrize("name", long_after_first(["opensbi-1.6", "linux-amd64"]))
 def test_every_identifier_of_a_real_image_leads_back_to_its_probe(name: str) -> None:
     if not at_hand(name):
         pytest.skip("it is not in the cache")

@@ -51,6 +51,11 @@ BY_NAME = {case.image: case for case in CASES}
 SAMPLES = tuple(case for case in CASES if case.is_sample)
 
 
+def shown(value: object) -> str | None:
+    """A case's name among the parameters of a test."""
+    return value.image if isinstance(value, Case) else None
+
+
 def takes_long(case: Case) -> bool:
     """Whether the gate has another image that shows the same: this one is U-Boot for riscv64 as it is in M mode."""
     return case.image == "u-boot-riscv64-smode"

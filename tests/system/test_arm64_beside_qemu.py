@@ -85,6 +85,7 @@ END
 """
 
 
+@pytest.mark.long
 @needs_linux
 def test_linux_runs_with_probes_in_its_file(under_qemu: list[str], tmp_path: Path) -> None:
     """The devices that the kernel makes in its own /dev, whose first open file is the console."""

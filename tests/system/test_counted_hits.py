@@ -12,7 +12,8 @@ from kinst.runtime.trap.counted import CountedSites
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.instruction import Flow
 from kinst.targets.manifest import Method
-from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case
+from tests.gated import long_after_first, taking_turns
+from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case, shown
 from tests.system.plain import drawn_probes, plain_run
 from tests.system.runs import Run, let_go, run
 from tests.system.state import differences
@@ -52,8 +53,7 @@ def printed(case: Case, program: str, method: str, cpus: int = 2) -> tuple[int, 
     return result.exit_code, result.stdout, result.stderr
 
 
-@each_sample
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("case", "name"), taking_turns(SAMPLES, list(PROGRAMS)), ids=shown)
 def test_programs_print_the_same(case: Case, name: str) -> None:
     told = printed(case, PROGRAMS[name], "trap")
     assert printed(case, PROGRAMS[name], "auto") == told
@@ -121,7 +121,7 @@ def test_direct_calls_of_amd64_are_counted() -> None:
     assert sum(address in counts._cells for address in calls) > 5
 
 
-@pytest.mark.parametrize("name", ["u-boot-arm64", "gnumach", "opensbi-1.6"])
+@pytest.mark.parametrize("name", long_after_first(["opensbi-1.6", "gnumach", "u-boot-arm64"]))
 def test_nothing_tells_the_run_of_a_real_image_from_the_plain_one(name: str) -> None:
     """U-Boot copies itself to the top of RAM, breakpoints and all."""
     case = BY_NAME[name]

@@ -17,7 +17,10 @@ from tests.docs.pages import PAGES
 from tests.images import at_hand, real_image
 from tests.runtime.test_report import data
 
-pytestmark = pytest.mark.skipif(not at_hand("linux-amd64"), reason="linux-amd64 was not downloaded")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not at_hand("linux-amd64"), reason="linux-amd64 was not downloaded"),
+]
 COMMANDS: dict[str, Any] = {
     "kinst-rewrite": rewriter.rewrite,
     "kinst-list": rewriter.list_probes,

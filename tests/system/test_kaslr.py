@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from kinst.runtime.cli import run
+from tests.gated import long_after_first
 from tests.images import at_hand, real_image
 
 UNTIL = "Zone ranges"
@@ -45,7 +46,7 @@ def traced(image: str, folder: Path, *words: str) -> tuple[dict[str, int], list[
     return counts, callers, stacks
 
 
-@pytest.mark.parametrize("image", [name for name in EARLY if at_hand(name)])
+@pytest.mark.parametrize("image", long_after_first(at_hand(*EARLY)))
 def test_linux_at_a_random_offset(image: str, tmp_path: Path) -> None:
     there, callers_there, stacks_there = traced(image, tmp_path, "--kaslr-seed", SEED)
     here, callers_here, stacks_here = traced(image, tmp_path)

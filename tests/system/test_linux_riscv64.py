@@ -97,6 +97,7 @@ fbt::panic:entry { printf("%s", stringof(args[0])); stack(); }
 """
 
 
+@pytest.mark.long
 def test_linux_runs_with_probes_in_its_file(tmp_path: Path) -> None:
     """Typed arguments are checked by what the kernel makes in its /dev, the stack by the one that it prints itself."""
     patched = tmp_path / "vmlinux"

@@ -21,7 +21,10 @@ from tests.images import at_hand, real_image
 from tests.system.counting import Trace, Window
 from tests.system.runs import LIMIT, Prepare
 
-pytestmark = pytest.mark.skipif(not at_hand("linux-amd64"), reason="linux-amd64 was not downloaded")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not at_hand("linux-amd64"), reason="linux-amd64 was not downloaded"),
+]
 
 DESCRIPTION = "kinst::atomic_inc:entry"
 # Without the time stamp counter, which is the host's, the kernel prints the same in every run.

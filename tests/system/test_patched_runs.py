@@ -12,14 +12,14 @@ import pytest
 from kinst.targets.arch.amd64 import EMULABLE
 from kinst.targets.manifest import Method
 from tests.gated import long_after_first, long_where
-from tests.system.cases import BY_NAME, CASES, SAMPLES, Case, takes_long
+from tests.system.cases import BY_NAME, CASES, SAMPLES, Case, takes_longest
 from tests.system.plain import drawn_functions, drawn_probes, plain_run
 from tests.system.runs import Run, run
 from tests.system.state import differences
 
 ALL_FBT = ("fbt:::entry", "fbt:::return")
 ALL_KINST = ("kinst:::",)
-each_case = pytest.mark.parametrize("case", long_where(CASES, takes_long), ids=lambda case: case.image)
+each_case = pytest.mark.parametrize("case", long_where(CASES, takes_longest), ids=lambda case: case.image)
 each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
 
 
@@ -60,7 +60,7 @@ def test_all_probes_of_a_sample_at_once(case: Case) -> None:
     compared(case, (*ALL_FBT, *ALL_KINST), 2)
 
 
-@pytest.mark.parametrize("name", long_after_first(["gnumach", "opensbi-1.6"]))
+@pytest.mark.parametrize("name", long_after_first(["opensbi-1.6", "gnumach"]))
 def test_every_instruction_of_firmware_and_of_a_kernel(name: str) -> None:
     compared(BY_NAME[name], ALL_KINST)
 

@@ -9,7 +9,8 @@ from kinst.runtime.api import open_image
 from kinst.runtime.engine.hit_records import HitRecords
 from kinst.runtime.trap.recorded import RecordedSites
 from kinst.runtime.trap.trap import Firing
-from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case
+from tests.gated import taking_turns
+from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case, shown
 from tests.system.test_counted_hits import printed
 
 each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
@@ -53,16 +54,14 @@ PROGRAMS = {
 }
 
 
-@each_sample
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("case", "name"), taking_turns(SAMPLES, list(PROGRAMS)), ids=shown)
 def test_programs_print_the_same(case: Case, name: str) -> None:
     told = printed(case, PROGRAMS[name], "trap")
     assert printed(case, PROGRAMS[name], "auto") == told
     assert len(told[1]) > 40
 
 
-@each_sample
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("case", "seed"), taking_turns(SAMPLES, range(9)), ids=shown)
 def test_any_programs_print_the_same(case: Case, seed: int) -> None:
     draw = random.Random(f"{case.image} {seed}")
     program, cpus = drawn(draw), draw.choice([1, 2])

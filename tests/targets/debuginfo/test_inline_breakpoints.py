@@ -44,6 +44,7 @@ def test_every_function_of_the_sample(machine: str) -> None:
     assert agreed == compared > 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_draw_of_functions(kernel: str) -> None:
     """gdb reads only the units that have them; `tests.rewriter.test_inline_kernels` asks it for the most common."""

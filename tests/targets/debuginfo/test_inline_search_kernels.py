@@ -13,7 +13,6 @@ import pytest
 
 from kinst.targets.debuginfo.inline_search import InlineSearch
 from kinst.targets.elf.file import open_elf
-from tests.gated import long_after_first
 from tests.images import CACHE
 from tests.targets.debuginfo.all_copies import Comparison
 from tests.targets.debuginfo.whole_dump import copy_counts
@@ -22,7 +21,8 @@ SEED, DRAWN, MOST_COPIES = 4, 196, 4
 KERNELS = [path for name in ("amd64", "arm64", "riscv64") if (path := CACHE / f"linux-{name}" / "image.elf").exists()]
 
 
-@pytest.mark.parametrize("path", long_after_first(KERNELS), ids=lambda path: path.parent.name)
+@pytest.mark.long
+@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.parent.name)
 def test_a_draw_of_functions(path: Path) -> None:
     """Two hundred: any, and those with the most copies."""
     counts, search = copy_counts(path), InlineSearch(open_elf(path))
