@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from kinst.targets.manifest import Manifest
 from tests.gated import long_where
-from tests.system.cases import CASES, Case, takes_long
+from tests.system.cases import CASES, Case, takes_longest
 from tests.system.control import Way, repetitions, steps, way_at
 from tests.system.plain import Plain, drawn_probes, manifest_of, plain_run
 from tests.system.runs import Run, run
 
-each_case = pytest.mark.parametrize("case", long_where(CASES, takes_long), ids=lambda case: case.image)
+each_case = pytest.mark.parametrize("case", long_where(CASES, takes_longest), ids=lambda case: case.image)
 
 
 @each_case

@@ -23,9 +23,9 @@ from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
 from kinst.targets.errors import KinstError
 from kinst.targets.probe import parse_probe_names
-from tests.gated import long_where
+from tests.gated import long_where, taking_turns
 from tests.images import CACHE, real_image
-from tests.system.cases import BY_NAME, CASES, SAMPLES, Case, takes_long, takes_longest
+from tests.system.cases import BY_NAME, CASES, SAMPLES, Case, shown, takes_long, takes_longest
 from tests.system.plain import drawn_functions, manifest_of, plain_run
 from tests.system.runs import Run, run
 from tests.system.state import differences
@@ -88,8 +88,7 @@ def test_probes_in_interrupt_handlers_fire_between_probes_of_what_is_interrupted
     assert around & {"hash_bytes", "memset", "fibonacci"}
 
 
-@each_sample
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("case", "seed"), taking_turns(SAMPLES, range(6)), ids=shown)
 def test_interrupts_at_any_instruction_and_cpus_in_any_turn(
     case: Case, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

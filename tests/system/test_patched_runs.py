@@ -60,7 +60,7 @@ def test_all_probes_of_a_sample_at_once(case: Case) -> None:
     compared(case, (*ALL_FBT, *ALL_KINST), 2)
 
 
-@pytest.mark.parametrize("name", long_after_first(["opensbi-1.6", "gnumach"]))
+@pytest.mark.parametrize("name", long_after_first(["gnumach", "opensbi-1.6"]))
 def test_every_instruction_of_firmware_and_of_a_kernel(name: str) -> None:
     compared(BY_NAME[name], ALL_KINST)
 
