@@ -154,7 +154,7 @@ def _sites_text(diff: Diff, manifest: Manifest) -> str:
 def _jumps_text(_: Diff, manifest: Manifest) -> str:
     functions, (start, size) = len(np.unique(manifest.sites["function"])), manifest.trampolines
     inside = [one for one in manifest.jumps if 0 <= one.address - start < size]
-    count, bytes_inside = len(manifest.jumps) - len(inside), sum(len(one.code) for one in inside)
+    count, bytes_inside = len(np.unique(manifest.sites["trampoline"])), sum(len(one.code) for one in inside)
     changed = sum(len(one.code) for one in manifest.jumps) - bytes_inside
     where = f"; trampolines in room of the image from {start:#x} on, {counted(bytes_inside, 'byte')}" if inside else ""
     return (

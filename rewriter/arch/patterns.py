@@ -44,11 +44,16 @@ class Immediate:
         """The bits of a word that hold it."""
         return sum((1 << width) - 1 << low for low, width, _ in self.pieces)
 
+    def bits_of(self, displacement: Word) -> Word:
+        """The bits of a word that hold one displacement, or an array of them, or what of it there is room for."""
+        word = displacement & 0
+        for low, width, shift in self.pieces:
+            word = word | (displacement >> shift & (1 << width) - 1) << low
+        return word
+
     def placed(self, displacement: int) -> int | None:
         """The bits of a word that hold a displacement; None: it does not fit."""
-        word = 0
-        for low, width, shift in self.pieces:
-            word |= (displacement >> shift & (1 << width) - 1) << low
+        word = self.bits_of(displacement)
         return word if self.of(word) == displacement else None
 
 

@@ -240,19 +240,20 @@ def _follows(found: Instructions, sites: Rows, targets: Addresses) -> NDArray[np
 def _append(sites: Rows, method: Column, follows: NDArray[np.bool_]) -> None:
     """Sites that have no room, but follow one that is a jump, go into its trampoline."""
     is_next = np.append(False, sites[1:] == sites[:-1] + 1)
-    for site in np.flatnonzero(follows & is_next & (method == JumpMethod.TRAP)).tolist():
-        if method[site - 1] != JumpMethod.TRAP:
-            method[site] = JumpMethod.INSIDE
+    may = follows & is_next & (method == JumpMethod.TRAP)
+    before = np.maximum.accumulate(np.where(may, 0, np.arange(len(sites))))  # the last one that is not in question
+    method[may & (method[before] != JumpMethod.TRAP)] = JumpMethod.INSIDE
 
 
 def _join(sites: Rows, last: Rows, method: Column) -> None:
     """Sites that the jump of a site before them covers are in its trampoline."""
-    rows, ends = sites.tolist(), last.tolist()
-    done = -1
-    for site in np.flatnonzero(np.isin(method, _SEVERAL)).tolist():
-        if site <= done:
-            continue
-        done = site
-        while done + 1 < len(rows) and rows[done + 1] <= ends[site]:
-            done += 1
-            method[done] = JumpMethod.INSIDE
+    several = np.flatnonzero(np.isin(method, _SEVERAL))
+    behind = np.searchsorted(sites, last[several], "right")  # the first site that each would not cover
+    following, one, chosen = np.searchsorted(several, behind).tolist(), 0, list[int]()
+    while one < len(several):
+        chosen.append(one)
+        one = following[one]
+    edges = np.zeros(len(sites) + 1, np.int64)
+    edges[several[chosen] + 1] += 1
+    np.subtract.at(edges, behind[chosen], 1)
+    method[np.cumsum(edges)[:-1] > 0] = JumpMethod.INSIDE

@@ -1,75 +1,75 @@
-"""amd64: jumps, and trampolines of probes that are done in the image itself."""
+"""amd64: the `Maker`. Jumps are e9 rel32, or eb rel8 where that has no room."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.standalone.amd64_moved import moved
-from kinst.rewriter.standalone.amd64_pieces import Piece, joined, jump_to, signed_bytes
+from kinst.rewriter.standalone import amd64_tasks as tasks
+from kinst.rewriter.standalone.amd64_moved import moved, shapes
+from kinst.rewriter.standalone.amd64_pieces import jump_to, short_jump_to
 from kinst.rewriter.standalone.amd64_stacks import switches_stack, uses_stack
-from kinst.rewriter.standalone.amd64_tasks import done
-from kinst.rewriter.standalone.trampoline import Covered, ImmovableError
+from kinst.rewriter.standalone.parts import BEHIND, GOAL, Mask, Parts
+from kinst.rewriter.standalone.trampoline import ImmovableError, Masks, Rows, Rules, Shape, Shapes, Task
 from kinst.targets.arch.amd64 import AMD64, BREAKPOINT
 from kinst.targets.instruction import Flow
 
-_FALLS: Final = (Flow.NEXT, Flow.BRANCH)
-_CALLS: Final = (Flow.CALL, Flow.INDIRECT_CALL)
-_SHORT_JUMP: Final = b"\xeb"
 _SHORT_SIZE: Final = 2
+_RULES: Final = Rules(
+    unfinished=(Flow.CALL, Flow.INDIRECT_CALL),
+    why_unfinished="a call in it comes back to where it was",
+    follows=True,
+    why_inside="a branch in it leads into an instruction that moves",
+    compact=0,
+    jumps_by=0,
+)
 
 
 class Amd64Maker:
     """The `Maker` of 64-bit mode."""
 
-    def jump(self, address: int, size: int, target: int, dead: int = 0) -> bytes:
-        """See `Maker.jump`: e9 rel32, or eb rel8 where that has no room."""
-        if size >= AMD64.jump.size:
-            code = jump_to(target).placed(address)
-        elif size >= _SHORT_SIZE:
-            code = _SHORT_JUMP + signed_bytes(target - address - _SHORT_SIZE, 1)
-        else:
+    rules = _RULES
+
+    def needed(self, task: Task, dead: Masks) -> Masks:
+        """See `Maker.needed`."""
+        return tasks.needed(task, dead)
+
+    def task(self, task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
+        """See `Maker.task`."""
+        del is_compact
+        return tasks.done(task, dead, has_stack=has_stack)
+
+    def shapes(self, rows: Rows) -> Shapes:
+        """See `Maker.shapes`."""
+        return shapes(rows)
+
+    def moved(self, shape: Shape) -> Parts:
+        """See `Maker.moved`."""
+        return moved(shape)
+
+    def leave(self, dead: int) -> Parts:
+        """See `Maker.leave`."""
+        del dead
+        return jump_to(BEHIND)
+
+    def jump(self, size: int, dead: int) -> Parts:
+        """See `Maker.jump`."""
+        del dead
+        if size < _SHORT_SIZE:
             raise ImmovableError("it is too short for a jump")
-        return code.ljust(size, BREAKPOINT)
+        return jump_to(GOAL) if size >= AMD64.jump.size else short_jump_to(GOAL)
 
-    def trampoline(self, group: Sequence[Covered], address: int) -> bytes:
-        """See `Maker.trampoline`."""
-        pieces = [joined((done(one), moved(one))) for one in group]
-        copies, at = dict[int, int](), address
-        for one, piece in zip(group, pieces, strict=True):
-            copies[one.address] = at
-            at += len(piece.code)
-        if group[-1].flow in _FALLS:
-            pieces.append(jump_to(_end(group)))
-        _check(group, pieces, copies)
-        return joined(pieces).placed(address, copies)
+    def filler(self, size: int) -> bytes:
+        """See `Maker.filler`."""
+        return BREAKPOINT * size
 
-    def switches_stack(
-        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
-    ) -> NDArray[np.bool_]:
+    def switches_stack(self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
         """See `Maker.switches_stack`."""
         return switches_stack(code, offsets, sizes)
 
-    def uses_stack(
-        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
-    ) -> NDArray[np.bool_]:
+    def uses_stack(self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
         """See `Maker.uses_stack`."""
         return uses_stack(code, offsets, sizes)
 
 
 MAKER: Final = Amd64Maker()
-
-
-def _end(group: Sequence[Covered]) -> int:
-    return group[-1].address + len(group[-1].code)
-
-
-def _check(group: Sequence[Covered], pieces: Sequence[Piece], copies: dict[int, int]) -> None:
-    """Nothing may come back to, or branch into, what the jump overwrites."""
-    if any(one.flow in _CALLS for one in group[:-1]):
-        raise ImmovableError("a call in it comes back to where it was")
-    inside = range(group[0].address, _end(group))
-    for piece in pieces:
-        if any(one.is_branch and one.target in inside and one.target not in copies for one in piece.distances):
-            raise ImmovableError("a branch in it leads into an instruction that moves")

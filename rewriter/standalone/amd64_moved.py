@@ -12,18 +12,20 @@ from typing import Final
 
 import numpy as np
 
-from kinst.rewriter.arch.amd64_decode import MARGIN, decode
+from kinst.rewriter.arch.amd64_decode import MARGIN, decode, displacements
 from kinst.rewriter.arch.amd64_opcodes import Prefix, has
-from kinst.rewriter.standalone.amd64_pieces import FIELD, Distance, Piece, joined, jump_to, template
-from kinst.rewriter.standalone.trampoline import Covered, ImmovableError
+from kinst.rewriter.standalone.amd64_pieces import FIELD, address, jump_to, template
+from kinst.rewriter.standalone.parts import OPERAND, TARGET, Addresses, Numbers, Parts, joined
+from kinst.rewriter.standalone.trampoline import ImmovableError, Rows, Shape, Shapes
 from kinst.targets.arch.amd64 import GENERAL, RSP, Kind
 
 _PREFIXES: Final = frozenset((0x26, 0x2E, 0x36, 0x3E, *range(0x40, 0x50), *range(0x64, 0x68), 0xF0, 0xF2, 0xF3))
-_ADDRESS_SIZE: Final = 0x67
 _REPEATS: Final = (0xF2, 0xF3)
 _LOWEST_REX: Final = 0x40
 _REX_B: Final = 1
 _ESCAPE: Final = 0x0F
+_LONG_BRANCH: Final = 6  # bytes of 0f 8x rel32
+_REGISTERS: Final = (1 << len(GENERAL)) - 1
 _REGISTER_FORM: Final = 0xC0
 # ModRM is mod:2 reg:3 rm:3. Of ff, the reg field tells call, jmp and push apart.
 _JUMP, _PUSH = 4 << 3, 6 << 3
@@ -32,18 +34,18 @@ _JUMP, _PUSH = 4 << 3, 6 << 3
 _PUSH_RETURN: Final = template(
     (
         "pushq %rax",
-        "leaq @back(%rip), %rax",
+        "leaq @behind(%rip), %rax",
         "xchgq %rax, (%rsp)",
     )
 )
 _PUSH_RETURN_BY: Final = tuple(
-    template((f"leaq @back(%rip), %{register}", f"pushq %{register}")) for register in GENERAL
+    template((f"leaq @behind(%rip), %{register}", f"pushq %{register}")) for register in GENERAL
 )
 # On the stack is where to go: the return address takes its place, and it moves one further, where ret finds it.
 _GO_WHERE_THE_STACK_SAYS: Final = template(
     (
         "pushq %rax",
-        "leaq @back(%rip), %rax",
+        "leaq @behind(%rip), %rax",
         "xchgq %rax, 0x8(%rsp)",
         "xchgq %rax, (%rsp)",
         "retq",
@@ -51,88 +53,105 @@ _GO_WHERE_THE_STACK_SAYS: Final = template(
 )
 
 
-def moved(one: Covered) -> Piece:
+def shapes(rows: Rows) -> Shapes:
+    """What tells the code of instructions apart: all but distances. A call takes the first dead register.
+
+    `detail` is where a displacement from RIP begins, 0 if there is none.
+    """
+    code, size, kind = rows.code.copy(), rows.size, rows.kind
+    detail, operand = np.zeros(len(rows), np.uint8), np.zeros(len(rows), np.uint64)
+    relative, at, shown = _relative(rows)
+    detail[relative], operand[relative] = at, shown
+    code[relative[:, None], at[:, None] + np.arange(FIELD)] = 0
+    short = np.flatnonzero(np.isin(kind, (Kind.BRANCH, Kind.LOOP, Kind.COUNT_ZERO)))
+    long = short[(size[short] >= _LONG_BRANCH) & (code[short, size[short] - _LONG_BRANCH] == _ESCAPE)]
+    code[short, size[short] - 1] = 0
+    code[long[:, None], size[long][:, None] - 1 - np.arange(FIELD)] = 0
+    code[np.isin(kind, (Kind.JUMP, Kind.CALL))] = 0
+    is_call, dead = kind == Kind.CALL, rows.dead & np.uint32(_REGISTERS)
+    first = np.where(is_call, dead & (~dead + np.uint32(1)), np.uint32(0))
+    return Shapes(np.isin(kind, _PLAIN), code, first, np.zeros(len(rows), np.bool_), detail, operand)
+
+
+def _relative(rows: Rows) -> tuple[Numbers, Numbers, Addresses]:
+    """Rows that have an operand beside RIP, in any of the encodings that have ModRM; where its displacement begins; and
+    its address."""
+    chosen = np.flatnonzero(np.isin(rows.kind, (Kind.RELATIVE, Kind.CALL_INDIRECT, Kind.JUMP_INDIRECT)))
+    content = np.pad(rows.code[chosen], ((0, 1), (0, MARGIN))).reshape(-1)
+    start = np.arange(len(chosen)) * (rows.code.shape[1] + MARGIN)
+    encoding = decode(content, start)
+    has_one = encoding.rip_relative & ~has(encoding.prefixes, Prefix.ADDRESS)
+    chosen, at = chosen[has_one], encoding.modrm_at[has_one] + 1
+    behind = rows.address[chosen] + rows.size[chosen].view(np.uint64)
+    return chosen, at - start[has_one], behind + displacements(content, at, FIELD).view(np.uint64)
+
+
+def moved(shape: Shape) -> Parts:
     """The instruction, for another place.
 
     Raises:
         ImmovableError: there is no such code, or none that is known to be right.
     """
-    move = _MOVES.get(one.kind)
+    move = _MOVES.get(shape.kind)
     if move is None:
-        raise ImmovableError(f"no trampoline can hold it: {Kind(one.kind).name.lower().replace('_', ' ')}")
-    return move(one)
+        raise ImmovableError(f"no trampoline can hold it: {Kind(shape.kind).name.lower().replace('_', ' ')}")
+    return move(shape)
 
 
-def _as_it_is(one: Covered) -> Piece:
-    return Piece(one.code)
-
-
-def _relative(one: Covered) -> Piece:
-    """With an operand beside RIP, in any of the encodings that have ModRM."""
-    padded = np.frombuffer(one.code + bytes(MARGIN), np.uint8)
-    encoding = decode(padded, np.zeros(1, np.int64))
-    if has(encoding.prefixes, Prefix.ADDRESS)[0]:
+def _with_operand(code: bytes, at: int) -> Parts:
+    """`code`, which has a displacement from RIP at an offset."""
+    if not at:
         raise ImmovableError("its operand is relative to EIP")
-    return _with_operand(one, one.code, int(encoding.modrm_at[0]))
+    behind = code[at + FIELD :]
+    return joined((code[:at], address(OPERAND, len(behind)), behind))
 
 
-def _with_operand(one: Covered, code: bytes, modrm: int) -> Piece:
-    """`code`, which has the operand of the instruction: a displacement from RIP, which is behind ModRM."""
-    at = modrm + 1
-    behind = one.address + len(one.code)
-    target = behind + int.from_bytes(code[at : at + 4], "little", signed=True)
-    return Piece(code[:at] + FIELD + code[at + 4 :], (Distance(at, len(code), target),))
+def _relative_as_it_is(one: Shape) -> Parts:
+    return _with_operand(one.code, one.detail)
 
 
-def _jump(one: Covered) -> Piece:
-    return jump_to(one.target)
+def _jump(_one: Shape) -> Parts:
+    return jump_to(TARGET)
 
 
-def _branch(one: Covered) -> Piece:
+def _branch(one: Shape) -> Parts:
     """7x rel8 or 0f 8x rel32: the second form of the same condition."""
     opcode = _opcode_at(one.code)
     condition = one.code[opcode + 1 if one.code[opcode] == _ESCAPE else opcode] & 15
-    return jump_to(one.target, bytes((_ESCAPE, 0x80 | condition)))
+    return jump_to(TARGET, bytes((_ESCAPE, 0x80 | condition)))
 
 
-def _short_branch(one: Covered) -> Piece:
+def _short_branch(one: Shape) -> Parts:
     """loop and jrcxz have no other form: they jump over a jump that goes on, to one that leads where they did."""
-    over = jump_to(one.target)
-    size = len(over.code)
-    return joined((Piece(one.code[:-1] + b"\x02\xeb" + bytes((size,))), over))
+    return joined((one.code[:-1] + b"\x02\xeb\x05",), jump_to(TARGET))
 
 
-def _call(one: Covered) -> Piece:
-    register = next((number for number in range(16) if one.dead >> number & 1), None)
-    push = _PUSH_RETURN if register is None else _PUSH_RETURN_BY[register]
-    return joined((push.piece(back=one.address + len(one.code)), jump_to(one.target)))
+def _call(one: Shape) -> Parts:
+    push = _PUSH_RETURN_BY[one.dead.bit_length() - 1] if one.dead else _PUSH_RETURN
+    return joined(push, jump_to(TARGET))
 
 
-def _call_indirect(one: Covered) -> Piece:
+def _call_indirect(one: Shape) -> Parts:
     """Of a register: a jump to it. Of memory: that is read by a push, whose operand means the same as the call's."""
     code, opcode = one.code, _opcode_at(one.code)
-    modrm, back = code[opcode + 1], one.address + len(one.code)
+    modrm = code[opcode + 1]
     if modrm >= _REGISTER_FORM:
         if modrm & 7 == RSP and not _extends(code[:opcode]):
             raise ImmovableError("it calls where its own stack pointer leads")
-        return joined((_PUSH_RETURN.piece(back=back), Piece(_with_digit(code, opcode + 1, _JUMP))))
+        return joined(_PUSH_RETURN, (_with_digit(code, opcode + 1, _JUMP),))
     prefixes = bytes(byte for byte in code[:opcode] if byte not in _REPEATS)
     push = _with_digit(prefixes + code[opcode:], len(prefixes) + 1, _PUSH)
-    return joined((_indirect(one, push), _GO_WHERE_THE_STACK_SAYS.piece(back=back)))
+    at = one.detail and one.detail - (len(code) - len(push))
+    return joined(_indirect(push, at), _GO_WHERE_THE_STACK_SAYS)
 
 
-def _jump_indirect(one: Covered) -> Piece:
-    return _indirect(one, one.code)
+def _jump_indirect(one: Shape) -> Parts:
+    return _indirect(one.code, one.detail)
 
 
-def _indirect(one: Covered, code: bytes) -> Piece:
+def _indirect(code: bytes, at: int) -> Parts:
     """`code`, which has the operand of an indirect branch."""
-    opcode = _opcode_at(code)
-    if code[opcode + 1] & 0xC7 != 5:
-        return Piece(code)
-    if _ADDRESS_SIZE in code[:opcode]:
-        raise ImmovableError("its operand is relative to EIP")
-    return _with_operand(one, code, opcode + 1)
+    return _with_operand(code, at) if code[_opcode_at(code) + 1] & 0xC7 == 5 else (code,)
 
 
 def _opcode_at(code: bytes) -> int:
@@ -152,9 +171,8 @@ _PLAIN: Final = (
     *(Kind.OTHER, Kind.NOP, Kind.PUSH, Kind.POP, Kind.MOVE, Kind.ADD, Kind.SUBTRACT, Kind.LEAVE, Kind.RETURN),
     *(Kind.FAR_JUMP, Kind.FAR_RETURN, Kind.HALT),
 )
-_MOVES: Final[Mapping[int, Callable[[Covered], Piece]]] = {
-    **dict.fromkeys(_PLAIN, _as_it_is),
-    Kind.RELATIVE: _relative,
+_MOVES: Final[Mapping[int, Callable[[Shape], Parts]]] = {
+    Kind.RELATIVE: _relative_as_it_is,
     Kind.JUMP: _jump,
     Kind.BRANCH: _branch,
     Kind.LOOP: _short_branch,

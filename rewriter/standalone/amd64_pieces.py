@@ -1,131 +1,84 @@
-"""Assembly with holes -> pieces of a trampoline: bytes, and distances that are known once it has its place.
+"""Assembly with holes -> parts of a trampoline.
 
 A template is AT&T assembly, an instruction a line. A hole is a number that differs from site to site: `@name(%rip)` is
-an address, `$@name` a constant of 32 bits, which the processor sign-extends where it needs 64.
+an address, `$@name` a constant of 31 bits.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 from functools import cache
-from types import MappingProxyType
 from typing import Final
 
+import numpy as np
+
 from kinst.rewriter.assemble import assemble
-from kinst.rewriter.standalone.trampoline import ImmovableError
+from kinst.rewriter.standalone.parts import (
+    Addresses,
+    Fill,
+    Filled,
+    Form,
+    Hole,
+    Numbers,
+    Parts,
+    as_bytes,
+    distances,
+    joined,
+)
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.instruction import Reason
 
 _HOLE: Final = re.compile(r"@(\w+)(\(%rip\))?")
 _MARK: Final = 0x5A_5B_5C_5D  # stands in a hole while it is assembled: found again by its bytes
-FIELD: Final = bytes(4)  # a distance before it is known
-NONE: Final[Mapping[int, int]] = MappingProxyType({})
+FIELD: Final = 4  # bytes of a displacement
 
 
-@dataclass(frozen=True, slots=True)
-class Distance:
-    """Four bytes, at the offset `at`: how far it is from the offset `end` to the link address `target`.
+def _distance(size: int) -> Fill:
+    """How far it is to an address from the end of the instruction, which is `operand` bytes behind the hole."""
 
-    Where a branch leads may be moved, too; what an operand or a return address names is where it was.
-    """
+    def fill(at: Addresses, value: Addresses, operand: Numbers) -> Filled:
+        away, bits = distances(at, value) - size - operand, 8 * size
+        return as_bytes(away, size), away >> bits - 1 == away >> 63
 
-    at: int
-    end: int
-    target: int
-    is_branch: bool = False
+    return fill
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Some instructions of a trampoline. Offsets count from their first byte."""
-
-    code: bytes
-    distances: tuple[Distance, ...] = ()
-
-    def placed(self, address: int, copies: Mapping[int, int] = NONE) -> bytes:
-        """The code for a link address. `copies`: where branches lead that led to an address.
-
-        Raises:
-            ImmovableError: something is out of reach.
-        """
-        code = bytearray(self.code)
-        for one in self.distances:
-            target = copies.get(one.target, one.target) if one.is_branch else one.target
-            code[one.at : one.at + 4] = signed_bytes(target - address - one.end, 4)
-        return bytes(code)
+def _number(_at: Addresses, value: Addresses, _operand: Numbers) -> Filled:
+    return as_bytes(value.view(np.int64), FIELD), value >> np.uint64(31) == 0
 
 
-def joined(pieces: Iterable[Piece]) -> Piece:
-    """Pieces behind one another."""
-    code, distances = bytearray(), list[Distance]()
-    for piece in pieces:
-        start = len(code)
-        code += piece.code
-        distances += [replace(one, at=start + one.at, end=start + one.end) for one in piece.distances]
-    return Piece(bytes(code), tuple(distances))
+_NEAR: Final = Form(1, _distance(1))
+_ADDRESS: Final = Form(FIELD, _distance(FIELD))
+_BRANCH: Final = Form(FIELD, _distance(FIELD), follows=True)
+_NUMBER: Final = Form(FIELD, _number)
 
 
-def signed_bytes(distance: int, size: int) -> bytes:
-    """A distance between two addresses, modulo 2**64, in so many bytes.
-
-    Raises:
-        ImmovableError: it does not fit.
-    """
-    signed = (distance + (1 << 63)) % (1 << 64) - (1 << 63)
-    if signed >> 8 * size - 1 not in (0, -1):
-        raise ImmovableError(Reason.OUT_OF_REACH.text)
-    return signed.to_bytes(size, "little", signed=True)
+def address(value: str, behind: int = 0) -> Hole:
+    """A displacement from RIP, with so many bytes of its instruction behind it."""
+    return Hole(_ADDRESS, value, behind, Reason.OUT_OF_REACH.text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Hole:
-    name: str
-    at: int
-    end: int  # of its instruction
-    is_address: bool
+def jump_to(value: str, opcode: bytes = b"\xe9") -> Parts:
+    """jmp rel32, or whichever branch has this opcode."""
+    return opcode, Hole(_BRANCH, value, 0, Reason.OUT_OF_REACH.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
-    """Instructions with holes."""
-
-    code: bytes
-    holes: tuple[_Hole, ...]
-
-    def piece(self, **numbers: int) -> Piece:
-        """The instructions with a number for each hole: a link address or a constant."""
-        code, distances = bytearray(self.code), []
-        for hole in self.holes:
-            if hole.is_address:
-                distances.append(Distance(hole.at, hole.end, numbers[hole.name]))
-            else:
-                code[hole.at : hole.at + 4] = (numbers[hole.name] & 0xFFFF_FFFF).to_bytes(4, "little")
-        return Piece(bytes(code), tuple(distances))
+def short_jump_to(value: str) -> Parts:
+    """jmp rel8."""
+    return b"\xeb", Hole(_NEAR, value, 0, Reason.OUT_OF_REACH.text)
 
 
-def template(lines: Iterable[str]) -> Template:
-    """The template of some lines of assembly. Each line that is new takes keystone 50 us."""
-    code, holes = b"", list[_Hole]()
-    for line in lines:
-        start = len(code)
-        part, hole = _assembled(line)
-        code += part
-        if hole is not None:
-            holes.append(_Hole(hole.name, start + hole.at, len(code), hole.is_address))
-    return Template(code, tuple(holes))
+def template(lines: Iterable[str]) -> Parts:
+    """The parts of some lines of assembly. Each line that is new takes keystone 50 us."""
+    return joined(*map(_assembled, lines))
 
 
 @cache
-def _assembled(line: str) -> tuple[bytes, _Hole | None]:
+def _assembled(line: str) -> Parts:
     hole = _HOLE.search(line)
     if hole is None:
-        return assemble(AMD64, line), None
-    address = hole[2] or ""
-    code = assemble(AMD64, f"{line[: hole.start()]}{_MARK:#x}{address}{line[hole.end() :]}")
-    return code, _Hole(hole[1], code.index(_MARK.to_bytes(4, "little")), len(code), bool(address))
-
-
-def jump_to(target: int, opcode: bytes = b"\xe9") -> Piece:
-    """jmp rel32, or whichever branch has this opcode."""
-    start = len(opcode)
-    return Piece(opcode + FIELD, (Distance(start, start + 4, target, is_branch=True),))
+        return (assemble(AMD64, line),)
+    name, is_address = hole[1], bool(hole[2])
+    code = assemble(AMD64, f"{line[: hole.start()]}{_MARK:#x}{hole[2] or ''}{line[hole.end() :]}")
+    before, behind = code.split(_MARK.to_bytes(FIELD, "little"))
+    field = address(name, len(behind)) if is_address else Hole(_NUMBER, name, 0, Reason.OUT_OF_REACH.text)
+    return joined((before, field, behind))

@@ -7,17 +7,30 @@ All that other CPUs, and handlers of interrupts that come meanwhile, can see are
 stores to a place that is this record's alone. The processor stores in order: the ticket is seen last.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
+
+import numpy as np
 
 from kinst.rewriter.liveness.effects import effector
 from kinst.rewriter.standalone.amd64_kept import Kept, kept
-from kinst.rewriter.standalone.amd64_pieces import Piece, Template, template
-from kinst.rewriter.standalone.trampoline import Clock, Constant, Count, Covered, ImmovableError, Record, Register
+from kinst.rewriter.standalone.amd64_pieces import template
+from kinst.rewriter.standalone.parts import Parts
+from kinst.rewriter.standalone.trampoline import (
+    Clock,
+    Constant,
+    Count,
+    ImmovableError,
+    Masks,
+    Record,
+    Register,
+    Task,
+    Varying,
+    Word,
+)
 from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RBP, RDX, REGISTERS, RIP, RSP
-from kinst.targets.standalone import RING_HEAD, WORD
+from kinst.targets.standalone import WORD
 
 _FLAGS: Final = sum(effector(AMD64).flags.values())
 _COUNTED: Final = _FLAGS & ~effector(AMD64).flags["cf"]  # inc leaves CF
@@ -25,24 +38,32 @@ _REGISTERS: Final = (1 << len(GENERAL)) - 1
 # A stack is found by those two, by an interrupt's handler, too.
 _FREE: Final = tuple(number for number in range(len(GENERAL)) if number not in (RSP, RBP))
 _NARROW: Final = (*(f"e{name[1:]}" for name in GENERAL[:8]), *(f"{name}d" for name in GENERAL[8:]))
-_SHAPES: Final = 1 << 12  # a kernel has hundreds
+_NARROWEST: Final = 0xFFFF_FFFF
 
 
-def done(one: Covered) -> Piece:
-    """The instruction's task.
+def needed(task: Task, dead: Masks) -> Masks:
+    """What of it a task looks at: whether all flags that it changes are dead, and of counts only else, registers."""
+    flags = np.uint32(_COUNTED if isinstance(task, Count) else _FLAGS)
+    registers, is_free = dead & np.uint32(_REGISTERS), dead & flags == flags
+    if isinstance(task, Count):
+        return np.where(is_free, flags, registers)
+    return registers | np.where(is_free, flags, np.uint32(0))
+
+
+def done(task: Task, dead: int, *, has_stack: bool) -> Parts:
+    """The task.
 
     Raises:
         ImmovableError: there is nothing to work with, or a word that cannot be had.
     """
-    match one.task:
-        case None:
-            return Piece(b"")
-        case Count(cell):
-            has_flags = one.dead & _COUNTED != _COUNTED
-            free = _Free(one.dead & _REGISTERS if has_flags else 0, has_flags, one.has_stack)
-            return _count(free).piece(cell=cell)
-        case Record() as record:
-            return _recorded(one, record)
+    registers = dead & _REGISTERS
+    match task:
+        case Count():
+            has_flags = dead & _COUNTED != _COUNTED
+            around = _Free(registers, has_flags, has_stack).kept()
+            return template((*around.before, "lock incq @cell(%rip)", *around.behind))
+        case Record(_, _, words):
+            return _recorded(task, _Free(registers & ~_read(words), dead & _FLAGS != _FLAGS, has_stack))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +78,18 @@ class _Free:
         return kept(clobbered, self.registers, has_stack=self.has_stack, has_flags=self.has_flags)
 
 
-@lru_cache(_SHAPES)
-def _count(free: _Free) -> Template:
-    around = free.kept()
-    return template((*around.before, "lock incq @cell(%rip)", *around.behind))
-
-
-def _recorded(one: Covered, record: Record) -> Piece:
-    read = [word.number for word in record.words if isinstance(word, Register)]
+def _read(words: Sequence[Word]) -> int:
+    """The registers that are recorded."""
+    read = {word.number for word in words if isinstance(word, Register)}
     for number in read:
         if number > RIP:
             raise ImmovableError(f"{REGISTERS[number]} cannot be recorded by a trampoline")
-    dead = one.dead & _REGISTERS & ~sum(1 << number for number in set(read))
-    free = _Free(dead, one.dead & _FLAGS != _FLAGS, one.has_stack)
-    words = tuple(Constant(0) if isinstance(word, Constant) else word for word in record.words)
-    constants = {number: word.value for number, word in enumerate(record.words) if isinstance(word, Constant)}
-    return _record(free, words, record.mask, record.stride).piece(
-        head=record.ring,
-        first=record.ring + RING_HEAD,
-        site=record.site,
-        here=one.address,
-        **{f"low{number}": value for number, value in constants.items()},
-        **{f"high{number}": value >> 32 for number, value in constants.items()},
-    )
+    return sum(1 << number for number in read)
 
 
-@lru_cache(_SHAPES)
-def _record(free: _Free, words: tuple[Clock | Register | Constant, ...], mask: int, stride: int) -> Template:
+def _recorded(record: Record, free: _Free) -> Parts:
     """A record. rdtsc needs rax and rdx: then the ticket waits where the site's row will be."""
+    words = record.words
     has_clock = Clock() in words
     fixed = (RAX, RDX) if has_clock else (RAX,) if free.has_flags else ()
     rest = sorted(set(_FREE) - {*fixed}, key=lambda one: (not free.registers >> one & 1, Register(one) in words))
@@ -95,10 +100,10 @@ def _record(free: _Free, words: tuple[Clock | Register | Constant, ...], mask: i
         (
             *around.before,
             f"movl $0x1, %{_NARROW[work[0]]}",
-            f"lock xaddq %{ticket}, @head(%rip)",
+            f"lock xaddq %{ticket}, @ring(%rip)",
             f"movl %{_NARROW[work[0]]}, %{_NARROW[work[2]]}",
-            f"andl ${mask:#x}, %{_NARROW[work[2]]}",
-            f"imulq ${stride:#x}, %{place}, %{place}",
+            f"andl ${record.mask:#x}, %{_NARROW[work[2]]}",
+            f"imulq ${record.stride:#x}, %{place}, %{place}",
             f"leaq @first(%rip), %{other}",
             f"addq %{other}, %{place}",
             *([f"movq %{ticket}, {WORD:#x}(%{place})"] if has_clock else []),
@@ -112,15 +117,17 @@ def _record(free: _Free, words: tuple[Clock | Register | Constant, ...], mask: i
     )
 
 
-def _stores(words: tuple[Clock | Register | Constant, ...], around: Kept, other: str, place: str) -> Iterator[str]:
+def _stores(words: Sequence[Word], around: Kept, other: str, place: str) -> Iterator[str]:
     """Each word to its place, by way of the register `other` if need be."""
     for row, word in enumerate(words):
         low, high = f"{WORD * (2 + row):#x}(%{place})", f"{WORD * (2 + row) + 4:#x}(%{place})"
         match word:
             case Clock():
                 yield from ("rdtsc", f"movl %eax, {low}", f"movl %edx, {high}")
-            case Constant():
-                yield from (f"movl $@low{row}, {low}", f"movl $@high{row}, {high}")
+            case Constant(value):
+                yield from (f"movl ${value & _NARROWEST:#x}, {low}", f"movl ${value >> 32 & _NARROWEST:#x}, {high}")
+            case Varying(name):
+                yield f"movq $@{name}, {low}"
             case Register(number):
                 load, source = _source(number, around, other)
                 yield from (*load, f"movq %{source}, {low}")

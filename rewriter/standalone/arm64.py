@@ -1,43 +1,60 @@
 """arm64: the `Maker`. Jumps are ``b``."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.standalone import arm64_tasks as tasks
-from kinst.rewriter.standalone.arm64_moved import moved
+from kinst.rewriter.standalone.arm64_holes import jump_hole
+from kinst.rewriter.standalone.arm64_moved import moved, shapes
 from kinst.rewriter.standalone.arm64_stacks import switches_stack, uses_stack
-from kinst.rewriter.standalone.arm64_words import jump
-from kinst.rewriter.standalone.sequence import Parts, sequence
-from kinst.rewriter.standalone.trampoline import Covered
+from kinst.rewriter.standalone.parts import BEHIND, GOAL, Mask, Parts
+from kinst.rewriter.standalone.trampoline import NO_JUMP, WORDS, Masks, Rows, Shape, Shapes, Task
 from kinst.targets.arch.arm64 import BREAKPOINT
-
-_PARTS: Final = Parts(tasks.count, tasks.record, moved, lambda at, target, _dead: jump(at, target))
 
 
 class Arm64Maker:
     """The `Maker` of A64."""
 
-    def jump(self, address: int, size: int, target: int, dead: int = 0) -> bytes:
+    rules = WORDS
+
+    def needed(self, task: Task, dead: Masks) -> Masks:
+        """See `Maker.needed`."""
+        return tasks.needed(task, dead)
+
+    def task(self, task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
+        """See `Maker.task`."""
+        del is_compact
+        return tasks.done(task, dead, has_stack=has_stack)
+
+    def shapes(self, rows: Rows) -> Shapes:
+        """See `Maker.shapes`."""
+        return shapes(rows)
+
+    def moved(self, shape: Shape) -> Parts:
+        """See `Maker.moved`."""
+        return moved(shape)
+
+    def leave(self, dead: int) -> Parts:
+        """See `Maker.leave`."""
+        del dead
+        return (jump_hole(BEHIND, NO_JUMP),)
+
+    def jump(self, size: int, dead: int) -> Parts:
         """See `Maker.jump`."""
-        code = _PARTS.leave(address, target, dead)
-        return code + BREAKPOINT * ((size - len(code)) // len(BREAKPOINT))
+        del size, dead
+        return (jump_hole(GOAL, NO_JUMP),)
 
-    def trampoline(self, group: Sequence[Covered], address: int) -> bytes:
-        """See `Maker.trampoline`."""
-        return sequence(_PARTS, group, address)
+    def filler(self, size: int) -> bytes:
+        """See `Maker.filler`."""
+        return BREAKPOINT * (size // len(BREAKPOINT))
 
-    def switches_stack(
-        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
-    ) -> NDArray[np.bool_]:
+    def switches_stack(self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
         """See `Maker.switches_stack`."""
         return switches_stack(code, offsets, sizes)
 
-    def uses_stack(
-        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
-    ) -> NDArray[np.bool_]:
+    def uses_stack(self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
         """See `Maker.uses_stack`."""
         return uses_stack(code, offsets, sizes)
 

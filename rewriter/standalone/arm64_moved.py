@@ -6,11 +6,15 @@ What it does is that of `kinst.runtime.trap.arch.arm64`; diagrams are those of `
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from kinst.rewriter.arch.arm64 import IMM14, IMM19
-from kinst.rewriter.arch.patterns import Immediate, distance
+import numpy as np
+
+from kinst.rewriter.arch.arm64 import IMM14, IMM19, IMM21, IMM26
+from kinst.rewriter.arch.patterns import Immediate
 from kinst.rewriter.standalone import arm64_tasks as tasks
-from kinst.rewriter.standalone.arm64_words import address_of, jump, page_of, word
-from kinst.rewriter.standalone.trampoline import Covered, ImmovableError
+from kinst.rewriter.standalone.arm64_holes import address_hole, jump_hole, near, page_hole
+from kinst.rewriter.standalone.arm64_words import word
+from kinst.rewriter.standalone.parts import BEHIND, TARGET, Hole, Parts
+from kinst.rewriter.standalone.trampoline import ImmovableError, Rows, Shape, Shapes
 from kinst.targets.arch.arm64 import Kind
 
 _LINK: Final = 30
@@ -27,90 +31,99 @@ _LITERALS: Final = {
     Kind.LDR_LITERAL_D: "ldr d",
     Kind.LDR_LITERAL_Q: "ldr q",
 }
+_LAYOUTS: Final = {
+    **dict.fromkeys((Kind.B, Kind.BL), IMM26),
+    **dict.fromkeys((Kind.B_COND, Kind.CBZ, Kind.CBNZ, Kind.PRFM_LITERAL, *_LITERALS), IMM19),
+    **dict.fromkeys((Kind.TBZ, Kind.TBNZ), IMM14),
+    **dict.fromkeys((Kind.ADR, Kind.ADRP), IMM21),
+}
+_NEAR: Final = {layout: near(layout) for layout in (IMM14, IMM19)}
 
 
-def moved(one: Covered, before: Covered | None, at: int) -> bytes:
-    """The code at an address. What is before it does not matter.
+def shapes(rows: Rows) -> Shapes:
+    """What tells the code of instructions apart: all but distances. Only loads look at dead registers, and a stack."""
+    code = rows.code.copy()
+    words, masks = code.view("<u4")[:, 0], np.zeros(256, np.uint32)
+    masks[[*_LAYOUTS]] = [layout.mask for layout in _LAYOUTS.values()]
+    words &= ~masks[rows.kind]
+    loads, nothing = np.isin(rows.kind, [*_LITERALS]), np.zeros(len(rows), np.uint8)
+    is_own = ~np.isin(rows.kind, [*_MOVES])
+    return Shapes(is_own, code, rows.dead * loads, rows.has_stack & loads, nothing, nothing.astype(np.uint64))
+
+
+def moved(shape: Shape) -> Parts:
+    """The code for any address.
 
     Raises:
         ImmovableError: there is none.
     """
-    move = _MOVES.get(Kind(one.kind))
-    return one.code if move is None else move(one, at)
+    return _MOVES[Kind(shape.kind)](shape)
 
 
-def _word(one: Covered) -> int:
+def _word(one: Shape) -> int:
     return int.from_bytes(one.code, "little")
 
 
-def _b(one: Covered, at: int) -> bytes:
+def _b(_one: Shape) -> Parts:
     """Where it goes may be no landing pad, to which hardware may not let go by a register."""
-    code = jump(at, one.target)
-    if code is None:
-        raise ImmovableError("it goes farther than a jump reaches")
-    return code
+    return (jump_hole(TARGET, "it goes farther than a jump reaches"),)
 
 
-def _linked(one: Covered, at: int) -> bytes:
-    return address_of(_LINK, at, one.address + len(one.code))
+def _bl(one: Shape) -> Parts:
+    return address_hole(_LINK, BEHIND), *_b(one)
 
 
-def _bl(one: Covered, at: int) -> bytes:
-    code = _linked(one, at)
-    return code + _b(one, at + len(code))
-
-
-def _blr(one: Covered, at: int) -> bytes:
+def _blr(one: Shape) -> Parts:
     register = _word(one) >> 5 & 31
     if register == _LINK:
         raise ImmovableError("it goes by the register in which it leaves where it was")
-    return _linked(one, at) + word(_BR | register << 5)
+    return address_hole(_LINK, BEHIND), word(_BR | register << 5)
 
 
 def _branch(layout: Immediate, opposite: int) -> "_Move":
     """A branch if it reaches; else the opposite one over a jump."""
 
-    def move(one: Covered, at: int) -> bytes:
-        bare, near = _word(one) & ~layout.mask, layout.placed(distance(at, one.target))
-        if near is not None:
-            return word(bare | near)
+    def move(one: Shape) -> Parts:
+        bare = _word(one)
         if one.kind == Kind.B_COND and bare & 15 >= _ALWAYS:
-            return _b(one, at)
-        over = layout.placed(8)
-        assert over is not None
-        return word((bare ^ opposite) | over) + _b(one, at + 4)
+            return (Hole(_NEAR[layout], TARGET, bare, _b(one)),)
+        over = word((bare ^ opposite) | layout.bits_of(8))
+        return (Hole(_NEAR[layout], TARGET, bare, (over, *_b(one))),)
 
     return move
 
 
-def _adr(one: Covered, at: int) -> bytes:
+def _adr(one: Shape) -> Parts:
     """Nothing if it is forgotten: as the result of add, number 31 would be sp."""
     register = _word(one) & 31
-    return b"" if register == _ZERO else address_of(register, at, one.target)
+    return () if register == _ZERO else (address_hole(register, TARGET),)
 
 
-def _adrp(one: Covered, at: int) -> bytes:
-    return page_of(_word(one) & 31, at, one.target)
+def _adrp(one: Shape) -> Parts:
+    return (page_hole(_word(one) & 31, TARGET),)
 
 
-def _load(one: Covered, at: int) -> bytes:
+def _load(one: Shape) -> Parts:
     """By its own register, or one that is free, if it does not reach."""
-    near, register = IMM19.placed(distance(at, one.target)), _word(one) & 31
-    if near is not None:
-        return word(_word(one) & ~IMM19.mask | near)
-    load = _LITERALS[Kind(one.kind)]
+    register, load = _word(one) & 31, _LITERALS[Kind(one.kind)]
     is_general = load[-1] in "wx"
-    if is_general and register != _ZERO:
-        return tasks.load(one, f"{load}{register}", register, at)
-    return tasks.load(one, f"{load}zr" if is_general else f"{load}{register}", None, at)
+    otherwise: Parts | str
+    try:
+        if is_general and register != _ZERO:
+            otherwise = tasks.load(one, f"{load}{register}", register)
+        else:
+            otherwise = tasks.load(one, f"{load}zr" if is_general else f"{load}{register}", None)
+    except ImmovableError as error:
+        otherwise = str(error)
+    return (Hole(_NEAR[IMM19], TARGET, _word(one), otherwise),)
 
 
-def _prefetch(one: Covered, at: int) -> bytes:
+def _prefetch(_one: Shape) -> Parts:
     """A hint, without which all is the same."""
-    return b""
+    return ()
 
 
-_Move = Callable[[Covered, int], bytes]
+_Move = Callable[[Shape], Parts]
 _MOVES: Final[Mapping[Kind, _Move]] = {
     Kind.B: _b,
     Kind.BL: _bl,

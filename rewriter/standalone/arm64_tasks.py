@@ -5,22 +5,29 @@ own makes it look elsewhere, so its next wfe comes back at once (sevl), as it wo
 """
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final, assert_never
 
+import numpy as np
+
 from kinst.rewriter.assemble import assemble
-from kinst.rewriter.standalone.arm64_words import address_of, number
-from kinst.rewriter.standalone.recording import Word, registers_of, shape_of, stores, values_of
+from kinst.rewriter.standalone.arm64_holes import address_hole, number_hole
+from kinst.rewriter.standalone.parts import HERE, TARGET, Parts
+from kinst.rewriter.standalone.recording import registers_of, stores
 from kinst.rewriter.standalone.scratch import Scratch, scratch
-from kinst.rewriter.standalone.template import SHAPES, Assembly, assembled
+from kinst.rewriter.standalone.template import Assembly, assembled
 from kinst.rewriter.standalone.trampoline import (
     Clock,
     Constant,
     Count,
-    Covered,
     ImmovableError,
+    Masks,
     Record,
     Register,
+    Shape,
+    Task,
+    Varying,
+    Word,
 )
 from kinst.targets.arch.arm64 import ARM64, PC, PSTATE, SP
 from kinst.targets.standalone import WORD
@@ -57,26 +64,31 @@ again:
 """
 
 
-def count(one: Covered, task: Count, at: int) -> bytes:
-    """One more in the cell."""
-    return assembled(_ASSEMBLY, _counting(one.dead & _SAVABLE, has_stack=one.has_stack), at, {"cell": task.cell})
+def needed(_task: Task, dead: Masks) -> Masks:
+    """The registers that it may take."""
+    return dead & np.uint32(_SAVABLE)
 
 
-@lru_cache(SHAPES)
+def done(task: Task, dead: int, *, has_stack: bool) -> Parts:
+    """The task."""
+    match task:
+        case Count():
+            return assembled(_ASSEMBLY, _counting(dead, has_stack=has_stack))
+        case Record():
+            return assembled(_ASSEMBLY, _recording(task, dead, has_stack=has_stack))
+
+
 def _counting(dead: int, *, has_stack: bool) -> str:
+    """One more in the cell."""
     chosen = scratch(3, _USABLE, dead, has_stack=has_stack)
     cell, number, failed = _names(chosen)
     return _kept(chosen, _COUNT.format(cell=cell, number=number, failed=failed.replace("x", "w")))
 
 
-def record(one: Covered, task: Record, at: int) -> bytes:
-    """A record of the ring. The ticket is stored last: who reads it finds the rest."""
-    text = _recording(shape_of(task), one.dead & _SAVABLE, has_stack=one.has_stack)
-    return assembled(_ASSEMBLY, text, at, values_of(one, task))
-
-
-@lru_cache(SHAPES)
 def _recording(task: Record, dead: int, *, has_stack: bool) -> str:
+    """A record of the ring. The ticket is stored last: who reads it finds the rest."""
+    if PSTATE in registers_of(task):
+        raise ImmovableError("pstate cannot be recorded by a trampoline")
     chosen = scratch(4, _USABLE, dead, registers_of(task), has_stack=has_stack)
     ring, ticket, place, spare = _names(chosen)
     text = _RECORD.format(
@@ -92,32 +104,39 @@ def _recording(task: Record, dead: int, *, has_stack: bool) -> str:
     return _kept(chosen, text)
 
 
-def _load(chosen: Scratch, spare: str, word: Word, name: str) -> tuple[str, str]:
+def _load(chosen: Scratch, spare: str, word: Word) -> tuple[str, str]:
     """The register that a word is in, and the line that loads it."""
     match word:
         case Clock():
             return spare, f"mrs {spare}, cntvct_el0"
-        case Constant():
+        case Varying(name):
             return spare, f"number {spare}, {name}"
+        case Constant(value):
+            return spare, _number_in(spare, value)
         case Register(number) if number == PC:
-            return spare, f"la {spare}, pc"
+            return spare, f"la {spare}, {HERE}"
         case Register(number) if number == SP:
             return spare, f"add {spare}, sp, #{chosen.frame}"
         case Register(number) if number in chosen.saved:
             return spare, f"ldr {spare}, [sp, #{chosen.place(number)}]"
-        case Register(number) if number == PSTATE:
-            raise ImmovableError("pstate cannot be recorded by a trampoline")
         case Register(number):
             return f"x{number}", ""
         case other:
             assert_never(other)
 
 
-def load(one: Covered, what: str, base: int | None, at: int) -> bytes:
+def _number_in(register: str, value: int) -> str:
+    """movz, and movk of what else is not zero: 16 bits at a time (C6.2.226, C6.2.227)."""
+    parts = [(half * 16, value >> half * 16 & 0xFFFF) for half in range(4)]
+    more = [f"movk {register}, #{part}, lsl #{shift}" for shift, part in parts[1:] if part]
+    return "\n".join([f"movz {register}, #{parts[0][1]}", *more])
+
+
+def load(shape: Shape, what: str, base: int | None) -> Parts:
     """``ldr x0``, say, of what is at the instruction's target, by way of a register; None: by any that is free."""
-    free = scratch(1, _USABLE, one.dead, has_stack=one.has_stack) if base is None else Scratch((base,), ())
+    free = scratch(1, _USABLE, shape.dead, has_stack=shape.has_stack) if base is None else Scratch((base,), ())
     (name,) = _names(free)
-    return assembled(_ASSEMBLY, _kept(free, f"la {name}, literal\n{what}, [{name}]"), at, {"literal": one.target})
+    return assembled(_ASSEMBLY, _kept(free, f"la {name}, {TARGET}\n{what}, [{name}]"))
 
 
 def _names(chosen: Scratch) -> Sequence[str]:
@@ -146,4 +165,4 @@ def _encoded(lines: str) -> bytes:
     return assemble(ARM64, lines)
 
 
-_ASSEMBLY: Final = Assembly(_encoded, address_of, number, ARM64.operand_registers)
+_ASSEMBLY: Final = Assembly(_encoded, address_hole, number_hole, ARM64.operand_registers)

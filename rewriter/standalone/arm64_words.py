@@ -12,13 +12,14 @@ from kinst.rewriter.arch.arm64 import IMM21, IMM21_PAGE, IMM26
 from kinst.rewriter.arch.patterns import distance
 from kinst.rewriter.standalone.trampoline import ImmovableError
 
-_B: Final = 0b000101 << 26
-_ADR: Final = 0x1000_0000
-_ADRP: Final = 0x9000_0000
-_ADD: Final = 0x9100_0000
-_MOVZ: Final = 0xD280_0000
-_MOVK: Final = 0xF280_0000
-_PAGE: Final = 4096
+B: Final = 0b000101 << 26
+ADR: Final = 0x1000_0000
+ADRP: Final = 0x9000_0000
+ADD: Final = 0x9100_0000
+MOVZ: Final = 0xD280_0000
+MOVK: Final = 0xF280_0000
+PAGE: Final = 4096
+TOO_FAR: Final = "it is more than 4 GiB from what it refers to"
 
 
 def word(value: int) -> bytes:
@@ -29,7 +30,7 @@ def word(value: int) -> bytes:
 def jump(at: int, target: int) -> bytes | None:
     """b; None if it does not reach."""
     bits = IMM26.placed(distance(at, target))
-    return None if bits is None else word(_B | bits)
+    return None if bits is None else word(B | bits)
 
 
 def address_of(register: int, at: int, target: int) -> bytes:
@@ -40,25 +41,8 @@ def address_of(register: int, at: int, target: int) -> bytes:
     """
     near = IMM21.placed(distance(at, target))
     if near is not None:
-        return word(_ADR | near | register)
-    page, low = page_of(register, at, target), target % _PAGE
-    return page + (word(_ADD | low << 10 | register << 5 | register) if low else b"")
-
-
-def page_of(register: int, at: int, target: int) -> bytes:
-    """adrp.
-
-    Raises:
-        ImmovableError: it is more than 4 GiB away.
-    """
-    bits = IMM21_PAGE.placed(distance(at & -_PAGE, target & -_PAGE))
+        return word(ADR | near | register)
+    bits, low = IMM21_PAGE.placed(distance(at & -PAGE, target & -PAGE)), target % PAGE
     if bits is None:
-        raise ImmovableError("it is more than 4 GiB from what it refers to")
-    return word(_ADRP | bits | register)
-
-
-def number(register: int, value: int) -> bytes:
-    """movz, and movk of what else is not zero: 16 bits at a time (C6.2.226, C6.2.227)."""
-    parts = [(half, value >> half * 16 & 0xFFFF) for half in range(4)]
-    code = word(_MOVZ | parts[0][1] << 5 | register)
-    return code + b"".join(word(_MOVK | half << 21 | part << 5 | register) for half, part in parts[1:] if part)
+        raise ImmovableError(TOO_FAR)
+    return word(ADRP | bits | register) + (word(ADD | low << 10 | register << 5 | register) if low else b"")

@@ -1,7 +1,7 @@
 """A program and a manifest -> the code that makes its sites standalone, for any place; or why a site cannot be."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,13 @@ from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.program import Program, instructions_of
 from kinst.rewriter.progress import Progress
 from kinst.rewriter.resolve import with_functions_at
-from kinst.rewriter.standalone.building import Material, build
+from kinst.rewriter.standalone.building import build
 from kinst.rewriter.standalone.groups import groups
+from kinst.rewriter.standalone.material import Material
 from kinst.rewriter.standalone.rooms import Inside, Room, code_gap, code_rooms, data_rooms
 from kinst.rewriter.standalone.stacks import without_stack
 from kinst.rewriter.standalone.tasks import obstacles, tasks
+from kinst.rewriter.standalone.templates import Templates
 from kinst.rewriter.standalone.trampoline import maker
 from kinst.targets.manifest import Manifest
 from kinst.targets.patch import Patch
@@ -28,12 +30,13 @@ _OVERLAPS = "its function overlaps another one"
 @dataclass(frozen=True, slots=True)
 class Made:
     """Trampolines one behind the other in each room, with its address; jumps by address; the trampoline of each site;
-    and rows of sites that have none, with the reason."""
+    rows of sites that have none, with the reason; and how many bytes the last room must have, if that is one."""
 
     code: tuple[tuple[int, bytes], ...]
     jumps: tuple[Patch, ...]
     trampolines: NDArray[np.uint64]
-    refused: Mapping[int, str]
+    refused: Mapping[int, str] = field(default_factory=dict)
+    needed: int = 0
 
 
 class Factory:
@@ -42,10 +45,10 @@ class Factory:
     def __init__(self, program: Program, manifest: Manifest, progress: Progress) -> None:
         """The functions of the program, and those that only the manifest has, which an address named."""
         program = with_functions_at(program, manifest.functions["address"].tolist())
-        self._maker, self._progress = maker(program.image.facts), progress
+        self._templates, self._progress = Templates(maker(program.image.facts)), progress
         found = instructions_of(program, np.arange(len(program.functions)), progress)
         self._ground = Ground.of(program, found)
-        no_stack = without_stack(program, found, self._maker)
+        no_stack = without_stack(program, found, self._templates.maker)
         self._material = Material(program, found, dead_before(program, found), no_stack)
 
     @property
@@ -74,14 +77,12 @@ class Factory:
         traps = np.flatnonzero(decisions.method == JumpMethod.TRAP)
         if len(traps):
             return _nothing({row: Hindrance(int(decisions.hindrance[row])).text for row in traps.tolist()})
-        todo = dict(zip(rows.tolist(), tasks(manifest, standalone, facts), strict=True))
-        wanted = list(groups(found, rows, decisions, facts.jump))
-        built = build(self._maker, material, wanted, todo, rooms, self._progress)
+        wanted = groups(found, rows, decisions, facts.jump)
+        todo = tasks(manifest, standalone, facts)
+        built = build(self._templates, material, wanted, rows, todo, rooms, self._progress)
         if built.refused:
-            place = {row: site for site, row in enumerate(rows.tolist())}
-            return _nothing({place[row]: why for row, why in built.refused.items()})
-        trampolines = np.array([built.trampoline[row] for row in rows.tolist()], np.uint64)
-        return Made(tuple((start, bytes(code)) for start, code in built.code), tuple(built.jumps), trampolines, {})
+            return Made((), (), built.trampolines, built.refused, built.needed)
+        return Made(tuple((start, bytes(code)) for start, code in built.code), tuple(built.jumps), built.trampolines)
 
 
 def _nothing(refused: Mapping[int, str]) -> Made:

@@ -1,37 +1,44 @@
 """Sites that can be jumps, and how -> what each jump covers, and what goes into its trampoline with it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinst.rewriter.jumps.methods import Decisions, JumpMethod
+from kinst.rewriter.standalone.parts import Addresses, Mask, Numbers
 from kinst.targets.arch.facts import JumpFacts
 from kinst.targets.instruction import Instructions
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Rows of instructions, one behind the other. `size` bytes of a jump begin at the first one.
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Rows of instructions, one behind the other: columns, in address order. `size` bytes of a jump begin at the
+    `first` row.
 
-    `least` of the rows are covered by it; the rest only follows in the trampoline. `relay` is where the long jump is to
-    which a short one goes, else 0.
+    `least` of the `count` rows are covered by it; the rest only follows in the trampoline. `relay` is where the long
+    jump is to which a short one goes, else 0.
     """
 
-    first: int
-    least: int
-    count: int
-    size: int
-    relay: int
+    first: Numbers
+    least: Numbers
+    count: Numbers
+    size: Numbers
+    relay: Addresses
 
-    def shortened(self) -> "Group":
-        """Without what is not covered."""
-        return Group(self.first, self.least, self.least, self.size, self.relay)
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def take(self, rows: Numbers | Mask | slice) -> "Groups":
+        """The groups chosen by an index array, a mask or a slice."""
+        return Groups(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def shortened(self, rows: Mask) -> "Groups":
+        """Some without what is not covered."""
+        return Groups(self.first, self.least, np.where(rows, self.least, self.count), self.size, self.relay)
 
 
-def groups(found: Instructions, sites: NDArray[np.int64], decisions: Decisions, facts: JumpFacts) -> Iterator[Group]:
-    """The groups of some sites, in address order.
+def groups(found: Instructions, sites: Numbers, decisions: Decisions, facts: JumpFacts) -> Groups:
+    """The groups of some sites.
 
     Args:
         found: all instructions of the program.
@@ -39,17 +46,17 @@ def groups(found: Instructions, sites: NDArray[np.int64], decisions: Decisions, 
         decisions: how each of them becomes a jump.
         facts: of the jumps.
     """
-    method, rows, last = decisions.method.tolist(), sites.tolist(), decisions.last.tolist()
-    for place, row in enumerate(rows):
-        if method[place] in (JumpMethod.TRAP, JumpMethod.INSIDE):
-            continue
-        relay, end, behind = int(decisions.relay[place]), last[place], place + 1
-        covered = int(found.size[row : end + 1].sum())
-        size = covered if relay else max(covered, facts.size)
-        while (
-            behind < len(rows)
-            and method[behind] == JumpMethod.INSIDE
-            and rows[behind] <= max(end, rows[behind - 1] + 1)
-        ):
-            end, behind = max(end, rows[behind]), behind + 1
-        yield Group(row, last[place] - row + 1, end - row + 1, size, relay)
+    method, last, places = decisions.method, decisions.last, np.arange(len(sites))
+    is_head = method != JumpMethod.INSIDE
+    head = np.maximum.accumulate(np.where(is_head, places, -1))
+    before = np.concatenate([np.full(1, -1), sites[:-1]])[: len(sites)]
+    breaks = ~is_head & (sites > last[head]) & (sites != before + 1)
+    broken = np.cumsum(breaks)
+    follows = ~is_head & (head >= 0) & (broken == broken[head])
+    heads = np.flatnonzero(is_head & (method != JumpMethod.TRAP))
+    behind = heads + np.bincount(head[follows], minlength=len(sites))[heads]
+    first, last, relay = sites[heads], last[heads], decisions.relay[heads]
+    size = np.concatenate([np.zeros(1, np.int64), np.cumsum(found.size, dtype=np.int64)])
+    covered = size[last + 1] - size[first]
+    count = np.maximum(last, sites[behind]) - first + 1
+    return Groups(first, last - first + 1, count, np.where(relay, covered, np.maximum(covered, facts.size)), relay)

@@ -53,10 +53,8 @@ def plan_standalone(
         made = factory.made(manifest, places.standalone, places.rooms)
         if not made.refused:
             return _plan(program, manifest, made, places, tuple(sorted(no_jumps, key=lambda one: one.address)))
-        lacking = sum(why == NO_ROOM for why in made.refused.values())
-        if places.placement.size >= room and lacking:  # elsewhere other sites are in reach: nothing is refused yet
-            count = len(manifest.sites)
-            room = max(room + CHUNK, room * count // max(count - lacking, count // 8, 1))
+        if places.placement.size >= room and NO_ROOM in made.refused.values():
+            room = max(room + CHUNK, made.needed)  # where other sites may be in reach: nothing is refused yet
             continue
         manifest, whys = _without(program, manifest, made.refused)
         no_jumps += whys

@@ -1,57 +1,62 @@
 """riscv64: the `Maker`. Jumps are ``jal x0`` or, where 2 bytes have to do, ``c.j``, or, where that does not reach,
 ``auipc`` and ``jalr x0`` by a dead register."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.standalone import riscv64_tasks as tasks
-from kinst.rewriter.standalone.riscv64_moved import moved
+from kinst.rewriter.standalone.parts import BEHIND, GOAL, Mask, Parts
+from kinst.rewriter.standalone.riscv64_holes import FAR, any_jump, short_jump
+from kinst.rewriter.standalone.riscv64_moved import moved, shapes
 from kinst.rewriter.standalone.riscv64_stacks import switches_stack, uses_stack
-from kinst.rewriter.standalone.riscv64_words import any_jump, short_jump
-from kinst.rewriter.standalone.sequence import Parts, sequence
-from kinst.rewriter.standalone.template import Assembly
-from kinst.rewriter.standalone.trampoline import Covered
+from kinst.rewriter.standalone.trampoline import NO_JUMP, WORDS, Masks, Rows, Shape, Shapes, Task
 from kinst.targets.arch.riscv64 import C_EBREAK, EBREAK, FAR_JUMP
-
-
-def _parts(assembly: Assembly) -> Parts:
-    return Parts(partial(tasks.count, assembly), partial(tasks.record, assembly), moved, any_jump)
-
-
-_PARTS: Final = _parts(tasks.PLAIN)
-_COMPRESSED: Final = _parts(tasks.SHORT)
-_SHORT: Final = replace(_PARTS, jump=lambda at, target, _dead: short_jump(at, target))
 
 
 class Riscv64Maker:
     """The `Maker` of RV64GC."""
 
-    def jump(self, address: int, size: int, target: int, dead: int = 0) -> bytes:
+    rules = replace(WORDS, compact=len(C_EBREAK), jumps_by=sum(1 << register for register in FAR))
+
+    def needed(self, task: Task, dead: Masks) -> Masks:
+        """See `Maker.needed`."""
+        return tasks.needed(task, dead)
+
+    def task(self, task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
+        """See `Maker.task`."""
+        return tasks.done(task, dead, has_stack=has_stack, is_compact=is_compact)
+
+    def shapes(self, rows: Rows) -> Shapes:
+        """See `Maker.shapes`."""
+        return shapes(rows)
+
+    def moved(self, shape: Shape) -> Parts:
+        """See `Maker.moved`."""
+        return moved(shape)
+
+    def leave(self, dead: int) -> Parts:
+        """See `Maker.leave`."""
+        return any_jump(BEHIND, dead, NO_JUMP)
+
+    def jump(self, size: int, dead: int) -> Parts:
         """See `Maker.jump`."""
-        dead = dead if size >= FAR_JUMP else 0
-        code = (_SHORT if size == len(C_EBREAK) else _PARTS).leave(address, target, dead)
-        whole, half = divmod(size - len(code), len(EBREAK))
-        return code + EBREAK * whole + C_EBREAK * (half // len(C_EBREAK))
+        if size == len(C_EBREAK):
+            return short_jump(GOAL, NO_JUMP)
+        return any_jump(GOAL, dead if size >= FAR_JUMP else 0, NO_JUMP)
 
-    def trampoline(self, group: Sequence[Covered], address: int) -> bytes:
-        """See `Maker.trampoline`."""
-        has_short = any(len(one.code) == len(C_EBREAK) for one in group)
-        return sequence(_COMPRESSED if has_short else _PARTS, group, address)
+    def filler(self, size: int) -> bytes:
+        """See `Maker.filler`."""
+        whole, half = divmod(size, len(EBREAK))
+        return EBREAK * whole + C_EBREAK * (half // len(C_EBREAK))
 
-    def switches_stack(
-        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
-    ) -> NDArray[np.bool_]:
+    def switches_stack(self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
         """See `Maker.switches_stack`."""
         return switches_stack(code, offsets, sizes)
 
-    def uses_stack(
-        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
-    ) -> NDArray[np.bool_]:
+    def uses_stack(self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
         """See `Maker.uses_stack`."""
         return uses_stack(code, offsets, sizes)
 

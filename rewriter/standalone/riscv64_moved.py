@@ -6,98 +6,108 @@ What it does is that of `kinst.runtime.trap.arch.riscv64`; diagrams are those of
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from kinst.rewriter.arch.patterns import Immediate, distance
-from kinst.rewriter.arch.riscv64 import IMM_B, IMM_CB, IMM_U
-from kinst.rewriter.standalone.riscv64_words import address_of, any_jump, word
-from kinst.rewriter.standalone.trampoline import Covered, ImmovableError
+import numpy as np
+
+from kinst.rewriter.arch.patterns import Immediate
+from kinst.rewriter.arch.riscv64 import IMM_B, IMM_CB, IMM_CJ, IMM_J
+from kinst.rewriter.standalone.parts import TARGET, Parts
+from kinst.rewriter.standalone.riscv64_holes import any_jump, branch, displaced_auipc, linked
+from kinst.rewriter.standalone.trampoline import ImmovableError, Rows, Shape, Shapes
 from kinst.targets.arch.riscv64 import RA, Kind
 
 _RD: Final = 31 << 7
 _JALR: Final = 0x67
+_NO_WAY: Final = "it goes farther than a jump reaches, and no register is dead there to go by"
+_OWN_LINK: Final = "it goes by the register in which it leaves where it was"
+_BRANCHES: Final = (Kind.BEQ, Kind.BNE, Kind.BLT, Kind.BGE, Kind.BLTU, Kind.BGEU)
+_SHORT_BRANCHES: Final = (Kind.C_BEQZ, Kind.C_BNEZ)
+_LAYOUTS: Final = {
+    Kind.JAL: IMM_J,
+    Kind.C_J: IMM_CJ,
+    **dict.fromkeys(_BRANCHES, IMM_B),
+    **dict.fromkeys(_SHORT_BRANCHES, IMM_CB),
+}
 
 
-def moved(one: Covered, before: Covered | None, at: int) -> bytes:
-    """The code at an address. `before` is the instruction before it, if that is in the trampoline, too.
+def shapes(rows: Rows) -> Shapes:
+    """What tells the code of instructions apart: all but distances, and the registers that jumps may go by.
+
+    `detail` is 1 if the instruction before it, in the same trampoline, is an auipc of the register that it writes.
+    """
+    code = rows.code.copy()
+    words, masks = code.view("<u4")[:, 0], np.zeros(256, np.uint32)
+    masks[[*_LAYOUTS]] = [layout.mask for layout in _LAYOUTS.values()]
+    register = words >> 7 & 31
+    words &= ~masks[rows.kind]
+    detail = np.zeros(len(rows), np.uint8)
+    is_next = (rows.group[1:] == rows.group[:-1]) & (rows.kind[:-1] == Kind.AUIPC) & (register[1:] == register[:-1])
+    detail[1:] = is_next & (rows.kind[1:] == Kind.JALR)
+    jumps = np.isin(rows.kind, [*_LAYOUTS, Kind.JALR])
+    is_own, nothing = ~np.isin(rows.kind, [*_MOVES]), np.zeros(len(rows), np.bool_)
+    return Shapes(is_own, code, rows.dead * jumps, nothing, detail, nothing.astype(np.uint64))
+
+
+def moved(shape: Shape) -> Parts:
+    """The code for any address.
 
     Raises:
         ImmovableError: there is none.
     """
-    move = _MOVES.get(Kind(one.kind))
-    return one.code if move is None else move(one, before, at)
+    return _MOVES[Kind(shape.kind)](shape)
 
 
-def _word(one: Covered) -> int:
+def _word(one: Shape) -> int:
     return int.from_bytes(one.code, "little")
 
 
-def _go(one: Covered, at: int, link: int = 0) -> bytes:
+def _go(one: Shape, link: int = 0) -> Parts:
     """To its target: a register that is dead before it is needed by what is there only after it has been written."""
-    code = any_jump(at, one.target, one.dead & ~(1 << link))
-    if code is None:
-        raise ImmovableError("it goes farther than a jump reaches, and no register is dead there to go by")
-    return code
+    return any_jump(TARGET, one.dead & ~(1 << link), _NO_WAY)
 
 
-def _linked(one: Covered, register: int, at: int) -> bytes:
-    """The address behind it in the register, which may be zero."""
-    return address_of(register, at, one.address + len(one.code)) if register else b""
+def _auipc(one: Shape) -> Parts:
+    return (displaced_auipc(_word(one)),)
 
 
-def _auipc(one: Covered, before: Covered | None, at: int) -> bytes:
-    return address_of(_word(one) >> 7 & 31, at, one.address + IMM_U.of(_word(one)))
-
-
-def _jal(one: Covered, before: Covered | None, at: int) -> bytes:
+def _jal(one: Shape) -> Parts:
     register = _word(one) >> 7 & 31
-    code = _linked(one, register, at)
-    return code + _go(one, at + len(code), register)
+    return *linked(register), *_go(one, register)
 
 
-def _c_j(one: Covered, before: Covered | None, at: int) -> bytes:
-    return _go(one, at)
+def _c_j(one: Shape) -> Parts:
+    return _go(one)
 
 
-def _jalr(one: Covered, before: Covered | None, at: int) -> bytes:
+def _jalr(one: Shape) -> Parts:
     register, base = _word(one) >> 7 & 31, _word(one) >> 15 & 31
     if not register:
-        return one.code
-    code = _linked(one, register, at)
+        return (one.code,)
     if register != base:
-        return code + word(_word(one) & ~_RD)
-    if before is None or before.kind != Kind.AUIPC or _word(before) >> 7 & 31 != base:
-        raise ImmovableError("it goes by the register in which it leaves where it was")
-    return code + _go(one, at + len(code), register)
+        return *linked(register), (_word(one) & ~_RD).to_bytes(4, "little")
+    if not one.detail:
+        raise ImmovableError(_OWN_LINK)
+    return *linked(register), *_go(one, register)
 
 
-def _c_jalr(one: Covered, before: Covered | None, at: int) -> bytes:
+def _c_jalr(one: Shape) -> Parts:
     base = _word(one) >> 7 & 31
     if base == RA:
-        raise ImmovableError("it goes by the register in which it leaves where it was")
-    return _linked(one, RA, at) + word(_JALR | base << 15)
+        raise ImmovableError(_OWN_LINK)
+    return *linked(RA), (_JALR | base << 15).to_bytes(4, "little")
 
 
 def _branch(layout: Immediate, opposite: int) -> "_Move":
     """A branch if it reaches; else the opposite one over a jump."""
-
-    def move(one: Covered, before: Covered | None, at: int) -> bytes:
-        size, bare, near = len(one.code), _word(one) & ~layout.mask, layout.placed(distance(at, one.target))
-        if near is not None:
-            return (bare | near).to_bytes(size, "little")
-        far = _go(one, at + size)
-        over = layout.placed(size + len(far))
-        assert over is not None
-        return ((bare ^ opposite) | over).to_bytes(size, "little") + far
-
-    return move
+    return lambda one: branch(layout, _word(one), opposite, len(one.code), one.dead, _NO_WAY)
 
 
-_Move = Callable[[Covered, Covered | None, int], bytes]
+_Move = Callable[[Shape], Parts]
 _MOVES: Final[Mapping[Kind, _Move]] = {
     Kind.AUIPC: _auipc,
     Kind.JAL: _jal,
     Kind.JALR: _jalr,
     Kind.C_J: _c_j,
     Kind.C_JALR: _c_jalr,
-    **dict.fromkeys((Kind.BEQ, Kind.BNE, Kind.BLT, Kind.BGE, Kind.BLTU, Kind.BGEU), _branch(IMM_B, 1 << 12)),
-    **dict.fromkeys((Kind.C_BEQZ, Kind.C_BNEZ), _branch(IMM_CB, 1 << 13)),
+    **dict.fromkeys(_BRANCHES, _branch(IMM_B, 1 << 12)),
+    **dict.fromkeys(_SHORT_BRANCHES, _branch(IMM_CB, 1 << 13)),
 }

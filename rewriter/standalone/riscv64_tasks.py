@@ -2,16 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final, assert_never
 
+import numpy as np
+
+from kinst.rewriter.arch.patterns import distance
 from kinst.rewriter.patching.riscv64 import encode
-from kinst.rewriter.standalone.recording import Word, registers_of, shape_of, stores, values_of
+from kinst.rewriter.standalone.parts import HERE, Parts
+from kinst.rewriter.standalone.recording import registers_of, stores
+from kinst.rewriter.standalone.riscv64_holes import address_hole, number_hole
 from kinst.rewriter.standalone.riscv64_short import shortened
-from kinst.rewriter.standalone.riscv64_words import address_of, number
 from kinst.rewriter.standalone.scratch import Scratch, scratch
-from kinst.rewriter.standalone.template import SHAPES, Assembly, assembled
-from kinst.rewriter.standalone.trampoline import Clock, Constant, Count, Covered, Record, Register
+from kinst.rewriter.standalone.template import Assembly, assembled
+from kinst.rewriter.standalone.trampoline import Clock, Constant, Count, Masks, Record, Register, Task, Varying, Word
 from kinst.targets.arch.riscv64 import GENERAL, PC, RISCV64, SP
 
 # What may be saved and given back: not what interrupts' handlers find the CPU, its globals and frames by.
@@ -43,26 +47,30 @@ _RECORD: Final = """
 """
 
 
-def count(assembly: Assembly, one: Covered, task: Count, at: int) -> bytes:
-    """One more in the cell."""
-    return assembled(assembly, _counting(one.dead & _SAVABLE, has_stack=one.has_stack), at, {"cell": task.cell})
+def needed(_task: Task, dead: Masks) -> Masks:
+    """The registers that it may take."""
+    return dead & np.uint32(_SAVABLE)
 
 
-@lru_cache(SHAPES)
+def done(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
+    """The task, with instructions of 2 bytes or without."""
+    assembly = _SHORT if is_compact else _PLAIN
+    match task:
+        case Count():
+            return assembled(assembly, _counting(dead, has_stack=has_stack))
+        case Record():
+            return assembled(assembly, _recording(task, dead, has_stack=has_stack))
+
+
 def _counting(dead: int, *, has_stack: bool) -> str:
+    """One more in the cell."""
     chosen = scratch(2, _USABLE, dead, has_stack=has_stack)
     cell, number = _names(chosen)
     return _kept(chosen, _COUNT.format(cell=cell, one=number))
 
 
-def record(assembly: Assembly, one: Covered, task: Record, at: int) -> bytes:
-    """A record of the ring. The ticket is stored last: who reads it finds the rest."""
-    text = _recording(shape_of(task), one.dead & _SAVABLE, has_stack=one.has_stack)
-    return assembled(assembly, text, at, values_of(one, task))
-
-
-@lru_cache(SHAPES)
 def _recording(task: Record, dead: int, *, has_stack: bool) -> str:
+    """A record of the ring. The ticket is stored last: who reads it finds the rest."""
     chosen = scratch(3, _USABLE, dead, registers_of(task), has_stack=has_stack)
     ring, ticket, place = _names(chosen)
     index = _index(place, ticket, task.mask)
@@ -77,15 +85,17 @@ def _index(place: str, ticket: str, mask: int) -> str:
     return f"slli {place}, {ticket}, {unused}\nsrli {place}, {place}, {unused}" if mask else f"li {place}, 0"
 
 
-def _load(chosen: Scratch, spare: str, word: Word, name: str) -> tuple[str, str]:
+def _load(chosen: Scratch, spare: str, word: Word) -> tuple[str, str]:
     """The register that a word is in, and the line that loads it."""
     match word:
         case Clock():
             return spare, f"csrr {spare}, time"
-        case Constant():
+        case Varying(name):
             return spare, f"number {spare}, {name}"
+        case Constant(value):
+            return spare, "\n".join(_number_in(spare, distance(0, value)))
         case Register(number) if number == PC:
-            return spare, f"la {spare}, pc"
+            return spare, f"la {spare}, {HERE}"
         case Register(number) if number == SP:
             return spare, f"addi {spare}, sp, {chosen.frame}"
         case Register(number) if number in chosen.saved:
@@ -94,6 +104,15 @@ def _load(chosen: Scratch, spare: str, word: Word, name: str) -> tuple[str, str]
             return GENERAL[number], ""
         case other:
             assert_never(other)
+
+
+def _number_in(register: str, value: int) -> list[str]:
+    """li, or of more than 32 bits the upper ones, a shift, and the lower ones, 12 at a time."""
+    if -(1 << 31) <= value < 1 << 31:
+        return [f"li {register}, {value}"]
+    low = (value & 0xFFF) - ((value & 0x800) << 1)
+    upper = [*_number_in(register, value - low >> 12), f"slli {register}, {register}, 12"]
+    return [*upper, f"addi {register}, {register}, {low}"] if low else upper
 
 
 def _names(chosen: Scratch) -> Sequence[str]:
@@ -124,5 +143,5 @@ def _encoded_short(lines: str) -> bytes:
     return b"".join(shortened(encode(line, 0)) for line in lines.splitlines())
 
 
-PLAIN: Final = Assembly(_encoded, address_of, number, RISCV64.operand_registers)
-SHORT: Final = replace(PLAIN, encode=_encoded_short)
+_PLAIN: Final = Assembly(_encoded, address_hole, number_hole, RISCV64.operand_registers)
+_SHORT: Final = replace(_PLAIN, encode=_encoded_short)

@@ -1,21 +1,22 @@
 """A manifest and what its image shall do by itself -> the task of each site, or why it can have none."""
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.standalone.parts import CELL, FIRST, RING, SITE
 from kinst.rewriter.standalone.request import argument_fields
-from kinst.rewriter.standalone.trampoline import Clock, Constant, Count, Record, Register
+from kinst.rewriter.standalone.trampoline import Clock, Constant, Count, Record, Register, Tasks, Varying, Word
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Flow
 from kinst.targets.manifest import Manifest, ProbeKind
-from kinst.targets.standalone import TIME, WORD, Action, Standalone
+from kinst.targets.standalone import RING_HEAD, TIME, WORD, Action, Standalone
 
 _STATIC: Final = "a static probe, which the image turns on and off"
 _TAIL_CALL: Final = "a function is left there by a jump: it returns when what is called then does"
 _SEVERAL: Final = "an entry and a return: they have different arguments"
+_OFFSET: Final = "offset"  # of a function's return in it
 _NO_ARGUMENTS: Final = "an instruction within a function: only its registers are known, not its arguments"
 
 
@@ -33,17 +34,28 @@ def obstacles(manifest: Manifest, standalone: Standalone, facts: ArchFacts) -> d
     return found
 
 
-def tasks(manifest: Manifest, standalone: Standalone, facts: ArchFacts) -> Iterator[Count | Record]:
-    """The task of each site, in order."""
+def tasks(manifest: Manifest, standalone: Standalone, facts: ArchFacts) -> Tasks:
+    """The task of each site."""
+    count, address = len(manifest.sites), np.uint64(standalone.address)
+    numbers = np.arange(count, dtype=np.uint64)
     if standalone.action is Action.COUNT:
-        yield from (Count(standalone.address + WORD * row) for row in range(len(manifest.sites)))
-        return
-    returns = _kinds(manifest)[:, ProbeKind.FBT_RETURN].tolist()
+        return Tasks((Count(),), np.zeros(count, np.int64), {CELL: address + np.uint64(WORD) * numbers})
     starts = manifest.functions["address"][manifest.sites["function"]]
-    offsets = (manifest.sites["address"] - starts).tolist()
-    for row, (is_return, offset) in enumerate(zip(returns, offsets, strict=True)):
-        words = tuple(_word(field, facts, offset if is_return else None) for field in standalone.fields)
-        yield Record(standalone.address, standalone.capacity - 1, standalone.stride, row, words)
+    several = tuple(
+        Record(
+            standalone.capacity - 1,
+            standalone.stride,
+            tuple(_word(field, facts, is_return=is_return) for field in standalone.fields),
+        )
+        for is_return in (False, True)
+    )
+    values = {
+        RING: np.full(count, address),
+        FIRST: np.full(count, address + np.uint64(RING_HEAD)),
+        SITE: numbers,
+        _OFFSET: manifest.sites["address"] - starts,
+    }
+    return Tasks(several, _kinds(manifest)[:, ProbeKind.FBT_RETURN].astype(np.int64), values)
 
 
 def _kinds(manifest: Manifest) -> NDArray[np.bool_]:
@@ -60,14 +72,14 @@ def _begins(manifest: Manifest) -> NDArray[np.bool_]:
     return result
 
 
-def _word(field: str, facts: ArchFacts, returning: int | None) -> Clock | Register | Constant:
-    """Where a field's value comes from. `returning` is the offset of a function's return in it, None elsewhere."""
+def _word(field: str, facts: ArchFacts, *, is_return: bool) -> Word:
+    """Where a field's value comes from."""
     if field == TIME:
         return Clock()
     arguments = argument_fields(facts)
     if field not in arguments:
         return Register(facts.registers.index(field))
     number = arguments.index(field)
-    if returning is None:
+    if not is_return:
         return Register(facts.arguments[number])
-    return (Constant(returning), Register(facts.return_value))[number] if number < 2 else Constant(0)
+    return (Varying(_OFFSET), Register(facts.return_value))[number] if number < 2 else Constant(0)

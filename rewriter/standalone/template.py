@@ -1,59 +1,52 @@
-"""Assembly text of a task -> code at an address.
+"""Assembly text of a task -> parts of a trampoline.
 
 A text is as readers of the machine's assembly know it, but for two kinds of lines, which differ from site to site:
 
     la REGISTER, NAME        an address, by how far away it is from there
-    number REGISTER, NAME    any number of 64 bits
-
-All else is the same everywhere, and is assembled once.
+    number REGISTER, NAME    a number below 2**31
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import groupby
 from typing import Final
+
+from kinst.rewriter.standalone.parts import Hole, Parts, joined
 
 _ADDRESS: Final = "la"
 _NUMBER: Final = "number"
-SHAPES: Final = 1 << 13  # texts that are remembered: a kernel with every instruction probed has thousands
 
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """One machine's. `encode` gives the bytes of lines; `address_of` those of ``la`` by register, address and value,
-    `number` those of ``number`` by register and value."""
+    """One machine's. `encode` gives the bytes of lines; `address` and `number` what is to stand for ``la`` and
+    ``number``, by register and name."""
 
     encode: Callable[[str], bytes]
-    address_of: Callable[[int, int, int], bytes]
-    number: Callable[[int, int], bytes]
+    address: Callable[[int, str], Hole]
+    number: Callable[[int, str], Hole]
     registers: Mapping[str, int]
 
 
-def assembled(assembly: Assembly, text: str, at: int, values: Mapping[str, int]) -> bytes:
-    """The code at an address.
-
-    Raises:
-        ImmovableError: one of the addresses is out of reach.
-    """
-    code = b""
-    for what, register, name, fixed in _parts(assembly.encode, text):
-        if what == _ADDRESS:
-            code += assembly.address_of(assembly.registers[register], at + len(code), values[name])
-        elif what == _NUMBER:
-            code += assembly.number(assembly.registers[register], values[name])
-        code += fixed
-    return code
+def assembled(assembly: Assembly, text: str) -> Parts:
+    """The parts of a text."""
+    lines = filter(None, map(str.strip, text.splitlines()))
+    return joined(*(_parts(assembly, [*some]) for _, some in groupby(lines, _is_hole)))
 
 
-@lru_cache(SHAPES)
-def _parts(encode: Callable[[str], bytes], text: str) -> Sequence[tuple[str, str, str, bytes]]:
-    """Each line that differs, as mnemonic, register and name, none before the first one; and the code behind it."""
-    lines: list[tuple[str, str, str, list[str]]] = [("", "", "", [])]
-    for line in filter(None, map(str.strip, text.splitlines())):
-        what, _, operands = line.partition(" ")
-        if what in (_ADDRESS, _NUMBER):
-            register, name = operands.split(", ")
-            lines.append((what, register, name, []))
-        else:
-            lines[-1][3].append(line)
-    return [(what, register, name, encode("\n".join(rest)) if rest else b"") for what, register, name, rest in lines]
+def _is_hole(line: str) -> bool:
+    return line.startswith((f"{_ADDRESS} ", f"{_NUMBER} "))
+
+
+def _parts(assembly: Assembly, lines: list[str]) -> Parts:
+    """Of lines that are all holes, or all none."""
+    if _is_hole(lines[0]):
+        return tuple(_hole(assembly, line) for line in lines)
+    return (assembly.encode("\n".join(lines)),)
+
+
+def _hole(assembly: Assembly, line: str) -> Hole:
+    what, _, operands = line.partition(" ")
+    register, name = operands.split(", ")
+    make = assembly.address if what == _ADDRESS else assembly.number
+    return make(assembly.registers[register], name)

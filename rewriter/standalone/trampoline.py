@@ -1,26 +1,27 @@
 """What a machine makes for a standalone image: jumps, and trampolines that do by themselves what their probes want."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from importlib import import_module
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.standalone.parts import Mask, Numbers, Parts
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Flow
 
+Masks = NDArray[np.uint32]
+
 
 class ImmovableError(Exception):
-    """A group of instructions cannot be in a trampoline there. Its text is the reason, to follow "refused: "."""
+    """An instruction or a task cannot be in a trampoline. Its text is the reason, to follow "refused: "."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Add one to a word, whatever other CPUs do to it at the same time. `cell` is its link address."""
-
-    cell: int
+    """Add one to the word at `CELL`, whatever other CPUs do to it at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,65 +44,152 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """Append a record to the ring of `kinst.targets.standalone`: the site's row, and a word from each of `words`.
+class Varying:
+    """A number below 2**31 that differs from site to site: the name of its column."""
 
-    `ring` is its link address; `mask` is its capacity - 1; `stride` is a record's bytes.
-    """
+    name: str
 
-    ring: int
-    mask: int
-    stride: int
-    site: int
-    words: tuple[Clock | Register | Constant, ...]
+
+Word = Clock | Register | Constant | Varying
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
-    """An instruction that a jump covers, or that follows in the trampoline.
+class Record:
+    """Append a record to the ring of `kinst.targets.standalone`, which is at `RING` and has its first place at `FIRST`:
+    `SITE`, and a word from each of `words`. `mask` is its capacity - 1; `stride` is a record's bytes."""
 
-    `dead`: the registers and flags that are dead before it (`kinst.rewriter.liveness`). `has_stack`: the stack pointer
-    is one of a stack that may be pushed on. `task` is done before it; None: it is no site.
+    mask: int
+    stride: int
+    words: tuple[Word, ...]
+
+
+Task = Count | Record
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Instructions that jumps cover, or that follow in their trampolines: columns.
+
+    `code` is (n, 16), with zeros behind each. `dead`: the registers and flags that are dead before it
+    (`kinst.rewriter.liveness`); `dead_behind`: where control goes on if it falls through. `has_stack`: the stack
+    pointer is one of a stack that may be pushed on. `group`: the number of the group that it is in, ascending.
     """
 
-    address: int
+    address: NDArray[np.uint64]
+    size: Numbers
+    target: NDArray[np.uint64]  # as in `Instructions`
+    kind: NDArray[np.uint8]
+    flow: NDArray[np.uint8]
+    code: NDArray[np.uint8]
+    dead: Masks
+    dead_behind: Masks
+    has_stack: Mask
+    group: Numbers
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+    def take(self, rows: Numbers | Mask) -> "Rows":
+        """The rows chosen by an index array or a mask."""
+        return Rows(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What some instructions have in common: all that their code in a trampoline depends on, but for holes. `detail` is
+    the machine's own."""
+
     code: bytes
-    target: int  # as in `Instructions`
     kind: int
-    flow: Flow
     dead: int
     has_stack: bool
-    task: Count | Record | None
-    dead_behind: int = 0  # what is dead where control goes on if it falls through
+    detail: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shapes:
+    """Those of `Rows`, as columns: `code` is (n, 16), without what goes into holes. `is_own`: it is in a trampoline as
+    it is. `operand`: what `OPERAND` is."""
+
+    is_own: Mask
+    code: NDArray[np.uint8]
+    dead: Masks
+    has_stack: Mask
+    detail: NDArray[np.uint8]
+    operand: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What groups a machine allows.
+
+    `unfinished`: flows that only the last instruction may have, `why_unfinished` else. A branch into the group leads to
+    where the instruction has moved if branches follow them (`Form.follows`), and is refused elsewhere, for the reason
+    `why_inside`. `compact`: if one is of so many bytes, tasks may be, too; 0: they are always alike. `jumps_by`: the
+    registers that jumps may go by if they are dead.
+    """
+
+    unfinished: tuple[Flow, ...]
+    why_unfinished: str
+    follows: bool
+    why_inside: str
+    compact: int
+    jumps_by: int
+
+
+# Of machines whose instructions are words. Where the first one was is a jump to the trampoline: all may lead there.
+WORDS: Final = Rules(
+    unfinished=tuple(flow for flow in Flow if flow not in (Flow.NEXT, Flow.BRANCH)),
+    why_unfinished="control leaves before it: what comes back would find a jump",
+    follows=False,
+    why_inside="a jump of the same trampoline leads to it",
+    compact=0,
+    jumps_by=0,
+)
+NO_JUMP: Final = "a jump does not reach from there to its trampoline and back"
 
 
 class Maker(Protocol):
-    """One machine's code. All that it makes is position-independent: image and trampolines may be moved together."""
+    """One machine's code. All that it makes is position-independent: image and trampolines may be moved together.
 
-    def jump(self, address: int, size: int, target: int, dead: int = 0) -> bytes:
-        """`size` bytes for `address`: a jump, the shortest that is needed, and breakpoints behind it. `dead`: the
-        registers that are dead there, by one of which it may go.
+    Whatever a task does, the guest finds registers, flags, and memory but for red zones that are dead, as they were.
+    Trampolines are a multiple of the machine's instruction alignment. What raises ImmovableError has no such code.
+    """
 
-        Raises:
-            ImmovableError: it does not reach.
-        """
+    @property
+    def rules(self) -> Rules:
+        """What may be in a trampoline together."""
         ...
 
-    def trampoline(self, group: Sequence[Covered], address: int) -> bytes:
-        """Code for a link address: each task, and each instruction with the effect that it has where it was, and at
-        the end, if control comes there, a jump to what is behind the last one.
-
-        Whatever a task does, the guest finds registers, flags, and memory but for red zones that are dead, as they
-        were. A multiple of the machine's instruction alignment.
-
-        Raises:
-            ImmovableError: one of them cannot be there, or a task has nothing to work with.
-        """
+    def needed(self, task: Task, dead: Masks) -> Masks:
+        """What of that matters to a task."""
         ...
 
-    def switches_stack(
-        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
-    ) -> NDArray[np.bool_]:
+    def task(self, task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
+        """What is done before an instruction. `dead` is `needed`."""
+        ...
+
+    def shapes(self, rows: Rows) -> Shapes:
+        """What tells the code of instructions apart."""
+        ...
+
+    def moved(self, shape: Shape) -> Parts:
+        """An instruction with the effect that it has where it was."""
+        ...
+
+    def leave(self, dead: int) -> Parts:
+        """A jump to `BEHIND`."""
+        ...
+
+    def jump(self, size: int, dead: int) -> Parts:
+        """A jump to `GOAL`, the shortest that is needed, in at most `size` bytes, by one of the dead registers."""
+        ...
+
+    def filler(self, size: int) -> bytes:
+        """Breakpoints, for what a jump leaves of an instruction."""
+        ...
+
+    def switches_stack(self, code: NDArray[np.uint8], offsets: Numbers, sizes: NDArray[np.uint8]) -> Mask:
         """Which instructions load the stack pointer with something other than itself and a constant or an index, or a
         frame pointer in an epilogue: the functions they are in may run where there is no stack to push on.
 
@@ -112,12 +200,19 @@ class Maker(Protocol):
         """
         ...
 
-    def uses_stack(
-        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
-    ) -> NDArray[np.bool_]:
+    def uses_stack(self, code: NDArray[np.uint8], offsets: Numbers, sizes: NDArray[np.uint8]) -> Mask:
         """Which instructions push, call by the stack, or move the stack pointer by a number: so there is a stack. Those
         that `switches_stack` names may be among them. Arguments as there."""
         ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tasks:
+    """Which of some `tasks` each site has, by number, and the columns of what goes into their holes."""
+
+    tasks: tuple[Task, ...]
+    number: Numbers
+    values: Mapping[str, NDArray[np.uint64]]
 
 
 def maker(facts: ArchFacts) -> Maker:

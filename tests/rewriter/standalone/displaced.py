@@ -9,9 +9,10 @@ import numpy as np
 
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.liveness.effects import Effector
-from kinst.rewriter.standalone.trampoline import Constant, Count, Covered, ImmovableError, Maker, Record, Register
+from kinst.rewriter.standalone.trampoline import Constant, ImmovableError, Maker, Register
 from kinst.targets.instruction import Flow, Instructions, Verdict
 from kinst.targets.standalone import RING_HEAD
+from tests.rewriter.standalone.single import Count, Covered, Record, jump_to, trampoline_of
 from tests.runtime.trap.arch.risc_unicorn import PAGE, Cpu, Model, Outcome, State, page_content
 
 FALLS = (Flow.NEXT, Flow.BRANCH)
@@ -135,11 +136,11 @@ def check(
         ImmovableError: it cannot be displaced.
     """
     code, at, facts = b"".join(one.code for one in group), place.run, machine.dissector.facts
-    made = machine.maker.trampoline(group, place.trampoline)
+    made = trampoline_of(machine.maker, group, place.trampoline)
     start, patched = at.site, code
     try:
         longest, _ = facts.jump.far or (facts.jump.size, 0)
-        jump = machine.maker.jump(place.site, min(len(code), longest), place.trampoline, group[0].dead)
+        jump = jump_to(machine.maker, place.site, min(len(code), longest), place.trampoline, group[0].dead)
         patched = jump + code[len(jump) :]
     except ImmovableError:
         start = at.trampoline

@@ -11,12 +11,13 @@ from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.liveness.effects import effector
-from kinst.rewriter.standalone.trampoline import Count, Covered, ImmovableError
+from kinst.rewriter.standalone.trampoline import ImmovableError
 from kinst.targets.arch.amd64 import AMD64, RCX
 from kinst.targets.instruction import Flow, Instructions, Verdict
 from kinst.targets.standalone import WORD
 from tests.rewriter.standalone.amd64_guest import Guest, drawn
 from tests.rewriter.standalone.amd64_runs import APART, EVERYTHING, HELD, MAKER, Moved, moved_by
+from tests.rewriter.standalone.single import Count, Covered, jump_to, trampoline_of
 from tests.vectors.amd64 import ADDRESS, VECTORS
 
 # Not those of which no two runs are the same, nor popf: it may set the trap flag, which the jump back feels.
@@ -107,13 +108,13 @@ def test_several_instructions() -> None:
 )
 def test_what_cannot_be_moved(text: str, refusal: str) -> None:
     with pytest.raises(ImmovableError, match=refusal):
-        MAKER.trampoline(counted(assemble(AMD64, text, ADDRESS), 0), ADDRESS + APART)
+        trampoline_of(MAKER, counted(assemble(AMD64, text, ADDRESS), 0), ADDRESS + APART)
 
 
 def test_a_loop_counts_each_turn() -> None:
     """A branch to what moves leads to where it is now, its task included."""
     group = counted(assemble(AMD64, "a: decq %rcx; jne a; loop b; b: nop", ADDRESS), 0)
-    trampoline = MAKER.trampoline(group, ADDRESS + APART)
+    trampoline = trampoline_of(MAKER, group, ADDRESS + APART)
     guest, state = Guest({ADDRESS + APART: trampoline}), drawn(random.Random(1), ADDRESS + APART)
     before = [guest.word(one.task.cell) for one in group if isinstance(one.task, Count)]
     inside = range(ADDRESS + APART, ADDRESS + APART + len(trampoline))
@@ -128,7 +129,7 @@ def test_all_counters_are_changed_at_once() -> None:
     choose = random.Random(3)
     for _ in range(50):
         behind = choose.getrandbits(22) & EVERYTHING & ~HELD
-        trampoline = MAKER.trampoline(counted(b"\x90", behind), ADDRESS + APART)
+        trampoline = trampoline_of(MAKER, counted(b"\x90", behind), ADDRESS + APART)
         lines = [line.text for line in disassemble(AMD64, trampoline, ADDRESS + APART)]
         assert sum("(%rip)" in text for text in lines) == sum(text.startswith("lock incq") for text in lines) == 1
 
@@ -144,7 +145,7 @@ def test_all_counters_are_changed_at_once() -> None:
     ],
 )
 def test_jumps(address: int, size: int, target: int, code: str) -> None:
-    assert MAKER.jump(address, size, target).hex() == code
+    assert jump_to(MAKER, address, size, target).hex() == code
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_jumps(address: int, size: int, target: int, code: str) -> None:
 )
 def test_jumps_that_cannot_be(size: int, target: int, refusal: str) -> None:
     with pytest.raises(ImmovableError, match=refusal):
-        MAKER.jump(0x1000, size, target)
+        jump_to(MAKER, 0x1000, size, target)
 
 
 KEEPING = (

@@ -9,11 +9,12 @@ import pytest
 from kinst.rewriter.arch.arm64 import DISSECTOR, TABLE
 from kinst.rewriter.liveness.arm64 import EFFECTOR
 from kinst.rewriter.standalone.arm64 import MAKER
-from kinst.rewriter.standalone.trampoline import Clock, ImmovableError, Record
+from kinst.rewriter.standalone.trampoline import Clock, ImmovableError
 from kinst.targets.arch.arm64 import BREAKPOINT, Kind
 from kinst.targets.instruction import Verdict
 from kinst.targets.standalone import WORD
 from tests.rewriter.standalone.displaced import Machine, Place, check_records, counters, covered, drawn_place, outcome
+from tests.rewriter.standalone.single import Record, jump_to, trampoline_of
 from tests.runtime.trap.arch.risc_properties import invented
 from tests.runtime.trap.arch.risc_unicorn import ARM64_MODEL
 from tests.vectors.arm64 import GROUPS
@@ -99,7 +100,7 @@ def test_records_tell_the_time() -> None:
     task = Record(NEAR.cells, 7, 3 * WORD, 0, (Clock(),))
     group = covered(MACHINE, bytes.fromhex("1f2003d5"), NEAR, 0, [task], has_stack=True)
     assert group is not None
-    words = np.frombuffer(MAKER.trampoline(group, NEAR.trampoline)[: -len(bytes.fromhex("1f2003d5")) - 4], "<u4")
+    words = np.frombuffer(trampoline_of(MAKER, group, NEAR.trampoline)[: -len(bytes.fromhex("1f2003d5")) - 4], "<u4")
     assert np.count_nonzero(words & 0xFFFF_FFE0 == 0xD53B_E040) == 1  # mrs cntvct_el0
 
 
@@ -110,7 +111,7 @@ def test_a_task_takes_dead_registers_and_else_the_stack() -> None:
             group = covered(MACHINE, bytes.fromhex("1f2003d5"), NEAR, dead, counters(NEAR), has_stack=has_stack)
             assert group is not None
             try:
-                sizes[dead, has_stack] = len(MAKER.trampoline(group, NEAR.trampoline))
+                sizes[dead, has_stack] = len(trampoline_of(MAKER, group, NEAR.trampoline))
             except ImmovableError:
                 sizes[dead, has_stack] = 0
     assert sizes[0, True] > sizes[X9, True] > sizes[X9 | X10 | X11, True] == sizes[X9 | X10 | X11, False] > 0
@@ -118,9 +119,9 @@ def test_a_task_takes_dead_registers_and_else_the_stack() -> None:
 
 
 def test_a_jump_is_filled_up_with_breakpoints() -> None:
-    assert MAKER.jump(0x8000_0000, 12, 0x8000_0100) == bytes.fromhex("40000014") + BREAKPOINT * 2
+    assert jump_to(MAKER, 0x8000_0000, 12, 0x8000_0100) == bytes.fromhex("40000014") + BREAKPOINT * 2
     with pytest.raises(ImmovableError, match="a jump does not reach"):
-        MAKER.jump(0x8000_0000, 4, 0x8800_0000)
+        jump_to(MAKER, 0x8000_0000, 4, 0x8800_0000)
 
 
 STAYS = """

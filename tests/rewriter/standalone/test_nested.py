@@ -10,9 +10,10 @@ import unicorn
 from kinst.rewriter.arch.arm64 import DISSECTOR as ARM64_DISSECTOR
 from kinst.rewriter.arch.riscv64 import DISSECTOR as RISCV64_DISSECTOR
 from kinst.rewriter.liveness.effects import effector
-from kinst.rewriter.standalone.trampoline import Count, Record, Register, maker
+from kinst.rewriter.standalone.trampoline import Register, maker
 from kinst.targets.standalone import RING_HEAD, WORD
 from tests.rewriter.standalone.displaced import Machine, Place, covered
+from tests.rewriter.standalone.single import Count, Record, trampoline_of
 from tests.runtime.trap.arch.risc_unicorn import ARM64_MODEL, RISCV64_MODEL
 
 SIZE = 1 << 20
@@ -69,7 +70,7 @@ def guest(name: str, action: str) -> Guest:
     for place, task in zip((FIRST, SECOND), TASKS[action], strict=True):
         group = covered(machine, nop, place, 0, [task], has_stack=True)
         assert group is not None
-        made.append(machine.maker.trampoline(group, place.trampoline))
+        made.append(trampoline_of(machine.maker, group, place.trampoline))
     return Guest(machine, made)
 
 

@@ -14,15 +14,16 @@ from kinst.rewriter.jumps.decide import decide
 from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.liveness.effects import Masks, effector
 from kinst.rewriter.program import instructions_of, open_program
-from kinst.rewriter.standalone.building import Material
 from kinst.rewriter.standalone.groups import groups
+from kinst.rewriter.standalone.material import Material
 from kinst.rewriter.standalone.stacks import without_stack
-from kinst.rewriter.standalone.trampoline import Count, ImmovableError, maker
+from kinst.rewriter.standalone.trampoline import ImmovableError, maker
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Instructions, Verdict
 from tests.gated import long_where
 from tests.images import at_hand, real_image
-from tests.rewriter.standalone.displaced import Machine, Place, check_counts, drawn_state
+from tests.rewriter.standalone.displaced import Machine, Place, check_counts, counters, drawn_state
+from tests.rewriter.standalone.single import covered_in
 from tests.rewriter.tracer_room import is_behind_room
 from tests.runtime.trap.arch.risc_unicorn import ARM64_MODEL, RISCV64_MODEL, Model
 
@@ -52,14 +53,14 @@ def test_what_is_displaced_does_what_it_did(image: str) -> None:
     sites = np.flatnonzero(np.isin(found.verdict, (Verdict.COPY, Verdict.EMULATE)))
     material = Material(program, found, dead_before(program, found), without_stack(program, found, machine.maker))
     scratch = sum(1 << facts.registers.index(name) for name in facts.linux.tracer_scratch)
-    every = list(groups(found, sites, decide(program, found, sites), facts.jump))
+    every = groups(found, sites, decide(program, found, sites), facts.jump)
     choose, outcomes = random.Random(1), Counter[str]()
-    for one in choose.sample(every, DRAWN):
-        site = int(found.address[one.first])
+    for one in choose.sample(range(len(every)), DRAWN):
+        first = int(every.first[one])
+        site = int(found.address[first])
         place = Place(site, site + AWAY, (site + 2 * AWAY) & -PAGE, 0)
-        rows = range(one.first, one.first + one.count)
-        group = [material.covered(row, Count(place.cells + 8 * at)) for at, row in enumerate(rows)]
-        traced = scratch if is_behind_room(found, one.first) else 0
+        group = covered_in(material, every.take(slice(one, one + 1)), counters(place))
+        traced = scratch if is_behind_room(found, first) else 0
         dead = partial(dead_at, found, material.dead, traced)
         try:
             is_same = check_counts(machine, group, place, drawn_state(machine, choose), dead)

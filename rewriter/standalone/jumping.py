@@ -1,0 +1,65 @@
+"""Places, and where their jumps lead -> the jumps, and the patches that they are."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinst.rewriter.standalone.laying import Laid, Pieces, lay
+from kinst.rewriter.standalone.parts import GOAL, Addresses, Bytes, Numbers, ranges
+from kinst.rewriter.standalone.templates import Templates
+from kinst.rewriter.standalone.trampoline import Masks
+from kinst.targets.image import Image
+from kinst.targets.instruction import KEPT
+from kinst.targets.patch import LONGEST, Patch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Jumps:
+    """Addresses and sizes, and the code, one behind the other."""
+
+    at: Addresses
+    size: Numbers
+    code: Bytes
+
+
+def lay_jumps(templates: Templates, at: Addresses, size: Numbers, goal: Addresses, dead: Masks) -> Laid:
+    """The code of jumps from some addresses, in so many bytes each."""
+    template, rows = templates.jumps(size, dead), np.arange(len(at))
+    nothing = np.zeros(len(at), np.int64)
+    found = Pieces(template, rows, rows, np.zeros((len(at), KEPT), np.uint8), nothing, nothing - 1, {GOAL: goal})
+    refused = templates.columns().refused[template]
+    if refused.any():
+        return Laid(np.zeros(0, np.uint8), nothing, at, refused)
+    return lay(templates, found, len(at), lambda _sizes: at)
+
+
+def filled_up(laid: Laid, size: Numbers, filler: Callable[[int], bytes]) -> Bytes:
+    """The code of jumps, each with as much behind it as it takes to be so long."""
+    length, start = np.diff(laid.start), np.cumsum(size) - size
+    code, rest = np.zeros(int(size.sum()), np.uint8), size - length
+    code[ranges(start, length)] = laid.code
+    for lacking in np.unique(rest[rest > 0]).tolist():
+        chosen = rest == lacking
+        behind = (start + length)[chosen]
+        code[behind[:, None] + np.arange(lacking)] = np.frombuffer(filler(lacking), np.uint8)
+    return code
+
+
+def patches(image: Image, several: Sequence[Jumps]) -> list[Patch]:
+    """All of them, by address; those that are one behind the other together."""
+    if not several:
+        return []
+    at, size, code = (np.concatenate([getattr(one, name) for one in several]) for name in ("at", "size", "code"))
+    start, order = np.cumsum(size) - size, np.argsort(at)
+    code, at, size = code[ranges(start[order], size[order])], at[order], size[order]
+    behind = at + size.view(np.uint64)
+    part = (np.cumsum(size) - 1) // LONGEST  # no patch is longer
+    begins = np.append(True, (at[1:] != behind[:-1]) | (part[1:] != part[:-1]))
+    first = np.flatnonzero(begins)
+    length, found, done = np.add.reduceat(size, first), list[Patch](), 0
+    for address, bytes_of in zip(at[first].tolist(), length.tolist(), strict=True):
+        jumps = code[done : done + bytes_of].tobytes()
+        found.append(Patch(address, image.read(address, bytes_of), jumps, ""))
+        done += bytes_of
+    return found
