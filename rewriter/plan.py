@@ -1,7 +1,7 @@
 """Resolved probe names -> everything that a patched image has besides the original: a value to show or to write."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
@@ -14,7 +14,7 @@ from kinst.rewriter.merge import merge
 from kinst.rewriter.numbering import numbered
 from kinst.rewriter.program import Program
 from kinst.rewriter.progress import Progress, silent
-from kinst.rewriter.refusals import NoJump, Refusals, summary
+from kinst.rewriter.refusals import Refusals, summary
 from kinst.rewriter.remembered import memory_of
 from kinst.rewriter.resolve import Resolution
 from kinst.rewriter.slots import CHUNK, NOWHERE, Placement, place, trampoline_alloc
@@ -35,7 +35,8 @@ class Plan:
 
     `image` has the user's patches, and `original` has not. `trampolines` holds the bytes of the segment, but for the
     zeros of a standalone image's data, which are behind them. `lost` are resolved sites that cannot have a trampoline
-    there, with rows of the program's functions; `no_jumps` are those that a standalone image cannot have.
+    there, with rows of the program's functions; `no_jumps` are addresses of those that a standalone image cannot have,
+    and why.
     """
 
     image: Image
@@ -44,7 +45,7 @@ class Plan:
     placement: Placement
     trampolines: NDArray[np.uint8]
     lost: Refusals
-    no_jumps: tuple[NoJump, ...] = ()
+    no_jumps: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def data_size(self) -> int:

@@ -40,15 +40,6 @@ class Refusals:
         return f"{reason.text} ({inner.text})" if inner else reason.text
 
 
-@dataclass(frozen=True, slots=True)
-class NoJump:
-    """A site that cannot be a jump: its address, what users call it, and why."""
-
-    address: int
-    place: str
-    why: str
-
-
 def no_refusals() -> Refusals:
     """A table without rows: nothing was refused."""
     return Refusals(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.uint8))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,9 @@ def rewrite_image(
     )
     check_outcomes(resolution, strict=strict)
     plan = _planned(resolution, opened.manifest, request, trampoline_base, method, progress)
-    lost = [*lost_lines(resolution, plan.lost), *no_jump_lines(plan)]
-    if strict and lost:
-        raise ProbeError("\n".join(lost))
+    lost = chain(lost_lines(resolution, plan.lost), no_jump_lines(opened.program, plan))
+    if strict and (lines := [*lost]):
+        raise ProbeError("\n".join(lines))
     if not as_json and not quiet:
         is_each = verbose and not dry_run  # which tells of each anyway
         remark(refusal_lines(resolution, plan.lost, len(plan.manifest.sites), is_each=is_each))
@@ -82,7 +83,7 @@ def rewrite_image(
         remark(_changed(opened.program.original))
     if as_json:
         value = plan_value(resolution, plan, None if dry_run else target)
-        value |= standalone_value(plan) | {"patches": list(patch_values(opened.program, added))}
+        value |= standalone_value(opened.program, plan) | {"patches": list(patch_values(opened.program, added))}
         click.echo(json.dumps(value, indent=2))
     else:
         click.echo(plan_line(plan, target, is_written=not dry_run))

@@ -161,9 +161,12 @@ class PatternTable:
         certain = fits & ((self._masks & ~np.uint32(key_mask)) == 0)
         last = certain.argmax(axis=1)  # the first that needs no other bits: nothing behind it is reached
         fits &= np.arange(len(self.patterns)) <= last[:, None]
-        groups, group_of = np.unique(fits, axis=0, return_inverse=True)
-        lookup = np.where(fits.sum(axis=1) == 1, last, len(self.patterns) + group_of.ravel())
-        return lookup.astype(np.uint16), [np.flatnonzero(group).astype(np.uint16) for group in groups]
+        lookup, still_open = last.astype(np.uint16), np.flatnonzero(fits.sum(axis=1) != 1)
+        numbers: dict[bytes, int] = {}  # of groups, by their rows as bits
+        for key, bits in zip(still_open.tolist(), np.packbits(fits[still_open], axis=1), strict=True):
+            lookup[key] = len(self.patterns) + numbers.setdefault(bits.tobytes(), len(numbers))
+        every = (np.unpackbits(np.frombuffer(bits, np.uint8)) for bits in numbers)
+        return lookup, [np.flatnonzero(group).astype(np.uint16) for group in every]
 
     def _first_fit(self, words: NDArray[np.uint32], candidates: NDArray[np.uint16]) -> NDArray[np.uint16]:
         rows = np.full(len(words), candidates[-1], np.uint16)

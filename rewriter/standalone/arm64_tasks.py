@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, assert_never
 
-import numpy as np
-
 from kinst.rewriter.assemble import assemble
+from kinst.rewriter.standalone import scratch
 from kinst.rewriter.standalone.arm64_holes import address_hole, number_hole
 from kinst.rewriter.standalone.parts import HERE, TARGET, Parts
 from kinst.rewriter.standalone.recording import registers_of, stores
-from kinst.rewriter.standalone.scratch import Scratch, scratch
+from kinst.rewriter.standalone.scratch import Scratch
 from kinst.rewriter.standalone.template import Assembly, assembled
 from kinst.rewriter.standalone.trampoline import (
     Clock,
@@ -34,7 +33,7 @@ from kinst.targets.standalone import WORD
 
 # Not the platform's x18, and not the frame pointer.
 _USABLE: Final = (*range(9, 16), 8, 16, 17, *range(7, -1, -1), *range(19, 29), 30)
-_SAVABLE: Final = sum(1 << number for number in _USABLE)
+_TO_COUNT, _TO_RECORD = 3, 4  # registers that they take
 _COUNT: Final = """
     la {cell}, cell
 again:
@@ -64,9 +63,11 @@ again:
 """
 
 
-def needed(_task: Task, dead: Masks) -> Masks:
-    """The registers that it may take."""
-    return dead & np.uint32(_SAVABLE)
+def needed(task: Task, dead: Masks) -> Masks:
+    """The registers that it takes."""
+    if isinstance(task, Count):
+        return scratch.needed(_TO_COUNT, _USABLE, dead)
+    return scratch.needed(_TO_RECORD, _USABLE, dead, registers_of(task))
 
 
 def done(task: Task, dead: int, *, has_stack: bool) -> Parts:
@@ -80,7 +81,7 @@ def done(task: Task, dead: int, *, has_stack: bool) -> Parts:
 
 def _counting(dead: int, *, has_stack: bool) -> str:
     """One more in the cell."""
-    chosen = scratch(3, _USABLE, dead, has_stack=has_stack)
+    chosen = scratch.scratch(_TO_COUNT, _USABLE, dead, has_stack=has_stack)
     cell, number, failed = _names(chosen)
     return _kept(chosen, _COUNT.format(cell=cell, number=number, failed=failed.replace("x", "w")))
 
@@ -89,7 +90,7 @@ def _recording(task: Record, dead: int, *, has_stack: bool) -> str:
     """A record of the ring. The ticket is stored last: who reads it finds the rest."""
     if PSTATE in registers_of(task):
         raise ImmovableError("pstate cannot be recorded by a trampoline")
-    chosen = scratch(4, _USABLE, dead, registers_of(task), has_stack=has_stack)
+    chosen = scratch.scratch(_TO_RECORD, _USABLE, dead, registers_of(task), has_stack=has_stack)
     ring, ticket, place, spare = _names(chosen)
     text = _RECORD.format(
         ring=ring,
@@ -134,7 +135,7 @@ def _number_in(register: str, value: int) -> str:
 
 def load(shape: Shape, what: str, base: int | None) -> Parts:
     """``ldr x0``, say, of what is at the instruction's target, by way of a register; None: by any that is free."""
-    free = scratch(1, _USABLE, shape.dead, has_stack=shape.has_stack) if base is None else Scratch((base,), ())
+    free = scratch.scratch(1, _USABLE, shape.dead, has_stack=shape.has_stack) if base is None else Scratch((base,), ())
     (name,) = _names(free)
     return assembled(_ASSEMBLY, _kept(free, f"la {name}, {TARGET}\n{what}, [{name}]"))
 

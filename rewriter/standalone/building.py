@@ -11,9 +11,9 @@ from kinst.rewriter.progress import Progress
 from kinst.rewriter.standalone.filling import Filling
 from kinst.rewriter.standalone.groups import Groups
 from kinst.rewriter.standalone.jumping import Jumps, filled_up, lay_jumps, patches
-from kinst.rewriter.standalone.laying import Laid, lay
+from kinst.rewriter.standalone.laying import Laid, Pieces, lay
 from kinst.rewriter.standalone.material import Material
-from kinst.rewriter.standalone.parts import Addresses, Numbers
+from kinst.rewriter.standalone.parts import Addresses, Mask, Numbers
 from kinst.rewriter.standalone.pieces import pieces
 from kinst.rewriter.standalone.rooms import Room
 from kinst.rewriter.standalone.templates import Templates
@@ -66,6 +66,24 @@ def build(
     return builder.done()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    """Groups and their pieces; the address of each, and what is dead there; and sites, by number, with their groups."""
+
+    groups: Groups
+    pieces: Pieces
+    start: Addresses
+    dead: Masks
+    sites: Numbers
+    owner: Numbers
+
+    def without(self, gone: Mask) -> "_Batch":
+        """The rest of the groups."""
+        number, sites = np.cumsum(~gone) - 1, ~gone[self.owner]
+        rest = (self.groups.take(~gone), self.pieces.without(gone), self.start[~gone], self.dead[~gone])
+        return _Batch(*rest, self.sites[sites], number[self.owner[sites]])
+
+
 class _Builder:
     def __init__(
         self, templates: Templates, material: Material, sites: Numbers, tasks: Tasks, rooms: Sequence[Room]
@@ -77,44 +95,58 @@ class _Builder:
     def add(self, some: Groups) -> None:
         """The trampolines of some groups, and the jumps to them."""
         while len(some):
-            why = self._added(some)
-            if not why.any():
-                return
-            is_long = (why != 0) & (some.count > some.least)  # the rest may be what cannot be moved
-            texts = [*self._templates.reasons]
-            for group in np.flatnonzero(why).tolist():
-                self._refuse(some, group, int(some.least[group]) if is_long[group] else 0, texts[why[group]])
-            some = some.shortened(is_long).take((why == 0) | is_long)
+            batch, why = self._batch(some)
+            while not why.any():
+                why = self._added(batch)
+                if not why.any():
+                    return
+                if (batch.groups.count > batch.groups.least)[why != 0].any():
+                    break
+                self._refuse(batch.groups.take(why != 0), why[why != 0])
+                batch, why = batch.without(why != 0), np.zeros(1, np.int64)
+            some = self._shortened(batch.groups, why)
+
+    def _shortened(self, some: Groups, why: Numbers) -> Groups:
+        """What may be there instead of groups with a reason: they without what is not covered, which may be what cannot
+        be moved."""
+        is_long = (why != 0) & (some.count > some.least)
+        self._refuse(some.take(why != 0), why[why != 0])
+        return some.shortened(is_long).take((why == 0) | is_long)
 
     def done(self) -> Built:
-        """What has come of it."""
-        self._built.jumps = patches(self._material.program.image, self._jumps)
+        """What has come of it: jumps only if nothing is refused."""
+        if not self._built.refused:
+            self._built.jumps = patches(self._material.program.image, self._jumps)
         self._built.needed = self._filling.needed
         return self._built
 
-    def _refuse(self, some: Groups, group: int, kept: int, why: str) -> None:
-        """All instructions of a group but the first few."""
-        first = int(some.first[group])
-        within = np.searchsorted(self._sites, (first + kept, first + int(some.count[group])))
-        self._built.refused |= dict.fromkeys(range(*within.tolist()), why)
+    def _refuse(self, some: Groups, why: Numbers) -> None:
+        """The sites of some groups; if they are long, only those that are not covered."""
+        first = np.where(some.count > some.least, some.first + some.least, some.first)
+        texts = [*self._templates.reasons]
+        within = zip(
+            *(np.searchsorted(self._sites, rows).tolist() for rows in (first, some.first + some.count)), strict=True
+        )
+        for (begin, end), reason in zip(within, why.tolist(), strict=True):
+            self._built.refused |= dict.fromkeys(range(begin, end), texts[reason])
 
-    def _added(self, some: Groups) -> Numbers:
-        """Reasons of groups that cannot be, 0 elsewhere; if there are none, the others are there."""
+    def _batch(self, some: Groups) -> tuple[_Batch, Numbers]:
+        """Groups, and reasons of those that cannot be, wherever they are."""
         numbers, rows = self._material.rows(some)
         place = np.minimum(np.searchsorted(self._sites, numbers), len(self._sites) - 1)
-        sites = np.where(self._sites[place] == numbers, place, -1)
-        found, why = pieces(self._templates, rows, self._tasks, sites)
-        if why.any():
-            return why
-        laid = lay(self._templates, found, len(some), self._filling.addresses)
+        is_site = self._sites[place] == numbers
+        found, why = pieces(self._templates, rows, self._tasks, np.where(is_site, place, -1))
         head = np.searchsorted(rows.group, np.arange(len(some)))
-        start = rows.address[head]
-        why = laid.refused if laid.refused.any() else self._jump(some, start, rows.dead[head], laid.address)
+        return _Batch(some, found, rows.address[head], rows.dead[head], place[is_site], rows.group[is_site]), why
+
+    def _added(self, batch: _Batch) -> Numbers:
+        """Reasons of groups that cannot be there, 0 elsewhere; if there are none, they are."""
+        laid = lay(self._templates, batch.pieces, len(batch.groups), self._filling.addresses)
+        why = laid.refused if laid.refused.any() else self._jump(batch, laid.address)
         if why.any():
-            return self._too_far(why, start, laid)
-        self._fill(some, laid)
-        is_site = sites >= 0
-        self._built.trampolines[sites[is_site]] = laid.address[rows.group[is_site]]
+            return self._too_far(why, batch.start, laid)
+        self._fill(batch, laid)
+        self._built.trampolines[batch.sites] = laid.address[batch.owner]
         return why
 
     def _too_far(self, why: Numbers, start: Addresses, laid: Laid) -> Numbers:
@@ -129,23 +161,24 @@ class _Builder:
                 kept[group] = 0
         return kept if kept.any() else why
 
-    def _fill(self, some: Groups, laid: Laid) -> None:
+    def _fill(self, batch: _Batch, laid: Laid) -> None:
         rooms = self._filling.put(np.diff(laid.start))
         for room in np.unique(rooms[rooms >= 0]).tolist():
             own = np.flatnonzero(rooms == room)
             self._built.code[room][1].extend(laid.code[laid.start[own[0]] : laid.start[own[-1] + 1]].data)
-        for group in np.flatnonzero(rooms < 0).tolist():
-            self._refuse(some, group, 0, NO_ROOM)
+        for site in batch.sites[rooms[batch.owner] < 0].tolist():
+            self._built.refused[site] = NO_ROOM
 
-    def _jump(self, some: Groups, start: Addresses, dead: Masks, trampolines: Addresses) -> Numbers:
+    def _jump(self, batch: _Batch, trampolines: Addresses) -> Numbers:
         """Put the jumps of groups there. Returns the reasons of those that cannot be, and if there are any, none is
         there."""
-        image, relayed = self._material.program.image, np.flatnonzero(some.relay)
-        at = np.concatenate([start, some.relay[relayed]])
+        some, image = batch.groups, self._material.program.image
+        relayed = np.flatnonzero(some.relay)
+        at = np.concatenate([batch.start, some.relay[relayed]])
         goal = np.concatenate([np.where(some.relay, some.relay, trampolines), trampolines[relayed]])
         size = np.concatenate([some.size, np.full(len(relayed), image.facts.jump.size)])
         owner = np.concatenate([np.arange(len(some)), relayed])
-        laid = lay_jumps(self._templates, at, size, goal, dead[owner])
+        laid = lay_jumps(self._templates, at, size, goal, batch.dead[owner])
         why = np.zeros(len(some), np.int64)
         np.maximum.at(why, owner, laid.refused)
         if not why.any():

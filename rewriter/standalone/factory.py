@@ -76,7 +76,9 @@ class Factory:
         decisions = decide_on(self._ground, rows, rooms)
         traps = np.flatnonzero(decisions.method == JumpMethod.TRAP)
         if len(traps):
-            return _nothing({row: Hindrance(int(decisions.hindrance[row])).text for row in traps.tolist()})
+            texts = {one.value: one.text for one in Hindrance}
+            whys = map(texts.__getitem__, decisions.hindrance[traps].tolist())
+            return _nothing(dict(zip(traps.tolist(), whys, strict=True)))
         wanted = groups(found, rows, decisions, facts.jump)
         todo = tasks(manifest, standalone, facts)
         built = build(self._templates, material, wanted, rows, todo, rooms, self._progress)

@@ -5,7 +5,7 @@ behind it is farther away: until nothing changes.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,11 @@ class Pieces:
     own_size: Numbers
     follows: Numbers
     values: Mapping[str, Addresses]
+
+    def without(self, gone: Mask) -> "Pieces":
+        """The pieces of the rest of the groups, which have other numbers then."""
+        kept, number = ~gone[self.group], np.cumsum(~gone) - 1
+        return replace(self, template=self.template[kept], row=self.row[kept], group=number[self.group[kept]])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,11 +7,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.patching.placing import place_name
 from kinst.rewriter.plan import Plan, filled, manifest_of, without_sites
 from kinst.rewriter.program import Program
 from kinst.rewriter.progress import Progress, silent
-from kinst.rewriter.refusals import NoJump, no_refusals
+from kinst.rewriter.refusals import no_refusals
 from kinst.rewriter.resolve import Resolution
 from kinst.rewriter.slots import CHUNK, Placement
 from kinst.rewriter.standalone.building import NO_ROOM
@@ -42,7 +41,7 @@ def plan_standalone(
     program, (manifest, _) = resolution.program, manifest_of(resolution)
     if program.image.kind is FileKind.REL:
         raise ProbeError(f"{program.image.path}: --standalone is for linked images, and this is a module")
-    no_jumps: list[NoJump] = []
+    no_jumps: dict[int, str] = {}
     factory, room = Factory(program, manifest, progress), _EACH * len(manifest.sites)
     inside = factory.inside
     while True:
@@ -52,12 +51,12 @@ def plan_standalone(
         places = placed(program, inside, manifest, request, room, trampoline_base)
         made = factory.made(manifest, places.standalone, places.rooms)
         if not made.refused:
-            return _plan(program, manifest, made, places, tuple(sorted(no_jumps, key=lambda one: one.address)))
+            return _plan(program, manifest, made, places, dict(sorted(no_jumps.items())))
         if places.placement.size >= room and NO_ROOM in made.refused.values():
             room = max(room + CHUNK, made.needed)  # where other sites may be in reach: nothing is refused yet
             continue
-        manifest, whys = _without(program, manifest, made.refused)
-        no_jumps += whys
+        manifest, whys = _without(manifest, made.refused)
+        no_jumps |= whys
 
 
 def plan_again(program: Program, manifest: Manifest, placement: Placement, progress: Progress) -> tuple[Plan, Made]:
@@ -71,7 +70,7 @@ def plan_again(program: Program, manifest: Manifest, placement: Placement, progr
     return Plan(program.image, program.original, manifest, placement, text, no_refusals()), made
 
 
-def _plan(program: Program, manifest: Manifest, made: Made, places: Places, no_jumps: tuple[NoJump, ...]) -> Plan:
+def _plan(program: Program, manifest: Manifest, made: Made, places: Places, no_jumps: Mapping[int, str]) -> Plan:
     sites, has_segment = manifest.sites.copy(), places.placement.size > 0
     sites["trampoline"] = made.trampolines
     manifest = replace(
@@ -102,7 +101,7 @@ def _text(program: Program, made: Made, room: int) -> NDArray[np.uint8]:
     return text
 
 
-def _without(program: Program, manifest: Manifest, refused: Mapping[int, str]) -> tuple[Manifest, list[NoJump]]:
+def _without(manifest: Manifest, refused: Mapping[int, str]) -> tuple[Manifest, dict[int, str]]:
     """The manifest without some sites, and without all probes of these: what fires at some of its sites only would be
     counted wrongly."""
     site, probe = manifest.enablings["site"], manifest.enablings["probe"]
@@ -110,6 +109,5 @@ def _without(program: Program, manifest: Manifest, refused: Mapping[int, str]) -
     gone = np.ones(len(manifest.sites), np.bool_)
     gone[site[kept]] = False
     addresses = manifest.sites["address"].tolist()
-    places = [(addresses[row], refused.get(row, _IN_PART)) for row in np.flatnonzero(gone).tolist()]
-    found = [NoJump(address, place_name(program, address), why) for address, why in places]
+    found = {addresses[row]: refused.get(row, _IN_PART) for row in np.flatnonzero(gone).tolist()}
     return without_sites(replace(manifest, enablings=manifest.enablings[kept]), gone), found

@@ -1,11 +1,12 @@
 """A standalone image's plan -> what commands say of it."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kinst.rewriter.patching.placing import place_name
 from kinst.rewriter.plan import Plan
-from kinst.rewriter.refusals import NoJump
+from kinst.rewriter.program import Program
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.standalone import Action, Standalone
 
@@ -16,11 +17,11 @@ def data_text(found: Standalone) -> str:
     return f"{what} at {found.address:#x}, {found.size:,} bytes"
 
 
-def no_jump_summary(no_jumps: Sequence[NoJump], kept: int) -> str:
+def no_jump_summary(no_jumps: Mapping[int, str], kept: int) -> str:
     """``12 of 340 sites cannot be jumps: 9 it is shorter than a jump; ...``; empty if all can."""
     if not no_jumps:
         return ""
-    counts = Counter(one.why for one in no_jumps)
+    counts = Counter(no_jumps.values())
     reasons = "; ".join(f"{number:,} {why}" for why, number in counts.most_common())
     return f"{len(no_jumps):,} of {len(no_jumps) + kept:,} sites cannot be jumps: {reasons}"
 
@@ -38,13 +39,13 @@ def moving_text(plan: Plan) -> str:
     )
 
 
-def no_jump_lines(plan: Plan) -> Iterator[str]:
+def no_jump_lines(program: Program, plan: Plan) -> Iterator[str]:
     """Each site that is no jump."""
-    for one in plan.no_jumps:
-        yield f"{one.address:#x} {one.place} cannot be a jump: {one.why}"
+    for address, why in plan.no_jumps.items():
+        yield f"{address:#x} {place_name(program, address)} cannot be a jump: {why}"
 
 
-def standalone_value(plan: Plan) -> dict[str, Any]:
+def standalone_value(program: Program, plan: Plan) -> dict[str, Any]:
     """The same for `json.dumps`; empty for other images."""
     found = plan.manifest.standalone
     if found is None:
@@ -57,6 +58,9 @@ def standalone_value(plan: Plan) -> dict[str, Any]:
             "load_address": found.load_address,
             "size": found.size,
             "capacity": found.capacity,
-            "no_jumps": [{"address": one.address, "site": one.place, "text": one.why} for one in plan.no_jumps],
+            "no_jumps": [
+                {"address": address, "site": place_name(program, address), "text": why}
+                for address, why in plan.no_jumps.items()
+            ],
         }
     }

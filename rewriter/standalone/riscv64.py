@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.standalone import riscv64_tasks as tasks
 from kinst.rewriter.standalone.parts import BEHIND, GOAL, Mask, Parts
-from kinst.rewriter.standalone.riscv64_holes import FAR, any_jump, short_jump
+from kinst.rewriter.standalone.riscv64_holes import JUMPS_BY, any_jump, short_jump
 from kinst.rewriter.standalone.riscv64_moved import moved, shapes
 from kinst.rewriter.standalone.riscv64_stacks import switches_stack, uses_stack
 from kinst.rewriter.standalone.trampoline import NO_JUMP, WORDS, Masks, Rows, Shape, Shapes, Task
@@ -19,7 +19,7 @@ from kinst.targets.arch.riscv64 import C_EBREAK, EBREAK, FAR_JUMP
 class Riscv64Maker:
     """The `Maker` of RV64GC."""
 
-    rules = replace(WORDS, compact=len(C_EBREAK), jumps_by=sum(1 << register for register in FAR))
+    rules = replace(WORDS, compact=len(C_EBREAK), jumps_by=JUMPS_BY)
 
     def needed(self, task: Task, dead: Masks) -> Masks:
         """See `Maker.needed`."""

@@ -37,7 +37,8 @@ _ADDIW: Final = 0x1B
 _LUI: Final = 0x37
 JALR: Final = 0x67
 # Registers of far jumps. Where landing pads are checked (Zicfilp), these three may lead to places that are none.
-FAR: Final = (7, 5, RA)
+_FAR: Final = (7, 5, RA)
+JUMPS_BY: Final = sum(1 << register for register in _FAR)
 _TOO_FAR: Final = "it is more than 2 GiB from what it refers to"
 
 
@@ -130,7 +131,7 @@ def any_jump(value: str, dead: int, why: str) -> Parts:
 
 
 def _far(value: str, dead: int, why: str) -> Parts | str:
-    register = next((number for number in FAR if dead >> number & 1), None)
+    register = next((number for number in _FAR if dead >> number & 1), None)
     return why if register is None else (Hole(_FAR_JUMP, value, register, _TOO_FAR),)
 
 

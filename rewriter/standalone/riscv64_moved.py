@@ -11,7 +11,7 @@ import numpy as np
 from kinst.rewriter.arch.patterns import Immediate
 from kinst.rewriter.arch.riscv64 import IMM_B, IMM_CB, IMM_CJ, IMM_J
 from kinst.rewriter.standalone.parts import TARGET, Parts
-from kinst.rewriter.standalone.riscv64_holes import any_jump, branch, displaced_auipc, linked
+from kinst.rewriter.standalone.riscv64_holes import JUMPS_BY, any_jump, branch, displaced_auipc, linked
 from kinst.rewriter.standalone.trampoline import ImmovableError, Rows, Shape, Shapes
 from kinst.targets.arch.riscv64 import RA, Kind
 
@@ -44,7 +44,8 @@ def shapes(rows: Rows) -> Shapes:
     detail[1:] = is_next & (rows.kind[1:] == Kind.JALR)
     jumps = np.isin(rows.kind, [*_LAYOUTS, Kind.JALR])
     is_own, nothing = ~np.isin(rows.kind, [*_MOVES]), np.zeros(len(rows), np.bool_)
-    return Shapes(is_own, code, rows.dead * jumps, nothing, detail, nothing.astype(np.uint64))
+    dead = np.where(jumps, rows.dead & np.uint32(JUMPS_BY), np.uint32(0))
+    return Shapes(is_own, code, dead, nothing, detail, nothing.astype(np.uint64))
 
 
 def moved(shape: Shape) -> Parts:

@@ -5,15 +5,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, assert_never
 
-import numpy as np
-
 from kinst.rewriter.arch.patterns import distance
 from kinst.rewriter.patching.riscv64 import encode
+from kinst.rewriter.standalone import scratch
 from kinst.rewriter.standalone.parts import HERE, Parts
 from kinst.rewriter.standalone.recording import registers_of, stores
 from kinst.rewriter.standalone.riscv64_holes import address_hole, number_hole
 from kinst.rewriter.standalone.riscv64_short import shortened
-from kinst.rewriter.standalone.scratch import Scratch, scratch
+from kinst.rewriter.standalone.scratch import Scratch
 from kinst.rewriter.standalone.template import Assembly, assembled
 from kinst.rewriter.standalone.trampoline import Clock, Constant, Count, Masks, Record, Register, Task, Varying, Word
 from kinst.targets.arch.riscv64 import GENERAL, PC, RISCV64, SP
@@ -24,7 +23,7 @@ _USABLE: Final = tuple(
         GENERAL.index, (*(f"t{n}" for n in range(7)), *(f"a{n}" for n in range(7, -1, -1)), *GENERAL[18:28], "s1", "ra")
     )
 )
-_SAVABLE: Final = sum(1 << number for number in _USABLE)
+_TO_COUNT, _TO_RECORD = 2, 3  # registers that they take
 _COUNT: Final = """
     la {cell}, cell
     li {one}, 1
@@ -47,9 +46,11 @@ _RECORD: Final = """
 """
 
 
-def needed(_task: Task, dead: Masks) -> Masks:
-    """The registers that it may take."""
-    return dead & np.uint32(_SAVABLE)
+def needed(task: Task, dead: Masks) -> Masks:
+    """The registers that it takes."""
+    if isinstance(task, Count):
+        return scratch.needed(_TO_COUNT, _USABLE, dead)
+    return scratch.needed(_TO_RECORD, _USABLE, dead, registers_of(task))
 
 
 def done(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
@@ -64,14 +65,14 @@ def done(task: Task, dead: int, *, has_stack: bool, is_compact: bool) -> Parts:
 
 def _counting(dead: int, *, has_stack: bool) -> str:
     """One more in the cell."""
-    chosen = scratch(2, _USABLE, dead, has_stack=has_stack)
+    chosen = scratch.scratch(_TO_COUNT, _USABLE, dead, has_stack=has_stack)
     cell, number = _names(chosen)
     return _kept(chosen, _COUNT.format(cell=cell, one=number))
 
 
 def _recording(task: Record, dead: int, *, has_stack: bool) -> str:
     """A record of the ring. The ticket is stored last: who reads it finds the rest."""
-    chosen = scratch(3, _USABLE, dead, registers_of(task), has_stack=has_stack)
+    chosen = scratch.scratch(_TO_RECORD, _USABLE, dead, registers_of(task), has_stack=has_stack)
     ring, ticket, place = _names(chosen)
     index = _index(place, ticket, task.mask)
     words = stores(task, partial(_load, chosen, ring), f"sd {{register}}, {{offset}}({place})")

@@ -3,7 +3,9 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from kinst.rewriter.standalone.trampoline import ImmovableError
+import numpy as np
+
+from kinst.rewriter.standalone.trampoline import ImmovableError, Masks
 from kinst.targets.standalone import WORD
 
 _ALIGNMENT = 16  # of the stack pointer, which arm64 checks and the psABI of riscv64 asks for
@@ -24,6 +26,17 @@ class Scratch:
     def place(self, number: int) -> int:
         """Where one of them is on the stack, from its pointer on."""
         return self.saved.index(number) * WORD
+
+
+def needed(count: int, usable: Sequence[int], dead: Masks, recorded: Collection[int] = ()) -> Masks:
+    """Of the dead registers those that `scratch` would take."""
+    found, lacking = np.zeros(len(dead), np.uint32), np.full(len(dead), count)
+    for number in usable:
+        if number not in recorded:
+            taken = (dead >> number & 1 != 0) & (lacking > 0)
+            found |= taken.astype(np.uint32) << number
+            lacking -= taken
+    return found
 
 
 def scratch(

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinst.rewriter.standalone.parts import Bytes, Form, Hole, Mask, Numbers, Parts
 from kinst.rewriter.standalone.trampoline import ImmovableError, Maker, Masks, Rows, Shape, Shapes, Task, Tasks
@@ -14,7 +13,6 @@ from kinst.rewriter.standalone.trampoline import ImmovableError, Maker, Masks, R
 NOTHING: Final = 0  # the template of no parts
 OWN: Final = 1  # that of the instruction as it is
 NO_FORM: Final = -1  # of a part that is bytes
-_UNKNOWN: Final = -1
 _KEY: Final = np.dtype(
     [("code", "V16"), ("dead", "<u4"), ("kind", "u1"), ("size", "u1"), ("has_stack", "?"), ("detail", "u1")]
 )
@@ -22,6 +20,7 @@ _KEY: Final = np.dtype(
 _DEAD: Final = (1 << 32) - 1
 _STACK, _COMPACT = 1 << 32, 1 << 33
 _SIZE: Final = 32
+_Key = TypeVar("_Key", int, bytes)
 _Part = tuple[int, int, int, int, int, int]
 
 
@@ -54,7 +53,7 @@ class Templates:
         self._pool = bytearray()
         self._templates: list[tuple[int, int, int]] = [(0, 0, 0), (0, 1, 0)]
         self._parts: list[_Part] = [(0, 0, NO_FORM, 0, 0, NOTHING)]
-        self._kept: dict[Hashable, int] = {}
+        self._kept: dict[Hashable, dict[Hashable, int]] = {}
         self._columns: Columns | None = None
 
     def columns(self) -> Columns:
@@ -78,31 +77,28 @@ class Templates:
             chosen = np.flatnonzero(number == which)
             keys = self.maker.needed(task, rows.dead[chosen]).astype(np.int64)
             keys |= rows.has_stack[chosen] * _STACK | is_compact[chosen] * _COMPACT
-            found[chosen] = self._each(task, keys, partial(self._task, task))
+            found[chosen] = self._each(task, keys.tolist(), partial(self._task, task))
         return found
 
     def moved(self, rows: Rows, shapes: Shapes) -> Numbers:
         """The instructions, displaced."""
         found, other = np.full(len(rows), OWN), np.flatnonzero(~shapes.is_own)
-        keys: NDArray[np.void] = np.zeros(len(other), _KEY)
+        keys = np.zeros(len(other), _KEY)
         keys["code"] = np.ascontiguousarray(shapes.code[other]).view("V16")[:, 0]
         columns = (shapes.dead, rows.kind, rows.size, shapes.has_stack, shapes.detail)
         for name, column in zip(("dead", "kind", "size", "has_stack", "detail"), columns, strict=True):
             keys[name] = column[other]
-        names: list[bytes] = keys.view(f"V{_KEY.itemsize}").tolist()
-        found[other] = [self._kept.get(name, _UNKNOWN) for name in names]
-        for row in np.flatnonzero(found[other] == _UNKNOWN).tolist():
-            found[other[row]] = self._template(names[row], partial(self._moved, keys[row]))
+        found[other] = self._each("moved", keys.view(f"V{_KEY.itemsize}").tolist(), self._moved)
         return found
 
     def leaving(self, dead: Masks) -> Numbers:
         """Jumps to what is behind."""
-        return self._each("leave", self._to_jump_by(dead), self.maker.leave)
+        return self._each("leave", self._to_jump_by(dead).tolist(), self.maker.leave)
 
     def jumps(self, sizes: Numbers, dead: Masks) -> Numbers:
         """Jumps to trampolines from so many bytes."""
         keys = sizes << _SIZE | self._to_jump_by(dead)
-        return self._each("jump", keys, lambda key: self.maker.jump(key >> _SIZE, key & _DEAD))
+        return self._each("jump", keys.tolist(), lambda key: self.maker.jump(key >> _SIZE, key & _DEAD))
 
     def _to_jump_by(self, dead: Masks) -> Numbers:
         return (dead & np.uint32(self.maker.rules.jumps_by)).astype(np.int64)
@@ -110,27 +106,19 @@ class Templates:
     def _task(self, task: Task, key: int) -> Parts:
         return self.maker.task(task, key & _DEAD, has_stack=bool(key & _STACK), is_compact=bool(key & _COMPACT))
 
-    def _moved(self, key: np.void) -> Parts:
-        code = bytes(key["code"])[: key["size"]]
-        shape = Shape(code, int(key["kind"]), int(key["dead"]), bool(key["has_stack"]), int(key["detail"]))
-        return self.maker.moved(shape)
+    def _moved(self, key: bytes) -> Parts:
+        code, dead, kind, size, has_stack, detail = np.frombuffer(key, _KEY)[0].tolist()
+        return self.maker.moved(Shape(code[:size], kind, dead, has_stack, detail))
 
-    def _each(self, what: Hashable, keys: Numbers, make: Callable[[int], Parts]) -> Numbers:
-        """The template of each key; alike ones are looked up once."""
-        every, place = np.unique(keys, return_inverse=True)
-        made = [self._template((what, key), partial(make, key)) for key in every.tolist()]
-        found: Numbers = np.array(made, np.int64)[place]
-        return found
-
-    def _template(self, name: Hashable, make: Callable[[], Parts]) -> int:
-        number = self._kept.get(name)
-        if number is None:
+    def _each(self, what: Hashable, keys: list[_Key], make: Callable[[_Key], Parts]) -> Numbers:
+        """The template of each key."""
+        known = self._kept.setdefault(what, {})
+        for key in (key for key in dict.fromkeys(keys) if key not in known):
             try:
-                number = self._added(make())
+                known[key] = self._added(make(key))
             except ImmovableError as error:
-                number = self._new((0, 0, self.reason(str(error))))
-            self._kept[name] = number
-        return number
+                known[key] = self._new((0, 0, self.reason(str(error))))
+        return np.fromiter(map(known.__getitem__, keys), np.int64, len(keys))
 
     def _added(self, parts: Parts) -> int:
         rows = [self._bytes(part) if isinstance(part, bytes) else self._hole(part) for part in parts]
