@@ -1,6 +1,6 @@
 """Groups of instructions and their tasks -> the code of trampolines, and the jumps to them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -37,27 +37,38 @@ class Built:
     needed: int = 0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Todo:
+    """Which of a program's instructions are sites, ascending; their tasks; and why some of them, by number, have no
+    trampoline in any case."""
+
+    sites: Numbers
+    tasks: Tasks
+    refused: Mapping[int, str]
+
+
 def build(
     templates: Templates,
     material: Material,
     wanted: Groups,
-    sites: Numbers,
-    tasks: Tasks,
+    todo: Todo,
     rooms: Sequence[Room],
     progress: Progress,
+    *,
+    is_near: bool,
 ) -> Built:
-    """Trampolines in some rooms.
+    """Trampolines in some rooms. If sites are refused, there are none: others will have other numbers and places.
 
     Args:
         templates: the machine's.
         material: the program.
         wanted: what jumps shall cover.
-        sites: which of the program's instructions, ascending.
-        tasks: theirs.
+        todo: what shall be done.
         rooms: where trampolines may be, ascending.
         progress: told of groups.
+        is_near: jumps reach all of it. Where some site is refused, places are not looked at any more.
     """
-    builder = _Builder(templates, material, sites, tasks, rooms)
+    builder = _Builder(templates, material, todo, rooms, is_near=is_near)
     with progress("trampolines", len(wanted)) as done:
         for start in range(0, len(wanted), _BATCH):
             some = wanted.take(slice(start, start + _BATCH))
@@ -86,17 +97,21 @@ class _Batch:
 
 class _Builder:
     def __init__(
-        self, templates: Templates, material: Material, sites: Numbers, tasks: Tasks, rooms: Sequence[Room]
+        self, templates: Templates, material: Material, todo: Todo, rooms: Sequence[Room], *, is_near: bool
     ) -> None:
-        self._built = Built([(start, bytearray()) for start, _ in rooms], np.zeros(len(sites), np.uint64))
-        self._templates, self._material, self._sites, self._tasks = templates, material, sites, tasks
-        self._filling, self._jumps = Filling(rooms), list[Jumps]()
+        self._built = Built([(start, bytearray()) for start, _ in rooms], np.zeros(len(todo.sites), np.uint64))
+        self._built.refused |= todo.refused
+        self._templates, self._material, self._sites, self._tasks = templates, material, todo.sites, todo.tasks
+        self._is_near = is_near
+        self._filling, self._jumps, self._without_room = Filling(rooms), list[Jumps](), list[int]()
 
     def add(self, some: Groups) -> None:
         """The trampolines of some groups, and the jumps to them."""
         while len(some):
             batch, why = self._batch(some)
             while not why.any():
+                if self._is_near and self._built.refused:
+                    return
                 why = self._added(batch)
                 if not why.any():
                     return
@@ -115,6 +130,8 @@ class _Builder:
 
     def done(self) -> Built:
         """What has come of it: jumps only if nothing is refused."""
+        if not self._is_near or not self._built.refused:
+            self._built.refused |= dict.fromkeys(self._without_room, NO_ROOM)
         if not self._built.refused:
             self._built.jumps = patches(self._material.program.image, self._jumps)
         self._built.needed = self._filling.needed
@@ -166,8 +183,7 @@ class _Builder:
         for room in np.unique(rooms[rooms >= 0]).tolist():
             own = np.flatnonzero(rooms == room)
             self._built.code[room][1].extend(laid.code[laid.start[own[0]] : laid.start[own[-1] + 1]].data)
-        for site in batch.sites[rooms[batch.owner] < 0].tolist():
-            self._built.refused[site] = NO_ROOM
+        self._without_room += batch.sites[rooms[batch.owner] < 0].tolist()
 
     def _jump(self, batch: _Batch, trampolines: Addresses) -> Numbers:
         """Put the jumps of groups there. Returns the reasons of those that cannot be, and if there are any, none is

@@ -12,7 +12,7 @@ from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.program import Program, instructions_of
 from kinst.rewriter.progress import Progress
 from kinst.rewriter.resolve import with_functions_at
-from kinst.rewriter.standalone.building import build
+from kinst.rewriter.standalone.building import Todo, build
 from kinst.rewriter.standalone.groups import groups
 from kinst.rewriter.standalone.material import Material
 from kinst.rewriter.standalone.rooms import Inside, Room, code_gap, code_rooms, data_rooms
@@ -73,18 +73,28 @@ class Factory:
         refused |= obstacles(manifest, standalone, facts)
         if refused:
             return _nothing(refused)
-        decisions = decide_on(self._ground, rows, rooms)
+        decisions, is_near = decide_on(self._ground, rows, rooms), self._is_near(sites, rooms)
         traps = np.flatnonzero(decisions.method == JumpMethod.TRAP)
-        if len(traps):
-            texts = {one.value: one.text for one in Hindrance}
-            whys = map(texts.__getitem__, decisions.hindrance[traps].tolist())
-            return _nothing(dict(zip(traps.tolist(), whys, strict=True)))
+        refused = dict(zip(traps.tolist(), _texts(decisions.hindrance[traps]), strict=True))
+        if refused and not is_near:
+            return _nothing(refused)
         wanted = groups(found, rows, decisions, facts.jump)
-        todo = tasks(manifest, standalone, facts)
-        built = build(self._templates, material, wanted, rows, todo, rooms, self._progress)
+        todo = Todo(rows, tasks(manifest, standalone, facts), refused)
+        built = build(self._templates, material, wanted, todo, rooms, self._progress, is_near=is_near)
         if built.refused:
             return Made((), (), built.trampolines, built.refused, built.needed)
         return Made(tuple((start, bytes(code)) for start, code in built.code), tuple(built.jumps), built.trampolines)
+
+    def _is_near(self, sites: NDArray[np.uint64], rooms: Sequence[Room]) -> bool:
+        """Whether jumps lead from each site to the ends of all rooms."""
+        ends = [address for room in rooms for address in room]
+        first, last = min(*ends, int(sites[0])), max(*ends, int(sites[-1]))
+        return last - first < self._material.program.image.facts.jump.reach
+
+
+def _texts(hindrances: NDArray[np.uint8]) -> list[str]:
+    texts = {one.value: one.text for one in Hindrance}
+    return [texts[one] for one in hindrances.tolist()]
 
 
 def _nothing(refused: Mapping[int, str]) -> Made:
