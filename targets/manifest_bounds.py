@@ -99,7 +99,7 @@ def _require(holds: object, why: str) -> None:
         raise ManifestError(f"manifest: damaged: {why}")
 
 
-def _below(column: NDArray[np.void], end: int) -> bool:
+def _below(column: NDArray[Any], end: int) -> bool:
     return not len(column) or int(column.max()) < end
 
 

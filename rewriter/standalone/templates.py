@@ -3,9 +3,10 @@
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinst.rewriter.standalone.parts import Bytes, Form, Hole, Mask, Numbers, Parts
 from kinst.rewriter.standalone.trampoline import ImmovableError, Maker, Masks, Rows, Shape, Shapes, Task, Tasks
@@ -84,8 +85,8 @@ class Templates:
         """The instructions, displaced."""
         found, other = np.full(len(rows), OWN), np.flatnonzero(~shapes.is_own)
         keys = np.zeros(len(other), _KEY)
-        keys["code"] = np.ascontiguousarray(shapes.code[other]).view("V16")[:, 0]
-        columns = (shapes.dead, rows.kind, rows.size, shapes.has_stack, shapes.detail)
+        keys["code"] = np.frombuffer(shapes.code[other].tobytes(), _KEY["code"])
+        columns: tuple[NDArray[Any], ...] = (shapes.dead, rows.kind, rows.size, shapes.has_stack, shapes.detail)
         for name, column in zip(("dead", "kind", "size", "has_stack", "detail"), columns, strict=True):
             keys[name] = column[other]
         found[other] = self._each("moved", keys.view(f"V{_KEY.itemsize}").tolist(), self._moved)

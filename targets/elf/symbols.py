@@ -128,7 +128,7 @@ class Symbols:
         fresh = [at for at, pair in enumerate(pairs) if pair not in known]
         texts = [names[at].encode(errors="surrogateescape") + b"\0" for at in fresh]
         lengths = np.array([len(text) for text in texts], np.uint64)
-        starts = np.cumsum(lengths) - lengths + np.uint64(1)
+        starts = np.cumsum(lengths, dtype=np.uint64) - lengths + np.uint64(1)
         return replace(self.take(defined[fresh]), name=starts, strings=b"\0" + b"".join(texts))
 
 

@@ -135,7 +135,9 @@ def test_what_is_found_in_stripped_kernels_is_code(name: str, tmp_path: Path) ->
         if region == startup32(whole):
             assert not ours.any()
             continue
-        wrong, missing, total = wrong + (ours & ~real).sum(), missing + (real & ~ours).sum(), total + real.sum()
+        wrong += int(np.count_nonzero(ours & ~real))
+        missing += int(np.count_nonzero(real & ~ours))
+        total += int(np.count_nonzero(real))
     assert wrong < total / 1000
     assert missing < total / 30
 

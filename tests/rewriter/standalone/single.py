@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinst.rewriter.standalone import building, trampoline
+from kinst.rewriter.standalone import jumping, trampoline
 from kinst.rewriter.standalone.groups import Groups
 from kinst.rewriter.standalone.laying import Laid, lay
 from kinst.rewriter.standalone.material import Material
@@ -118,7 +118,7 @@ def jump_to(maker: Maker, address: int, size: int, target: int, dead: int = 0) -
     """Raises ImmovableError: there is none."""
     templates = Templates(maker)
     at, goal = np.array([address], np.uint64), np.array([target], np.uint64)
-    laid = building.lay_jumps(templates, at, np.array([size]), goal, np.array([dead], np.uint32))
+    laid = jumping.lay_jumps(templates, at, np.array([size]), goal, np.array([dead], np.uint32))
     code = _code(templates, laid)
     return code + maker.filler(size - len(code))
 
