@@ -25,7 +25,7 @@ from kinst.rewriter.refusals import no_refusals
 from kinst.rewriter.slots import CHUNK, NOWHERE, Placement
 from kinst.rewriter.standalone.factory import Made
 from kinst.rewriter.standalone.plan import plan_again, written
-from kinst.rewriter.write import patched_code
+from kinst.rewriter.write import overwritten, patched_code
 from kinst.targets.elf.header import PT_LOAD, SHT_SYMTAB
 from kinst.targets.elf.sections import Section
 from kinst.targets.errors import ImageError, ManifestError
@@ -99,7 +99,7 @@ def compare(original: Image, patched: Image, *, progress: Progress = silent) -> 
     places = Places(original, patched, manifest, layout)
     overlays = [(offset, memoryview(patch.code)) for offset, patch in placed(original, manifest.patches)]
     overlays += [(offset, code.data) for offset, code in patched_code(plan)]
-    overlays += [(offset, memoryview(jump.code)) for offset, jump in placed(original, manifest.jumps)]
+    overlays += [(offset, code.data) for offset, code in overwritten(plan.image, manifest.jumps, manifest.jump_code)]
     for piece in (*layout.changes, *layout.appended):
         overlays += _parts(piece)
     found, count = _mismatches(original, patched, overlays, places, progress)
@@ -187,7 +187,7 @@ def _wrong_jumps(program: Program, patched: Image, manifest: Manifest, made: Mad
     if made.refused:
         return
     given = written(program, made, is_inside=_is_inside(program.original, manifest))
-    if given != manifest.jumps:
+    if any(bytes(memoryview(value)) != bytes(memoryview(getattr(manifest, name))) for name, value in given.items()):
         text = "the manifest has other jumps than the original gives"
         yield Unexplained(0, "manifest", b"", b"", text)
     if not np.array_equal(made.trampolines, manifest.sites["trampoline"]):

@@ -153,10 +153,10 @@ def _sites_text(diff: Diff, manifest: Manifest) -> str:
 
 def _jumps_text(_: Diff, manifest: Manifest) -> str:
     functions, (start, size) = len(np.unique(manifest.sites["function"])), manifest.trampolines
-    inside = [one for one in manifest.jumps if 0 <= one.address - start < size]
-    count, bytes_inside = len(np.unique(manifest.sites["trampoline"])), sum(len(one.code) for one in inside)
-    changed = sum(len(one.code) for one in manifest.jumps) - bytes_inside
-    where = f"; trampolines in room of the image from {start:#x} on, {counted(bytes_inside, 'byte')}" if inside else ""
+    address, sizes = manifest.jumps["address"], manifest.jumps["size"]
+    inside = int(sizes[address - np.uint64(start) < np.uint64(size)].sum())  # below the start it wraps round
+    count, changed = len(np.unique(manifest.sites["trampoline"])), int(sizes.sum()) - inside
+    where = f"; trampolines in room of the image from {start:#x} on, {counted(inside, 'byte')}" if inside else ""
     return (
         f"{counted(len(manifest.sites), 'instruction')} of {counted(functions, 'function')}, to which "
         f"{counted(count, 'jump')} of {counted(changed, 'byte')} lead{where}"

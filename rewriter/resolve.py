@@ -31,7 +31,7 @@ from kinst.rewriter.static_sites import matching_static, static_functions, stati
 from kinst.rewriter.unknown_names import no_kind, no_module, nothing
 from kinst.targets.errors import KinstError, ProbeError
 from kinst.targets.functions import Evidence, Functions, invented_name
-from kinst.targets.instruction import Reason
+from kinst.targets.instruction import Instructions, Reason
 from kinst.targets.manifest import PROBE_FORM, ProbeKind
 from kinst.targets.probe import ProbeName, is_glob
 from kinst.targets.static_probes import StaticProbe
@@ -92,7 +92,14 @@ class Resolution:
     names: Names
     outcomes: tuple[Outcome, ...]
     numbering: Numbering
-    static: tuple[StaticProbe, ...] = ()  # all that the image has
+    static: tuple[StaticProbe, ...]  # all that the image has
+    rows: Rows  # the functions that names chose
+    found: Instructions  # theirs, also if the functions are left alone
+
+    def all_instructions(self, progress: Progress) -> Instructions:
+        """Those of all functions: decoded only if names did not choose all."""
+        rows = np.arange(len(self.program.functions))
+        return self.found if np.array_equal(self.rows, rows) else instructions_of(self.program, rows, progress)
 
     @property
     def refusals(self) -> Refusals:
@@ -140,11 +147,9 @@ def resolve(
     chosen = [_rows(program, static, one) for one in wanted]
     rows = np.unique(np.concatenate([np.zeros(0, np.intp), *chosen]))
     found = instructions_of(program, rows, progress)
-    if not include_excluded:
-        found = refuse_excluded(program, found)
-    code = decoded(program.functions, found)
+    code = decoded(program.functions, found if include_excluded else refuse_excluded(program, found))
     outcomes = tuple(_outcome(program, code, one, static) for one in wanted)
-    return Resolution(program, code, known, outcomes, numbers, static)
+    return Resolution(program, code, known, outcomes, numbers, static, rows, found)
 
 
 def with_static(program: Program) -> tuple[Program, tuple[StaticProbe, ...]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kinst.rewriter.patched_bytes import placed
 from kinst.rewriter.progress import Progress, silent
-from kinst.rewriter.write import copy, mode_of, new_file, put_originals, touched_code, write_at
+from kinst.rewriter.write import copy, mode_of, new_file, overwritten, put_originals, touched_code, write_at
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image, open_image
 from kinst.targets.manifest import Manifest, find_manifest
@@ -49,7 +49,9 @@ def write_original(image: Image, manifest: Manifest, file: BufferedRandom, progr
     for offset, code, at, rows in touched_code(image, sites["address"]):
         put_originals(code, at, sites[rows], image.facts)
         write_at(file, offset, code.data)
-    for offset, patch in placed(image, (*manifest.jumps, *manifest.patches)):  # a jump may be on what was patched
+    for offset, code in overwritten(image, manifest.jumps, manifest.jump_originals):
+        write_at(file, offset, code.data)
+    for offset, patch in placed(image, manifest.patches):  # a jump may be on what was patched
         write_at(file, offset, patch.original)
     for offset, data in manifest.restore:
         write_at(file, offset, data)

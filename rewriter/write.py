@@ -16,6 +16,7 @@ from kinst.rewriter.patched_bytes import placed
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.second_look import check_written
+from kinst.rewriter.standalone.parts import ranges
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import ManifestError, UsageError
 from kinst.targets.image import Image
@@ -43,8 +44,8 @@ def write_image(plan: Plan, out: Path, *, trampoline_symbols: bool = False, prog
             write_at(file, offset, patch.code)
         for offset, code in patched_code(plan):
             write_at(file, offset, code.data)
-        for offset, jump in placed(plan.original, plan.manifest.jumps):
-            write_at(file, offset, jump.code)
+        for offset, code in overwritten(plan.image, plan.manifest.jumps, plan.manifest.jump_code):
+            write_at(file, offset, code.data)
         for piece in (*layout.changes, *layout.appended):
             file.seek(piece.offset)
             for part in piece.parts:
@@ -61,10 +62,20 @@ def patched_code(plan: Plan) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         yield offset, code
 
 
+def overwritten(image: Image, places: NDArray[np.void], content: bytes) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """(file offset, bytes) of every stretch of code that has such places (`JUMPS`), with `content` in them, which is
+    one behind the other."""
+    sizes, new = places["size"].astype(np.int64), np.frombuffer(content, np.uint8)
+    first = np.cumsum(sizes) - sizes
+    for offset, code, at, rows in touched_code(image, places["address"], int(sizes.max(initial=0))):
+        code[ranges(at, sizes[rows])] = new[ranges(first[rows], sizes[rows])]
+        yield offset, code
+
+
 def touched_code(
-    image: Image, addresses: NDArray[np.uint64]
+    image: Image, addresses: NDArray[np.uint64], longest: int = LONGEST
 ) -> Iterator[tuple[int, NDArray[np.uint8], NDArray[np.int64], NDArray[np.intp]]]:
-    """The bytes of each segment (of a module: section) from its first site to its last.
+    """The bytes of each segment (of a module: section) from its first site to its last, which may be so long.
 
     Four values: file offset, a copy to write to, offsets of the sites in it, rows of these sites. By segments and not
     by sections: an image that had no section table has one after it was patched.
@@ -75,7 +86,7 @@ def touched_code(
     for _, start, size in image.in_file:
         rows = np.flatnonzero((offsets >= start) & (offsets < start + size))
         if len(rows):
-            first, last = int(offsets[rows].min()), int(offsets[rows].max()) + LONGEST
+            first, last = int(offsets[rows].min()), int(offsets[rows].max()) + longest
             code = image.data[first : min(last, start + size)].copy()
             yield first, code, offsets[rows] - first, rows
 

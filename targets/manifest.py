@@ -3,7 +3,8 @@
 The packed form, all little-endian: the header of `kinst.targets.manifest_seal`, then
 
     JSON head: every scalar field and the number of records of each kind
-    sites, probes, enablings, functions, names, numbers, symbols, strings: see `kinst.targets.manifest_tables`
+    sites, probes, enablings, functions, names, numbers, symbols, strings, and of jumps their places, what was there
+    and their code: see `kinst.targets.manifest_tables`
 
 The content is chosen by whoever made the file. Digests are compared first; then every number and text is bounded.
 """
@@ -22,6 +23,7 @@ from kinst.targets.manifest_head import packed_head, read_head
 from kinst.targets.manifest_records import (
     ENABLING,
     FUNCTION,
+    JUMPS,
     NOT_NUMBERED,
     NUMBER,
     PROBE,
@@ -40,6 +42,7 @@ __all__ = [
     "ENABLING",
     "FORMAT_VERSION",
     "FUNCTION",
+    "JUMPS",
     "NOT_NUMBERED",
     "NUMBER",
     "PROBE",
@@ -61,8 +64,11 @@ TEXT_SECTION: Final = ".kinst.text"
 _RECORDS: Final = {
     "sites": SITE, "probes": PROBE, "enablings": ENABLING, "functions": FUNCTION, "names": np.dtype("u1"),
     "numbers": NUMBER, "symbols": SYMBOL, "strings": np.dtype("u1"),
+    "jumps": JUMPS, "jump_originals": np.dtype("u1"), "jump_code": np.dtype("u1"),
 }  # fmt: skip
-_SINCE: Final = {"numbers": 3, "symbols": 3, "strings": 3}  # the first format with a table
+_JUMPS: Final = ("jumps", "jump_originals", "jump_code")
+_SINCE: Final = {"numbers": 3, "symbols": 3, "strings": 3, **dict.fromkeys(_JUMPS, 9)}  # the first format with a table
+_TEXTS: Final = ("names", "strings", "jump_originals", "jump_code")  # whose records are bytes
 # Bytes of tables for each of the file: a site has 40 and more there, and takes an instruction and a slot of the file.
 _MOST_PER_BYTE: Final = 16
 _DAMAGES: Final = (ValueError, LookupError, TypeError, OverflowError, RecursionError)
@@ -109,14 +115,15 @@ def unpack_manifest(data: bytes | memoryview, most: int = LEAST_BOUND) -> Manife
     version, head, body = opened(memoryview(data).cast("B"))
     try:
         fields, counts = read_head(head)
+        known = {name: dtype for name, dtype in _RECORDS.items() if _SINCE.get(name, 1) <= version}
         if version >= FIRST_PACKED:
-            tables = dict(read_tables(body, counts, _RECORDS, most))
+            tables = dict(read_tables(body, counts, known, most))
         else:
-            tables = dict(_tables(version, body, counts))
+            tables = dict(_tables(body, counts, known))
     except _DAMAGES as error:
         raise ManifestError(f"manifest: damaged: {_why(error)}") from error
-    check_tables(tables)
-    fields |= tables | {name: tables[name].tobytes() for name in ("names", "strings")}
+    check_tables({name: np.zeros(0, dtype) for name, dtype in _RECORDS.items()} | tables)
+    fields |= tables | {name: tables[name].tobytes() for name in _TEXTS if name in tables}
     manifest = Manifest(**fields)
     check_manifest(manifest)
     return manifest
@@ -129,11 +136,12 @@ def _why(error: Exception) -> str:
     return "values within values" if isinstance(error, RecursionError) else str(error)
 
 
-def _tables(version: int, view: memoryview, counts: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[np.void]]]:
+def _tables(
+    view: memoryview, counts: Mapping[str, Any], records: Mapping[str, np.dtype[Any]]
+) -> Iterator[tuple[str, NDArray[np.void]]]:
     """Those of formats that had them as they are in memory."""
-    for name, dtype in _RECORDS.items():
-        count = 0 if version < _SINCE.get(name, 1) else counts[name]
-        size = number_of(count, len(view) // dtype.itemsize + 1) * dtype.itemsize
+    for name, dtype in records.items():
+        size = number_of(counts[name], len(view) // dtype.itemsize + 1) * dtype.itemsize
         # np.frombuffer refuses an empty buffer.
         yield name, np.frombuffer(view[:size], dtype) if size else np.zeros(0, dtype)
         view = view[size + -size % 8 :]

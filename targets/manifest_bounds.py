@@ -60,6 +60,7 @@ def check_manifest(manifest: Manifest) -> None:
     """
     _check_restored(manifest)
     _check_patches(manifest)
+    _check_jumps(manifest)
     _check_standalone(manifest)
     _check_functions(manifest)
     _check_sites(manifest)
@@ -89,8 +90,9 @@ def check_image(manifest: Manifest, image: Image) -> None:
     functions = manifest.functions
     _require(_within(functions["address"], functions["size"], bounds), "a function outside of the image")
     _require(_all_within(manifest.sites, bounds), "a site outside of the image")
-    places = [(one.address, one.end) for one in (*manifest.patches, *manifest.jumps)]
+    places = [(one.address, one.end) for one in manifest.patches]
     inside = all(any(start <= first and last <= end for start, end in bounds) for first, last in places)
+    inside &= _within(manifest.jumps["address"], manifest.jumps["size"], bounds)
     _require(inside, "a patch outside of the image")
 
 
@@ -126,18 +128,27 @@ def _check_restored(manifest: Manifest) -> None:
 
 
 def _check_patches(manifest: Manifest) -> None:
-    for patches in (manifest.patches, manifest.jumps):
-        _require(
-            all(0 < len(one.original) == len(one.code) <= LONGEST for one in patches),
-            "a patch of another size than its place",
-        )
-        _require(all(first.end <= second.address for first, second in pairwise(patches)), "patches that overlap")
+    patches = manifest.patches
+    _require(
+        all(0 < len(one.original) == len(one.code) <= LONGEST for one in patches),
+        "a patch of another size than its place",
+    )
+    _require(all(first.end <= second.address for first, second in pairwise(patches)), "patches that overlap")
+
+
+def _check_jumps(manifest: Manifest) -> None:
+    address, size = manifest.jumps["address"], manifest.jumps["size"]
+    total = int(size.sum(dtype=np.uint64))
+    _require(size.all() and (size <= _MOST - address).all(), "jumps that pass the end of the address space")
+    _require(total == len(manifest.jump_originals) == len(manifest.jump_code), "jumps of another size than their place")
+    in_order = _ascends(address) and (address[1:] - address[:-1] >= size[:-1]).all()
+    _require(in_order, "jumps that overlap")
 
 
 def _check_standalone(manifest: Manifest) -> None:
     found = manifest.standalone
     if found is None:
-        _require(not manifest.jumps, "jumps in an image that is not standalone")
+        _require(not len(manifest.jumps), "jumps in an image that is not standalone")
         return
     if found.action is Action.COUNT:
         is_right = not found.capacity and not found.fields and found.size == WORD * len(manifest.sites)

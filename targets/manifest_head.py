@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+import numpy as np
+
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.inlined_names import inlined_names, inlined_values
-from kinst.targets.manifest_records import Manifest
+from kinst.targets.manifest_records import JUMPS, Manifest
 from kinst.targets.manifest_values import address_of, number_of, text_of_value
 from kinst.targets.method import Method
 from kinst.targets.patch import Patch
@@ -19,7 +21,6 @@ from kinst.targets.probe_ids import FIRST_PROBE_ID
 from kinst.targets.standalone import Action, Standalone
 from kinst.targets.static_probes import Callees, PlaceKind, StaticPlace, StaticProbe, is_name
 
-_PATCHES: Final = ("patches", "jumps")
 _MOST_BYTES: Final = 1 << 48  # of a file, and identifiers of probes
 _LONGEST_RECORD: Final = 1 << 12  # bytes of a tracepoint
 _OF_D: Final = frozenset("{};#")  # what a D program needs to do anything, and no probe's name
@@ -42,9 +43,8 @@ def packed_head(manifest: Manifest, records: Sequence[str]) -> memoryview:
         "static_numbers": manifest.static_numbers,
         "inlined": inlined_values(manifest.inlined),
     }
-    for name in _PATCHES:
-        if patches := getattr(manifest, name):
-            head[name] = [(one.address, one.original.hex(), one.code.hex(), one.text) for one in patches]
+    if manifest.patches:
+        head["patches"] = [(one.address, one.original.hex(), one.code.hex(), one.text) for one in manifest.patches]
     if manifest.standalone is not None:
         head["standalone"] = manifest.standalone.packed()
     if manifest.static:
@@ -76,7 +76,8 @@ def read_head(data: memoryview) -> tuple[dict[str, Any], Mapping[str, Any]]:
         "static": tuple(map(_static, head.get("static", ()))),
         "inlined": inlined_names(head.get("inlined", ())),
         "standalone": None if head.get("standalone") is None else _standalone(*head["standalone"]),
-        **{name: tuple(_patch(*one) for one in head.get(name, ())) for name in _PATCHES},
+        "patches": tuple(_patch(*one) for one in head.get("patches", ())),
+        **_jumps([_patch(*one) for one in head.get("jumps", ())]),  # where they were before format 9
         "static_numbers": tuple(number_of(value, _MOST_BYTES) for value in head.get("static_numbers", ())),
         "next_identifier": number_of(head.get("next_identifier", FIRST_PROBE_ID), _MOST_BYTES),
     }
@@ -112,6 +113,12 @@ def _option(value: Any) -> str:
 
 def _patch(address: Any, original: Any, code: Any, text: Any) -> Patch:
     return Patch(address_of(address), bytes.fromhex(original), bytes.fromhex(code), text_of_value(text))
+
+
+def _jumps(patches: Sequence[Patch]) -> dict[str, Any]:
+    originals, code = (b"".join(getattr(one, name) for one in patches) for name in ("original", "code"))
+    places = np.array([(one.address, len(one.code)) for one in patches], JUMPS)
+    return {"jumps": places, "jump_originals": originals, "jump_code": code}
 
 
 def _standalone(action: Any, address: Any, load_address: Any, size: Any, capacity: Any, *fields: Any) -> Standalone:

@@ -50,6 +50,9 @@ FUNCTION = np.dtype([("address", "<u8"), ("size", "<u8"), ("name", "<u8")])
 # The first identifiers of a function's probes, beside its record: of fbt's two, and of kinst's, one a byte.
 NUMBER = np.dtype([("fbt", "<u8"), ("kinst", "<u8")])
 NOT_NUMBERED = np.zeros(0, NUMBER)
+# One stretch of jumps, one behind the other; they are in address order: 12 bytes.
+JUMPS = np.dtype([("address", "<u8"), ("size", "<u4")])
+NO_JUMPS = np.zeros(0, JUMPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,9 @@ class Manifest:
     inlined: tuple[InlinedName, ...] = ()  # what names that mean inlined copies came to
     patches: tuple[Patch, ...] = ()  # in address order; what the originals of sites already have
     standalone: Standalone | None = None  # of an image whose sites are jumps
-    jumps: tuple[Patch, ...] = ()  # in address order: what such an image has instead of breakpoints
+    jumps: NDArray[np.void] = field(default_factory=lambda: NO_JUMPS)  # JUMPS: what it has instead of breakpoints
+    jump_originals: bytes = b""  # what was there before, one behind the other
+    jump_code: bytes = b""  # what is there now
 
     @property
     def given(self) -> Symbols:

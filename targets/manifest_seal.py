@@ -25,8 +25,9 @@ from kinst.targets.errors import ManifestError
 
 MAGIC: Final = b"KINSTMAN"
 # 2: static probes; 3: identifiers of probes, names that the image does not have, deferred sites; 4: SHA-256;
-# 5: patches; 6: tracepoints; 7: standalone images; 8: compressed tables
-FORMAT_VERSION: Final = 8
+# 5: patches; 6: tracepoints; 7: standalone images; 8: compressed tables;
+# 9: jumps in tables
+FORMAT_VERSION: Final = 9
 SECTION: Final = ".kinst.manifest"
 _FIRST: Final = struct.Struct("<8sI")
 _SIZES: Final = struct.Struct("<QII")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.progress import Progress
 from kinst.rewriter.standalone.filling import Filling
 from kinst.rewriter.standalone.groups import Groups
-from kinst.rewriter.standalone.jumping import Jumps, filled_up, lay_jumps, patches
+from kinst.rewriter.standalone.jumping import Jumps, filled_up, joined_jumps, lay_jumps
 from kinst.rewriter.standalone.laying import Laid, Pieces, lay
 from kinst.rewriter.standalone.material import Material
 from kinst.rewriter.standalone.parts import Addresses, Mask, Numbers
@@ -18,7 +18,6 @@ from kinst.rewriter.standalone.pieces import pieces
 from kinst.rewriter.standalone.rooms import Room
 from kinst.rewriter.standalone.templates import Templates
 from kinst.rewriter.standalone.trampoline import Masks, Tasks
-from kinst.targets.patch import Patch
 
 NO_ROOM: Final = "no room is left for its trampoline"
 _BATCH: Final = 1 << 14  # groups at a time: their arrays stay in the cache
@@ -26,13 +25,12 @@ _BATCH: Final = 1 << 14  # groups at a time: their arrays stay in the cache
 
 @dataclass(slots=True)
 class Built:
-    """The trampolines of each room, one behind the other; the jumps, which are one patch where they are one behind the
-    other; the trampoline of each site, by number; why some sites have none; and how many bytes the last room would have
-    to have."""
+    """The trampolines of each room, one behind the other; the trampoline of each site, by number; the jumps; why some
+    sites have none; and how many bytes the last room would have to have."""
 
     code: list[tuple[int, bytearray]]
     trampolines: NDArray[np.uint64]
-    jumps: list[Patch] = field(default_factory=list)
+    jumps: Jumps = field(default_factory=lambda: joined_jumps(()))
     refused: dict[int, str] = field(default_factory=dict)
     needed: int = 0
 
@@ -133,7 +131,7 @@ class _Builder:
         if not self._is_near or not self._built.refused:
             self._built.refused |= dict.fromkeys(self._without_room, NO_ROOM)
         if not self._built.refused:
-            self._built.jumps = patches(self._material.program.image, self._jumps)
+            self._built.jumps = joined_jumps(self._jumps)
         self._built.needed = self._filling.needed
         return self._built
 

@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 from kinst.rewriter.jumps.decide import Ground, decide_on
 from kinst.rewriter.jumps.methods import Hindrance, JumpMethod
 from kinst.rewriter.liveness.dead import dead_before
-from kinst.rewriter.program import Program, instructions_of
+from kinst.rewriter.program import Program
 from kinst.rewriter.progress import Progress
-from kinst.rewriter.resolve import with_functions_at
 from kinst.rewriter.standalone.building import Todo, build
 from kinst.rewriter.standalone.groups import groups
+from kinst.rewriter.standalone.jumping import Jumps, joined_jumps
 from kinst.rewriter.standalone.material import Material
 from kinst.rewriter.standalone.rooms import Inside, Room, code_gap, code_rooms, data_rooms
 from kinst.rewriter.standalone.stacks import without_stack
 from kinst.rewriter.standalone.tasks import obstacles, tasks
 from kinst.rewriter.standalone.templates import Templates
 from kinst.rewriter.standalone.trampoline import maker
+from kinst.targets.instruction import Instructions
 from kinst.targets.manifest import Manifest
-from kinst.targets.patch import Patch
 from kinst.targets.standalone import Standalone
 
 _OVERLAPS = "its function overlaps another one"
@@ -33,7 +33,7 @@ class Made:
     rows of sites that have none, with the reason; and how many bytes the last room must have, if that is one."""
 
     code: tuple[tuple[int, bytes], ...]
-    jumps: tuple[Patch, ...]
+    jumps: Jumps
     trampolines: NDArray[np.uint64]
     refused: Mapping[int, str] = field(default_factory=dict)
     needed: int = 0
@@ -42,11 +42,9 @@ class Made:
 class Factory:
     """What is known of a program, whatever the place. It sees all code: what leads to a site may be anywhere."""
 
-    def __init__(self, program: Program, manifest: Manifest, progress: Progress) -> None:
-        """The functions of the program, and those that only the manifest has, which an address named."""
-        program = with_functions_at(program, manifest.functions["address"].tolist())
+    def __init__(self, program: Program, found: Instructions, progress: Progress) -> None:
+        """`found`: the instructions of all functions."""
         self._templates, self._progress = Templates(maker(program.image.facts)), progress
-        found = instructions_of(program, np.arange(len(program.functions)), progress)
         self._ground = Ground.of(program, found)
         no_stack = without_stack(program, found, self._templates.maker)
         self._material = Material(program, found, dead_before(program, found), no_stack)
@@ -82,8 +80,8 @@ class Factory:
         todo = Todo(rows, tasks(manifest, standalone, facts), refused)
         built = build(self._templates, material, wanted, todo, rooms, self._progress, is_near=is_near)
         if built.refused:
-            return Made((), (), built.trampolines, built.refused, built.needed)
-        return Made(tuple((start, bytes(code)) for start, code in built.code), tuple(built.jumps), built.trampolines)
+            return Made((), built.jumps, built.trampolines, built.refused, built.needed)
+        return Made(tuple((start, bytes(code)) for start, code in built.code), built.jumps, built.trampolines)
 
     def _is_near(self, sites: NDArray[np.uint64], rooms: Sequence[Room]) -> bool:
         """Whether jumps lead from each site to the ends of all rooms."""
@@ -98,4 +96,4 @@ def _texts(hindrances: NDArray[np.uint8]) -> list[str]:
 
 
 def _nothing(refused: Mapping[int, str]) -> Made:
-    return Made((), (), np.zeros(0, np.uint64), refused)
+    return Made((), joined_jumps(()), np.zeros(0, np.uint64), refused)

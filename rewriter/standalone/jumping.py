@@ -1,4 +1,4 @@
-"""Places, and where their jumps lead -> the jumps, and the patches that they are."""
+"""Places, and where their jumps lead -> the jumps."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,9 +9,7 @@ from kinst.rewriter.standalone.laying import Laid, Pieces, lay
 from kinst.rewriter.standalone.parts import GOAL, Addresses, Bytes, Numbers, ranges
 from kinst.rewriter.standalone.templates import Templates
 from kinst.rewriter.standalone.trampoline import Masks
-from kinst.targets.image import Image
 from kinst.targets.instruction import KEPT
-from kinst.targets.patch import LONGEST, Patch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,20 +44,12 @@ def filled_up(laid: Laid, size: Numbers, filler: Callable[[int], bytes]) -> Byte
     return code
 
 
-def patches(image: Image, several: Sequence[Jumps]) -> list[Patch]:
-    """All of them, by address; those that are one behind the other together."""
+def joined_jumps(several: Sequence[Jumps]) -> Jumps:
+    """All of them, by address; those that are one behind the other as one."""
     if not several:
-        return []
+        return Jumps(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.uint8))
     at, size, code = (np.concatenate([getattr(one, name) for one in several]) for name in ("at", "size", "code"))
     start, order = np.cumsum(size) - size, np.argsort(at)
-    code, at, size = code[ranges(start[order], size[order])], at[order], size[order]
-    behind = at + size.view(np.uint64)
-    part = (np.cumsum(size) - 1) // LONGEST  # no patch is longer
-    begins = np.append(True, (at[1:] != behind[:-1]) | (part[1:] != part[:-1]))
-    first = np.flatnonzero(begins)
-    length, found, done = np.add.reduceat(size, first), list[Patch](), 0
-    for address, bytes_of in zip(at[first].tolist(), length.tolist(), strict=True):
-        jumps = code[done : done + bytes_of].tobytes()
-        found.append(Patch(address, image.read(address, bytes_of), jumps, ""))
-        done += bytes_of
-    return found
+    at, size, code = at[order], size[order], code[ranges(start[order], size[order])]
+    first = np.flatnonzero(np.append(True, at[1:] != (at + size.view(np.uint64))[:-1]))
+    return Jumps(at[first], np.add.reduceat(size, first), code)

@@ -2,27 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.plan import Plan, filled, manifest_of, without_sites
-from kinst.rewriter.program import Program
+from kinst.rewriter.program import Program, instructions_of
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import no_refusals
-from kinst.rewriter.resolve import Resolution
+from kinst.rewriter.resolve import Resolution, with_functions_at
 from kinst.rewriter.slots import CHUNK, Placement
 from kinst.rewriter.standalone.building import NO_ROOM
 from kinst.rewriter.standalone.factory import Factory, Made
+from kinst.rewriter.standalone.jumping import Jumps, joined_jumps
+from kinst.rewriter.standalone.parts import ranges
 from kinst.rewriter.standalone.placing import Places, placed
 from kinst.rewriter.standalone.report import no_jump_summary
 from kinst.rewriter.standalone.request import Request
 from kinst.rewriter.standalone.rooms import from_address
 from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import ProbeError
-from kinst.targets.manifest import Manifest
-from kinst.targets.patch import LONGEST, Patch
+from kinst.targets.manifest import JUMPS, Manifest
 
 _IN_PART: Final = "another site of its probe cannot be one"
 _NO_TEXT: Final = np.zeros(0, np.uint8)
@@ -42,7 +43,7 @@ def plan_standalone(
     if program.image.kind is FileKind.REL:
         raise ProbeError(f"{program.image.path}: --standalone is for linked images, and this is a module")
     no_jumps: dict[int, str] = {}
-    factory, room = Factory(program, manifest, progress), _EACH * len(manifest.sites)
+    factory, room = Factory(program, resolution.all_instructions(progress), progress), _EACH * len(manifest.sites)
     inside = factory.inside
     while True:
         if not len(manifest.sites):
@@ -63,7 +64,9 @@ def plan_again(program: Program, manifest: Manifest, placement: Placement, progr
     """The plan that the manifest of a standalone image claims, and what its program gives. Rows of sites that cannot be
     as it says are in `Made.refused`."""
     assert manifest.standalone is not None
-    factory, (address, size) = Factory(program, manifest, progress), manifest.trampolines
+    program = with_functions_at(program, manifest.functions["address"].tolist())  # those that only an address named
+    found = instructions_of(program, np.arange(len(program.functions)), progress)
+    factory, (address, size) = Factory(program, found, progress), manifest.trampolines
     rooms = ((address, address + size),) if placement.size else from_address(factory.inside.code, address)
     made = factory.made(manifest, manifest.standalone, rooms)
     text = _text(program, made, size) if placement.size else _NO_TEXT
@@ -78,20 +81,25 @@ def _plan(program: Program, manifest: Manifest, made: Made, places: Places, no_j
         sites=sites,
         trampolines=places.trampolines,
         standalone=places.standalone,
-        jumps=written(program, made, is_inside=not has_segment),
+        **written(program, made, is_inside=not has_segment),
     )
     text = _text(program, made, places.trampolines[1]) if has_segment else _NO_TEXT
     return Plan(program.image, program.original, manifest, places.placement, text, no_refusals(), no_jumps)
 
 
-def written(program: Program, made: Made, *, is_inside: bool) -> tuple[Patch, ...]:
-    """What is written over the image's own bytes: jumps, and trampolines that are inside of it."""
-    patches = list(made.jumps)
-    for start, code in made.code if is_inside else ():
-        for at in range(0, len(code), LONGEST):
-            part = code[at : at + LONGEST]
-            patches.append(Patch(start + at, program.image.read(start + at, len(part)), part, ""))
-    return tuple(sorted(patches, key=lambda one: one.address))
+def written(program: Program, made: Made, *, is_inside: bool) -> dict[str, Any]:
+    """What is written over the image's own bytes: jumps, and trampolines that are inside of it; as fields of a
+    manifest."""
+    inside = (Jumps(*_place(start, code)) for start, code in made.code if is_inside and code)
+    jumps = joined_jumps([made.jumps, *inside])
+    places = np.zeros(len(jumps.at), JUMPS)
+    places["address"], places["size"] = jumps.at, jumps.size
+    originals = program.image.data[ranges(program.image.offsets_of(jumps.at), jumps.size)]
+    return {"jumps": places, "jump_originals": originals.tobytes(), "jump_code": jumps.code.tobytes()}
+
+
+def _place(start: int, code: bytes) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint8]]:
+    return np.array([start], np.uint64), np.array([len(code)], np.int64), np.frombuffer(code, np.uint8)
 
 
 def _text(program: Program, made: Made, room: int) -> NDArray[np.uint8]:

@@ -14,6 +14,7 @@ from kinst.targets.manifest import (
     ENABLING,
     FORMAT_VERSION,
     FUNCTION,
+    JUMPS,
     PROBE,
     SITE,
     Manifest,
@@ -24,6 +25,7 @@ from kinst.targets.manifest import (
 from kinst.targets.manifest_seal import sealed
 from kinst.targets.manifest_tables import packed_table, read_tables
 from kinst.targets.patch import LONGEST, Patch
+from kinst.targets.standalone import WORD, Action, Standalone
 from tests.writers.manifests import older_format
 
 
@@ -264,6 +266,45 @@ def test_a_width_that_cannot_be_is_damage() -> None:
         data = memoryview(len(frame).to_bytes(8, "little") + frame)
         with pytest.raises(ValueError, match="width that cannot be"):
             dict(read_tables(data, {"t": 2}, {"t": np.dtype([("a", "<u2")])}, 1 << 20))
+
+
+def jumping() -> Manifest:
+    """A standalone manifest with two stretches of jumps."""
+    plain = manifest_of(2)
+    start = int(plain.sites["address"][0])
+    return replace(
+        plain,
+        standalone=Standalone(Action.COUNT, 0x1000, 0x1000, WORD * 2, 0, ()),
+        jumps=np.array([(start, 2), (start + 4, 3)], JUMPS),
+        jump_originals=bytes(range(5)),
+        jump_code=bytes(5),
+    )
+
+
+@pytest.mark.parametrize("version", [7, 8, FORMAT_VERSION])
+def test_jumps_are_read_back(version: int) -> None:
+    """Formats 7 and 8 had them in the head."""
+    data = pack_manifest(jumping()) if version == FORMAT_VERSION else older_format(jumping(), version)
+    assert_equal(unpack_manifest(data), jumping())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"standalone": None},
+        {"jump_code": bytes(4)},
+        {"jump_originals": bytes(6)},
+        {"jumps": np.array([(4096, 0), (8192, 5)], JUMPS)},
+        {"jumps": np.array([(4096, 3), (4098, 2)], JUMPS)},
+        {"jumps": np.array([(4096, 3), (4096, 2)], JUMPS)},
+        {"jumps": np.array([(8192, 3), (4096, 2)], JUMPS)},
+        {"jumps": np.array([((1 << 64) - 3, 5)], JUMPS)},
+        {"jumps": np.array([(4096, (1 << 32) - 1), (1 << 33, 6)], JUMPS)},
+    ],
+)
+def test_jumps_that_cannot_be_are_damage(changes: dict[str, Any]) -> None:
+    with pytest.raises(ManifestError, match="damaged: jumps"):
+        unpack_manifest(pack_manifest(replace(jumping(), **changes)))
 
 
 def patched(**changes: Any) -> Manifest:
