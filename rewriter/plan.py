@@ -332,8 +332,9 @@ def without_sites(manifest: Manifest, gone: NDArray[np.bool_]) -> Manifest:
     """The manifest without some sites, and without the probes that had no others."""
     kept = ~gone[manifest.enablings["site"]]
     enablings = manifest.enablings[kept]
-    alive, probe = np.unique(enablings["probe"], return_inverse=True)
-    site = np.cumsum(~gone) - 1
+    alive = np.zeros(len(manifest.probes), np.bool_)
+    alive[enablings["probe"]] = True
+    site, probe = np.cumsum(~gone) - 1, np.cumsum(alive) - 1
     renumbered = np.zeros(len(enablings), ENABLING)
-    renumbered["site"], renumbered["probe"] = site[enablings["site"]], probe
+    renumbered["site"], renumbered["probe"] = site[enablings["site"]], probe[enablings["probe"]]
     return replace(manifest, sites=manifest.sites[~gone], probes=manifest.probes[alive], enablings=renumbered)

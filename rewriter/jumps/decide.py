@@ -205,8 +205,8 @@ def _lands_on_pads(program: Program, found: Instructions) -> bool:
 
 def _is_entered(targets: Addresses, start: Addresses, size: Rows | int) -> NDArray[np.bool_]:
     """Whether something leads to a byte of each range but the first."""
-    first = np.searchsorted(targets, start, "right")
-    result: NDArray[np.bool_] = np.searchsorted(targets, start + np.asarray(size, np.uint64)) > first
+    following = np.append(targets, _NOWHERE)[np.searchsorted(targets, start, "right")]
+    result: NDArray[np.bool_] = following < start + np.asarray(size, np.uint64)
     return result
 
 

@@ -65,7 +65,15 @@ def landings(program: Program, found: Instructions, between: Swept) -> Landings:
 
 
 def _in_code(image: Image, parts: Sequence[Addresses]) -> Addresses:
-    every = np.unique(np.concatenate([part[image.is_code(part)] for part in parts]))
+    """Of all addresses those of code, ascending, each once."""
+    found = []
+    for region in image.code_regions:
+        is_one = np.zeros(region.size, np.bool_)
+        for part in parts:
+            offset = part - np.uint64(region.address)
+            is_one[offset[offset < np.uint64(region.size)]] = True  # below the start it wraps round
+        found.append(np.flatnonzero(is_one).astype(np.uint64) + np.uint64(region.address))
+    every = np.concatenate([np.zeros(0, np.uint64), *found])
     aligned: Addresses = every[every % np.uint64(image.facts.instruction_alignment) == 0]
     return aligned
 

@@ -21,12 +21,13 @@ from kinst.rewriter.standalone.trampoline import Masks, Tasks
 
 NO_ROOM: Final = "no room is left for its trampoline"
 _BATCH: Final = 1 << 14  # groups at a time: their arrays stay in the cache
+_SAMPLED: Final = 16  # one of so many tells how long they are
 
 
 @dataclass(slots=True)
 class Built:
     """The trampolines of each room, one behind the other; the trampoline of each site, by number; the jumps; why some
-    sites have none; and how many bytes the last room would have to have."""
+    sites have none; and about how many bytes the last room would have to have."""
 
     code: list[tuple[int, bytearray]]
     trampolines: NDArray[np.uint64]
@@ -109,6 +110,7 @@ class _Builder:
             batch, why = self._batch(some)
             while not why.any():
                 if self._is_near and self._built.refused:
+                    self._measure(batch)
                     return
                 why = self._added(batch)
                 if not why.any():
@@ -163,6 +165,13 @@ class _Builder:
         self._fill(batch, laid)
         self._built.trampolines[batch.sites] = laid.address[batch.owner]
         return why
+
+    def _measure(self, batch: _Batch) -> None:
+        """Take about the room that some groups will take: some of them tell."""
+        few = batch.without(np.arange(len(batch.groups)) % _SAMPLED != 0)
+        if len(few.groups):
+            laid = lay(self._templates, few.pieces, len(few.groups), self._filling.addresses)
+            self._filling.put(laid.start[-1:] * len(batch.groups) // len(few.groups))
 
     def _too_far(self, why: Numbers, start: Addresses, laid: Laid) -> Numbers:
         """The reasons of those groups that would be too far from their trampolines even if others of them went, which

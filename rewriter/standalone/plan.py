@@ -28,6 +28,7 @@ from kinst.targets.manifest import JUMPS, Manifest
 _IN_PART: Final = "another site of its probe cannot be one"
 _NO_TEXT: Final = np.zeros(0, np.uint8)
 _EACH: Final = 48  # bytes of a trampoline, as a first guess
+_SPARE: Final = 32  # one of so many bytes more than a second guess
 
 
 def plan_standalone(
@@ -58,6 +59,8 @@ def plan_standalone(
             continue
         manifest, whys = _without(manifest, made.refused)
         no_jumps |= whys
+        if made.needed:
+            room = min(room, made.needed + made.needed // _SPARE)
 
 
 def plan_again(program: Program, manifest: Manifest, placement: Placement, progress: Progress) -> tuple[Plan, Made]:
@@ -113,7 +116,10 @@ def _without(manifest: Manifest, refused: Mapping[int, str]) -> tuple[Manifest, 
     """The manifest without some sites, and without all probes of these: what fires at some of its sites only would be
     counted wrongly."""
     site, probe = manifest.enablings["site"], manifest.enablings["probe"]
-    kept = ~np.isin(probe, probe[np.isin(site, list(refused))])
+    is_refused, is_lost = np.zeros(len(manifest.sites), np.bool_), np.zeros(len(manifest.probes), np.bool_)
+    is_refused[list(refused)] = True
+    is_lost[probe[is_refused[site]]] = True
+    kept = ~is_lost[probe]
     gone = np.ones(len(manifest.sites), np.bool_)
     gone[site[kept]] = False
     addresses = manifest.sites["address"].tolist()
