@@ -171,7 +171,7 @@ class _Builder:
         few = batch.without(np.arange(len(batch.groups)) % _SAMPLED != 0)
         if len(few.groups):
             laid = lay(self._templates, few.pieces, len(few.groups), self._filling.addresses)
-            self._filling.put(laid.start[-1:] * len(batch.groups) // len(few.groups))
+            self._filling.put(laid.start[-1:] * -(-len(batch.groups) // len(few.groups)))
 
     def _too_far(self, why: Numbers, start: Addresses, laid: Laid) -> Numbers:
         """The reasons of those groups that would be too far from their trampolines even if others of them went, which

@@ -1,6 +1,6 @@
 """Parts of trampolines -> columns. Each shape is made once: a million instructions have some thousands."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -78,7 +78,7 @@ class Templates:
             chosen = np.flatnonzero(number == which)
             keys = self.maker.needed(task, rows.dead[chosen]).astype(np.int64)
             keys |= rows.has_stack[chosen] * _STACK | is_compact[chosen] * _COMPACT
-            found[chosen] = self._each(task, keys.tolist(), partial(self._task, task))
+            found[chosen] = self._each(task, keys, partial(self._task, task))
         return found
 
     def moved(self, rows: Rows, shapes: Shapes) -> Numbers:
@@ -89,17 +89,20 @@ class Templates:
         columns: tuple[NDArray[Any], ...] = (shapes.dead, rows.kind, rows.size, shapes.has_stack, shapes.detail)
         for name, column in zip(("dead", "kind", "size", "has_stack", "detail"), columns, strict=True):
             keys[name] = column[other]
-        found[other] = self._each("moved", keys.view(f"V{_KEY.itemsize}").tolist(), self._moved)
+        each = keys.view(f"V{_KEY.itemsize}").tolist()  # too long to be sorted
+        distinct = dict.fromkeys(each)
+        templates = dict(zip(distinct, self._made("moved", distinct, self._moved), strict=True))
+        found[other] = np.fromiter(map(templates.__getitem__, each), np.int64, len(each))
         return found
 
     def leaving(self, dead: Masks) -> Numbers:
         """Jumps to what is behind."""
-        return self._each("leave", self._to_jump_by(dead).tolist(), self.maker.leave)
+        return self._each("leave", self._to_jump_by(dead), self.maker.leave)
 
     def jumps(self, sizes: Numbers, dead: Masks) -> Numbers:
         """Jumps to trampolines from so many bytes."""
         keys = sizes << _SIZE | self._to_jump_by(dead)
-        return self._each("jump", keys.tolist(), lambda key: self.maker.jump(key >> _SIZE, key & _DEAD))
+        return self._each("jump", keys, lambda key: self.maker.jump(key >> _SIZE, key & _DEAD))
 
     def _to_jump_by(self, dead: Masks) -> Numbers:
         return (dead & np.uint32(self.maker.rules.jumps_by)).astype(np.int64)
@@ -111,15 +114,20 @@ class Templates:
         code, dead, kind, size, has_stack, detail = np.frombuffer(key, _KEY)[0].tolist()
         return self.maker.moved(Shape(code[:size], kind, dead, has_stack, detail))
 
-    def _each(self, what: Hashable, keys: list[_Key], make: Callable[[_Key], Parts]) -> Numbers:
+    def _each(self, what: Hashable, keys: Numbers, make: Callable[[int], Parts]) -> Numbers:
         """The template of each key."""
+        distinct, number = np.unique(keys, return_inverse=True)
+        found: Numbers = np.array(self._made(what, distinct.tolist(), make), np.int64)[number]
+        return found
+
+    def _made(self, what: Hashable, distinct: Collection[_Key], make: Callable[[_Key], Parts]) -> list[int]:
         known = self._kept.setdefault(what, {})
-        for key in (key for key in dict.fromkeys(keys) if key not in known):
+        for key in (key for key in distinct if key not in known):
             try:
                 known[key] = self._added(make(key))
             except ImmovableError as error:
                 known[key] = self._new((0, 0, self.reason(str(error))))
-        return np.fromiter(map(known.__getitem__, keys), np.int64, len(keys))
+        return [known[key] for key in distinct]
 
     def _added(self, parts: Parts) -> int:
         rows = [self._bytes(part) if isinstance(part, bytes) else self._hole(part) for part in parts]
