@@ -19,7 +19,7 @@ from kinst.targets.elf.symbols import SYMBOL
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image
 from kinst.targets.manifest_bounds import check_image, check_manifest, check_tables
-from kinst.targets.manifest_head import packed_head, read_head
+from kinst.targets.manifest_head import is_plain, packed_head, read_head
 from kinst.targets.manifest_records import (
     ENABLING,
     FUNCTION,
@@ -82,24 +82,29 @@ def pack_manifest(manifest: Manifest) -> bytes:
 def manifest_parts(manifest: Manifest, like: memoryview | None = None) -> list[memoryview]:
     """The packed manifest in pieces.
 
-    `like` is how a file has it: versions of zstd compress differently, and if what they compressed is the same, the
-    file's bytes are as right as ours.
+    `like` is how a file has it: older versions of the tool wrote other formats, and versions of zstd compress
+    differently. If it says the same, the file's bytes are as right as ours.
     """
     tables = (memoryview(packed_table(_table(getattr(manifest, name)))) for name in _RECORDS)
     parts = sealed(packed_head(manifest, tuple(_RECORDS)), *tables)
-    return [like] if like is not None and b"".join(parts) != like and _is_like(like, manifest, parts[1]) else parts
+    if like is None or (ours := b"".join(parts)) == like or not _is_like(like, manifest, parts[1], ours):
+        return parts
+    return [like]
 
 
-def _is_like(data: memoryview, manifest: Manifest, head: memoryview) -> bool:
-    """Whether a packed manifest differs from ours only in how its tables are compressed; `head` is ours."""
+def _is_like(data: memoryview, manifest: Manifest, head: memoryview, ours: bytes) -> bool:
+    """Whether a packed manifest differs from ours only in its format, or in how its tables are compressed; `head` is of
+    ours."""
     tables = {name: _table(getattr(manifest, name)) for name in _RECORDS}
+    most = sum(table.nbytes for table in tables.values())
     try:
         version, said, body = opened(data)
-        found = dict(read_tables(body, read_head(said)[1], _RECORDS, sum(table.nbytes for table in tables.values())))
+        if version < FORMAT_VERSION:
+            return is_plain(said, _RECORDS) and pack_manifest(unpack_manifest(data, max(LEAST_BOUND, most))) == ours
+        found = dict(read_tables(body, read_head(said)[1], _RECORDS, most))
     except (ManifestError, *_DAMAGES):
         return False
-    same = all(np.array_equal(found[name], table) for name, table in tables.items())
-    return same and version == FORMAT_VERSION and said == head
+    return said == head and all(np.array_equal(found[name], table) for name, table in tables.items())
 
 
 def _table(content: NDArray[np.void] | bytes) -> NDArray[np.void] | NDArray[np.uint8]:

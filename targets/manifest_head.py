@@ -4,7 +4,7 @@ Whoever made the file chose these values: a number is a whole one of a range, a 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -21,6 +21,10 @@ from kinst.targets.probe_ids import FIRST_PROBE_ID
 from kinst.targets.standalone import Action, Standalone
 from kinst.targets.static_probes import Callees, PlaceKind, StaticPlace, StaticProbe, is_name
 
+_KNOWN: Final = frozenset(
+    {"tool_version", "original_sha256", "original_size", "arch", "module", "method", "options", "trampolines",
+     "restore", "records", "next_identifier", "static_numbers", "inlined", "patches", "jumps", "standalone", "static"}
+)  # fmt: skip
 _MOST_BYTES: Final = 1 << 48  # of a file, and identifiers of probes
 _LONGEST_RECORD: Final = 1 << 12  # bytes of a tracepoint
 _OF_D: Final = frozenset("{};#")  # what a D program needs to do anything, and no probe's name
@@ -49,8 +53,22 @@ def packed_head(manifest: Manifest, records: Sequence[str]) -> memoryview:
         head["standalone"] = manifest.standalone.packed()
     if manifest.static:
         head["static"] = [asdict(probe) for probe in manifest.static]
+    return memoryview(_packed(head))
+
+
+def is_plain(data: memoryview, records: Collection[str]) -> bool:
+    """Whether a head, of whatever format, is as the tool writes it, and says nothing that nobody reads.
+
+    Raises:
+        ValueError, TypeError, LookupError, RecursionError: it is damaged.
+    """
+    head = json.loads(bytes(data))
+    return set(head) <= _KNOWN and set(records) >= set(head["records"]) and _packed(head) == data
+
+
+def _packed(head: Mapping[str, Any]) -> bytes:
     text = json.dumps(head, separators=(",", ":"), sort_keys=True).encode()
-    return memoryview(text + b" " * (-len(text) % 8))
+    return text + b" " * (-len(text) % 8)
 
 
 def read_head(data: memoryview) -> tuple[dict[str, Any], Mapping[str, Any]]:

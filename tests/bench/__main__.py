@@ -5,8 +5,9 @@ nanoseconds. A hit's cost is what it adds to the plain call of the same machine.
 
 After that what clauses of D add to it: see `tests.bench.clauses`; what a hit costs in a Qiling object that its user
 made: see `tests.bench.attached`; what a look into the debug information of a kernel costs: see
-`tests.bench.debuginfo`; and what gdb on QEMU's stub takes for one: see `tests.bench.gdb`. Last boots of Linux without
-probes and with all functions counted, beside QEMU: see `tests.bench.linux`.
+`tests.bench.debuginfo`; what gdb on QEMU's stub takes for one: see `tests.bench.gdb`; and what rewriting takes: see
+`tests.bench.bulk`. Last boots of Linux without probes and with all functions counted, beside QEMU: see
+`tests.bench.linux`.
 
 Each row says how many probes are enabled and how many functions are called in turn. With 10,000 functions called in
 turn every call, plain or probed, misses Unicorn's cache of jump targets, and that shows in all columns.
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 
 from kinst.runtime.trap.recorded import NOTHING, Reads
 from kinst.targets.method import Method
-from tests.bench import attached, clauses, debuginfo, gdb, linux
+from tests.bench import attached, bulk, clauses, debuginfo, gdb, linux
 from tests.bench.alone import AloneRun
 from tests.bench.baselines import QilingRun
 from tests.bench.ours import OurRun
@@ -140,6 +141,7 @@ def main() -> None:
     gdb.main()
     attached.main()
     debuginfo.main()
+    bulk.main()
     linux.main()
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import struct
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +18,16 @@ from kinst.targets.manifest_tables import packed_table
 _TABLES = ("sites", "probes", "enablings", "functions", "names", "numbers", "symbols", "strings")
 
 
-def older_format(manifest: Manifest, version: int) -> bytes:
+def older_format(manifest: Manifest, version: int, more: Mapping[str, str] | None = None) -> bytes:
     """A manifest in a format from 1 to 8, which must be able to say all of it: before 8, tables are as they are in
-    memory, each padded to a multiple of 8. Jumps are in the head."""
+    memory, each padded to a multiple of 8. Jumps are in the head, and `more`."""
     head, at = json.loads(bytes(opened(memoryview(pack_manifest(manifest)))[1])), 0
     for address, size in manifest.jumps.tolist():
         texts = [content[at : at + size].hex() for content in (manifest.jump_originals, manifest.jump_code)]
         head.setdefault("jumps", []).append([address, *texts, ""])
         at += size
-    text = json.dumps(head).encode()
+    head |= more or {}
+    text = json.dumps(head, separators=(",", ":"), sort_keys=True).encode()
     body = packed = text + b" " * (-len(text) % 8)
     for name in _TABLES if version >= 3 else _TABLES[:5]:
         table = getattr(manifest, name)
