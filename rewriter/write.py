@@ -64,12 +64,21 @@ def patched_code(plan: Plan) -> Iterator[tuple[int, NDArray[np.uint8]]]:
 
 def overwritten(image: Image, places: NDArray[np.void], content: bytes) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """(file offset, bytes) of every stretch of code that has such places (`JUMPS`), with `content` in them, which is
-    one behind the other."""
+    one behind the other.
+
+    Raises:
+        ManifestError: the file has not all of a place.
+    """
     sizes, new = places["size"].astype(np.int64), np.frombuffer(content, np.uint8)
-    first = np.cumsum(sizes) - sizes
+    first, is_done = np.cumsum(sizes) - sizes, np.zeros(len(places), np.bool_)
     for offset, code, at, rows in touched_code(image, places["address"], int(sizes.max(initial=0))):
+        whole = at + sizes[rows] <= len(code)  # what is not is in another segment, too, which begins in this one
+        at, rows = at[whole], rows[whole]
         code[ranges(at, sizes[rows])] = new[ranges(first[rows], sizes[rows])]
+        is_done[rows] = True
         yield offset, code
+    if not is_done.all():
+        raise ManifestError(f"{image.path}: the file has not all of {int(places['address'][~is_done][0]):#x}, a jump")
 
 
 def touched_code(

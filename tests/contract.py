@@ -192,7 +192,7 @@ def read_manifest(data: bytes) -> tuple[dict[str, Any], list[Site]]:
     """The JSON head and the sites."""
     magic, version, _, total, head_size, _ = struct.unpack_from("<8sIIQII", data)
     assert (magic, total) == (b"KINSTMAN", len(data))
-    assert version == 8
+    assert version == 9
     assert hashlib.sha256(data[:12] + data[16:32] + data[64:]).digest() == data[32:64]
     head = json.loads(data[64 : 64 + head_size])
     records = head["records"]
