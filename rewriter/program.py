@@ -25,6 +25,8 @@ from kinst.targets.patched_at_boot import boot_patched_ranges
 # Bytes of code decoded at a time: temporaries stay bounded. As large as a kernel's text, since the dissector refuses
 # data that code loads only where it sees both.
 _BATCH: Final = 1 << 26
+_CACHED: Final = 1 << 16  # instructions whose arrays stay in the cache
+_MARGIN: Final = 32  # spare bytes, as `Effector.effects` and `Maker.switches_stack` ask for
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,19 @@ def instructions_of(program: Program, rows: NDArray[np.intp], progress: Progress
                 parts.append(_dissect(program, code, region, batch))
                 done(int(program.functions.size[batch].sum()))
     return _refuse_written(program, _joined(parts))
+
+
+def code_in_batches(
+    program: Program, found: Instructions
+) -> Iterator[tuple[slice, NDArray[np.uint8], NDArray[np.int64]]]:
+    """Instructions of a program, so many at a time that their arrays stay in the cache: which rows; the bytes of their
+    region with spare ones behind it; and where they begin in that."""
+    for region in program.image.code_regions:
+        first, end = np.searchsorted(found.address, (region.address, region.address + region.size)).tolist()
+        code = np.append(code_of(program.image, region), np.zeros(_MARGIN, np.uint8))
+        for start in range(first, end, _CACHED):
+            rows = slice(start, min(start + _CACHED, end))
+            yield rows, code, (found.address[rows] - np.uint64(region.address)).view(np.int64)
 
 
 def _batches(program: Program, region: CodeRegion, rows: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:

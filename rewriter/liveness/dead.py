@@ -7,21 +7,16 @@ room for its tracer: there is nothing, or a call that gives back all that functi
 """
 
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.liveness.effects import EVERYTHING, Effector, Effects, Masks, effector
 from kinst.rewriter.liveness.search import live_before
-from kinst.rewriter.program import Program
+from kinst.rewriter.program import Program, code_in_batches
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.exception_table import expected_faults
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
-from kinst.targets.module_code import code_of
-
-_MARGIN: Final = 32
-_BATCH: Final = 1 << 16  # instructions at a time: their arrays stay in the cache
 
 
 def dead_before(program: Program, found: Instructions) -> Masks:
@@ -79,15 +74,10 @@ def _effects(program: Program, found: Instructions, machine: Effector) -> Effect
     reads = np.full(len(found), EVERYTHING, np.uint32)
     writes = np.zeros(len(found), np.uint32)
     known = _is_as_it_runs(program, found)
-    for region in program.image.code_regions:
-        first, end = np.searchsorted(found.address, (region.address, region.address + region.size))
-        code = np.append(code_of(program.image, region), np.zeros(_MARGIN, np.uint8))
-        for start in range(int(first), int(end), _BATCH):
-            rows = slice(start, min(start + _BATCH, int(end)))
-            offsets = (found.address[rows] - np.uint64(region.address)).view(np.int64)
-            part = machine.effects(code, offsets, found.size[rows])
-            reads[rows] = np.where(known[rows], part.reads, np.uint32(EVERYTHING))
-            writes[rows] = np.where(known[rows], part.writes, np.uint32(0))
+    for rows, code, offsets in code_in_batches(program, found):
+        part = machine.effects(code, offsets, found.size[rows])
+        reads[rows] = np.where(known[rows], part.reads, np.uint32(EVERYTHING))
+        writes[rows] = np.where(known[rows], part.writes, np.uint32(0))
     return Effects(reads, writes)
 
 

@@ -5,22 +5,11 @@ from typing import Final
 import numpy as np
 
 from kinst.rewriter.arch.arm64 import IMM21, IMM21_PAGE, IMM26
-from kinst.rewriter.arch.patterns import Immediate
 from kinst.rewriter.standalone.arm64_words import ADD, ADR, ADRP, MOVK, MOVZ, PAGE, TOO_FAR, B
 from kinst.rewriter.standalone.parts import Addresses, Fill, Filled, Form, Hole, Numbers, as_bytes, distances
+from kinst.rewriter.standalone.word_forms import near
 
 _TO_PAGE: Final = np.uint64((1 << 64) - PAGE)
-
-
-def near(layout: Immediate) -> Form:
-    """An instruction, which is the operand but for how far it is."""
-
-    def fill(at: Addresses, value: Addresses, operand: Numbers) -> Filled:
-        away = distances(at, value)
-        bits = layout.bits_of(away)
-        return as_bytes(operand | bits, 4), layout.of(bits) == away
-
-    return Form(4, fill)
 
 
 def _page(at: Addresses, value: Addresses, register: Numbers) -> Filled:

@@ -11,10 +11,11 @@ import numpy as np
 from kinst.rewriter.arch.arm64 import IMM14, IMM19, IMM21, IMM26
 from kinst.rewriter.arch.patterns import Immediate
 from kinst.rewriter.standalone import arm64_tasks as tasks
-from kinst.rewriter.standalone.arm64_holes import address_hole, jump_hole, near, page_hole
+from kinst.rewriter.standalone.arm64_holes import address_hole, jump_hole, page_hole
 from kinst.rewriter.standalone.arm64_words import word
 from kinst.rewriter.standalone.parts import BEHIND, TARGET, Hole, Parts
 from kinst.rewriter.standalone.trampoline import ImmovableError, Rows, Shape, Shapes
+from kinst.rewriter.standalone.word_forms import near
 from kinst.targets.arch.arm64 import Kind
 
 _LINK: Final = 30
@@ -37,7 +38,6 @@ _LAYOUTS: Final = {
     **dict.fromkeys((Kind.TBZ, Kind.TBNZ), IMM14),
     **dict.fromkeys((Kind.ADR, Kind.ADRP), IMM21),
 }
-_NEAR: Final = {layout: near(layout) for layout in (IMM14, IMM19)}
 
 
 def shapes(rows: Rows) -> Shapes:
@@ -86,9 +86,9 @@ def _branch(layout: Immediate, opposite: int) -> "_Move":
     def move(one: Shape) -> Parts:
         bare = _word(one)
         if one.kind == Kind.B_COND and bare & 15 >= _ALWAYS:
-            return (Hole(_NEAR[layout], TARGET, bare, _b(one)),)
+            return (Hole(near(layout), TARGET, bare, _b(one)),)
         over = word((bare ^ opposite) | layout.bits_of(8))
-        return (Hole(_NEAR[layout], TARGET, bare, (over, *_b(one))),)
+        return (Hole(near(layout), TARGET, bare, (over, *_b(one))),)
 
     return move
 
@@ -115,7 +115,7 @@ def _load(one: Shape) -> Parts:
             otherwise = tasks.load(one, f"{load}zr" if is_general else f"{load}{register}", None)
     except ImmovableError as error:
         otherwise = str(error)
-    return (Hole(_NEAR[IMM19], TARGET, _word(one), otherwise),)
+    return (Hole(near(IMM19), TARGET, _word(one), otherwise),)
 
 
 def _prefetch(_one: Shape) -> Parts:

@@ -28,6 +28,7 @@ from kinst.rewriter.standalone.parts import (
     distances,
 )
 from kinst.rewriter.standalone.riscv64_words import JAL
+from kinst.rewriter.standalone.word_forms import near
 from kinst.targets.arch.riscv64 import RA
 
 _C_J: Final = 0xA001
@@ -40,18 +41,6 @@ JALR: Final = 0x67
 _FAR: Final = (7, 5, RA)
 JUMPS_BY: Final = sum(1 << register for register in _FAR)
 _TOO_FAR: Final = "it is more than 2 GiB from what it refers to"
-
-
-@cache
-def near(layout: Immediate, size: int) -> Form:
-    """An instruction, which is the operand but for how far it is."""
-
-    def fill(at: Addresses, value: Addresses, operand: Numbers) -> Filled:
-        away = distances(at, value)
-        bits = layout.bits_of(away)
-        return as_bytes(operand | bits, size), layout.of(bits) == away
-
-    return Form(size, fill)
 
 
 @cache
@@ -96,7 +85,7 @@ def _small_number(_at: Addresses, value: Addresses, register: Numbers) -> Filled
     return as_bytes(_ADDI | register << 7 | IMM_I.bits_of(number), 4), number >> 11 == 0
 
 
-_J, _C_J_FORM, _FAR_JUMP = near(IMM_J, 4), near(IMM_CJ, 2), Form(8, _far_jump)
+_J, _C_J_FORM, _FAR_JUMP = near(IMM_J), near(IMM_CJ, 2), Form(8, _far_jump)
 _LA, _DISPLACED, _LI, _LI_SMALL = Form(8, _address), Form(8, _displaced), Form(8, _number), Form(4, _small_number)
 
 

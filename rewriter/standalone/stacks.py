@@ -15,15 +15,12 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.liveness.effects import Effects
 from kinst.rewriter.liveness.search import live_before
-from kinst.rewriter.program import Program
+from kinst.rewriter.program import Program, code_in_batches
 from kinst.rewriter.standalone.trampoline import Maker
 from kinst.targets.instruction import Flow, Instructions
-from kinst.targets.module_code import code_of
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
-_MARGIN = 32  # spare bytes, as `Maker.switches_stack` asks for
-_BATCH = 1 << 16  # instructions at a time: their arrays stay in the cache
 _FALLS = (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL)
 _GOES = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 
@@ -51,14 +48,9 @@ def _is_dead(found: Instructions, switches: Mask, trusts: Mask) -> Mask:
 def _switches_and_trusts(program: Program, found: Instructions, maker: Maker) -> tuple[Mask, Mask]:
     """Which instructions load the stack pointer, and which rely on it as it is."""
     switches, trusts = np.zeros(len(found), np.bool_), np.zeros(len(found), np.bool_)
-    for region in program.image.code_regions:
-        first, end = np.searchsorted(found.address, (region.address, region.address + region.size))
-        code = np.append(code_of(program.image, region), np.zeros(_MARGIN, np.uint8))
-        for start in range(int(first), int(end), _BATCH):
-            rows = slice(start, min(start + _BATCH, int(end)))
-            offsets = (found.address[rows] - np.uint64(region.address)).view(np.int64)
-            switches[rows] = maker.switches_stack(code, offsets, found.size[rows])
-            trusts[rows] = maker.uses_stack(code, offsets, found.size[rows])
+    for rows, code, offsets in code_in_batches(program, found):
+        switches[rows] = maker.switches_stack(code, offsets, found.size[rows])
+        trusts[rows] = maker.uses_stack(code, offsets, found.size[rows])
     return switches, trusts & ~switches
 
 

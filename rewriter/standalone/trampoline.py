@@ -1,7 +1,7 @@
 """What a machine makes for a standalone image: jumps, and trampolines that do by themselves what their probes want."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Final, Protocol
 
@@ -88,10 +88,6 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.address)
-
-    def take(self, rows: Numbers | Mask) -> "Rows":
-        """The rows chosen by an index array or a mask."""
-        return Rows(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
