@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.sites import Decoded
+from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Reason
 
 _FALLS: Final = (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL)
@@ -33,8 +34,8 @@ class ControlFlow:
         found = code.instructions
         self._address = found.address[rows]
         flow, end = found.flow[rows], self._address + found.size[rows]
-        does_fall, does_jump = np.isin(flow, _FALLS), np.isin(flow, _JUMPS)
-        self._may_end = (found.reason[rows] == Reason.BREAKPOINT) | np.isin(flow, _CALLS)
+        does_fall, does_jump = is_one_of(flow, _FALLS), is_one_of(flow, _JUMPS)
+        self._may_end = (found.reason[rows] == Reason.BREAKPOINT) | is_one_of(flow, _CALLS)
         self._next = np.where(does_fall, self._at(end), _NOWHERE)
         self._goal = np.where(does_jump, self._at(found.target[rows]), _NOWHERE)
         self._ways = does_fall.astype(np.int64) + (does_jump & ~(does_fall & (found.target[rows] == end)))

@@ -26,7 +26,7 @@ from kinst.targets.patched_at_boot import boot_patched_ranges
 # data that code loads only where it sees both.
 _BATCH: Final = 1 << 26
 _CACHED: Final = 1 << 16  # instructions whose arrays stay in the cache
-_MARGIN: Final = 32  # spare bytes, as `Effector.effects` and `Maker.switches_stack` ask for
+_MARGIN: Final = 32  # spare bytes, as `Effector.effects` and `Maker.stack_roles` ask for
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.columns import is_one_of
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.evidence import Evidence
 from kinst.targets.image import Image
@@ -156,7 +157,7 @@ def _add_likely(
         shaped |= (swept.instructions.flow == Flow.CALL) & (swept.instructions.target == np.uint64(lead.tracer))
     # Without a known beginning, only alignment tells a function from code that the kernel jumps to through its own
     # tables (static keys), and a jump is no beginning.
-    plain = lead.is_aligned(swept.address) & ~np.isin(swept.instructions.flow, (Flow.JUMP, Flow.INDIRECT_JUMP))
+    plain = lead.is_aligned(swept.address) & ~is_one_of(swept.instructions.flow, (Flow.JUMP, Flow.INDIRECT_JUMP))
     doubtful = _behind(swept.is_junk, 8) & ~lead.is_aligned(swept.address)  # chance, in a table
     for _ in range(2):
         bounds = _Boundaries.of(swept, _all(starts), lead.tracer)
@@ -278,7 +279,7 @@ class _Boundaries:
         flow = swept.instructions.flow
         known = (before >= 0) & (piece[np.maximum(before, 0)] == piece)
         after_end = ~known | swept.is_terminator[np.maximum(before, 0)]
-        after_call = known & np.isin(flow[np.maximum(before, 0)], (Flow.CALL, Flow.INDIRECT_CALL))
+        after_call = known & is_one_of(flow[np.maximum(before, 0)], (Flow.CALL, Flow.INDIRECT_CALL))
         # A call that never returns may end a function; the tracer's returns, and a prologue follows.
         after_call &= swept.instructions.target[np.maximum(before, 0)] != np.uint64(tracer)
         is_free = (after_end | after_call) & ~_crossed(swept, starts)
@@ -309,7 +310,7 @@ def _crossed(swept: Swept, starts: NDArray[np.uint64]) -> NDArray[np.bool_]:
     the start itself is a tail call too, of one of the functions that may follow.
     """
     flow, target = swept.instructions.flow, swept.instructions.target
-    rows = np.flatnonzero(np.isin(flow, (Flow.JUMP, Flow.BRANCH)) & ~swept.is_junk)
+    rows = np.flatnonzero(is_one_of(flow, (Flow.JUMP, Flow.BRANCH)) & ~swept.is_junk)
     to = np.searchsorted(swept.address, target[rows])
     owner = np.searchsorted(starts, swept.address[rows], "right") == np.searchsorted(starts, target[rows], "right")
     tail_call = (flow[rows] == Flow.JUMP) & np.isin(target[rows], starts)
@@ -341,7 +342,7 @@ def _runs_into_junk(swept: Swept, end: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Ends where control would go on into bytes that are no code: a table that happens to decode for a while."""
     following = np.minimum(np.searchsorted(swept.address, end), len(swept) - 1)
     last = np.maximum(following - 1, 0)
-    leaves = swept.is_terminator | np.isin(swept.instructions.flow, (Flow.CALL, Flow.INDIRECT_CALL))
+    leaves = swept.is_terminator | is_one_of(swept.instructions.flow, (Flow.CALL, Flow.INDIRECT_CALL))
     into: NDArray[np.bool_] = (swept.address[following] == end) & swept.is_junk[following] & ~leaves[last]
     return into
 
@@ -358,7 +359,7 @@ def reachable_ends(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.uint
     owner = np.searchsorted(address, swept.address, "right") - 1
     first = np.searchsorted(swept.address, address)
     flow, target = swept.instructions.flow, swept.instructions.target
-    inside = np.isin(flow, (Flow.JUMP, Flow.BRANCH)) & (np.searchsorted(address, target, "right") - 1 == owner)
+    inside = is_one_of(flow, (Flow.JUMP, Flow.BRANCH)) & (np.searchsorted(address, target, "right") - 1 == owner)
     reach = np.maximum.accumulate(np.where(inside & (target > swept.address), target, swept.address))
     indirect = np.cumsum(flow == Flow.INDIRECT_JUMP)
     base = np.where(first > 0, indirect[np.maximum(first, 1) - 1], 0)

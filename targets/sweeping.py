@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.columns import is_one_of
 from kinst.targets.image import CodeRegion, Image
 from kinst.targets.instruction import Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
@@ -60,7 +61,7 @@ class Swept:
     def is_terminator(self) -> NDArray[np.bool_]:
         """Nothing falls through it."""
         ends = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
-        return np.isin(self.instructions.flow, ends) | self.is_junk
+        return is_one_of(self.instructions.flow, ends) | self.is_junk
 
 
 def without_fill(image: Image, spans: Spans) -> Spans:
@@ -92,16 +93,26 @@ def _without_fill(code: NDArray[np.uint8], region: CodeRegion, spans: Spans, fil
 
 
 def _varied(code: NDArray[np.uint8], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of the ranges have bytes that differ."""
+    """Which of the ranges have bytes that differ. Code does so at once: few have to be looked at to their end."""
+    varied: NDArray[np.bool_] = (last - first > 1) & (code[first] != code[np.minimum(first + 1, len(code) - 1)])
+    rest = np.flatnonzero(~varied)
+    varied[rest] = _varied_at_all(code, first[rest], last[rest])
+    return varied
+
+
+def _varied_at_all(code: NDArray[np.uint8], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """The same for any ranges."""
     count = last - first - 1  # pairs of bytes
     ends = np.cumsum(count)
-    if not len(ends) or ends[-1] * _SPARSE > len(code):
+    if not len(ends):
+        return np.zeros(0, np.bool_)
+    if ends[-1] * _SPARSE > len(code):
         changes = np.flatnonzero(code[1:] != code[:-1]) + 1
         return np.searchsorted(changes, first, "right") < np.searchsorted(changes, last)
     at = np.arange(ends[-1]) + np.repeat(first - (ends - count), count)
     changed = np.append(0, np.cumsum(code[at] != code[at + 1]))
-    varied: NDArray[np.bool_] = changed[ends] > changed[ends - count]
-    return varied
+    found: NDArray[np.bool_] = changed[ends] > changed[ends - count]
+    return found
 
 
 def _inside(spans: Spans, region: CodeRegion) -> NDArray[np.bool_]:
@@ -181,7 +192,7 @@ def _described(image: Image, found: Instructions, code: NDArray[np.uint8], base:
     heads = windows[(found.address - np.uint64(base)).astype(np.intp)]
     kept = np.uint64(2**64 - 1) >> (np.uint64(64) - np.minimum(found.size, _HEAD).astype(np.uint64) * np.uint64(8))
     is_padding = matches(heads & kept, image.facts.code_shape.padding)
-    is_junk = np.isin(found.reason, (Reason.UNDECODABLE, Reason.DATA))
+    is_junk = is_one_of(found.reason, (Reason.UNDECODABLE, Reason.DATA))
     return Swept(found, heads, is_padding, is_junk)
 
 

@@ -20,6 +20,7 @@ from kinst.rewriter.arch.dissector import Trampolines
 from kinst.rewriter.relocations import References
 from kinst.targets.arch.amd64 import AMD64, BREAKPOINT, Kind
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 
 _SHORT_JUMP = 0xE9  # jmp rel32
@@ -165,7 +166,7 @@ def _classify(code: NDArray[np.uint8], address: np.uint64, batch: Batch) -> tupl
     end = batch.offset + batch.size
 
     relative = np.flatnonzero(encoding.rip_relative & ~batch.broken)
-    kind[relative[_is_one_of(kind[relative], Kind.OTHER, Kind.FAR_JUMP)]] = Kind.RELATIVE
+    kind[relative[is_one_of(kind[relative], (Kind.OTHER, Kind.FAR_JUMP))]] = Kind.RELATIVE
     reading = relative[(encoding.opcode[relative] != opcodes.LEA) & (kind[relative] != Kind.NOP)]
     reads = _reads(code, encoding, reading, address + end[reading].view(np.uint64))
 
@@ -247,7 +248,7 @@ def _padding(found: Instructions, filler: NDArray[np.bool_]) -> NDArray[np.intp]
     is_last = (after == len(real)) | (found.function[following] != function)
     unreached = (after > 0) & (found.function[before] == function) & _ENDS[found.flow[before]]
     rows = rows[is_last & unreached]
-    hit = np.isin(found.address[rows], found.target[_is_one_of(found.flow, Flow.JUMP, Flow.BRANCH)])
+    hit = np.isin(found.address[rows], found.target[is_one_of(found.flow, (Flow.JUMP, Flow.BRANCH))])
     unbranched: NDArray[np.intp] = rows[~np.isin(found.function[rows], found.function[rows[hit]])]
     return unbranched
 
@@ -267,12 +268,6 @@ def _covered(first: NDArray[np.intp], end: NDArray[np.intp], count: int) -> NDAr
     np.add.at(depth, np.maximum(first, end), -1)
     covered: NDArray[np.bool_] = np.cumsum(depth[:-1]) > 0
     return covered
-
-
-def _is_one_of(column: NDArray[np.uint8], *values: int) -> NDArray[np.bool_]:
-    chosen = np.zeros(256, np.bool_)
-    chosen[list(values)] = True
-    return chosen.take(column)
 
 
 def _join(parts: list[Instructions]) -> Instructions:

@@ -23,6 +23,7 @@ from kinst.rewriter.arch.amd64_decode import decode
 from kinst.rewriter.arch.amd64_opcodes import MAP_0F, Prefix, has
 from kinst.rewriter.disassemble import Sweep
 from kinst.targets.arch.amd64 import Kind
+from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Instructions
 
 _FAR_JUMP: Final = 0xEA
@@ -82,7 +83,7 @@ def _as_32_bit_code(code: NDArray[np.uint8], start: int, end: int) -> list[int]:
 
 def _as_64_bit_code(code: NDArray[np.uint8], address: int, found: Instructions) -> NDArray[np.int64]:
     """Far transfers in functions that set up a mode, where 64-bit code would have them."""
-    far = np.isin(found.kind, (Kind.FAR_JUMP, Kind.FAR_RETURN, Kind.EXCEPTION_RETURN, Kind.UNDECODABLE))
+    far = is_one_of(found.kind, (Kind.FAR_JUMP, Kind.FAR_RETURN, Kind.EXCEPTION_RETURN, Kind.UNDECODABLE))
     rows = np.flatnonzero(far | (found.kind == Kind.RELATIVE) & (found.flow == Flow.INDIRECT_JUMP))
     at = (found.address[rows] - np.uint64(address)).view(np.int64)
     chosen = _is_far(code, at)
@@ -98,8 +99,8 @@ def _sets_up(code: NDArray[np.uint8], address: int, instructions: NDArray[np.uin
     """Whether one of the instructions of a function sets up a mode: control registers, tables, segments."""
     encoding = decode(code, (instructions - np.uint64(address)).view(np.int64))
     reg, is_memory = encoding.modrm >> 3 & 7, encoding.modrm < 0xC0
-    control = (encoding.opcode == MAP_0F | 0x22) & np.isin(reg, (0, 3, 4)) & ~has(encoding.prefixes, Prefix.REX_R)
-    tables = (encoding.opcode == MAP_0F | 0x01) & np.isin(reg, _TABLES) & is_memory
+    control = (encoding.opcode == MAP_0F | 0x22) & is_one_of(reg, (0, 3, 4)) & ~has(encoding.prefixes, Prefix.REX_R)
+    tables = (encoding.opcode == MAP_0F | 0x01) & is_one_of(reg, _TABLES) & is_memory
     return bool((control | tables | (encoding.opcode == _SEGMENT_LOAD) & ~is_memory).any())
 
 
@@ -110,7 +111,7 @@ def _is_far(code: NDArray[np.uint8], at: NDArray[np.int64]) -> NDArray[np.bool_]
     before = code[np.maximum(at - 1, 0)]
     wide = has(encoding.prefixes, Prefix.REX_W) | ((before & 0xF8) == _LOWEST_REX_W)
     direct = (opcode == _FAR_JUMP) & _has_selector(code, encoding.modrm_at)
-    found: NDArray[np.bool_] = (np.isin(opcode, _FAR) | jumps) & ~wide | direct
+    found: NDArray[np.bool_] = (is_one_of(opcode, _FAR) | jumps) & ~wide | direct
     return found
 
 

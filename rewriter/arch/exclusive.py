@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Instructions
 
 Rows = NDArray[np.intp]
@@ -33,9 +34,9 @@ class Exclusives:
 def exclusive_rows(found: Instructions, kinds: Exclusives) -> NDArray[np.bool_]:
     """Which rows, ascending by address, are on a way from an exclusive load to its store; the store is not."""
     inside, leading = np.zeros(len(found), np.bool_), np.zeros(len(found), np.bool_)
-    opens = np.isin(found.kind, kinds.opens)
-    ends = np.isin(found.kind, (*kinds.closes, *kinds.cancels))
-    front = np.flatnonzero(np.isin(found.kind, kinds.closes))
+    opens = is_one_of(found.kind, kinds.opens)
+    ends = is_one_of(found.kind, (*kinds.closes, *kinds.cancels))
+    front = np.flatnonzero(is_one_of(found.kind, kinds.closes))
     if not front.size or not opens.any():
         return inside
     ways = _Ways.of(found)
@@ -66,7 +67,7 @@ class _Ways:
         is_next = np.append(found.address[:-1] + found.size[:-1] == found.address[1:], False)
         jumps = np.flatnonzero((found.flow == Flow.JUMP) | (found.flow == Flow.BRANCH))
         jumps = jumps[np.argsort(found.target[jumps], kind="stable")]
-        return cls(found, is_next & np.isin(found.flow, (Flow.NEXT, Flow.BRANCH)), jumps, found.target[jumps])
+        return cls(found, is_next & is_one_of(found.flow, (Flow.NEXT, Flow.BRANCH)), jumps, found.target[jumps])
 
     def before(self, rows: Rows) -> Rows:
         """The rows from which control comes to some rows."""
@@ -79,6 +80,6 @@ class _Ways:
 
     def after(self, rows: Rows) -> Rows:
         """The rows to which control goes from some rows."""
-        target = self.found.target[rows[np.isin(self.found.flow[rows], (Flow.JUMP, Flow.BRANCH))]]
+        target = self.found.target[rows[is_one_of(self.found.flow[rows], (Flow.JUMP, Flow.BRANCH))]]
         goal = np.minimum(np.searchsorted(self.found.address, target), len(self.found) - 1)
         return np.concatenate([goal[self.found.address[goal] == target], rows[self.falls[rows]] + 1])

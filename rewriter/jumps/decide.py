@@ -22,6 +22,7 @@ from kinst.rewriter.jumps.padding import Padding, padding, swept_between
 from kinst.rewriter.jumps.relays import relays
 from kinst.rewriter.program import Program
 from kinst.targets.arch.facts import JumpFacts
+from kinst.targets.columns import holds, is_in, is_one_of
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.exception_table import expected_faults
 from kinst.targets.image import Image
@@ -70,13 +71,15 @@ class Ground:
     found: Instructions
     known: Landings
     room: Padding
+    stays: Column  # why instructions cannot be moved into a trampoline, as a `Hindrance`
 
     @classmethod
     def of(cls, program: Program, found: Instructions) -> "Ground":
         """`found`: all instructions of its functions, ascending by address."""
         between = swept_between(program)
         known = landings(program, found, between)
-        return cls(program, found, known, padding(program, found, between, known.addresses))
+        room = padding(program, found, between, known.addresses)
+        return cls(program, found, known, room, _staying(program, found))
 
 
 def decide_on(ground: Ground, sites: Rows, rooms: Sequence[tuple[int, int]] | None = None) -> Decisions:
@@ -85,7 +88,7 @@ def decide_on(ground: Ground, sites: Rows, rooms: Sequence[tuple[int, int]] | No
     facts, targets = program.image.facts.jump, known.addresses
     is_sure = ~_has_computed_jump(program, found, sites, known) & facts.joins
     need, is_far = _needed(facts, _distance(program, found.address[sites], rooms))
-    walk = _Walk.over(program, found, sites, targets, room, is_sure, need, is_far)
+    walk = _Walk.over(ground, sites, is_sure, need, is_far)
     method = np.where(walk.last == sites, JumpMethod.ALONE, JumpMethod.TOGETHER).astype(np.uint8)
     method[walk.has_padding] = JumpMethod.PADDING
     method[walk.hindrance != 0] = JumpMethod.TRAP
@@ -97,7 +100,7 @@ def decide_on(ground: Ground, sites: Rows, rooms: Sequence[tuple[int, int]] | No
     relay = np.zeros(len(sites), np.uint64)
     relay[short] = relays(found.address[sites[short]], room, used, facts)
     method[relay != 0] = JumpMethod.RELAY
-    _append(sites, method, _follows(found, sites, targets) & is_sure & ~np.isin(walk.hindrance, _STAYING))
+    _append(sites, method, _follows(found, sites, targets) & is_sure & ~is_one_of(walk.hindrance, _STAYING))
     hindrance = np.where(method == JumpMethod.TRAP, walk.hindrance, np.uint8(0))
     return Decisions(method, hindrance, relay, np.where(relay != 0, sites, walk.last))
 
@@ -133,34 +136,31 @@ class _Walk:
     @classmethod
     def over(
         cls,
-        program: Program,
-        found: Instructions,
+        ground: Ground,
         sites: Rows,
-        targets: Addresses,
-        room: Padding,
         is_sure: NDArray[np.bool_],
         need: Rows,
         is_far: NDArray[np.bool_],
     ) -> "_Walk":
         """`need`: bytes of the jump of each site."""
-        facts, stays = program.image.facts.jump, _staying(program, found)
+        facts, found, stays = ground.program.image.facts.jump, ground.found, ground.stays
         walk = cls(sites.copy(), np.zeros(len(sites), np.bool_), stays[sites])
         start, size = found.address[sites], found.size[sites].astype(np.int64)
         walk._hinder(is_far, Hindrance.OUT_OF_REACH)
-        walk._hinder(_is_entered(targets, start, need), Hindrance.LED_TO)
+        walk._hinder(_is_entered(ground.known.addresses, start, need), Hindrance.LED_TO)
         for _ in range(int(need.max(initial=0))):
             short = np.flatnonzero((size < need) & (walk.hindrance == 0) & ~walk.has_padding)
             if not short.size:
                 break
             at = walk.last[short]
             end = found.address[at] + found.size[at]
-            never_falls = np.isin(found.flow[at], _NEVER_FALLS)
+            never_falls = is_one_of(found.flow[at], _NEVER_FALLS)
             is_near = need[short] == facts.size  # `relays` counts on jumps of that size
-            walk.has_padding[short] = is_near & never_falls & (room.behind(end) >= facts.size - size[short])
+            walk.has_padding[short] = is_near & never_falls & (ground.room.behind(end) >= facts.size - size[short])
             following = np.minimum(at + 1, len(found) - 1)
             obstacle = np.where(stays[following] != 0, Hindrance.NOT_MOVABLE, 0)
             obstacle[~is_sure[short]] = Hindrance.COMPUTED_JUMP if facts.joins else Hindrance.TOO_SHORT
-            obstacle[(found.address[following] != end) | ~np.isin(found.flow[at], _FALLS)] = Hindrance.LEAVES
+            obstacle[(found.address[following] != end) | ~is_one_of(found.flow[at], _FALLS)] = Hindrance.LEAVES
             obstacle[walk.has_padding[short]] = Hindrance.NONE
             walk.hindrance[short] = obstacle
             on = short[(obstacle == 0) & ~walk.has_padding[short]]
@@ -188,8 +188,8 @@ def _staying(program: Program, found: Instructions) -> Column:
     """Why instructions cannot be moved into a trampoline, as a `Hindrance`."""
     why = np.zeros(len(found), np.uint8)
     if _lands_on_pads(program, found):
-        why[np.isin(found.kind, list(program.image.facts.jump.checked))] = Hindrance.CHECKED
-    why[np.isin(found.address, expected_faults(program.image).instruction)] = Hindrance.EXPECTED_FAULT
+        why[is_one_of(found.kind, list(program.image.facts.jump.checked))] = Hindrance.CHECKED
+    why[holds(found.address, expected_faults(program.image).instruction)] = Hindrance.EXPECTED_FAULT
     why[found.verdict == Verdict.DEFER] = Hindrance.DEFERRED
     why[found.verdict == Verdict.REFUSE] = Hindrance.REFUSED
     return why
@@ -198,7 +198,7 @@ def _staying(program: Program, found: Instructions) -> Column:
 def _lands_on_pads(program: Program, found: Instructions) -> bool:
     """Whether functions begin with landing pads: compilers write them for hardware that checks. Assembly has some in
     any case, and signing the return address is one, too, which is done for its own sake."""
-    begins = np.isin(found.address, program.functions.address)
+    begins = holds(found.address, program.functions.address)
     pads = int(np.count_nonzero(begins & (found.reason == Reason.LANDING_PAD)))
     return pads * _SCARCE > len(program.functions)
 
@@ -217,7 +217,7 @@ def _may_relay(
     if facts.short is None:
         return np.zeros(len(sites), np.bool_)
     size = facts.short[0]
-    movable = ~np.isin(hindrance, _STAYING)
+    movable = ~is_one_of(hindrance, _STAYING)
     fits: NDArray[np.bool_] = movable & (found.size[sites] >= size) & ~_is_entered(targets, found.address[sites], size)
     return fits
 
@@ -232,8 +232,8 @@ def _has_computed_jump(program: Program, found: Instructions, sites: Rows, known
 def _follows(found: Instructions, sites: Rows, targets: Addresses) -> NDArray[np.bool_]:
     """Which sites are reached from the instruction before them and from nowhere else."""
     before = np.maximum(sites - 1, 0)
-    falls = np.isin(found.flow[before], _FALLS) & (found.address[before] + found.size[before] == found.address[sites])
-    result: NDArray[np.bool_] = falls & ~np.isin(found.address[sites], targets)
+    falls = is_one_of(found.flow[before], _FALLS) & (found.address[before] + found.size[before] == found.address[sites])
+    result: NDArray[np.bool_] = falls & ~is_in(found.address[sites], targets)
     return result
 
 
@@ -247,7 +247,7 @@ def _append(sites: Rows, method: Column, follows: NDArray[np.bool_]) -> None:
 
 def _join(sites: Rows, last: Rows, method: Column) -> None:
     """Sites that the jump of a site before them covers are in its trampoline."""
-    several = np.flatnonzero(np.isin(method, _SEVERAL))
+    several = np.flatnonzero(is_one_of(method, _SEVERAL))
     behind = np.searchsorted(sites, last[several], "right")  # the first site that each would not cover
     following, one, chosen = np.searchsorted(several, behind).tolist(), 0, list[int]()
     while one < len(several):

@@ -15,6 +15,7 @@ from kinst.rewriter.jumps.references import references
 from kinst.rewriter.jumps.switches import where_jumps_go
 from kinst.rewriter.program import Program
 from kinst.targets.arch.linux import JUMP_LABEL_LAYOUTS, JUMP_LABELS
+from kinst.targets.columns import is_one_of
 from kinst.targets.elf.header import PT_LOAD, FileKind
 from kinst.targets.exception_table import expected_faults
 from kinst.targets.image import Image
@@ -48,7 +49,7 @@ def landings(program: Program, found: Instructions, between: Swept) -> Landings:
     parts = [
         program.functions.address,
         image.symbols.address,
-        *(one.target[np.isin(one.flow, _DIRECT)] for one in (found, between.instructions)),
+        *(one.target[is_one_of(one.flow, _DIRECT)] for one in (found, between.instructions)),
         *_in_tables(image),
         *_in_data(image),
     ]

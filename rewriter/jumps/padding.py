@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.program import Program
+from kinst.targets.columns import is_one_of
 from kinst.targets.image import CodeRegion
 from kinst.targets.instruction import Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
@@ -65,7 +66,7 @@ def padding(program: Program, found: Instructions, between: Swept, landings: Add
         starts.append(np.uint64(region.address) + edges[0::2].astype(np.uint64))
         ends.append(np.uint64(region.address) + edges[1::2].astype(np.uint64))
     start, end = np.concatenate(starts), np.concatenate(ends)
-    never = np.isin(found.flow, _ENDS)
+    never = is_one_of(found.flow, _ENDS)
     is_entered = np.searchsorted(landings, end) > np.searchsorted(landings, start)
     good = np.isin(start, found.address[never] + found.size[never]) & ~is_entered
     return Padding(start[good], end[good])

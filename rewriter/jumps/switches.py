@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.jumps.references import Jumps, tables
 from kinst.rewriter.program import Program
+from kinst.targets.columns import holds, is_one_of
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Instructions
@@ -44,8 +45,8 @@ def _tables(
     image: Image, found: Instructions, rows: NDArray[np.intp], targets: Addresses
 ) -> dict[int, Sequence[int] | None]:
     """The tables of each jump, as `Tables` finds them."""
-    leads_on = np.isin(found.flow, _FALLS) & ~np.isin(found.address + found.size, targets)
-    leads_on[:-1] &= found.address[:-1] + found.size[:-1] == found.address[1:]
+    is_next = (found.address[:-1] + found.size[:-1] == found.address[1:]) & ~holds(found.address, targets)[1:]
+    leads_on = is_one_of(found.flow, _FALLS) & np.append(is_next, False)
     result = dict[int, Sequence[int] | None]()
     for region in image.code_regions:
         first, end = np.searchsorted(found.address, (region.address, region.address + region.size))

@@ -15,6 +15,7 @@ from kinst.rewriter.arch.amd64_opcodes import HAS_MEMORY_OPERAND, Prefix, has
 from kinst.rewriter.liveness import amd64_forms as forms
 from kinst.rewriter.liveness.effects import EVERYTHING, Effects, Masks
 from kinst.targets.arch.amd64 import RBP, RSP
+from kinst.targets.columns import is_one_of
 
 _BIT: Final = np.left_shift(np.uint32(1), np.arange(16, dtype=np.uint32))
 _NO_BITS: Final = np.uint32(0)
@@ -75,7 +76,7 @@ def _operands(encoding: Encoding) -> tuple[NDArray[np.intp], ...]:
 def _clears(encoding: Encoding, registers: tuple[NDArray[np.intp], ...]) -> NDArray[np.bool_]:
     """Which are ``xor r, r`` or ``sub r, r``."""
     same = (encoding.modrm >= _REGISTER_FORM) & (registers[0] == registers[1])
-    found: NDArray[np.bool_] = same & np.isin(encoding.opcode, _CLEARING)
+    found: NDArray[np.bool_] = same & is_one_of(encoding.opcode, _CLEARING)
     return found
 
 

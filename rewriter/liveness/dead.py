@@ -15,6 +15,7 @@ from kinst.rewriter.liveness.effects import EVERYTHING, Effector, Effects, Masks
 from kinst.rewriter.liveness.search import live_before
 from kinst.rewriter.program import Program, code_in_batches
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.columns import holds, is_one_of
 from kinst.targets.exception_table import expected_faults
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
 
@@ -35,30 +36,36 @@ def dead_before(program: Program, found: Instructions) -> Masks:
     effects = _effects(program, found, machine)
     effects.reads[is_room] = effects.writes[is_room] = 0
     live = live_before(replace(found, flow=np.where(is_room, np.uint8(Flow.NEXT), found.flow)), effects)
-    rows, scratch = np.flatnonzero(_behind_rooms(found, is_room)), _tracer_scratch(program.image.facts, machine)
-    _spread(live, found, rows, np.full(len(rows), scratch, np.uint32), effects.writes)
+    is_entered = holds(found.address, found.target[found.target != 0])
+    rows = np.flatnonzero(_behind_rooms(found, is_room) & ~is_entered)
+    scratch = np.full(len(rows), _tracer_scratch(program.image.facts, machine), np.uint32)
+    _spread(live, found, is_entered, rows, scratch, effects.writes)
     dead: Masks = ~(live | np.uint32(machine.held))
     return dead
 
 
 def _behind_rooms(found: Instructions, is_room: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The first instruction behind each function's room for the tracer, if control comes to it from nowhere else."""
+    """The first instruction behind each function's room for the tracer."""
     behind = np.zeros(len(found), np.bool_)
     behind[1:] = is_room[:-1] & ~is_room[1:] & (found.function[1:] == found.function[:-1])
-    rows = np.flatnonzero(behind)
-    behind[rows[np.isin(found.address[rows], found.target)]] = False
     return behind
 
 
-def _spread(live: Masks, found: Instructions, rows: NDArray[np.int64], scratch: Masks, writes: Masks) -> None:
-    """What is dead before some rows is dead behind them, too, until it is written or control may come from elsewhere:
-    clear it there."""
+def _spread(
+    live: Masks,
+    found: Instructions,
+    is_entered: NDArray[np.bool_],
+    rows: NDArray[np.int64],
+    scratch: Masks,
+    writes: Masks,
+) -> None:
+    """What is dead before some rows is dead behind them, too, until it is written or control may come from elsewhere
+    (`is_entered`): clear it there."""
     if not rows.size:
         return
     follows = np.append(found.address[:-1] + found.size[:-1] == found.address[1:], False)
-    falls = follows & np.isin(found.flow, (Flow.NEXT, Flow.BRANCH))
-    is_entered = np.append(np.isin(found.address[1:], found.target), True)
-    falls &= ~is_entered & (found.function == np.append(found.function[1:], found.function[-1:]))
+    falls = follows & is_one_of(found.flow, (Flow.NEXT, Flow.BRANCH))
+    falls &= ~np.append(is_entered[1:], True) & (found.function == np.append(found.function[1:], found.function[-1:]))
     while rows.size:
         live[rows] &= ~scratch
         scratch = scratch & ~writes[rows]
@@ -83,6 +90,6 @@ def _effects(program: Program, found: Instructions, machine: Effector) -> Effect
 
 def _is_as_it_runs(program: Program, found: Instructions) -> NDArray[np.bool_]:
     """Whether an instruction's bytes in the file tell all that it reads."""
-    is_code = ~np.isin(found.reason, (Reason.DATA, Reason.RELOCATED)) & (found.verdict != Verdict.DEFER)
-    known: NDArray[np.bool_] = is_code & ~np.isin(found.address, expected_faults(program.image).instruction)
+    is_code = ~is_one_of(found.reason, (Reason.DATA, Reason.RELOCATED)) & (found.verdict != Verdict.DEFER)
+    known: NDArray[np.bool_] = is_code & ~holds(found.address, expected_faults(program.image).instruction)
     return known

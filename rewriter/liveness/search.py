@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.liveness.effects import EVERYTHING, Effects, Masks
+from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Instructions
 
 Rows = NDArray[np.int64]
@@ -61,7 +62,7 @@ class _Ways:
         goal[jumps[is_there]] = place[is_there]
         is_lost = falls & ~is_next
         is_lost[jumps[~is_there]] = True
-        is_lost |= np.isin(flow, (Flow.INDIRECT_JUMP, Flow.INDIRECT_CALL, Flow.RETURN, Flow.STOP))
+        is_lost |= is_one_of(flow, (Flow.INDIRECT_JUMP, Flow.INDIRECT_CALL, Flow.RETURN, Flow.STOP))
         return cls(following, goal, is_lost)
 
 

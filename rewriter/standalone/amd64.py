@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.standalone import amd64_tasks as tasks
 from kinst.rewriter.standalone.amd64_moved import moved, shapes
 from kinst.rewriter.standalone.amd64_pieces import jump_to, short_jump_to
-from kinst.rewriter.standalone.amd64_stacks import switches_stack, uses_stack
+from kinst.rewriter.standalone.amd64_stacks import stack_roles
 from kinst.rewriter.standalone.parts import BEHIND, GOAL, Mask, Parts
 from kinst.rewriter.standalone.trampoline import ImmovableError, Masks, Rows, Rules, Shape, Shapes, Task
 from kinst.targets.arch.amd64 import AMD64, BREAKPOINT
@@ -63,13 +63,11 @@ class Amd64Maker:
         """See `Maker.filler`."""
         return BREAKPOINT * size
 
-    def switches_stack(self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
-        """See `Maker.switches_stack`."""
-        return switches_stack(code, offsets, sizes)
-
-    def uses_stack(self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
-        """See `Maker.uses_stack`."""
-        return uses_stack(code, offsets, sizes)
+    def stack_roles(
+        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
+    ) -> tuple[Mask, Mask]:
+        """See `Maker.stack_roles`."""
+        return stack_roles(code, offsets, sizes)
 
 
 MAKER: Final = Amd64Maker()

@@ -18,6 +18,7 @@ from kinst.rewriter.standalone.amd64_pieces import FIELD, address, jump_to, temp
 from kinst.rewriter.standalone.parts import OPERAND, TARGET, Addresses, Numbers, Parts, joined
 from kinst.rewriter.standalone.trampoline import ImmovableError, Rows, Shape, Shapes
 from kinst.targets.arch.amd64 import GENERAL, RSP, Kind
+from kinst.targets.columns import is_one_of
 
 _PREFIXES: Final = frozenset((0x26, 0x2E, 0x36, 0x3E, *range(0x40, 0x50), *range(0x64, 0x68), 0xF0, 0xF2, 0xF3))
 _REPEATS: Final = (0xF2, 0xF3)
@@ -63,20 +64,20 @@ def shapes(rows: Rows) -> Shapes:
     relative, at, shown = _relative(rows)
     detail[relative], operand[relative] = at, shown
     code[relative[:, None], at[:, None] + np.arange(FIELD)] = 0
-    short = np.flatnonzero(np.isin(kind, (Kind.BRANCH, Kind.LOOP, Kind.COUNT_ZERO)))
+    short = np.flatnonzero(is_one_of(kind, (Kind.BRANCH, Kind.LOOP, Kind.COUNT_ZERO)))
     long = short[(size[short] >= _LONG_BRANCH) & (code[short, size[short] - _LONG_BRANCH] == _ESCAPE)]
     code[short, size[short] - 1] = 0
     code[long[:, None], size[long][:, None] - 1 - np.arange(FIELD)] = 0
-    code[np.isin(kind, (Kind.JUMP, Kind.CALL))] = 0
+    code[is_one_of(kind, (Kind.JUMP, Kind.CALL))] = 0
     is_call, dead = kind == Kind.CALL, rows.dead & np.uint32(_REGISTERS)
     first = np.where(is_call, dead & (~dead + np.uint32(1)), np.uint32(0))
-    return Shapes(np.isin(kind, _PLAIN), code, first, np.zeros(len(rows), np.bool_), detail, operand)
+    return Shapes(is_one_of(kind, _PLAIN), code, first, np.zeros(len(rows), np.bool_), detail, operand)
 
 
 def _relative(rows: Rows) -> tuple[Numbers, Numbers, Addresses]:
     """Rows that have an operand beside RIP, in any of the encodings that have ModRM; where its displacement begins; and
     its address."""
-    chosen = np.flatnonzero(np.isin(rows.kind, (Kind.RELATIVE, Kind.CALL_INDIRECT, Kind.JUMP_INDIRECT)))
+    chosen = np.flatnonzero(is_one_of(rows.kind, (Kind.RELATIVE, Kind.CALL_INDIRECT, Kind.JUMP_INDIRECT)))
     content = np.pad(rows.code[chosen], ((0, 1), (0, MARGIN))).reshape(-1)
     start = np.arange(len(chosen)) * (rows.code.shape[1] + MARGIN)
     encoding = decode(content, start)

@@ -18,6 +18,7 @@ from kinst.rewriter.arch.amd64_decode import Encoding, decode
 from kinst.rewriter.arch.amd64_opcodes import LEA, MAP_0F, Prefix, has
 from kinst.rewriter.liveness.effects import Masks, effector
 from kinst.targets.arch.amd64 import AMD64, RBP, RSP
+from kinst.targets.columns import is_one_of
 
 _RSP: Final = np.uint32(1 << RSP)
 _RBP: Final = np.uint32(1 << RBP)
@@ -35,19 +36,32 @@ _LOAD_STACK: Final = MAP_0F | 0xB2  # lss
 Mask = NDArray[np.bool_]
 
 
-def switches_stack(code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
-    """See `Maker.switches_stack`."""
+_PUSHES: Final = (0x68, 0x6A, 0xE8, 0xC8, 0xC9, 0x9C)  # push with a number, call, enter, leave, pushf
+_PUSH_REGISTERS: Final = (0x50, 0x60)  # from push %rax to pop %r15
+_GROUP_5: Final = 0xFF  # with call in 2 and push in 6
+
+
+def stack_roles(code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> tuple[Mask, Mask]:
+    """See `Maker.stack_roles`."""
     effects, encoding = effector(AMD64).effects(code, offsets, sizes), decode(code, offsets)
-    loads = (effects.writes & _RSP != 0) & ~_keeps(encoding, effects.reads)
-    found: Mask = loads | _loads(encoding) | _leaves(encoding)
+    writes, keeps = effects.writes & _RSP != 0, _keeps(encoding, effects.reads)
+    switches = writes & ~keeps | _loads(encoding) | _leaves(encoding)
+    return switches, _pushes(encoding) | writes & (effects.reads & _RSP != 0) & keeps
+
+
+def _pushes(encoding: Encoding) -> Mask:
+    """push, pop, call, enter and leave."""
+    first, end = _PUSH_REGISTERS
+    found: Mask = is_one_of(encoding.opcode, _PUSHES) | (encoding.opcode >= first) & (encoding.opcode < end)
+    found |= (encoding.opcode == _GROUP_5) & is_one_of(encoding.modrm >> 3 & 7, (2, 6))
     return found
 
 
 def _keeps(encoding: Encoding, reads: Masks) -> Mask:
     """Which of those that write rsp keep it in its stack."""
-    is_sum = np.isin(encoding.opcode, _SUMS)
-    is_sum |= np.isin(encoding.opcode, _SUMS_OF_NUMBERS) & np.isin(encoding.modrm >> 3 & 7, _DIGITS)
-    is_move = np.isin(encoding.opcode, _MOVES) & (encoding.modrm >= _REGISTER_FORM)
+    is_sum = is_one_of(encoding.opcode, _SUMS)
+    is_sum |= is_one_of(encoding.opcode, _SUMS_OF_NUMBERS) & is_one_of(encoding.modrm >> 3 & 7, _DIGITS)
+    is_move = is_one_of(encoding.opcode, _MOVES) & (encoding.modrm >= _REGISTER_FORM)
     is_end = (reads == _RBP) & (is_move | (encoding.opcode == LEA))
     found: Mask = is_sum & (reads & _RSP != 0) | is_end
     return found
@@ -65,21 +79,5 @@ def _loads(encoding: Encoding) -> Mask:
 
 def _leaves(encoding: Encoding) -> Mask:
     opcode, modrm = _SWAPGS
-    found: Mask = np.isin(encoding.opcode, _LEAVING) | (encoding.opcode == opcode) & (encoding.modrm == modrm)
-    return found
-
-
-_PUSHES: Final = (0x68, 0x6A, 0xE8, 0xC8, 0xC9, 0x9C)  # push with a number, call, enter, leave, pushf
-_PUSH_REGISTERS: Final = (0x50, 0x60)  # from push %rax to pop %r15
-_GROUP_5: Final = 0xFF  # with call in 2 and push in 6
-
-
-def uses_stack(code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
-    """See `Maker.uses_stack`."""
-    effects, encoding = effector(AMD64).effects(code, offsets, sizes), decode(code, offsets)
-    first, end = _PUSH_REGISTERS
-    pushes = np.isin(encoding.opcode, _PUSHES) | (encoding.opcode >= first) & (encoding.opcode < end)
-    pushes |= (encoding.opcode == _GROUP_5) & np.isin(encoding.modrm >> 3 & 7, (2, 6))
-    sums = (effects.writes & _RSP != 0) & (effects.reads & _RSP != 0) & _keeps(encoding, effects.reads)
-    found: Mask = pushes | sums
+    found: Mask = is_one_of(encoding.opcode, _LEAVING) | (encoding.opcode == opcode) & (encoding.modrm == modrm)
     return found

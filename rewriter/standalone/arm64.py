@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.standalone import arm64_tasks as tasks
 from kinst.rewriter.standalone.arm64_holes import jump_hole
 from kinst.rewriter.standalone.arm64_moved import moved, shapes
-from kinst.rewriter.standalone.arm64_stacks import switches_stack, uses_stack
+from kinst.rewriter.standalone.arm64_stacks import stack_roles
 from kinst.rewriter.standalone.parts import BEHIND, GOAL, Mask, Parts
 from kinst.rewriter.standalone.trampoline import NO_JUMP, WORDS, Masks, Rows, Shape, Shapes, Task
 from kinst.targets.arch.arm64 import BREAKPOINT
@@ -50,13 +50,11 @@ class Arm64Maker:
         """See `Maker.filler`."""
         return BREAKPOINT * (size // len(BREAKPOINT))
 
-    def switches_stack(self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
-        """See `Maker.switches_stack`."""
-        return switches_stack(code, offsets, sizes)
-
-    def uses_stack(self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
-        """See `Maker.uses_stack`."""
-        return uses_stack(code, offsets, sizes)
+    def stack_roles(
+        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
+    ) -> tuple[Mask, Mask]:
+        """See `Maker.stack_roles`."""
+        return stack_roles(code, offsets, sizes)
 
 
 MAKER: Final = Arm64Maker()

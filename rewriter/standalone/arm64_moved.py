@@ -17,6 +17,7 @@ from kinst.rewriter.standalone.parts import BEHIND, TARGET, Hole, Parts
 from kinst.rewriter.standalone.trampoline import ImmovableError, Rows, Shape, Shapes
 from kinst.rewriter.standalone.word_forms import near
 from kinst.targets.arch.arm64 import Kind
+from kinst.targets.columns import is_one_of
 
 _LINK: Final = 30
 _ZERO: Final = 31
@@ -46,8 +47,8 @@ def shapes(rows: Rows) -> Shapes:
     words, masks = code.view("<u4")[:, 0], np.zeros(256, np.uint32)
     masks[[*_LAYOUTS]] = [layout.mask for layout in _LAYOUTS.values()]
     words &= ~masks[rows.kind]
-    loads, nothing = np.isin(rows.kind, [*_LITERALS]), np.zeros(len(rows), np.uint8)
-    is_own = ~np.isin(rows.kind, [*_MOVES])
+    loads, nothing = is_one_of(rows.kind, [*_LITERALS]), np.zeros(len(rows), np.uint8)
+    is_own = ~is_one_of(rows.kind, [*_MOVES])
     return Shapes(is_own, code, rows.dead * loads, rows.has_stack & loads, nothing, nothing.astype(np.uint64))
 
 

@@ -43,13 +43,9 @@ _ROOM: Final = PatternTable(
 )
 
 
-def switches_stack(code: NDArray[np.uint8], offsets: NDArray[np.int64], _sizes: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """See `Maker.switches_stack`."""
-    found: NDArray[np.bool_] = _STACK.kind[_STACK.match(units_at(code, offsets, 4))] == _SWITCHES
-    return found
-
-
-def uses_stack(code: NDArray[np.uint8], offsets: NDArray[np.int64], _sizes: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """See `Maker.uses_stack`."""
-    found: NDArray[np.bool_] = _ROOM.kind[_ROOM.match(units_at(code, offsets, 4))] == _USES
-    return found
+def stack_roles(
+    code: NDArray[np.uint8], offsets: NDArray[np.int64], _sizes: NDArray[np.uint8]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """See `Maker.stack_roles`."""
+    words = units_at(code, offsets, 4)
+    return _STACK.kind[_STACK.match(words)] == _SWITCHES, _ROOM.kind[_ROOM.match(words)] == _USES

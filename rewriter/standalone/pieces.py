@@ -6,6 +6,7 @@ from kinst.rewriter.standalone.laying import Pieces, first_of_groups
 from kinst.rewriter.standalone.parts import BEHIND, HERE, OPERAND, TARGET, Mask, Numbers
 from kinst.rewriter.standalone.templates import NOTHING, Templates
 from kinst.rewriter.standalone.trampoline import Rows, Tasks
+from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow
 
 _FALLS = (Flow.NEXT, Flow.BRANCH)
@@ -30,12 +31,12 @@ def pieces(templates: Templates, rows: Rows, tasks: Tasks, sites: Numbers) -> tu
     template = np.full((len(rows), 3), NOTHING)
     template[:, 0] = templates.tasks(tasks, sites, rows, np.isin(rows.group, compact))
     template[:, 1] = templates.moved(rows, shapes)
-    leaves = np.flatnonzero(is_last & np.isin(rows.flow, _FALLS))
+    leaves = np.flatnonzero(is_last & is_one_of(rows.flow, _FALLS))
     template[leaves, 2] = templates.leaving(rows.dead_behind[leaves])
     goal, is_lost = _inside(rows, follows=rules.follows)
     why = np.zeros((len(rows), 5), np.int64)
     why[:, :3] = templates.columns().refused[template]
-    why[:, 3] = (~is_last & np.isin(rows.flow, rules.unfinished)) * templates.reason(rules.why_unfinished)
+    why[:, 3] = (~is_last & is_one_of(rows.flow, rules.unfinished)) * templates.reason(rules.why_unfinished)
     why[:, 4] = is_lost * templates.reason(rules.why_inside)
     row = np.repeat(np.arange(len(rows)), 3)
     values = {name: column[np.maximum(sites, 0)] for name, column in tasks.values.items()}
@@ -51,7 +52,7 @@ def _inside(rows: Rows, *, follows: bool) -> tuple[Numbers, Mask]:
     first = np.searchsorted(rows.group, rows.group)
     last = np.searchsorted(rows.group, rows.group, "right") - 1
     start = rows.address[first] + np.uint64(not follows)
-    is_inside = np.isin(rows.flow, _DIRECT) & (start <= rows.target)
+    is_inside = is_one_of(rows.flow, _DIRECT) & (start <= rows.target)
     is_inside &= rows.target < rows.address[last] + rows.size[last].view(np.uint64)
     inside = np.flatnonzero(is_inside)
     at = np.minimum(np.searchsorted(rows.address, rows.target[inside]), len(rows) - 1)

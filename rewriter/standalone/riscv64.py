@@ -11,7 +11,7 @@ from kinst.rewriter.standalone import riscv64_tasks as tasks
 from kinst.rewriter.standalone.parts import BEHIND, GOAL, Mask, Parts
 from kinst.rewriter.standalone.riscv64_holes import JUMPS_BY, any_jump, short_jump
 from kinst.rewriter.standalone.riscv64_moved import moved, shapes
-from kinst.rewriter.standalone.riscv64_stacks import switches_stack, uses_stack
+from kinst.rewriter.standalone.riscv64_stacks import stack_roles
 from kinst.rewriter.standalone.trampoline import NO_JUMP, WORDS, Masks, Rows, Shape, Shapes, Task
 from kinst.targets.arch.riscv64 import C_EBREAK, EBREAK, FAR_JUMP
 
@@ -52,13 +52,11 @@ class Riscv64Maker:
         whole, half = divmod(size, len(EBREAK))
         return EBREAK * whole + C_EBREAK * (half // len(C_EBREAK))
 
-    def switches_stack(self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
-        """See `Maker.switches_stack`."""
-        return switches_stack(code, offsets, sizes)
-
-    def uses_stack(self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> Mask:
-        """See `Maker.uses_stack`."""
-        return uses_stack(code, offsets, sizes)
+    def stack_roles(
+        self, code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]
+    ) -> tuple[Mask, Mask]:
+        """See `Maker.stack_roles`."""
+        return stack_roles(code, offsets, sizes)
 
 
 MAKER: Final = Riscv64Maker()

@@ -14,6 +14,7 @@ from kinst.rewriter.standalone.parts import TARGET, Parts
 from kinst.rewriter.standalone.riscv64_holes import JUMPS_BY, any_jump, branch, displaced_auipc, linked
 from kinst.rewriter.standalone.trampoline import ImmovableError, Rows, Shape, Shapes
 from kinst.targets.arch.riscv64 import RA, Kind
+from kinst.targets.columns import is_one_of
 
 _RD: Final = 31 << 7
 _JALR: Final = 0x67
@@ -42,8 +43,8 @@ def shapes(rows: Rows) -> Shapes:
     detail = np.zeros(len(rows), np.uint8)
     is_next = (rows.group[1:] == rows.group[:-1]) & (rows.kind[:-1] == Kind.AUIPC) & (register[1:] == register[:-1])
     detail[1:] = is_next & (rows.kind[1:] == Kind.JALR)
-    jumps = np.isin(rows.kind, [*_LAYOUTS, Kind.JALR])
-    is_own, nothing = ~np.isin(rows.kind, [*_MOVES]), np.zeros(len(rows), np.bool_)
+    jumps = is_one_of(rows.kind, [*_LAYOUTS, Kind.JALR])
+    is_own, nothing = ~is_one_of(rows.kind, [*_MOVES]), np.zeros(len(rows), np.bool_)
     dead = np.where(jumps, rows.dead & np.uint32(JUMPS_BY), np.uint32(0))
     return Shapes(is_own, code, dead, nothing, detail, nothing.astype(np.uint64))
 

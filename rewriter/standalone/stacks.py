@@ -17,6 +17,7 @@ from kinst.rewriter.liveness.effects import Effects
 from kinst.rewriter.liveness.search import live_before
 from kinst.rewriter.program import Program, code_in_batches
 from kinst.rewriter.standalone.trampoline import Maker
+from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Instructions
 
 Mask = NDArray[np.bool_]
@@ -49,16 +50,15 @@ def _switches_and_trusts(program: Program, found: Instructions, maker: Maker) ->
     """Which instructions load the stack pointer, and which rely on it as it is."""
     switches, trusts = np.zeros(len(found), np.bool_), np.zeros(len(found), np.bool_)
     for rows, code, offsets in code_in_batches(program, found):
-        switches[rows] = maker.switches_stack(code, offsets, found.size[rows])
-        trusts[rows] = maker.uses_stack(code, offsets, found.size[rows])
+        switches[rows], trusts[rows] = maker.stack_roles(code, offsets, found.size[rows])
     return switches, trusts & ~switches
 
 
 def _never_returns(program: Program, found: Instructions, trusts: Mask) -> Mask:
     """Which functions are left for good by a computed jump or a return from an exception, and use no stack."""
     stays, leaves = np.zeros(len(program.functions), np.bool_), np.zeros(len(program.functions), np.bool_)
-    stays[found.function[trusts | np.isin(found.flow, (Flow.RETURN, Flow.JUMP))]] = True
-    leaves[found.function[np.isin(found.flow, (Flow.INDIRECT_JUMP, Flow.STOP))]] = True
+    stays[found.function[trusts | is_one_of(found.flow, (Flow.RETURN, Flow.JUMP))]] = True
+    leaves[found.function[is_one_of(found.flow, (Flow.INDIRECT_JUMP, Flow.STOP))]] = True
     return leaves & ~stays
 
 
@@ -67,7 +67,7 @@ class _Ways:
 
     def __init__(self, found: Instructions) -> None:
         self._found = found
-        goes = np.flatnonzero(np.isin(found.flow, _GOES))
+        goes = np.flatnonzero(is_one_of(found.flow, _GOES))
         order = np.argsort(found.target[goes], kind="stable")
         self._sources = goes[order]
         self._targets = found.target[self._sources]

@@ -185,20 +185,19 @@ class Maker(Protocol):
         """Breakpoints, for what a jump leaves of an instruction."""
         ...
 
-    def switches_stack(self, code: NDArray[np.uint8], offsets: Numbers, sizes: NDArray[np.uint8]) -> Mask:
-        """Which instructions load the stack pointer with something other than itself and a constant or an index, or a
-        frame pointer in an epilogue: the functions they are in may run where there is no stack to push on.
+    def stack_roles(self, code: NDArray[np.uint8], offsets: Numbers, sizes: NDArray[np.uint8]) -> tuple[Mask, Mask]:
+        """What instructions have to do with the stack.
 
         Args:
             code: bytes of a region, with 32 spare ones at its end.
             offsets: of the instructions.
             sizes: of them.
-        """
-        ...
 
-    def uses_stack(self, code: NDArray[np.uint8], offsets: Numbers, sizes: NDArray[np.uint8]) -> Mask:
-        """Which instructions push, call by the stack, or move the stack pointer by a number: so there is a stack. Those
-        that `switches_stack` names may be among them. Arguments as there."""
+        Returns:
+            Which load the stack pointer with something other than itself and a constant or an index, or a frame pointer
+            in an epilogue: the functions they are in may run where there is no stack to push on. And which push, call
+            by the stack, or move the stack pointer by a number: so there is a stack. Some may do both.
+        """
         ...
 
 

@@ -55,7 +55,7 @@ def counted(code: bytes, behind: int, *, has_stack: bool = True) -> list[Covered
     """The instructions of some code, each with a cell of its own."""
     found = instructions(code)
     offsets = (found.address - np.uint64(ADDRESS)).view(np.int64)
-    has_stack &= not MAKER.switches_stack(np.frombuffer(code + bytes(32), np.uint8), offsets, found.size).any()
+    has_stack &= not MAKER.stack_roles(np.frombuffer(code + bytes(32), np.uint8), offsets, found.size)[0].any()
     masks = truly_dead(code, found, behind)
     group = []
     for row, (at, size) in enumerate(zip(offsets.tolist(), found.size.tolist(), strict=True)):
@@ -176,5 +176,5 @@ def test_which_instructions_switch_the_stack() -> None:
         code = [assemble(AMD64, text) for text in texts]
         sizes = np.array([len(one) for one in code], np.uint8)
         padded = np.frombuffer(b"".join(code) + bytes(32), np.uint8)
-        found = MAKER.switches_stack(padded, np.cumsum(sizes, dtype=np.int64) - sizes, sizes)
+        found, _ = MAKER.stack_roles(padded, np.cumsum(sizes, dtype=np.int64) - sizes, sizes)
         assert [text for text, switches in zip(texts, found.tolist(), strict=True) if switches != expected] == []

@@ -153,5 +153,5 @@ def test_what_switches_stacks_is_known() -> None:
         lines = text.strip().splitlines()
         content = np.frombuffer(b"".join(bytes.fromhex(line.split()[0]) for line in lines) + bytes(32), np.uint8)
         offsets = np.arange(len(lines), dtype=np.int64) * 4
-        found = MAKER.switches_stack(content, offsets, np.full(len(lines), 4, np.uint8))
+        found, _ = MAKER.stack_roles(content, offsets, np.full(len(lines), 4, np.uint8))
         assert [line for line, one in zip(lines, found, strict=True) if one != expected] == []

@@ -1,0 +1,34 @@
+"""What is asked of columns of millions of rows, quicker than `np.isin` answers."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def is_one_of(column: NDArray[Any], values: Iterable[int]) -> NDArray[np.bool_]:
+    """Where a column has one of some few values."""
+    found = np.zeros(len(column), np.bool_)
+    for value in values:
+        found |= column == value
+    return found
+
+
+def is_in(values: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which values are in a column that ascends."""
+    if not len(ascending):
+        return np.zeros(len(values), np.bool_)
+    place = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    found: NDArray[np.bool_] = ascending[place] == values
+    return found
+
+
+def holds(ascending: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Where a column that ascends has one of some values, which are fewer."""
+    found, values = np.zeros(len(ascending), np.bool_), np.sort(values)  # so that neighbours are looked for together
+    place = np.searchsorted(ascending, values)
+    inside = place < len(ascending)
+    place, values = place[inside], values[inside]
+    found[place[ascending[place] == values]] = True
+    return found
