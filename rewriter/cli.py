@@ -283,15 +283,16 @@ def diff(original: Path, patched: Path, *, form: str, output: Path | None, quiet
 
 def _alone(options: dict[str, Any]) -> dict[str, Any] | None:
     """What --standalone comes with, which is removed from the options; None without it."""
-    is_standalone = options.pop("standalone")
+    is_standalone = options.pop("standalone") or options["method"] == Method.JUMP
     given = {name: options.pop(name) for name in ("action", "ring", "data_base")}
     if not is_standalone:
         for name, value in given.items():
             if value is not None:
                 raise UsageError(f"--{name.replace('_', '-')}: is for --standalone")
         return None
-    if options["method"] is not None:
-        raise UsageError("--method: says how a handler carries on; --standalone needs none")
+    if options["method"] not in (None, Method.JUMP):
+        raise UsageError(f"--method {options['method']}: says how a handler carries on; --standalone needs none")
+    options["method"] = None
     data_base = _address("--data-base", given["data_base"])
     return {"action": given["action"] or "count", "ring": given["ring"], "data_base": data_base}
 

@@ -12,19 +12,17 @@ from kinst.rewriter.command_output import remark, write_lines
 from kinst.rewriter.outcome_report import lost_lines, outcome_lines, plan_line, plan_value, refusal_lines
 from kinst.rewriter.patching.report import patch_line, patch_values
 from kinst.rewriter.patching.request import parse_patch
-from kinst.rewriter.plan import Plan, make_plan
 from kinst.rewriter.probe_choice import check_outcomes, probe_names
 from kinst.rewriter.progress import Progress
-from kinst.rewriter.resolve import Resolution, resolve
+from kinst.rewriter.resolve import resolve
 from kinst.rewriter.restore import restore
-from kinst.rewriter.rewriting import Opened, Source, open_source, with_requests
-from kinst.rewriter.standalone.plan import plan_standalone
+from kinst.rewriter.rewriting import Source, check_mixed, open_source, plan_of, with_requests
 from kinst.rewriter.standalone.report import moving_text, no_jump_lines, no_jump_summary, standalone_value
-from kinst.rewriter.standalone.request import Request, parse_request
+from kinst.rewriter.standalone.request import parse_request
 from kinst.rewriter.write import write_image
 from kinst.targets.errors import ManifestError, ProbeError, UsageError
 from kinst.targets.image import Image, open_image
-from kinst.targets.manifest import Manifest, find_manifest
+from kinst.targets.manifest import find_manifest
 from kinst.targets.method import Method
 from kinst.targets.module_signature import is_signed
 
@@ -57,7 +55,7 @@ def rewrite_image(
     requests = [parse_patch(text) for text in patches]
     opened = open_source(source, progress=progress)
     request = None if alone is None else parse_request(**alone, facts=opened.program.image.facts)
-    _check_mixed(opened, is_standalone=request is not None)
+    check_mixed(opened, is_standalone=request is not None)
     known = set(opened.program.patches)
     if requests:
         opened = with_requests(opened, requests, force=force)
@@ -66,7 +64,8 @@ def rewrite_image(
         opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress
     )
     check_outcomes(resolution, strict=strict)
-    plan = _planned(resolution, opened.manifest, request, trampoline_base, method, progress)
+    chosen = None if method is None else Method(method)
+    plan = plan_of(opened, resolution, alone=request, trampoline_base=trampoline_base, method=chosen, progress=progress)
     lost = chain(lost_lines(resolution, plan.lost), no_jump_lines(opened.program, plan))
     if strict and (lines := [*lost]):
         raise ProbeError("\n".join(lines))
@@ -95,28 +94,6 @@ def _changed(image: Image) -> Iterator[str]:
         yield f"{image.path.name}: {image.packing}: the ELF file in it was patched, and is written"
     if is_signed(image):
         yield f"{image.path.name}: was signed: a kernel that insists on signatures will not load it any more"
-
-
-def _planned(
-    resolution: Resolution,
-    earlier: Manifest | None,
-    request: Request | None,
-    base: int | None,
-    method: str | None,
-    progress: Progress,
-) -> Plan:
-    if request is not None:
-        return plan_standalone(resolution, request, trampoline_base=base, progress=progress)
-    chosen = None if method is None else Method(method)
-    return make_plan(resolution, trampoline_base=base, earlier=earlier, method=chosen, progress=progress)
-
-
-def _check_mixed(opened: Opened, *, is_standalone: bool) -> None:
-    """An image has breakpoints or jumps, not both."""
-    manifest = opened.manifest
-    if manifest is not None and (manifest.standalone is not None or (is_standalone and len(manifest.sites))):
-        kind = "is standalone" if manifest.standalone is not None else "has probes"
-        raise ProbeError(f"{opened.program.image.path}: {kind} already: take the original, or --restore it first")
 
 
 def restore_image(path: Path, output: Path | None, progress: Progress) -> None:

@@ -18,12 +18,16 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import Refusals
 from kinst.rewriter.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.restore import open_original
+from kinst.rewriter.standalone.plan import plan_standalone
+from kinst.rewriter.standalone.request import COUNT, Request
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.file import is_elf
 from kinst.targets.elf.symbols import STT_FUNC, Symbols, no_symbols, read_symbol_file
+from kinst.targets.errors import ProbeError
 from kinst.targets.image import Image, open_debug_symbols
 from kinst.targets.kernel_names import own_names
-from kinst.targets.manifest import SITE, Manifest, Method
+from kinst.targets.manifest import SITE, Manifest
+from kinst.targets.method import Method
 from kinst.targets.probe import ProbeName
 
 
@@ -125,7 +129,36 @@ def plan_probes(
     for outcome in resolution.outcomes:
         if outcome.error is not None:
             raise outcome.error
-    plan = make_plan(
+    return resolution, plan_of(opened, resolution, trampoline_base=trampoline_base, method=method, progress=progress)
+
+
+def plan_of(
+    opened: Opened,
+    resolution: Resolution,
+    *,
+    alone: Request | None = None,
+    trampoline_base: int | None = None,
+    method: Method | None = None,
+    progress: Progress = silent,
+) -> Plan:
+    """Plan what was resolved, with breakpoints; or with jumps to code that does what `alone` says, or that counts if
+    the method is `Method.JUMP`.
+
+    Raises:
+        KinstError: no room for the trampolines, no site can be a jump, or the image has the other kind of probes.
+    """
+    alone = COUNT if alone is None and method is Method.JUMP else alone
+    check_mixed(opened, is_standalone=alone is not None)
+    if alone is not None:
+        return plan_standalone(resolution, alone, trampoline_base=trampoline_base, progress=progress)
+    return make_plan(
         resolution, trampoline_base=trampoline_base, earlier=opened.manifest, method=method, progress=progress
     )
-    return resolution, plan
+
+
+def check_mixed(opened: Opened, *, is_standalone: bool) -> None:
+    """An image has breakpoints or jumps, not both. Raises ProbeError."""
+    manifest = opened.manifest
+    if manifest is not None and (manifest.standalone is not None or (is_standalone and len(manifest.sites))):
+        kind = "is standalone" if manifest.standalone is not None else "has probes"
+        raise ProbeError(f"{opened.program.image.path}: {kind} already: take the original, or --restore it first")

@@ -1,4 +1,5 @@
-"""How displaced instructions are carried out: a word of the command line that the manifest keeps."""
+"""How probed instructions are carried out: a word of the command line. The manifest keeps it, but for JUMP, which
+shows by what the image has."""
 
 from enum import StrEnum
 
@@ -9,4 +10,5 @@ class Method(StrEnum):
     AUTO = "auto"  # in trampolines, but for those that must be emulated
     EMULATE = "emulate"  # emulated wherever that can be
     BLOCK = "block"  # as AUTO, and what only counts where blocks of code begin needs no breakpoint
+    JUMP = "jump"  # no handler: jumps to code in the image that counts by itself (`kinst.targets.standalone`)
     TRAP = "trap"  # as AUTO, and each hit is told to the tracer, also where the engine could count it

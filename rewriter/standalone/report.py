@@ -4,10 +4,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from kinst.rewriter.patching.placing import place_name
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.program import Program
+from kinst.rewriter.resolve import Resolution
 from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.image import Image
+from kinst.targets.manifest import Manifest
+from kinst.targets.probe import ProbeName
 from kinst.targets.standalone import Action, Standalone
 
 
@@ -26,17 +32,30 @@ def no_jump_summary(no_jumps: Mapping[int, str], kept: int) -> str:
     return f"{len(no_jumps):,} of {len(no_jumps) + kept:,} sites cannot be jumps: {reasons}"
 
 
+def without_jumps(resolution: Resolution, plan: Plan) -> Iterator[tuple[ProbeName, str]]:
+    """The names of which no site can be a jump, and why."""
+    address = resolution.code.instructions.address
+    for outcome in resolution.outcomes if plan.no_jumps else ():
+        sites = np.unique(address[outcome.choice.instructions]).tolist()
+        if all(site in plan.no_jumps for site in sites):
+            yield outcome.name, no_jump_summary({site: plan.no_jumps[site] for site in sites}, 0)
+
+
 def moving_text(plan: Plan) -> str:
-    """What to mind of an image that can move itself, as U-Boot does; empty for others, and where trampolines move along
-    since they are in the middle of it."""
-    if plan.manifest.standalone is None or not plan.image.relocations.relative.any():
-        return ""
-    if plan.manifest.trampolines[0] < max(one.address + one.size for one in plan.image.segments if one.kind == PT_LOAD):
+    """What to mind of an image that can move itself; empty for others."""
+    if plan.manifest.standalone is None or not may_move(plan.image, plan.manifest):
         return ""
     return (
         f"{plan.manifest.module} has relocations: if it copies itself elsewhere and goes on there, as U-Boot does, its "
-        "trampolines are not there; run it with kinst-run first"
+        "trampolines are not there; kinst-run tells"
     )
+
+
+def may_move(image: Image, manifest: Manifest) -> bool:
+    """Whether an image can copy itself elsewhere without its trampolines, which move along in the middle of it."""
+    start = manifest.trampolines[0]
+    own = (one for one in image.segments if one.kind == PT_LOAD and one.address != start)
+    return bool(image.relocations.relative.any()) and start >= max(one.address + one.size for one in own)
 
 
 def no_jump_lines(program: Program, plan: Plan) -> Iterator[str]:

@@ -22,6 +22,9 @@ class Request:
     data_base: int | None
 
 
+COUNT: Final = Request(Action.COUNT, (), 0, None)
+
+
 def parse_request(action: str, ring: int | None, data_base: int | None, facts: ArchFacts) -> Request:
     """Read the options.
 

@@ -8,9 +8,9 @@ from typing import Final
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import Clause, Scope
 
-OF_THE_PROBE: Final = frozenset(
-    {"probeprov", "probemod", "probefunc", "probename", "id", "epid", "cpu", "curcpu"}
-)  # the same at every hit of a probe on a CPU
+CPUS: Final = frozenset({"cpu", "curcpu"})
+# The same at every hit of a probe on a CPU.
+OF_THE_PROBE: Final = CPUS | {"probeprov", "probemod", "probefunc", "probename", "id", "epid"}
 TIMES: Final = frozenset({"timestamp", "vtimestamp"})
 _NODES: Final = program.Expression | program.Action
 
@@ -24,10 +24,11 @@ class Needs:
     others: set[str] = field(default_factory=set)  # as a program has them: execname, stack()
     has_time: bool = False  # timestamp is among them
     has_threads: bool = False  # it has variables of a thread (self->)
+    has_cpu: bool = False  # cpu or curcpu is among them
 
 
 def needs(clause: Clause) -> Needs:
-    """What a clause looks at, besides its probe, the CPU and memory."""
+    """What a clause looks at, besides its probe and memory."""
     found = Needs()
     for node in _nodes(clause):
         match node:
@@ -53,6 +54,8 @@ def _note(node: program.Builtin, found: Needs) -> None:
             (found.arguments if name == "args" else found.registers).add(number)
     elif name in TIMES:
         found.has_time = True
+    elif name in CPUS:
+        found.has_cpu = True
     elif name not in OF_THE_PROBE:
         found.others.add(name if index is None else f"{name}[]")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from kinst.rewriter.standalone.in_memory import contents
 from kinst.runtime.clauses.guest_memory import GuestMemory
 from kinst.runtime.clauses.kernel_tables import with_kernel
 from kinst.runtime.clauses.moved_image import MovedImage
@@ -63,6 +64,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     loaded = _loaded(prepared, system)
     watch_started_files(system, warn)
     if prepared.manifest is not None and prepared.manifest.standalone is not None:
+        _write_jumps(prepared, system, loaded)
         probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone)
         standalone = StandaloneGuest(probes, system, loaded)
         return Guest(prepared, system, loaded, None, standalone.surroundings(types, warn), None, standalone)
@@ -156,6 +158,15 @@ def _loaded(prepared: Prepared, system: System) -> Loaded:
     loaded = load_image(prepared.image, prepared.facts, system.memory, skip=skip, kaslr_seed=seed, patches=patches)
     system.files.write(loaded, system.memory)
     return loaded
+
+
+def _write_jumps(prepared: Prepared, system: System, loaded: Loaded) -> None:
+    """Those of an image that was not read with them: after its relocations, which know nothing of them."""
+    plan = prepared.planned.plan
+    for address, code in () if plan is None else contents(plan):
+        place = loaded.physical(address)
+        assert place is not None, "it is in a segment"
+        system.memory.write(place, code)
 
 
 def _patched_code(

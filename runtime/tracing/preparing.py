@@ -8,11 +8,12 @@ from kinst.rewriter.inline_lookup import DebugInlines
 from kinst.rewriter.inline_probes import Expansion
 from kinst.rewriter.numbering import numbered
 from kinst.rewriter.outcome_report import summary_lines
-from kinst.rewriter.plan import Plan, make_plan
+from kinst.rewriter.plan import Plan
 from kinst.rewriter.program import Program, with_names
-from kinst.rewriter.progress import Progress
 from kinst.rewriter.resolve import Resolution, numbering_of, resolve
-from kinst.rewriter.rewriting import Opened, Source, open_source
+from kinst.rewriter.rewriting import Opened, Source, open_source, plan_of
+from kinst.rewriter.standalone.in_memory import with_segment
+from kinst.rewriter.standalone.report import moving_text, no_jump_summary, without_jumps
 from kinst.runtime.machine.call import Call, parse_call
 from kinst.runtime.tracing.inline_clauses import OwnCode
 from kinst.runtime.tracing.modules import PatchedModule, has_sites, patched_modules
@@ -20,11 +21,12 @@ from kinst.runtime.tracing.nearby import nearby
 from kinst.runtime.tracing.request import Request
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import FileKind
-from kinst.targets.errors import UsageError
+from kinst.targets.errors import PlacementError, UsageError
 from kinst.targets.image import Image, open_image
 from kinst.targets.machines.machine import MachineFacts
 from kinst.targets.machines.registry import default_machine, machine_facts
 from kinst.targets.manifest import Manifest, find_manifest
+from kinst.targets.method import Method
 from kinst.targets.probe import ProbeName
 
 
@@ -102,9 +104,9 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
     is_finished = opened is not None and opened.manifest is not None and opened.manifest.standalone is not None
     if opened is not None and (names or modules) and not is_finished:
         inlines = opened.inlines(with_parameters=True, types=types)
-        planned = _planned(opened, names, inlines, request.progress, has_modules=bool(modules))
+        planned = _planned(opened, names, inlines, request, has_modules=bool(modules))
     late = LateOpened(source_of(request), opened, inlines)
-    image, manifest = _as_it_is(request) if planned.plan is None else (planned.plan.image, planned.plan.manifest)
+    image, manifest = _as_it_is(request) if planned.plan is None else _as_planned(planned.plan)
     facts = machine_facts(request.machine or default_machine(image.facts.name))
     if facts.arch != image.facts.name:
         raise UsageError(f"{request.image}: is for {image.facts.name}, and {facts.name} is not")
@@ -125,6 +127,8 @@ def _with_modules(request: Request, opened: Opened | None) -> tuple[Opened | Non
     opened = opened or open_source(source_of(request), progress=request.progress)
     if opened.manifest is not None and opened.manifest.standalone is not None:
         raise UsageError(f"{request.image}: is standalone, and has no handler: its modules' probes need one")
+    if request.method is Method.JUMP:
+        raise UsageError("--method jump: has no handler, and the probes of modules need one")
     first = numbering_of(opened.program).end
     return opened, tuple(patched_modules(request.modules, opened.program.image.facts.name, first))
 
@@ -159,10 +163,15 @@ def _as_it_is(request: Request) -> tuple[Image, Manifest | None]:
     return image, manifest
 
 
+def _as_planned(plan: Plan) -> tuple[Image, Manifest]:
+    """The image that is loaded. What is patched in it is written into memory."""
+    return plan.image if plan.manifest.standalone is None else with_segment(plan), plan.manifest
+
+
 def _planned(
-    opened: Opened, names: Sequence[ProbeName], inlines: DebugInlines, progress: Progress, *, has_modules: bool
+    opened: Opened, names: Sequence[ProbeName], inlines: DebugInlines, request: Request, *, has_modules: bool
 ) -> Planned:
-    resolution = resolve(opened.program, names, inlines=inlines, progress=progress)
+    resolution = resolve(opened.program, names, inlines=inlines, progress=request.progress)
     reasons = {
         outcome.name: str(outcome.error).removeprefix(f"{outcome.name}: ")
         for outcome in resolution.outcomes
@@ -172,9 +181,18 @@ def _planned(
     if not useful and not has_modules:  # what comes from these needs a plan to fit in
         return Planned(reasons=reasons)
     resolution = replace(resolution, outcomes=useful)
-    base = None if opened.manifest is not None else nearby(opened.program.image)
-    plan = make_plan(resolution, trampoline_base=base, earlier=opened.manifest, progress=progress)
-    refusals = tuple(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
+    is_far = opened.manifest is not None or request.method is Method.JUMP
+    base = None if is_far else nearby(opened.program.image)
+    try:
+        plan = plan_of(opened, resolution, trampoline_base=base, method=request.method, progress=request.progress)
+    except PlacementError as error:
+        if request.method is Method.JUMP:  # it names options that are not here
+            raise PlacementError(f"{error}, of kinst-rewrite --standalone") from None
+        raise
+    reasons |= without_jumps(resolution, plan)
+    kept = len(plan.manifest.sites)
+    told = (*summary_lines(resolution, plan.lost, kept), no_jump_summary(plan.no_jumps, kept), moving_text(plan))
+    refusals = tuple(filter(None, told))
     expansions = {one.name: one.expansion for one in useful if one.expansion is not None}
     own = {name: _own_code(expansion, resolution) for name, expansion in expansions.items()}
     return Planned(plan, reasons, refusals, expansions, own)

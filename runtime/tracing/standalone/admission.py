@@ -16,11 +16,22 @@ from kinst.targets.standalone import TIME, Action, Standalone
 class Admission:
     """Which clauses can run over what one image keeps."""
 
-    def __init__(self, manifest: Manifest, kept: Standalone, arch: ArchFacts, warn: Callable[[str], None]) -> None:
-        """`warn` is called for what may surprise."""
+    def __init__(
+        self,
+        manifest: Manifest,
+        kept: Standalone,
+        arch: ArchFacts,
+        warn: Callable[[str], None],
+        *,
+        is_made_here: bool,
+        cpus: int,
+    ) -> None:
+        """`warn` is called for what may surprise. `is_made_here`: by --method jump, in place of breakpoints that
+        would tell more. `cpus`: how many the machine has then."""
         self._manifest, self._kept, self._arch, self._warn = manifest, kept, arch, warn
         self._identifiers = manifest.identifiers
         self._has_warned = False
+        self._is_made_here, self._has_cpus = is_made_here, cpus > 1
 
     def __call__(self, clause: Clause, probes: NDArray[np.intp], why_told: str) -> None:
         """Let a clause of these probes pass.
@@ -34,9 +45,11 @@ class Admission:
             KinstError: it looks at what the image does not keep.
         """
         kinds = set(self._manifest.probes["kind"][np.isin(self._identifiers, probes)].tolist())
+        wanted = needs(clause)
+        if kinds and self._is_made_here:
+            self._check_counts(clause, wanted, why_told)
         if not kinds or not why_told:
             return
-        wanted = needs(clause)
         arguments = self._arguments(wanted, kinds)
         fields = [*arguments, *self._registers(wanted), *([TIME] if wanted.has_time else [])]
         if wanted.others:
@@ -50,6 +63,13 @@ class Admission:
         if wanted.has_threads and not self._has_warned:
             self._has_warned = True
             self._warn("records do not tell threads from each other: self-> is the same in all of them")
+
+    def _check_counts(self, clause: Clause, wanted: Needs, why_told: str) -> None:
+        """What the same program prints with breakpoints, it prints with jumps, or it is refused."""
+        if self._has_cpus and wanted.has_cpu:
+            why_told = "its CPU matters, and all CPUs count together"
+        if why_told:
+            raise KinstError(f"{clause.description}: {why_told}: --method jump only counts: leave it out")
 
     def _arguments(self, wanted: Needs, kinds: set[int]) -> dict[str, str]:
         """The fields for arguments, and the registers that hold them, if it is the same one for all probes. kinst's

@@ -38,8 +38,8 @@ class StandaloneProbes:
 
     def __init__(self, prepared: Prepared, manifest: Manifest, kept: Standalone) -> None:
         """`manifest` is the one of the prepared image, and `kept` what that says about what it keeps."""
-        self.kept = kept
-        self._prepared, self._manifest = prepared, manifest
+        self.kept, self.manifest = kept, manifest
+        self._prepared = prepared
         self._hits = RecordedHits(prepared.image.facts, kept, prepared.facts.timebase)
         self._findings = Findings(kept, len(manifest.sites))
         self._lost = 0
@@ -63,7 +63,7 @@ class StandaloneProbes:
         """
         prepared, arch, dtrace = self._prepared, host.arch, DtraceProvider()
         exceptions = new_board(default_machine(arch.name)).exceptions
-        sites = SiteTable(Patched(self._manifest, loaded, b""), arch, emulator(arch), exceptions)
+        sites = SiteTable(Patched(self.manifest, loaded, b""), arch, emulator(arch), exceptions)
         providers = providers_of(dtrace, host, sites, loaded, types)
         self._hits.attach(sites, host.now)
         scratch = Scratch(SCRATCH)
@@ -82,7 +82,11 @@ class StandaloneProbes:
             profile=BareProfile(prepared.path.name),
             arm=lambda: self._begin(sites, arm),
             fold=lambda: None,
-            admit=Admission(self._manifest, self.kept, arch, warn),
+            admit=Admission(
+                *(self.manifest, self.kept, arch, warn),
+                is_made_here=prepared.planned.plan is not None,
+                cpus=prepared.request.configuration.cpus,
+            ),
             timestamp=self._hits.now,
             take_drops=self._take_drops,
         )

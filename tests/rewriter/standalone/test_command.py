@@ -24,7 +24,7 @@ WRONG = (
     ((*ALONE, "--action", "record:rip"), "no field 'rip'"),
     ((*ALONE, "--action", "record", "--ring", "100"), "--ring 100: not a power of two"),
     ((*ALONE, "--ring", "64"), "--ring: counters need none"),
-    ((*ALONE, "--method", "trap"), "--method: says how a handler carries on"),
+    ((*ALONE, "--method", "trap"), "--method trap: says how a handler carries on"),
     (("--probe", "fbt:::entry", "--action", "count"), "--action: is for --standalone"),
     ((*ALONE, "--data-base", "0xffffffff80101000"), "counters: 0x1000 bytes at 0xffffffff80101000 overlap segment 1"),
     ((*ALONE, "--trampoline-base", "0x123"), "trampolines: 0x123 is not a multiple of 0x1000"),
@@ -42,6 +42,14 @@ def test_what_is_wrong_is_told_and_nothing_written(words: tuple[str, ...], why: 
     assert result.exit_code in (1, 2)
     assert why in result.stderr.splitlines()[-1]
     assert not list(tmp_path.iterdir())
+
+
+def test_the_method_jump_is_standalone(tmp_path: Path) -> None:
+    alone, jumps = tmp_path / "alone.elf", tmp_path / "jumps.elf"
+    called(AMD64, *ALONE, "-o", alone)
+    result = called(AMD64, "--method", "jump", "--probe", "fbt:::entry", "-o", jumps)
+    assert result.exit_code == 0
+    assert jumps.read_bytes() == alone.read_bytes()
 
 
 def test_breakpoints_and_jumps_are_not_mixed(tmp_path: Path) -> None:

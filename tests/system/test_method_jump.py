@@ -1,0 +1,94 @@
+"""kinst-run --method jump: the image counts by itself, and programs print what they print with breakpoints."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kinst.rewriter.cli import rewrite
+from kinst.runtime.api import open_image
+from kinst.runtime.cli import run
+from kinst.targets.image import open_image as read_image
+from kinst.targets.manifest import find_manifest
+from kinst.targets.method import Method
+from tests.samples.machines import MACHINES, expected_console
+
+COUNTED = r'fbt:::entry { @[probefunc] = count(); } END { printa("%s %@d\n", @); }'
+each_machine = pytest.mark.parametrize("arch", MACHINES)
+
+
+def ran(image: Path, program: str, method: str, *words: object) -> Result:
+    given = ("-q", "--clock", "icount", "--method", method, "-n", program, image, *words)
+    return CliRunner().invoke(run, [str(word) for word in given], prog_name="kinst-run")
+
+
+def counts(text: str) -> dict[str, int]:
+    return {name: int(count) for name, count in re.findall(r"^(\S+) (\d+)$", text, re.MULTILINE)}
+
+
+@each_machine
+def test_counts_are_those_of_breakpoints(arch: str, tmp_path: Path) -> None:
+    image, console = MACHINES[arch].image, tmp_path / "console"
+    told = counts(ran(image, COUNTED, "trap", "--console", "/dev/null").stdout)
+    result = ran(image, COUNTED, "jump", "--console", console)
+    assert result.exit_code == 0
+    found = counts(result.stdout)
+    assert len(found) > 60
+    assert found == {name: told[name] for name in found}
+    assert console.read_text() == expected_console(1)
+
+
+@each_machine
+def test_who_looks_in_between_sees_what_was_counted_so_far(arch: str) -> None:
+    program = r'fbt::k*:entry { @ = count(); } tick-200us { printa("%@d\n", @); }'
+    printed = ran(MACHINES[arch].image, program, "jump", "--console", "/dev/null").stdout.split()
+    found = list(map(int, printed))
+    assert len(set(found)) > 3
+    assert found == sorted(found)
+
+
+@each_machine
+def test_behind_exit_nothing_counts(arch: str) -> None:
+    program = 'fbt:::entry { @ = count(); } tick-300us { exit(7); } END { printa("%@d", @); }'
+    whole = ran(MACHINES[arch].image, program.replace("tick-300us", "tick-1h"), "jump", "--console", "/dev/null")
+    ended = ran(MACHINES[arch].image, program, "jump", "--console", "/dev/null")
+    assert (whole.exit_code, ended.exit_code) == (0, 7)
+    assert 0 < int(ended.stdout) < int(whole.stdout)
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "why"),
+    [
+        ("fbt:::entry { @[arg0] = count(); }", (), "it looks at arguments or registers: --method jump only counts"),
+        ("fbt:::entry { trace(1); }", (), "it does more than to aggregate: --method jump only counts"),
+        ("fbt:::entry { @[cpu] = count(); }", ("--cpus", "2"), "its CPU matters, and all CPUs count together"),
+        ("fbt:::entry /curcpu->cpu_id/ { @ = count(); }", ("--cpus", "2"), "--method jump only counts: leave it out"),
+        ("callout_execute::: { @ = count(); }", (), "cannot be jumps: 2 a static probe"),
+        ("callout_execute:::, fbt:::entry { @ = count(); }", (), "match any probes: 2 of 2 sites cannot be jumps"),
+    ],
+)
+def test_what_cannot_be_counted_so_is_refused(program: str, words: tuple[str, ...], why: str) -> None:
+    result = ran(MACHINES["amd64"].image, program, "jump", *words, "--console", "/dev/null")
+    assert why in result.stderr
+    assert (result.exit_code, result.stdout) == (1, "")
+
+
+def test_an_image_with_breakpoints_has_no_jumps(tmp_path: Path) -> None:
+    patched = tmp_path / "patched.elf"
+    words = [str(MACHINES["amd64"].image), "--probe", "fbt::kmalloc:entry", "-o", str(patched)]
+    assert CliRunner().invoke(rewrite, words).exit_code == 0
+    result = ran(patched, COUNTED, "jump")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.endswith("patched.elf: has probes already: take the original, or --restore it first\n")
+
+
+def test_from_python(tmp_path: Path) -> None:
+    with open_image(MACHINES["riscv64"].image) as file:
+        file.rewrite(tmp_path / "alone.elf", "fbt:::entry", method=Method.JUMP)
+        trace = file.trace("fbt::kmalloc:entry { @ = count(); }", clock="icount", method=Method.JUMP)
+        trace.run()
+    manifest = find_manifest(read_image(tmp_path / "alone.elf"))
+    assert manifest is not None
+    assert manifest.standalone is not None
+    assert trace.aggregation("_")[()] > 10
