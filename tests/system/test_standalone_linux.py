@@ -1,5 +1,4 @@
-"""Linux that counts by itself, under plain QEMU and in our machine, from a file and by --method jump: the counts are the
-same."""
+"""Linux that counts by itself, from a file and by --method jump, under plain QEMU and in our machine: the same counts."""
 
 import re
 from pathlib import Path
