@@ -1,4 +1,4 @@
-"""Linux that counts by itself, from a file and by --method jump, under plain QEMU and in our machine: the same counts."""
+"""Linux that counts by itself, from a file and by --method jump, under QEMU and in our machine: the same counts."""
 
 import re
 from pathlib import Path
