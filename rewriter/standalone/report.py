@@ -55,7 +55,7 @@ def may_move(image: Image, manifest: Manifest) -> bool:
     """Whether an image can copy itself elsewhere without its trampolines, which move along in the middle of it."""
     start = manifest.trampolines[0]
     own = (one for one in image.segments if one.kind == PT_LOAD and one.address != start)
-    return bool(image.relocations.relative.any()) and start >= max(one.address + one.size for one in own)
+    return bool(image.relocations.relative.any()) and start >= max((one.address + one.size for one in own), default=0)
 
 
 def no_jump_lines(program: Program, plan: Plan) -> Iterator[str]:

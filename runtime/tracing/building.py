@@ -45,6 +45,7 @@ from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.runtime.unwinding.user_programs import UserPrograms
 from kinst.runtime.unwinding.user_stacks import UserStackWalker
 from kinst.targets.c_types import ImageTypes
+from kinst.targets.errors import MachineError
 
 
 def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]) -> Guest:
@@ -165,7 +166,8 @@ def _write_jumps(prepared: Prepared, system: System, loaded: Loaded) -> None:
     plan = prepared.planned.plan
     for address, code in () if plan is None else contents(plan):
         place = loaded.physical(address)
-        assert place is not None, "it is in a segment"
+        if place is None:  # a Multiboot header has said what is loaded, whatever segments there are
+            raise MachineError(f"{prepared.path}: its loader leaves out {address:#x}, and with it --method jump's code")
         system.memory.write(place, code)
 
 
