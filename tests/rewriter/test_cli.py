@@ -160,7 +160,7 @@ def test_the_manifest_says_how_instructions_are_carried_out(image: Path, tmp_pat
         (["{image}", "-p", "kinst:::", "-o", "/no/such/folder/x"], 1, "/no/such/folder"),
         (["{image}", "-p", "kinst:::", "-o", "/"], 2, "is a folder"),
         (["{image}", "--restore", "-p", "kinst:::"], 2, "--restore takes no --probe"),
-        (["{image}", "-p", "kinst:::", "--method", "jump"], 2, "'jump' is not"),
+        (["{image}", "-p", "kinst:::", "--method", "bogus"], 2, "'bogus' is not"),
         (["/no/such.elf", "-p", "kinst:::"], 1, "/no/such.elf: cannot be read"),
         (["/etc/passwd", "-p", "kinst:::"], 1, "not an ELF image"),
         (["/", "-p", "kinst:::"], 1, "/: "),
