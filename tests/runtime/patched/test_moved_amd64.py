@@ -83,7 +83,7 @@ def left(guest: Guest) -> tuple[bytes, list[bytes], int]:
     return read(LOG, 0x100), data, guest.system.clock.now()
 
 
-@pytest.mark.parametrize("method", Method)
+@pytest.mark.parametrize("method", [one for one in Method if one is not Method.JUMP])  # which has no handler
 @pytest.mark.parametrize("descriptions", [("kinst:::",), ("fbt:::",), ("fbt::work:entry",)])
 def test_moved_code_does_what_it_does_without_probes(
     tmp_path: Path, descriptions: Sequence[str], method: Method
