@@ -18,7 +18,6 @@ from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import Refusals
 from kinst.rewriter.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.restore import open_original
-from kinst.rewriter.standalone.plan import plan_standalone
 from kinst.rewriter.standalone.request import COUNT, Request
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.file import is_elf
@@ -150,6 +149,8 @@ def plan_of(
     alone = COUNT if alone is None and method is Method.JUMP else alone
     check_mixed(opened, is_standalone=alone is not None)
     if alone is not None:
+        from kinst.rewriter.standalone.plan import plan_standalone  # a tenth of what is imported, and few need it
+
         return plan_standalone(resolution, alone, trampoline_base=trampoline_base, progress=progress)
     return make_plan(
         resolution, trampoline_base=trampoline_base, earlier=opened.manifest, method=method, progress=progress

@@ -27,6 +27,9 @@ _MOVES: Final = (0x89, 0x8B)
 _SUMS: Final = (0x01, 0x03, 0x21, 0x23, 0x29, 0x2B, LEA)
 _SUMS_OF_NUMBERS: Final = (0x81, 0x83)
 _DIGITS: Final = (0, 4, 5)  # add, and, sub
+_PUSHES: Final = (0x68, 0x6A, 0xE8, 0xC8, 0xC9, 0x9C)  # push with a number, call, enter, leave, pushf
+_PUSH_REGISTERS: Final = (0x50, 0x60)  # from push %rax to pop %r15
+_GROUP_5: Final = 0xFF  # with call in 2 and push in 6
 _LEAVING: Final = (0xCF, MAP_0F | 0x07, MAP_0F | 0x35)  # iret, sysret, sysexit
 _SWAPGS: Final = (MAP_0F | 0x01, 0xF8)
 # What `effector` does not know.
@@ -34,11 +37,6 @@ _POP_OPERAND: Final = 0x8F
 _LOAD_STACK: Final = MAP_0F | 0xB2  # lss
 
 Mask = NDArray[np.bool_]
-
-
-_PUSHES: Final = (0x68, 0x6A, 0xE8, 0xC8, 0xC9, 0x9C)  # push with a number, call, enter, leave, pushf
-_PUSH_REGISTERS: Final = (0x50, 0x60)  # from push %rax to pop %r15
-_GROUP_5: Final = 0xFF  # with call in 2 and push in 6
 
 
 def stack_roles(code: NDArray[np.uint8], offsets: NDArray[np.int64], sizes: NDArray[np.uint8]) -> tuple[Mask, Mask]:

@@ -39,7 +39,7 @@ def _switches(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
     aligns = (words & 0x707F == 0x7013) & (rs1 == SP)
     indexes = is_one_of(operation, (0x33, 0x4000_0033)) & (rs1 == SP)
     found: NDArray[np.bool_] = is_one_of(opcode, _WRITES) & (rd == SP) & ~adds & ~aligns & ~indexes
-    return found | np.isin(words, _RETURNS)
+    return found | is_one_of(words, _RETURNS)
 
 
 def _short_switches(words: NDArray[np.uint32]) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ from kinst.runtime.cli import run
 from kinst.targets.image import open_image as read_image
 from kinst.targets.manifest import find_manifest
 from kinst.targets.method import Method
+from tests.images import real_image
 from tests.samples.machines import MACHINES, expected_console
 
 COUNTED = r'fbt:::entry { @[probefunc] = count(); } END { printa("%s %@d\n", @); }'
@@ -81,6 +82,13 @@ def test_an_image_with_breakpoints_has_no_jumps(tmp_path: Path) -> None:
     result = ran(patched, COUNTED, "jump")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.endswith("patched.elf: has probes already: take the original, or --restore it first\n")
+
+
+def test_an_image_that_leaves_its_trampolines_behind_is_told_of() -> None:
+    words = ("--clock", "host", "--timeout", "2", "--console", "/dev/null")
+    result = ran(real_image("u-boot-riscv64"), COUNTED, "jump", *words)
+    assert result.exit_code == 1
+    assert re.search(r"copied itself to 0x[0-9a-f]+ and goes on there, without its trampolines", result.stderr)
 
 
 def test_from_python(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ _LOOKED_FOR: Final = 64  # bytes from a jump on: another one has another distanc
 
 def copy_of(manifest: Manifest, loaded: Loaded, memory: PhysicalMemory) -> int | None:
     """The physical address of a copy of its code, jumps included, in which it can go on."""
-    if not may_move(loaded.image, manifest):
+    if not may_move(loaded.image, manifest) or not len(manifest.jumps):
         return None
     own = loaded.physical(int(manifest.jumps["address"][len(manifest.jumps) // 2]))
     if own is None or not memory.has(own, _LOOKED_FOR):
