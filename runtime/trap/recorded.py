@@ -20,6 +20,7 @@ from kinst.runtime.trap.thread_ranges import ThreadRanges
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 
+_MOST_KEPT: Final = 1 << 18  # words
 HEAD: Final = 4  # columns of a record before its registers: the address, the CPU, the time and the thread
 
 
@@ -289,22 +290,27 @@ class RecordedSites:
 
     def fold(self) -> None:
         """Tell what was recorded."""
-        if not self._replayed:
-            rows = self._records.take()
-            if len(rows):
-                self._count_alike(rows)
-            return
         self.settle()
+        self._count_kept()
+        rows = self._records.take()  # there are some only if nothing is told in order
+        if len(rows):
+            self._count_alike(rows)
+
+    def _count_kept(self) -> None:
         if self._kept:
             kept = np.array(self._kept, np.uint64).reshape(-1, self._records.width)
             self._kept = []
             self._count_alike(kept)
 
     def settle(self, _firing: Firing | None = None) -> None:
-        """Tell what was recorded and must be told in order: something happens now."""
-        words = self._records.take_words()
-        if not words:
-            return
+        """Tell what was recorded and must be told in order: something happens now. What is alike waits for `fold`."""
+        words = self._records.take_words() if self._tell else []
+        if words:
+            self._tell_in_order(words)
+        if len(self._kept) > _MOST_KEPT:
+            self._count_kept()
+
+    def _tell_in_order(self, words: Sequence[int]) -> None:
         width, firing, keys, tell = self._records.width, self._firing, self._keys, self._tell
         regs = firing.frame.regs
         for at in range(0, len(words), width):

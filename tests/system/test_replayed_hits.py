@@ -44,6 +44,9 @@ PROGRAMS = {
         fbt:::return /arg1 == 0/ { self->ts["kmalloc", 64] = 0; some[64] = 0; }""",
     "more than there is room for": """self int x;
         kinst::memcpy:, kinst::memset:, kinst::k*: { n++; @[probefunc] = max(n); self->x += n; }""",
+    "alike, and in order where no site is": """fbt:::entry { @[arg0 & 7] = count(); }
+        fbt:::return { @r[arg1] = sum(arg0); } tick-300us { n++; }
+        profile-4999 { last = timestamp; } END { printf("%d %d\\n", n, last); }""",
     "faults": """fbt::k*:entry { zero = arg0 & 1; n++; } fbt::k*:return { @ = sum(n / zero); }
         ERROR { printf("%d %d\\n", n, arg4); }""",
     "exit": f'{LATENCY} tick-700us {{ exit(3); }} END {{ printf("%d\\n", timestamp); }}',
