@@ -13,11 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.second_cpu import SecondCpu
 from kinst.runtime.patched.ways_back import WaysBack
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Enabling, Firing
+from kinst.targets.image import Image
+from kinst.targets.kernel_tables import words_at
 from kinst.targets.static_probes import Callees, PlaceKind, StaticPlace, StaticProbe
 
 _LIMIT: Final = 100_000  # instructions of a block and of what it calls
@@ -65,9 +69,11 @@ def block_at(probe: StaticProbe, place: StaticPlace, size: int) -> Block:
 class CallBlocks:
     """Makes what happens at places of tracepoints."""
 
-    def __init__(self, cpu: SecondCpu, ways_back: WaysBack, nops: tuple[bytes, ...]) -> None:
-        """`cpu` runs the blocks; `nops` are the machine's."""
+    def __init__(self, cpu: SecondCpu, ways_back: WaysBack, nops: tuple[bytes, ...], image: Image) -> None:
+        """`cpu` runs the blocks; `nops` are the machine's; `image` has tracepoints' records as they are linked."""
         self._nops = nops
+        self._image = image
+        self._blank: dict[int, tuple[int, ...]] = {}  # by record: see `_lists`
         self._cpu = cpu
         self._ways_back = ways_back
         self._known: dict[
@@ -124,25 +130,41 @@ class CallBlocks:
         longest = max(map(len, self._nops))
         return not self._cpu.frame.load(place, longest).to_bytes(longest, "little").startswith(self._nops)
 
-    def _words(self, moved: int, *addresses: int) -> tuple[int, ...]:
-        """Words at these addresses; none where nothing is mapped, before the kernel has mapped its data."""
-        found = []
-        for address in filter(None, addresses):
-            with suppress(PageFault):
-                found.append(self._cpu.frame.load(address + moved & _ADDRESS, _WORD))
-        return tuple(found)
+    def _word(self, address: int) -> int | None:
+        """A word of the guest's; None where nothing is mapped, before the kernel has mapped its data."""
+        with suppress(PageFault):
+            return self._cpu.frame.load(address & _ADDRESS, _WORD)
+        return None
+
+    def _lists(self, callees: Callees) -> tuple[int, ...]:
+        """The words of a tracepoint's record that are 0 as it is linked. One of them leads to a list of tracers, once
+        there are any."""
+        found = self._blank.get(callees.record)
+        if found is None:
+            words = words_at(self._image, np.array([callees.record], np.uint64), callees.size // _WORD)[0]
+            found = tuple(callees.record + _WORD * at for at in np.flatnonzero(words == 0).tolist())
+            self._blank[callees.record] = found
+        return found
+
+    def _tracers(self, callees: Callees, moved: int) -> tuple[int, ...]:
+        """What a block may call besides the tracepoint's own functions: the first of the guest's own tracers. A
+        compiler that sees the tracepoint's function may put its loop over the list into the block. If there is no
+        list, what the record begins with is called in its place: see `_traced`."""
+        lists = (self._word(at + moved) for at in self._lists(callees))
+        firsts = [self._word(one) for one in (callees.record + moved, *filter(None, lists))]
+        key = self._word(callees.word + moved) if callees.word else None
+        return tuple(filter(None, (*firsts, key)))
 
     def _ends(self, block: Block, moved: int) -> _Ends:
-        callees = block.callees
-        # A compiler that sees the tracepoint's function may put its loop into the block: it calls what the record,
-        # which is its own list of tracers now, begins with.
-        called = self._words(moved, callees.record, callees.word)
-        key = block.address, moved, called
-        found = self._known.get(key)
-        if found is None:
+        found = self._tracers(block.callees, moved)
+        ends = self._known.get((block.address, moved, found))
+        if ends is None:
             ways_back = self._ways_back.of(block.address, block.behind, block.target, block.places)
-            found = self._known[key] = _ends_of(block, moved, called, ways_back)
-        return found
+            # Not every such word leads to a list, and Unicorn 2.1.4 stops nowhere if one place is no address of the
+            # machine: seen on arm64 with what the record of a key's jump entries begins with.
+            called = tuple(one for one in found if self._word(one) is not None)
+            ends = self._known[block.address, moved, found] = _ends_of(block, moved, called, ways_back)
+        return ends
 
 
 def _traced(callees: Callees, moved: int) -> Callable[[int, memoryview], None]:

@@ -3,7 +3,7 @@ that it touches. The guest notices nothing of it.
 """
 
 import mmap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from typing import Final, NoReturn
 
@@ -137,19 +137,18 @@ class SecondCpu:
         return page
 
     def _load(self, address: int, size: int) -> int:
-        parts = self._bytes(address, size)
-        return int.from_bytes(bytes(parts), "little")
+        first = min(size, _PAGE - (address & _OFFSET))
+        value = self._load_in_page(address, first)
+        return value if first == size else value | self._load_in_page(address + first, size - first) << 8 * first
 
-    def _bytes(self, address: int, size: int) -> Iterable[int]:
-        for at in range(address, address + size):
-            physical = self._translate(at & _ADDRESS & ~_OFFSET)
-            if physical is None or self._system.memory.find(physical) is None:
-                raise PageFault(at & _ADDRESS, Access.READ, 0)
-            page, offset = self._data.get(physical), at & _OFFSET
-            if page is None:
-                yield self._system.memory.load(physical | offset, 1)
-            else:
-                yield self._pool[page * _PAGE | offset]
+    def _load_in_page(self, address: int, size: int) -> int:
+        physical = self._translate(address & _ADDRESS & ~_OFFSET)
+        if physical is None or self._system.memory.find(physical, _PAGE) is None:
+            raise PageFault(address & _ADDRESS, Access.READ, 0)
+        page, offset = self._data.get(physical), address & _OFFSET
+        if page is None:
+            return self._system.memory.load(physical | offset, size)
+        return int.from_bytes(self._pool[page * _PAGE | offset : (page * _PAGE | offset) + size], "little")
 
 
 def _as_it_is(_address: int, _copy: memoryview) -> None:

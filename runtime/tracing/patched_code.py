@@ -55,7 +55,9 @@ class PatchedCode:
         self.frame_rules = FrameRules(system.arch, program, self._link_address)
         self.pending_returns = self._pending_returns(copies)
         self.sites.returning = self.pending_returns.waiting
-        self.sites.at_block = CallBlocks(SecondCpu(system, loaded), WaysBack(program), system.arch.nops).enabling
+        self.sites.at_block = CallBlocks(
+            SecondCpu(system, loaded), WaysBack(program), system.arch.nops, loaded.image
+        ).enabling
         self._blocks = None
         if patched.manifest.method == Method.BLOCK and system.trap.counted is not None:
             self._blocks = BlockSites(self.sites, loaded, system)

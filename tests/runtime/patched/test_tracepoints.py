@@ -100,6 +100,15 @@ def test_they_fire_once_where_the_kernel_itself_traces(machine: str, tmp_path: P
     assert called(image, "-n", PROGRAM) == f"{FIRED}\n{result}"
 
 
+@pytest.mark.parametrize("options", [(), ("-DTRACED",)], ids=("nop", "jump"))
+@pytest.mark.parametrize("machine", NAMES)
+def test_they_fire_where_the_kernel_calls_a_list_of_its_own_tracers(
+    machine: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    image = compiled(machine, tmp_path, "-DLISTED", *options)
+    assert called(image, "-n", PROGRAM) == f"{FIRED}\n{called(image)}"
+
+
 def test_a_patched_image_has_them_and_its_file_keeps_their_nops(image: Path) -> None:
     patched = image.with_name("patched.elf")
     done = CliRunner().invoke(rewrite, [str(image), "--probe", "sdt:::", "-o", str(patched)])

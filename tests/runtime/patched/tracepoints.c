@@ -26,11 +26,23 @@ static __attribute__((noipa)) void help(int turn)
     TRACE(helped, 1, 2 * turn);
 }
 
+#ifdef LISTED /* the guest's own tracers, which are called while it traces; the code that asks is still a nop */
+static __attribute__((noipa)) int own(void *data, int turn)
+{
+    sink += turn;
+    return 0;
+}
+static struct tracepoint_func own_tracers[] = {{own}, {own}, {}};
+#endif
+
 /* Returns the same, and leaves the same in memory, whether it is probed or not. */
 long work(int turns)
 {
     struct pair pair = {1, 2};
     long sum = 0;
+#ifdef LISTED
+    __tracepoint_looped.funcs = own_tracers;
+#endif
     for (int turn = 0; turn < turns; turn++) {
         sum += turn * 3;
         pair.high = turn;
