@@ -113,6 +113,11 @@ class BlockCounters:
         if found is not None and (not found[1] or self._state[SIZE] & 0xFFFF_FFFF > found[1]):
             self._cells[self._cpu][found[0]] -= np.uint64(1)
 
+    @property
+    def has_stopped(self) -> bool:
+        """Whether the last run ended because of a site inside a block, which nobody has asked for yet."""
+        return bool(self._state[INSIDE])
+
     def stopped_before(self) -> tuple[int, int] | None:
         """The address and the size of the block that ended the last run because of a site inside it."""
         found, self._state[INSIDE] = self._state[INSIDE], 0

@@ -23,6 +23,7 @@ from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.runtime.machine.placed_files import PlacedFiles
+from kinst.runtime.machine.progress import Progress
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.machine.translation_switch import TranslationSwitch
 from kinst.runtime.paging.registry import new_walker
@@ -73,7 +74,7 @@ class System:
         self._turn_ends = self.exit_code = 0
         self._timed: list[Timed] = []
         self._timed_by_identity: dict[int, Timed] = {}  # devices are not hashable
-        self._is_running = self.has_run = False
+        self._is_running = self._has_yielded = self.has_run = False
         self._end: End | None = None
         self._wall_limit: int | None = None
         self.pristine: Callable[[int, bytes], bytes] = lambda _address, content: content
@@ -82,13 +83,13 @@ class System:
         self.on_event: Callable[[Event | PageFault, int], None] | None = None
         self.after_turn: Callable[[], None] = lambda: None
         self.before_run: Callable[[], None] = lambda: None  # code may be changed there
-        # For `kinst.runtime.machine.interrupts`: called with PC and stack pointer of what was interrupted, once the
-        # handler is entered; and with a CPU that may take an interrupt soon.
+        self.is_interlude: Callable[[], bool] = lambda: False  # a run ended only for the sake of `before_run`
+        # For `interrupts`: the PC and stack pointer of what was interrupted, and a CPU that may take an interrupt soon.
         self.interrupted: Callable[[int, int], None] | None = None
         self.lines_shown: Callable[[VirtualCpu], None] | None = None
         self.serial_line = SerialLine()
         self.before_sleep: Callable[[], None] = lambda: None
-        self._repeated = (0, 0)
+        self._progress = Progress()
         self.undefined: dict[int, bytes] = {}  # the first few undefined instructions that the guest executed
         self.cpus = [self._make_cpu(number) for number in range(configuration.cpus)]
         self.current = self.cpus[0]
@@ -234,6 +235,7 @@ class System:
 
     def yield_cpu(self) -> None:
         """End the CPU's turn."""
+        self._has_yielded = True
         if self._is_running:
             self.clock.interrupt()
 
@@ -294,16 +296,24 @@ class System:
         is_delayed = self._take_interrupt(cpu)
         length = _SLICE if len(self.cpus) == 1 else _TURN
         bounds = [bound - self.clock.now() for bound in (deadline, limit) if bound is not None]
+        self._has_yielded = False
+        self._run_engine(cpu, max(1, min([length, *bounds])), is_delayed=is_delayed)
+        while self._is_cut(cpu, is_delayed=is_delayed) and (left := self._turn_ends - self.clock.now()) > 0:
+            self._run_engine(cpu, left, is_delayed=is_delayed)
+        self.after_turn()
+
+    def _is_cut(self, cpu: VirtualCpu, *, is_delayed: bool) -> bool:
+        """Whether a run ended for the sake of `before_run` alone: where turns end is the guest's affair."""
+        is_cut = self.is_interlude() and not self._has_yielded
+        return is_cut and not (is_delayed and self.exceptions.pending(cpu) is not None)
+
+    def _run_engine(self, cpu: VirtualCpu, length: int, *, is_delayed: bool) -> None:
         self.before_run()
         if self.memory.is_code_stale:
             self.memory.is_code_stale = False
             self.engine.forget_all_code()
         if is_delayed:
             self.engine.stop_when_unmasked()
-        self._run_engine(cpu, max(1, min([length, *bounds])))
-        self.after_turn()
-
-    def _run_engine(self, cpu: VirtualCpu, length: int) -> None:
         self._turn_ends = self.clock.now() + length
         self.clock.begin(length)
         self._is_running = True
@@ -346,13 +356,12 @@ class System:
         return earliest
 
     def show(self, number: int) -> None:
-        """Between two turns, fill the trap frame with a CPU's registers, and let guest memory be what that CPU sees."""
+        """Between two turns, fill the trap frame with a CPU's registers, and let memory be what that CPU sees."""
         self._load(self.cpus[number])
         self.engine.frame.read()
 
     def host_word(self, address: int) -> int | None:
-        """Where in the host's memory a 64-bit word of RAM is, at a virtual address of the running CPU's; None if there
-        is none."""
+        """Where a word at a virtual address of the running CPU's is in the host's memory; None if it is nowhere."""
         physical = self.space.observe(address)
         return None if physical is None else self.memory.host_word(physical)
 
@@ -473,9 +482,10 @@ class System:
     def _outcome(self, outcome: Outcome, pc: int, what: str) -> None:
         match outcome:
             case Outcome.RESUME:
-                self._check_progress(pc, what)
+                if self._progress.is_none(pc, self.engine.pc()):
+                    raise MachineError(f"{self._told(pc, what)} again and again in its own handler")
             case Outcome.ANSWERED:
-                self._repeated = (0, 0)
+                self._progress = Progress()
             case Outcome.WAIT:
                 self.current.is_waiting = True
                 self.yield_cpu()
@@ -484,17 +494,7 @@ class System:
             case _:
                 assert_never(outcome)
 
-    def _check_progress(self, pc: int, what: str) -> None:
-        """Raise MachineError for a handler whose first instruction faults again and again: it would run forever."""
-        if self.engine.pc() != pc:
-            self._repeated = (0, 0)
-            return
-        address, count = self._repeated
-        self._repeated = pc, count + 1 if address == pc else 1
-        if self._repeated[1] > 100:
-            raise MachineError(f"{self._told(pc, what)} again and again in its own handler")
-
     def _told(self, pc: int, what: str) -> str:
-        """The CPU, the place and what happened, for a message."""
+        """The CPU, the place and what happened."""
         where = " where there is no memory" if self.space.is_nothing_executed(pc) else ""
         return f"CPU {self.current.number} at {pc:#x}: {what}{where}"

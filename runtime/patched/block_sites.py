@@ -53,9 +53,10 @@ class BlockSites:
         self.why_not = ""  # why no site is counted here any more
         self.moved = 0  # sites that got breakpoints while the guest ran
         self.refresh: Callable[[], None] = lambda: None  # has sites that the guest writes shown again
+        self._has_stopped = False  # the run, for what is to be done between two
         sites.shown = self._shown
         system.space.executable = self._executable
-        system.before_run = self._settle
+        system.before_run, system.is_interlude = self._settle, self._is_interlude
 
     # -- what is counted ----------------------------------------------------------------------------------------------
 
@@ -80,7 +81,7 @@ class BlockSites:
         self._counters.be_at(self._distances)
         self._asks_again = self._system.has_run
         if self._asks_again:
-            self._system.engine.stop()  # until the engine knows again where the code is
+            self._stop()  # until the engine knows again where the code is
 
     def _shown(
         self, rows: NDArray[np.intp], original: NDArray[np.void], is_armed: NDArray[np.bool_]
@@ -165,7 +166,7 @@ class BlockSites:
             self._be_at(address - link)
             if is_foreign:  # as `ModeCheck` finds at a breakpoint
                 self._foreign.append(link & -_PAGE)
-                self._system.engine.stop()
+                self._stop()
         elif any(self._is_near((address - distance) & _ADDRESS) for distance in self._distances):
             self._give_up("the guest executes other code where the image was")
 
@@ -185,12 +186,21 @@ class BlockSites:
     def _give_up(self, why: str) -> None:
         if not self.why_not:
             self.why_not = why
-            self._system.engine.stop()  # before what was found is executed
+            self._stop()  # before what was found is executed
 
     # -- breakpoints after all ----------------------------------------------------------------------------------------
 
+    def _stop(self) -> None:
+        self._has_stopped = True
+        self._system.engine.stop()
+
+    def _is_interlude(self) -> bool:
+        """Whether the last run ended for what `_settle` does, and the CPU's turn goes on."""
+        return self._has_stopped or self._counters.has_stopped
+
     def _settle(self) -> None:
         """Between two runs: give their breakpoints to sites that cannot be counted here."""
+        self._has_stopped = False
         if self._asks_again:
             self._asks_again = False
             self._known.clear()
