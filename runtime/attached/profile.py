@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from kinst.runtime.attached.guest import AttachedGuest
 from kinst.runtime.clauses.environment import TaskState
-from kinst.runtime.trap.thread_ranges import ThreadRanges
+from kinst.runtime.hits.thread_ranges import ThreadRanges
 from kinst.runtime.trap.trap import Firing
 
 

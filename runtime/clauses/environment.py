@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from kinst.runtime.hits.thread_ranges import ThreadRanges
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.trap.faults import Fault
-from kinst.runtime.trap.thread_ranges import ThreadRanges
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 

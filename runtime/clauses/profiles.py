@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from kinst.runtime.clauses.environment import GuestProfile, Memory, TaskState
 from kinst.runtime.dlang.builtins import FREEBSD
-from kinst.runtime.trap.thread_ranges import ThreadRanges
+from kinst.runtime.hits.thread_ranges import ThreadRanges
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import ImageTypes

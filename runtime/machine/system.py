@@ -13,6 +13,7 @@ from typing import Final, assert_never
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.engine.reports import Stop
+from kinst.runtime.hits.counted import CountedSites
 from kinst.runtime.machine.address_space import OPEN_BUS, OPEN_BUS_CODE, AddressSpace
 from kinst.runtime.machine.board import Board
 from kinst.runtime.machine.bus import Bus, PortBus, Window
@@ -28,7 +29,6 @@ from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.machine.translation_switch import TranslationSwitch
 from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import Access, PageFault
-from kinst.runtime.trap.counted import CountedSites
 from kinst.runtime.trap.trap import Port, TrapPath
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.registry import arch_by_name

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from kinst.runtime.engine.block_code import SLACK
 from kinst.runtime.engine.block_counters import PLACES
+from kinst.runtime.hits.actions import Batched
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.code_copies import CodeCopies
 from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.patched.tracer_room import is_tracer_room
-from kinst.runtime.trap.recorded import Counting
 from kinst.runtime.trap.trap import Enabling
-from kinst.targets.manifest import ProbeKind
 
 _ADDRESS: Final = (1 << 64) - 1
 _GAP: Final = 1 << 24  # bytes between code that belongs together
@@ -43,7 +42,8 @@ class BlockSites:
         self._counters = system.engine.block_counters
         self._rows = np.zeros(0, np.intp)  # of the sites, in the order of the engine's numbers
         self._addresses: NDArray[np.uint64] = np.zeros(0, np.uint64)  # theirs
-        self._leads = np.zeros(0, np.uint64)  # by row, how far a site is behind its function's start
+        record = sites.manifest.sites  # by row, how far a site is behind its function's start
+        self._leads = record["address"] - sites.manifest.functions["address"][record["function"]]
         self._enablings: dict[int, tuple[Enabling, ...]] = {}  # by row, what is told of hits
         self._copies = CodeCopies(loaded, system.memory)
         self._distances: list[int] = []  # at which the code was executed, from its link address
@@ -54,19 +54,11 @@ class BlockSites:
         self.moved = 0  # sites that got breakpoints while the guest ran
         self.refresh: Callable[[], None] = lambda: None  # has sites that the guest writes shown again
         self._has_stopped = False  # the run, for what is to be done between two
-        sites.shown = self._shown
+        sites.shown, sites.begins = self._shown, self._begins
         system.space.executable = self._executable
         system.before_run, system.is_interlude = self._settle, self._is_interlude
 
     # -- what is counted ----------------------------------------------------------------------------------------------
-
-    def choose(self) -> None:
-        """Decide which sites are counted here, before memory is armed."""
-        sites = self._sites
-        sites.at_blocks = np.zeros(len(sites.manifest.sites), np.bool_)
-        if not self.why_not:
-            rows = np.flatnonzero(self.eligible())
-            sites.at_blocks[rows[_largest(sites.manifest.sites["address"][rows])]] = True
 
     def arm(self) -> None:
         """Count what was chosen, from now on."""
@@ -95,21 +87,18 @@ class BlockSites:
             self._counters.turn_on(numbers[found & is_armed])
         return found
 
-    def eligible(self) -> NDArray[np.bool_]:
-        """For each site, whether it can be counted here, as far as that is known before the guest runs."""
-        manifest, sites = self._sites.manifest, self._sites
-        record, enablings = manifest.sites, manifest.enablings[sites.active[manifest.enablings["probe"]]]
-        kinds = manifest.probes["kind"][enablings["probe"]]
-        plain = sites.counting_alone[enablings["probe"]] & np.isin(kinds, (ProbeKind.KINST, ProbeKind.FBT_ENTRY))
-        found = np.zeros(len(record), np.bool_)
-        found[enablings["site"]] = True
-        found[enablings["site"][~plain]] = False
-        self._leads = record["address"] - manifest.functions["address"][record["function"]]
+    def _begins(self, counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which of the sites that only count can be counted here, as far as that is known before the guest runs."""
+        manifest = self._sites.manifest
+        record, chosen = manifest.sites, np.zeros(len(manifest.sites), np.bool_)
+        if self.why_not:
+            return chosen
         begins: NDArray[np.bool_] = self._leads == 0
-        near = np.flatnonzero(found & ~begins & (self._leads <= _LONGEST_LEAD))
+        near = np.flatnonzero(counts & ~begins & (self._leads <= _LONGEST_LEAD))
         begins[near[[self._is_led_to(row) for row in near.tolist()]]] = True
-        eligible: NDArray[np.bool_] = found & begins & (manifest.is_deferred | ~self._repeats(record["original"]))
-        return eligible
+        rows = np.flatnonzero(counts & begins & (manifest.is_deferred | ~self._repeats(record["original"])))
+        chosen[rows[_largest(record["address"][rows])]] = True
+        return chosen
 
     def _is_led_to(self, row: int) -> bool:
         """Whether nothing but room for a tracer is between a function's start and a site. What the guest writes there
@@ -137,7 +126,8 @@ class BlockSites:
         for cpu, number, hits in self._counters.take():
             for enabling in self._enablings_of(number):
                 action = enabling.action
-                assert isinstance(action, Counting)
+                assert isinstance(action, Batched)
+                assert action.count is not None
                 action.count(enabling, cpu, hits, [])
 
     def _enablings_of(self, number: int) -> tuple[Enabling, ...]:
@@ -186,6 +176,7 @@ class BlockSites:
     def _give_up(self, why: str) -> None:
         if not self.why_not:
             self.why_not = why
+            self._sites.decide_again()
             self._stop()  # before what was found is executed
 
     # -- breakpoints after all ----------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
+from kinst.runtime.hits.actions import delivery_of, reads_of
+from kinst.runtime.hits.deciding import Displaced, ProbeActions, SiteDeliveries
 from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.exception_model import ExceptionModel
 from kinst.runtime.machine.loaded import Loaded
@@ -22,7 +24,7 @@ from kinst.runtime.patched.spare_trampolines import SpareTrampolines, whole_slot
 from kinst.runtime.patched.static_gates import StaticMarks, gated
 from kinst.runtime.trap.arch.emulator import Emulation, Emulator
 from kinst.runtime.trap.arch.registry import jump, moved_trampoline
-from kinst.runtime.trap.recorded import Counting, Recorded
+from kinst.runtime.trap.delivery import DISPATCHED, Delivery, Way
 from kinst.runtime.trap.trap import Enabling, Firing, Site, TrapPath, registers_unknown
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
@@ -46,6 +48,7 @@ _CONDITIONAL = (Flow.BRANCH, Flow.INDIRECT_JUMP)
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 _LONGEST = 16  # the most bytes of a site
 _FEW = 16  # sites
+_TOLD = Delivery(Way.DISPATCH, "it is in a module that the guest loads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,7 @@ class SiteTable:
         *,
         is_module: bool = False,
     ) -> None:
-        """Nothing is armed until `arm`. `is_module`: of a module that the guest loads, where actions are
-        called at each hit, also if all they do is to count."""
+        """Nothing is armed until `arm`. `is_module`: of a module that the guest loads, where hits are dispatched."""
         self.is_module = is_module
         self.manifest = patched.manifest
         self._patched = patched
@@ -92,10 +94,12 @@ class SiteTable:
         self._is_patched = ~self.manifest.is_deferred
         self.is_wanted = np.ones(len(self._addresses), np.bool_)  # sites with an enabled probe
         self.at_blocks = np.zeros(len(self._addresses), np.bool_)  # sites that need no breakpoint: see `BlockSites`
+        self.begins: Callable[[NDArray[np.bool_]], NDArray[np.bool_]] | None = None  # see `SiteDeliveries`
         self.shown: Shown = lambda rows, _original, _is_armed: np.zeros(len(rows), np.bool_)
         self.is_armed = self._is_patched.copy()  # sites at which memory has a breakpoint: at first those of the file
         self._marks = StaticMarks(patched.loaded)
         self.is_stale = True  # memory is not yet armed for what is enabled
+        self._deliveries: SiteDeliveries | None = None  # None: another decision is due
         self._fill: Callable[[int, bytes], None] | None = None  # writes a trampoline; None: nobody can reach them
         self.spare: SpareTrampolines | None = None
 
@@ -107,20 +111,20 @@ class SiteTable:
 
     def enable(self, rows: NDArray[np.intp], action: Action) -> None:
         """Let probes (rows of the manifest) do `action`. It takes effect with `arm`."""
-        self._actions.append(_told(action) if self.is_module else action)
+        self._actions.append(action)
         self._action_of[rows] = len(self._actions) - 1
-        self.is_stale = True
+        self._change()
 
     def disable(self, rows: NDArray[np.intp]) -> None:
         """Let probes do nothing. It takes effect with `arm`."""
         self._action_of[rows] = 0
-        self.is_stale = True
+        self._change()
 
     def plant(self, rows: Sequence[int], called: Action) -> None:
         """Call a provider at the sites of probes, whether or not these are enabled. It takes effect with `arm`."""
         for row in rows:
             self._planted[row] = (*self._planted.get(row, ()), called)
-        self.is_stale = True
+        self._change()
 
     def unplant(self, rows: Sequence[int], called: Action) -> None:
         """Stop calling it at these sites. It takes effect with `arm`."""
@@ -128,41 +132,47 @@ class SiteTable:
             left = tuple(one for one in self._planted.pop(row, ()) if one is not called)
             if left:
                 self._planted[row] = left
+        self._change()
+
+    def _change(self) -> None:
         self.is_stale = True
+        self.decide_again()
+
+    def decide_again(self) -> None:
+        """What deliveries were decided from is not so any more. It takes effect with `arm`."""
+        self._deliveries = None
 
     @property
-    def counting(self) -> NDArray[np.bool_]:
-        """For each row of a probe, whether all that happens there can be told later."""
-        is_counting = np.array([isinstance(action, Recorded) for action in self._actions])
-        counting: NDArray[np.bool_] = is_counting[self._action_of]
-        counting[list(self._planted)] = False
-        return counting
+    def _probe_actions(self) -> ProbeActions:
+        deliveries = [_TOLD if self.is_module else delivery_of(action) for action in self._actions]
+        reads = [reads_of(action) for action in self._actions]
+        return ProbeActions(deliveries, reads, self._action_of, tuple(self._planted), self.argument_registers)
 
     @property
-    def counting_alone(self) -> NDArray[np.bool_]:
-        """As `counting`, and nothing is looked at."""
-        is_alone = np.array([isinstance(action, Counting) and not action.reads for action in self._actions])
-        alone: NDArray[np.bool_] = self.counting & is_alone[self._action_of]
-        return alone
+    def deliveries(self) -> SiteDeliveries:
+        """How the hits of each site are delivered, with what is enabled now."""
+        if self._deliveries is None:
+            displaced = Displaced(self.arch, self.manifest.method, reaches=self._reaches())
+            self._deliveries = SiteDeliveries(self.manifest, self._probe_actions, displaced, self.begins)
+        return self._deliveries
+
+    def _reaches(self) -> bool:
+        """Whether a jump reaches from the trampolines to the code."""
+        make = jump(self.arch)
+        if make is None or not len(self._in_order):
+            return False
+        return make(self.manifest.trampolines[0], self._in_order[0]) is not None
 
     @property
-    def out_of_registers(self) -> NDArray[np.bool_]:
-        """For each row of a probe, whether an argument that is looked at there is not in registers."""
-        kinds, found = self.manifest.probes["kind"], np.zeros(len(self.manifest.probes), np.bool_)
-        for number, action in enumerate(self._actions):
-            wanted = action.reads.arguments if isinstance(action, Recorded) else ()
-            for kind in np.unique(kinds).tolist():
-                registers = self.argument_registers.get(kind, registers_unknown)
-                if any(registers(index) is None for index in wanted):
-                    found |= (self._action_of == number) & (kinds == kind)
-        return found
+    def is_counted(self) -> bool:
+        """Whether all that happens anywhere is to count."""
+        ways = self._probe_actions.ways()[self.active]
+        return bool((ways <= Way.RECORD).all())
 
     @property
     def active(self) -> NDArray[np.bool_]:
         """For each row of a probe, whether anything happens there."""
-        active: NDArray[np.bool_] = self._action_of != 0
-        active[list(self._planted)] = True
-        return active
+        return self._probe_actions.is_active()
 
     @property
     def active_sites(self) -> NDArray[np.bool_]:
@@ -175,6 +185,7 @@ class SiteTable:
         """Write breakpoints where a probe is enabled, and the original bytes at all other sites: kinst_patch_tracepoint
         for all sites at once. This may be done while the guest runs, between two of its instructions."""
         self.is_wanted = self.active_sites
+        self.at_blocks = self.deliveries.is_at_block.copy()
         self.is_armed = self.is_wanted & self._is_patched & ~self.at_blocks
         for size, rows in self._by_size():
             addresses = self._addresses[rows] + np.uint64(self._patched.loaded.bias)
@@ -284,8 +295,7 @@ class SiteTable:
             record: what the guest wrote there (SITE), for a deferred site.
             target: the link address that it jumps to.
         """
-        if record is None:
-            record = self.manifest.sites[row]
+        written, record = record, self.manifest.sites[row] if record is None else record
         bias = self._patched.loaded.bias
         size = int(record["size"])
         emulation, aside = None, None
@@ -301,7 +311,8 @@ class SiteTable:
         fired, instead = self._static(record, rows[is_static].tolist())
         enablings += fired
         address, trampoline = int(record["address"]) + bias, int(record["trampoline"]) + bias
-        site = Site(address, size, trampoline, instead or emulation, tuple(enablings))
+        delivery = self.deliveries.of(row, written) if method is None else DISPATCHED  # there can be no trampoline
+        site = Site(address, size, trampoline, instead or emulation, tuple(enablings), delivery=delivery)
         return site if instead or aside is None else replace(site, aside=aside)
 
     def enablings(self, row: int) -> tuple[Enabling, ...]:
@@ -442,11 +453,6 @@ class SiteTable:
         """The rows of the sites that may have a byte in a range."""
         bounds = np.array([max(address - _LONGEST, 0), min(address + size, 2**64 - 1)], np.uint64)
         return np.arange(*np.searchsorted(self._addresses, bounds))
-
-
-def _told(action: Action) -> Action:
-    """The action as one that nobody can look into."""
-    return lambda firing: action(firing)
 
 
 def _no_load(address: int, _size: int) -> NoReturn:

@@ -10,13 +10,13 @@ from typing import Final
 
 from kinst.runtime.clauses.environment import TaskState
 from kinst.runtime.clauses.profiles import Guest, OperatingSystem
+from kinst.runtime.hits.thread_ranges import ThreadRange, ThreadRanges
 from kinst.runtime.providers.structures import find_way, followed
 from kinst.runtime.systems.linux_constants import CONSTANTS
 from kinst.runtime.systems.linux_registers import SavedRegisters
 from kinst.runtime.systems.linux_tasks import LinuxTasks
 from kinst.runtime.systems.linux_threads import LinuxThreads
 from kinst.runtime.trap.faults import Fault
-from kinst.runtime.trap.thread_ranges import ThreadRange, ThreadRanges
 from kinst.runtime.trap.trap import Firing
 
 _TASK: Final = "struct task_struct"

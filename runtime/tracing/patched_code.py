@@ -5,12 +5,12 @@ from collections.abc import Callable
 from kinst.rewriter.program import Program
 from kinst.rewriter.refusals import summary
 from kinst.runtime.clauses.moved_image import MovedImage
+from kinst.runtime.hits.explained import explained
 from kinst.runtime.machine.call import CALL_RETURNS_TO
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.block_sites import BlockSites
 from kinst.runtime.patched.call_blocks import CallBlocks
 from kinst.runtime.patched.deferred import DeferredSites
-from kinst.runtime.patched.explained import explained
 from kinst.runtime.patched.mode_check import ModeCheck
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.runtime.patched.relocated import RelocatedCopies
@@ -90,7 +90,6 @@ class PatchedCode:
         """Write the breakpoints of enabled probes into memory, and the original bytes at all other sites."""
         if self._blocks is not None:
             self._blocks.fold()
-            self._blocks.choose()
         self.sites.arm(self._system.memory, self._system.trap)
         if self._blocks is not None:
             self._blocks.arm()
@@ -105,10 +104,10 @@ class PatchedCode:
             self._system.trap.counted.fold()
 
     def explained(self) -> list[str]:
-        """Where the emulator counts hits by itself, and why it does not elsewhere: a line each."""
+        """How the hits of sites are delivered, and why: a line each."""
         if self._system.trap.counted is None:
-            return ["each hit is told everywhere: --method trap, or a host without the code for it"]
-        return explained(self.sites, None if self._blocks is None else self._blocks.eligible())
+            return ["hits are dispatched everywhere: --method trap, or a host without the code for anything else"]
+        return explained(self.sites.deliveries, self.sites.active_sites, self.sites.manifest.is_deferred)
 
     def passed_over(self) -> str:
         """The enabled sites that hold what cannot be probed because the guest wrote there; empty if there are none."""

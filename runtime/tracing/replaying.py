@@ -1,14 +1,14 @@
-"""A guest's machine, and what is known about its threads -> what clauses need that are told of hits later."""
+"""A guest's machine, and what is known about its threads -> what clauses need that are replayed."""
 
 from kinst.runtime.clauses.environment import GuestProfile
+from kinst.runtime.hits.combining import Replays
+from kinst.runtime.hits.counted import CountedSites
 from kinst.runtime.machine.system import System
 from kinst.runtime.tracing.host import TIME_BASE
-from kinst.runtime.tracing.surroundings import Replays
-from kinst.runtime.trap.counted import CountedSites
 
 
 def replays_of(system: System, profile: GuestProfile) -> Replays | None:
-    """None if each hit is told: the host cannot record, or it was asked for."""
+    """None if hits are dispatched: the host cannot record, or it was asked for."""
     counted = system.trap.counted
     if not isinstance(counted, CountedSites):
         return None

@@ -2,39 +2,22 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from kinst.runtime.clauses.environment import GuestProfile, Memory, Stacks, Symbols, UserStacks, UserSymbols
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.dlang.program import Clause
+from kinst.runtime.hits.combining import Replays
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.provider import Identifiers, Providers
 from kinst.runtime.tracing.host import Host
-from kinst.runtime.trap.trap import Firing
+from kinst.runtime.trap.delivery import Delivery
 
-
-class Settle(Protocol):
-    """See `kinst.runtime.trap.recorded.RecordedSites.settle`."""
-
-    def __call__(self, _firing: Firing | None = None) -> None:
-        """It is the same before every firing."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Replays:
-    """What records of hits are for clauses that are told of them later."""
-
-    time_base: int  # added to the machine's time, it is what clauses see (ns)
-    settle: Settle  # tells what was recorded and must be told in order
-    learn: Callable[[Firing], None] | None  # a hit was told: its thread is to be recorded; None: threads cannot be
-
-
-Admit = Callable[[Clause, Identifiers, str], None]  # clause, its probes, why each hit must be told to it; "": it counts
+Admit = Callable[[Clause, Identifiers, Delivery], None]  # clause, its probes, how its hits are delivered
 SCRATCH: Final = 16 << 20  # bytes that one clause may use
 
 
-def _all(_clause: Clause, _probes: Identifiers, _why: str) -> None:
+def _all(_clause: Clause, _probes: Identifiers, _delivery: Delivery) -> None:
     """What a hit is, clauses can look at."""
 
 
@@ -57,5 +40,5 @@ class Surroundings:
     fold: Callable[[], None]  # gives hits that were only counted to the actions (`Counting`)
     admit: Admit = _all  # raises KinstError for a clause that looks at what is not known of hits
     timestamp: Callable[[], int] | None = None  # what clauses see as time (ns), if it is not the host's
-    replays: Replays | None = None  # None: nothing can be told later
+    replays: Replays | None = None  # None: nothing is replayed
     take_drops: Callable[[], Mapping[int, int]] = dict  # hits that were lost since the last time, by CPU

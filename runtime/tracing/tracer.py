@@ -14,6 +14,7 @@ from kinst.runtime.clauses.buffers import Buffers
 from kinst.runtime.clauses.compile.clause import compile_clause
 from kinst.runtime.clauses.compile.counting import compile_counting, reads_of
 from kinst.runtime.clauses.compile.replaying import compile_replay, reads_of_replayed
+from kinst.runtime.clauses.deliveries import ClauseDeliveries
 from kinst.runtime.clauses.environment import (
     ErrorRecord,
     GuestProfile,
@@ -33,20 +34,21 @@ from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.program import Aggregate, ChangeAggregation, Clause, Commit, Printa, Program, Speculate
 from kinst.runtime.dlang.record_layout import WORD
+from kinst.runtime.hits.actions import Count
+from kinst.runtime.hits.combining import ClauseAction, Combining, all_of
+from kinst.runtime.hits.explained import became
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
-from kinst.runtime.providers.provider import Identifiers, Probe
-from kinst.runtime.tracing.enablings import Enabled, Enablings, all_of
+from kinst.runtime.providers.provider import Action, Identifiers, Probe
+from kinst.runtime.tracing.enablings import Enabled, Enablings
 from kinst.runtime.tracing.ending import Ending
 from kinst.runtime.tracing.hits import Hit, PythonAction
 from kinst.runtime.tracing.host import blank_firing
 from kinst.runtime.tracing.matching import Matching
 from kinst.runtime.tracing.repeated_errors import RepeatedErrors
 from kinst.runtime.tracing.surroundings import Surroundings
-from kinst.runtime.tracing.telling import Telling
+from kinst.runtime.trap.delivery import Delivery, Way
 from kinst.runtime.trap.faults import Fault, FaultKind
-from kinst.runtime.trap.recorded import NOTHING, Count
-from kinst.runtime.trap.replayed import Replay
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
@@ -83,7 +85,7 @@ class Output(Protocol):
         ...
 
 
-_LOOKS: Final = "it looks at arguments or registers"  # what an image that only counts does not keep
+_INLINED: Final = Delivery(Way.DISPATCH, "its probes are inlined copies")
 
 
 class Tracer:
@@ -125,7 +127,8 @@ class Tracer:
         self.tasks = TasksSeen(self.profile, self.now) if records_tasks else None
         self.hits = HitsSeen(self.now(), self.now, self.tasks) if records_hits else None
         is_each_noted = self.tasks is not None or self.hits is not None
-        self._telling = Telling(options, self._replays, is_each_noted=is_each_noted)
+        self._deliveries = ClauseDeliveries(options, self._replays, is_each_noted=is_each_noted)
+        self._became: list[Delivery] = []  # of each clause
         self.on_snapshot: Callable[[int, Sequence[Contents]], None] = lambda _now, _added: None  # see `_snapshot`
         self.options = options
         self.option: Callable[[str], int] = options.number
@@ -149,7 +152,8 @@ class Tracer:
         surroundings.scratch.bound(options.number("scratchsize"))
         self.state = State(self, self.buffers, self.speculations, self.store, surroundings.scratch)
         self._later = copy.copy(self.state)  # for what is recorded: exit() ends it when all has been told
-        self._enablings = Enablings([], None)
+        self._prompt: tuple[type, ...] = ()
+        self._enablings = Enablings([], Combining(None, None, None, None))
         self._next_drain = self._next_snapshot = self._next_status = 0
         self._told: dict[DropKind, int] = dict.fromkeys(DropKind, 0)  # drops that were reported
 
@@ -171,25 +175,10 @@ class Tracer:
             raise KinstError("could not enable tracing: Destructive actions not allowed")
         enabled: list[Enabled] = []
         counts = []
-        prompt = _prompt_actions([clause for program in programs for clause in program.clauses])
+        self._prompt = _prompt_actions([clause for program in programs for clause in program.clauses])
         for program in programs:
             before = len(enabled)
-            for clause in program.clauses:
-                _, probes = matching.probes(clause.description)
-                number = len(self.clauses)
-                compiled = compile_clause(clause, number, self.state, self)
-                run = matching.wrapped(clause.description, compiled)
-                count = self._counter(clause) if run is compiled else None
-                self._admit(
-                    clause, probes, self._telling.why_not_together(clause) or (_LOOKS if reads_of(clause) else "")
-                )
-                self.clauses.append(clause)
-                pattern = matching.pattern(clause.description)
-                is_prompt = any(isinstance(action, prompt) for action in clause.actions)
-                replay = self._replay(clause, number) if run is compiled and count is None else None
-                reads = NOTHING if count is None else reads_of(clause)
-                reads = reads if replay is None else reads_of_replayed(clause)
-                enabled.append(Enabled(run, probes, pattern, is_prompt, count, reads, replay))
+            enabled += [self._enabled(clause, matching) for clause in program.clauses]
             counts.append(sum(len(one.probes) for one in enabled[before:]))
         called = [self._called(action, matching) for action in actions]
         counts += [len(one.probes) for one in called]
@@ -197,11 +186,39 @@ class Tracer:
             self.profile.begin(self._forget)
         counted = None if self.hits is None else self.hits.count
         clauses = [*enabled, *called]
-        self._enablings = Enablings(clauses, self._beginning(), self._act, counted, self._replays)
+        has_replays = any(one.clause.delivery.way is Way.REPLAY for one in clauses)
+        combining = Combining(self._beginning(), self._act, counted, self._replays if has_replays else None)
+        self._enablings = Enablings(clauses, combining)
         self._fit_buffers([clause for clause, one in zip(self.clauses, enabled, strict=True) if END in one.probes])
         self._enablings.enable(self._providers)
         self._providers.on_create(self._enable_new)
         return counts
+
+    def _enabled(self, clause: Clause, matching: Matching) -> Enabled:
+        """Compile the next clause."""
+        _, probes = matching.probes(clause.description)
+        delivery = self._deliveries.of(clause)
+        self._admit(clause, probes, delivery)
+        run = compile_clause(clause, len(self.clauses), self.state, self)
+        wrapped = matching.wrapped(clause.description, run)
+        action = self._action(clause, wrapped, delivery if wrapped is run else _INLINED)
+        self._became.append(action.delivery)
+        self.clauses.append(clause)
+        return Enabled(action, probes, matching.pattern(clause.description))
+
+    def _action(self, clause: Clause, run: Action, delivery: Delivery) -> ClauseAction:
+        """What a hit means to the next clause."""
+        number = len(self.clauses)
+        match delivery.way:
+            case Way.DISPATCH:
+                is_prompt = any(isinstance(action, self._prompt) for action in clause.actions)
+                return ClauseAction(run, delivery, is_prompt)
+            case Way.REPLAY:
+                assert self._replays is not None, "else it is dispatched"
+                replay = compile_replay(clause, number, self._later, self, self._replays.time_base)
+                return ClauseAction(run, delivery, reads=reads_of_replayed(clause), replay=replay)
+            case _:
+                return ClauseAction(run, delivery, reads=reads_of(clause), count=self._counter(clause, number))
 
     def _forget(self, thread: int) -> None:
         """A thread has ended."""
@@ -221,20 +238,13 @@ class Tracer:
         return all_of(parts) if parts else None
 
     def explained(self) -> list[str]:
-        """What became of each clause: a line each."""
-        return [f"{clause.description}: {self._telling.became(clause)}" for clause in self.clauses]
+        """How the hits of each clause may be delivered: a line each."""
+        pairs = zip(self.clauses, self._became, strict=True)
+        return [f"{clause.description}: {became(delivery)}" for clause, delivery in pairs]
 
-    def _replay(self, clause: Clause, number: int) -> Replay | None:
-        """What a recorded hit of a clause does, if it can be told later."""
-        if self._replays is None or self._telling.why_not_later(clause):
-            return None
-        return compile_replay(clause, number, self._later, self, self._replays.time_base)
-
-    def _counter(self, clause: Clause) -> Count | None:
-        """What several hits of the next clause do at once, if all that one does is to count."""
-        if self._telling.why_not_together(clause):
-            return None
-        count = compile_counting(clause, len(self.clauses), self.state, self, TRACER_THREAD)
+    def _counter(self, clause: Clause, number: int) -> Count:
+        """What several hits of a clause do at once."""
+        count = compile_counting(clause, number, self.state, self, TRACER_THREAD)
 
         def while_tracing(enabling: Enabling, cpu: int, hits: int, regs: MutableSequence[int]) -> None:
             if self._counts:
@@ -247,7 +257,7 @@ class Tracer:
         matching.match(description)  # says why it matches nothing
         _, probes = matching.probes(description)
         run = Hit(self).enclosing(action.call, lambda: self.state.is_tracing)
-        return Enabled(matching.wrapped(description, run), probes, matching.pattern(description))
+        return Enabled(ClauseAction(matching.wrapped(description, run)), probes, matching.pattern(description))
 
     def _fit_buffers(self, ending: Sequence[Clause]) -> None:
         """Check the buffers as dtrace_state_go() does. `ending` are END's clauses, for which a buffer that may become

@@ -22,6 +22,7 @@ from typing import Protocol
 
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.arch.emulator import Emulation
+from kinst.runtime.trap.delivery import DISPATCHED, Delivery
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
@@ -81,7 +82,7 @@ def _nowhere(_address: int) -> None:
 class Site:
     """One probed instruction. `emulation` is None if it runs in its trampoline. Else `aside` tells, for an address of
     it, where the CPU can go instead: to a trampoline that does the same, or to where the instruction would lead if it
-    does nothing else; None: nowhere."""
+    does nothing else; None: nowhere. `delivery` is decided for all enablings and the instruction."""
 
     address: int
     size: int
@@ -89,6 +90,7 @@ class Site:
     emulation: Emulation | None
     enablings: tuple[Enabling, ...]
     aside: Callable[[int], int | None] = _nowhere
+    delivery: Delivery = DISPATCHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +108,11 @@ class Port:
 
 class SiteCounter(Protocol):
     """Has the engine handle hits: it counts those that nobody looks at, and lets the CPU go on after all of them.
-    `kinst.runtime.trap.counted.CountedSites` implements it."""
+    `kinst.runtime.hits.counted.CountedSites` implements it."""
 
     def add(self, site: Site, at: int, fire: Callable[[], None], hit: Callable[[], None]) -> None:
-        """Count the hits of a site at an address, if that is all that they do; else have them told: `fire` lets its
-        probes fire, `hit` computes its effect as well."""
+        """Deliver the hits of a site at an address as was decided. Where they are told, `fire` lets its probes fire,
+        and `hit` computes its effect as well."""
         ...
 
     def remove(self, address: int) -> None:

@@ -7,8 +7,8 @@ of its handler are freed. A new thread on a used stack finds the variables that 
 from collections.abc import Callable
 from typing import Final
 
+from kinst.runtime.hits.thread_ranges import ThreadRange, ThreadRanges
 from kinst.runtime.machine.interrupts import Interrupt
-from kinst.runtime.trap.thread_ranges import ThreadRange, ThreadRanges
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.stack_regions import StackRegions
 

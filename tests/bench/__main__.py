@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kinst.runtime.trap.recorded import NOTHING, Reads
+from kinst.runtime.hits.actions import NOTHING, Reads
 from kinst.targets.method import Method
 from tests.bench import attached, bulk, clauses, debuginfo, gdb, linux
 from tests.bench.alone import AloneRun

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kinst.runtime.api import open_image
+from kinst.runtime.hits.actions import NOTHING, Batched, Reads, counting
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.surroundings import Surroundings
-from kinst.runtime.trap.recorded import NOTHING, Counting, Reads
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.method import Method
 from tests.bench.baselines import STACK, STOP, Record
@@ -63,13 +63,13 @@ class OurRun:
         a, b, c, d, e = self._arguments
         self.records.append((firing.enabling.probe, regs[a], regs[b], regs[c], regs[d], regs[e]))
 
-    def counting(self, reads: Reads = NOTHING) -> Counting:
+    def counting(self, reads: Reads = NOTHING) -> Batched:
         """An action that only counts, in `hits`, and looks at arguments."""
 
         def count(_enabling: Enabling, _cpu: int, hits: int, _regs: object) -> None:
             self.hits += hits
 
-        return Counting(lambda firing: count(firing.enabling, 0, 1, None), count, reads)
+        return counting(lambda firing: count(firing.enabling, 0, 1, None), count, reads)
 
     def _returned(self, _pc: int) -> None:
         self.system.engine.set_pc(self._stop)

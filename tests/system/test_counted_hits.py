@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from kinst.runtime.api import open_image
 from kinst.runtime.cli import run as kinst_run
-from kinst.runtime.trap.counted import CountedSites
+from kinst.runtime.hits.counted import CountedSites
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.instruction import Flow
 from kinst.targets.manifest import Method

@@ -7,7 +7,7 @@ import pytest
 
 from kinst.runtime.api import open_image
 from kinst.runtime.engine.hit_records import HitRecords
-from kinst.runtime.trap.recorded import RecordedSites
+from kinst.runtime.hits.recorded import RecordedSites
 from kinst.runtime.trap.trap import Firing
 from tests.gated import taking_turns
 from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case, shown

@@ -1,7 +1,7 @@
 """A checked clause -> whether all that it does is to count what hits are alike, and if so what several of them do.
 
 Such a clause aggregates by nothing but the probe, the CPU, arguments and registers: then the number of hits in which
-these are the same tells it all, and the engine can count and record them by itself (`kinst.runtime.trap.counted`). What
+these are the same tells it all, and the engine can count and record them by itself (`kinst.runtime.hits.counted`). What
 the hits do is not written a second time: the clause is compiled again, with aggregations that add several hits at once.
 """
 
@@ -17,7 +17,7 @@ from kinst.runtime.clauses.needs import OF_THE_PROBE, needs
 from kinst.runtime.clauses.state import State, Updater
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import Aggregation, Clause, Expression
-from kinst.runtime.trap.recorded import Count, Reads
+from kinst.runtime.hits.actions import Count, Reads
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 

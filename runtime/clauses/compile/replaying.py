@@ -17,8 +17,8 @@ from kinst.runtime.clauses.state import State
 from kinst.runtime.clauses.variables import is_block
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import Clause, Expression
-from kinst.runtime.trap.recorded import Reads
-from kinst.runtime.trap.replayed import Replay
+from kinst.runtime.hits.actions import Reads
+from kinst.runtime.hits.replayed import Replay
 
 _LOOKS: Final = "looks at more than is recorded of a hit, or may fail"
 

@@ -1,16 +1,20 @@
 """A checked clause and what an image keeps of its hits -> whether the clause can run over that, or else why not."""
 
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.clauses.needs import Needs, needs
 from kinst.runtime.dlang.program import Clause
+from kinst.runtime.trap.delivery import Delivery, Way
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
 from kinst.targets.manifest import Manifest, ProbeKind
 from kinst.targets.standalone import TIME, Action, Standalone
+
+_LOOKS: Final = "it looks at arguments or registers"
 
 
 class Admission:
@@ -33,19 +37,20 @@ class Admission:
         self._has_warned = False
         self._is_made_here, self._has_cpus = is_made_here, cpus > 1
 
-    def __call__(self, clause: Clause, probes: NDArray[np.intp], why_told: str) -> None:
+    def __call__(self, clause: Clause, probes: NDArray[np.intp], delivery: Delivery) -> None:
         """Let a clause of these probes pass.
 
         Args:
             clause: the clause.
             probes: their identifiers; those that are not the image's do not matter.
-            why_told: why each hit must be told to it; empty if all that it does is to count.
+            delivery: how its hits are delivered where there are breakpoints.
 
         Raises:
             KinstError: it looks at what the image does not keep.
         """
         kinds = set(self._manifest.probes["kind"][np.isin(self._identifiers, probes)].tolist())
         wanted = needs(clause)
+        why_told = _LOOKS if delivery.way is Way.RECORD else delivery.why
         if kinds and self._is_made_here:
             self._check_counts(clause, wanted, why_told)
         if not kinds or not why_told:

@@ -93,7 +93,7 @@ class StandaloneProbes:
 
     def _begin(self, sites: SiteTable, arm: Callable[[], None]) -> None:
         """Clauses were admitted. Raises KinstError: what is done in Python cannot be."""
-        if self.kept.action is Action.COUNT and (sites.active & ~sites.counting).any():
+        if self.kept.action is Action.COUNT and not sites.is_counted:
             raise KinstError("an action in Python is called for each hit, and the image only counts")
         arm()
 

@@ -9,10 +9,10 @@ from typing import Final, NoReturn, SupportsIndex
 
 import numpy as np
 
+from kinst.runtime.hits.actions import Batched
 from kinst.runtime.patched.sites import Argument, ArgumentAt, SiteTable
 from kinst.runtime.tracing.standalone.findings import Found
 from kinst.runtime.trap.faults import Fault, FaultKind
-from kinst.runtime.trap.recorded import Counting
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
@@ -104,7 +104,8 @@ class RecordedHits:
         for row in np.flatnonzero(found.hits).tolist():
             hits = int(found.hits[row])
             for one in self._site(row)[1]:
-                assert isinstance(one.action, Counting), "others were refused"
+                assert isinstance(one.action, Batched), "others were refused"
+                assert one.action.count is not None
                 one.action.count(one, firing.cpu, hits, [])
         for record in found.records.tolist():
             self._fire(record, firing)

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from kinst.rewriter.assemble import assemble
 from kinst.runtime.cli import run as run_command
+from kinst.runtime.hits.actions import Batched
 from kinst.runtime.tracing import preparing
-from kinst.runtime.trap.recorded import Counting
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.arm64 import ARM64
 from tests.writers.elf import EM_AARCH64, Part, Symbol, elf64
@@ -60,7 +60,7 @@ def ran(path: Path, *words: str) -> tuple[str, str]:
 def test_copies_are_counted_as_well(base: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told, path = Counter[int](), guest(tmp_path)
 
-    def call(action: Counting, firing: Firing) -> None:
+    def call(action: Batched, firing: Firing) -> None:
         told[firing.site] += 1
         action.run(firing)
 
@@ -68,7 +68,7 @@ def test_copies_are_counted_as_well(base: int | None, tmp_path: Path, monkeypatc
     CliRunner().invoke(run_command, ["--console", str(plain), str(path)], prog_name="kinst-run")
     monkeypatch.setattr(preparing, "nearby", lambda _image: base)
     by_trap = ran(path, "--method", "trap")
-    monkeypatch.setattr(Counting, "__call__", call)
+    monkeypatch.setattr(Batched, "__call__", call)
     counted = ran(path)
 
     assert counted == by_trap

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime.hits.combining import ClauseAction, Combining
 from kinst.runtime.providers.provider import Action, Probe
 from kinst.runtime.tracing.enablings import Enabled, Enablings
 from kinst.runtime.trap.trap import Firing
@@ -28,9 +29,8 @@ def made(*probes: list[int]) -> tuple[Enablings, Recording, list[int]]:
         return lambda _firing: ran.append(number)
 
     pattern = ProbeName("rpc", "", "", "start")
-    enablings = Enablings(
-        [Enabled(clause(number), np.array(ids, np.intp), pattern) for number, ids in enumerate(probes)], None
-    )
+    enabled = [Enabled(ClauseAction(clause(at)), np.array(ids, np.intp), pattern) for at, ids in enumerate(probes)]
+    enablings = Enablings(enabled, Combining(None, None, None, None))
     recording = Recording()
     enablings.enable(recording)  # type: ignore[arg-type]
     return enablings, recording, ran

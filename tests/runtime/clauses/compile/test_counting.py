@@ -6,7 +6,7 @@ import pytest
 
 from kinst.runtime.clauses.compile.counting import compile_counting, reads_of, why_not_counted
 from kinst.runtime.dlang.program import Clause
-from kinst.runtime.trap.recorded import Reads
+from kinst.runtime.hits.actions import Reads
 from tests.runtime.clauses.compile.running import Script
 
 COUNTED = (

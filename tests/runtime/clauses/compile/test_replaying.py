@@ -4,8 +4,8 @@ import pytest
 
 from kinst.runtime.clauses.compile.replaying import compile_replay, reads_of_replayed, why_not_replayed
 from kinst.runtime.dlang.program import Clause
-from kinst.runtime.trap.recorded import Reads
-from kinst.runtime.trap.replayed import RecordedFiring
+from kinst.runtime.hits.actions import Reads
+from kinst.runtime.hits.replayed import RecordedFiring
 from tests.runtime.clauses.compile.running import Script
 
 DECLARED = (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kinst.runtime.trap import distinct as module
-from kinst.runtime.trap.distinct import distinct
+from kinst.runtime.hits import distinct as module
+from kinst.runtime.hits.distinct import distinct
 
 
 def told(rows: NDArray[np.uint64]) -> list[tuple[tuple[int, ...], int]]:

@@ -1,12 +1,12 @@
 """Sites at which hits are recorded, with what somebody will look at: what was recorded is told later.
 
 Many records are alike: a function is called with the same argument again and again. What only counts is told once for
-all those that are, with their number, and in the order in which the first of each was recorded. What else can be told
-later (`Replayed`) is told of each record, in the order in which they were recorded, and before anything else happens
-that it might change: see `settle`.
+all those that are, with their number, and in the order in which the first of each was recorded. What is replayed is
+told of each record, in the order in which they were recorded, and before anything else happens that it might change:
+see `settle`.
 """
 
-from collections.abc import Callable, Iterable, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
@@ -14,9 +14,10 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.trap.distinct import distinct
-from kinst.runtime.trap.replayed import RecordedFiring, Replay
-from kinst.runtime.trap.thread_ranges import ThreadRanges
+from kinst.runtime.hits.actions import Told
+from kinst.runtime.hits.distinct import distinct
+from kinst.runtime.hits.replayed import RecordedFiring, Replay
+from kinst.runtime.hits.thread_ranges import ThreadRanges
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 
@@ -88,93 +89,6 @@ class Records(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reads:
-    """What an action looks at, besides the probe and the CPU: arguments by number, and indexes in the trap frame; the
-    time, and the key of the thread."""
-
-    arguments: frozenset[int] = frozenset()
-    registers: frozenset[int] = frozenset()
-    has_time: bool = False
-    has_thread: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.arguments or self.registers)
-
-    def __or__(self, other: "Reads") -> "Reads":
-        return Reads(
-            self.arguments | other.arguments,
-            self.registers | other.registers,
-            self.has_time or other.has_time,
-            self.has_thread or other.has_thread,
-        )
-
-    def registers_of(self, enabling: Enabling) -> set[int] | None:
-        """The registers that are looked at where this is enabled; None if it takes more than registers."""
-        found = set(self.registers)
-        for index in self.arguments:
-            registers = enabling.registers(index)
-            if registers is None:
-                return None
-            found.update(registers)
-        return found
-
-
-NOTHING: Final = Reads()
-Count = Callable[
-    [Enabling, int, int, MutableSequence[int]], None
-]  # enabling, CPU, hits, and `Firing.regs` of each of them
-
-
-def counted_once(count: Count) -> Replay:
-    """What a single recorded hit does that is counted."""
-    return lambda firing: count(firing.enabling, firing.cpu, 1, firing.frame.regs)
-
-
-class Recorded:
-    """An action that need not be done when its probe is hit."""
-
-    __slots__ = ("reads", "replay", "run")
-
-    def __init__(self, run: Callable[[Firing], None], replay: Replay, reads: Reads) -> None:
-        """`run` does what a hit does now, `replay` what it does later. It looks at what `reads` names."""
-        self.run, self.replay, self.reads = run, replay, reads
-
-    def __call__(self, firing: Firing) -> None:
-        """Do what a hit does now."""
-        self.run(firing)
-
-    def registers(self, enabling: Enabling) -> set[int] | None:
-        """The registers that it looks at where this is enabled; None if it looks at more than that."""
-        return self.reads.registers_of(enabling)
-
-
-class Counting(Recorded):
-    """An action that does nothing but count, so that the number of hits that are alike tells it all."""
-
-    __slots__ = ("count",)
-
-    def __init__(self, run: Callable[[Firing], None], count: Count, reads: Reads = NOTHING) -> None:
-        """`count` does for several hits, in which what `reads` names is the same, what `run` does for each."""
-        super().__init__(run, counted_once(count), reads)
-        self.count = count
-
-
-class Replayed(Recorded):
-    """An action that can be done later, as long as nobody sees it: with what was recorded, in the order of the hits.
-    Done now, it first tells what was recorded before."""
-
-    __slots__ = ()
-
-
-Told = Sequence[tuple[Recorded, Enabling]]
-
-
-def is_replayed(told: Told) -> bool:
-    """Whether hits are told in their order, and not all at once that are alike."""
-    return any(isinstance(action, Replayed) for action, _ in told)
-
-
-@dataclass(frozen=True, slots=True)
 class _Site:
     """A site whose records are told in order."""
 
@@ -231,15 +145,16 @@ class RecordedSites:
                 self._keys.append(found.key)
             self._records.threads.put(found.low, found.high, number, found.identity, words)
 
-    def add(self, at: int, told: Told) -> None:
-        """Tell these of hits at an address."""
-        found = (action.registers(enabling) or set[int]() for action, enabling in told)
+    def add(self, at: int, told: Told, *, is_replayed: bool) -> None:
+        """Tell these of hits at an address: each, in the order of all that are replayed, or those together that are
+        alike."""
+        found = (action.reads.registers_of(enabling) for action, enabling in told)
         looked_at = frozenset[int]().union(*found)
         registers = looked_at - {self._pc}
         if not registers <= set(self._records.registers):
             self.want(lambda: self._records.want(registers))
         recorded_at = at + self._records.bias
-        if is_replayed(told):
+        if is_replayed:
             runs = tuple((enabling, action.replay) for action, enabling in told)
             is_keyed = any(action.reads.has_thread for action, _ in told)
             if is_keyed and not self._is_identified:
@@ -339,7 +254,7 @@ class RecordedSites:
                 regs[index] = value
             regs[self._pc] = at - bias
             for action, enabling in self._alike[at][0]:
-                assert isinstance(action, Counting), "others are replayed"
+                assert action.count is not None, "others are replayed"
                 action.count(enabling, cpu, number, regs)
 
     def _blank(self, addresses: NDArray[np.uint64], values: NDArray[np.uint64]) -> None:

@@ -1,10 +1,10 @@
 """Sites whose hits the engine handles: it counts or records them, and nobody is told of a single one, or it tells them.
 
-A hit in Python takes about a microsecond. If all that a site's probes do is to count (`Counting`), the engine adds the
-hit to a cell and lets the CPU go on: in the trampoline, or behind an instruction that does nothing. If they look at
-registers as well, it records these (`kinst.runtime.trap.recorded`). What was counted and recorded is asked for before
-anybody looks (`fold`). Any other site has its hits told, and the CPU goes on in the same way; where it cannot, because
-the instruction is emulated in Python, Python says where.
+A hit in Python takes about a microsecond. What is counted is added to a cell by the engine, which lets the CPU go on:
+in the trampoline, or behind an instruction that does nothing. What is recorded or replayed goes to a buffer
+(`kinst.runtime.hits.recorded`). Both are asked for before anybody looks (`fold`). A dispatched hit is told, and the CPU
+goes on in the same way; where it cannot, because the instruction is emulated in Python, Python says where. A batched
+one is dispatched there, too.
 
 A trampoline that ends with a breakpoint, and that of a call, serves one address here. If a copy of the code comes to it
 as well, the hits of both go to the trap path, which knows where the CPU comes from; what Python would emulate leaves it
@@ -14,8 +14,10 @@ to the last one.
 from collections.abc import Callable
 from typing import Protocol
 
-from kinst.runtime.trap.recorded import Counting, Recorded, RecordedSites, Records, Told, is_replayed
-from kinst.runtime.trap.trap import Enabling, Site
+from kinst.runtime.hits.actions import Batched, Told
+from kinst.runtime.hits.recorded import RecordedSites, Records
+from kinst.runtime.trap.delivery import Way
+from kinst.runtime.trap.trap import Site
 from kinst.targets.arch.facts import ArchFacts
 
 _HIGHEST = (1 << 64) - 3  # addresses beyond are not those of a table's rows
@@ -64,15 +66,6 @@ class Counters(Protocol):
         ...
 
 
-def recorded_at(site: Site) -> Told | None:
-    """What is told of hits of a site, if all that each does can be done later and looks at what is recorded."""
-    told = [(one.action, one) for one in site.enablings if isinstance(one.action, Recorded)]
-    if not told or len(told) < len(site.enablings):
-        return None
-    is_told_now = any(one.leaving is not None or action.registers(one) is None for action, one in told)
-    return None if is_told_now else told
-
-
 class CountedSites:
     """The sites whose hits the engine handles."""
 
@@ -87,7 +80,7 @@ class CountedSites:
         counters.on_full(self.recorded.fold)
         self._cells: dict[int, int] = {}  # by address of a site
         self._told: set[int] = set()  # addresses of sites
-        self._counts: dict[int, list[tuple[Counting, Enabling]]] = {}  # by cell: what is told of its hits
+        self._counts: dict[int, Told] = {}  # by cell: what is told of its hits
         self._left: list[int] = []  # cells whose breakpoints are gone
         self._users: dict[int, tuple[int, int]] = {}  # trampoline -> the one site that uses it, the next instruction
         self._shared: set[int] = set()  # trampolines of several sites
@@ -95,11 +88,10 @@ class CountedSites:
     def add(self, site: Site, at: int, fire: Callable[[], None], hit: Callable[[], None]) -> None:
         """See `kinst.runtime.trap.trap.SiteCounter`."""
         self.remove(at)
-        told = recorded_at(site)
         fires_always = all(enabling.leaving is None for enabling in site.enablings)
         following = self._following(site, at) if fires_always and at <= _HIGHEST else None
-        if told is not None and following is not None:
-            self._count(at, following, told)
+        if site.delivery.is_batched and following is not None:
+            self._count(site, at, following)
         elif following:
             self._tell(at, following, fire)
         elif site.emulation is None:
@@ -111,16 +103,18 @@ class CountedSites:
         self._told.add(at)
         self._counters.tell(at, following, call, has_credit=following in self._trampolines())
 
-    def _count(self, at: int, following: int, told: Told) -> None:
+    def _count(self, site: Site, at: int, following: int) -> None:
         has_credit = following in self._trampolines()
-        if is_replayed(told) or any(action.registers(enabling) for action, enabling in told):
-            self.recorded.add(at, told)
-            is_keyed = self.recorded.is_keyed(at)
-            self._counters.record(at, following, has_credit=has_credit, is_keyed=is_keyed)
+        told = [(one.action, one) for one in site.enablings if isinstance(one.action, Batched)]
+        assert len(told) == len(site.enablings), "what is batched was decided for all of them"
+        if site.delivery.way is Way.COUNT:
+            cell = self._cells[at] = self._counters.cell()
+            self._counts[cell] = told
+            self._counters.set(at, following, cell, has_credit=has_credit)
             return
-        cell = self._cells[at] = self._counters.cell()
-        self._counts[cell] = [(action, enabling) for action, enabling in told if isinstance(action, Counting)]
-        self._counters.set(at, following, cell, has_credit=has_credit)
+        self.recorded.add(at, told, is_replayed=site.delivery.way is Way.REPLAY)
+        is_keyed = self.recorded.is_keyed(at)
+        self._counters.record(at, following, has_credit=has_credit, is_keyed=is_keyed)
 
     def _following(self, site: Site, at: int) -> int | None:
         """Where the CPU goes on when a hit was counted; None: that takes Python."""
@@ -178,6 +172,7 @@ class CountedSites:
         self.recorded.fold()
         for cpu, cell, hits in self._counters.take():
             for action, enabling in self._counts[cell]:
+                assert action.count is not None, "a cell is of what is counted"
                 action.count(enabling, cpu, hits, [])
         for cell in self._left:
             del self._counts[cell]

@@ -1,0 +1,109 @@
+"""What the probes of a site do, with how it may be delivered."""
+
+from collections.abc import Callable, MutableSequence, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.hits.replayed import Replay
+from kinst.runtime.trap.delivery import Delivery, Way
+from kinst.runtime.trap.trap import Enabling, Firing
+
+_CALLED: Final = Delivery(Way.DISPATCH, "a function in Python is called there")
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What an action looks at, besides the probe and the CPU: arguments by number, and indexes in the trap frame; the
+    time, and the key of the thread."""
+
+    arguments: frozenset[int] = frozenset()
+    registers: frozenset[int] = frozenset()
+    has_time: bool = False
+    has_thread: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.arguments or self.registers)
+
+    def __or__(self, other: "Reads") -> "Reads":
+        return Reads(
+            self.arguments | other.arguments,
+            self.registers | other.registers,
+            self.has_time or other.has_time,
+            self.has_thread or other.has_thread,
+        )
+
+    def registers_of(self, enabling: Enabling) -> frozenset[int]:
+        """The registers that are looked at where this is enabled."""
+        found = set(self.registers)
+        for index in self.arguments:
+            registers = enabling.registers(index)
+            assert registers is not None, "what is not in registers is dispatched"
+            found.update(registers)
+        return frozenset(found)
+
+
+NOTHING: Final = Reads()
+Count = Callable[
+    [Enabling, int, int, MutableSequence[int]], None
+]  # enabling, CPU, hits, and `Firing.regs` of each of them
+
+
+def counted_once(count: Count) -> Replay:
+    """What a single recorded hit does that is counted."""
+    return lambda firing: count(firing.enabling, firing.cpu, 1, firing.frame.regs)
+
+
+class Dispatched:
+    """An action that is done when its probe is hit."""
+
+    __slots__ = ("delivery", "run")
+
+    def __init__(self, run: Callable[[Firing], None], why: str) -> None:
+        """`why` it cannot be done later."""
+        self.run, self.delivery = run, Delivery(Way.DISPATCH, why)
+
+    def __call__(self, firing: Firing) -> None:
+        """Do what a hit does."""
+        self.run(firing)
+
+
+class Batched:
+    """An action that need not be done when its probe is hit, as long as nobody sees it: see `kinst.runtime.hits`."""
+
+    __slots__ = ("count", "delivery", "reads", "replay", "run")
+
+    def __init__(
+        self,
+        run: Callable[[Firing], None],
+        delivery: Delivery,
+        reads: Reads,
+        replay: Replay,
+        count: Count | None = None,
+    ) -> None:
+        """`run` does what a hit does now, and first tells what was recorded before; `replay` does it later. Both look
+        at what `reads` names. `count` does for several hits in which that is the same what `run` does for each; only
+        what is replayed has none."""
+        assert (delivery.way in (Way.COUNT, Way.RECORD)) == (count is not None)
+        self.run, self.delivery, self.reads, self.replay, self.count = run, delivery, reads, replay, count
+
+    def __call__(self, firing: Firing) -> None:
+        """Do what a hit does now."""
+        self.run(firing)
+
+
+def counting(run: Callable[[Firing], None], count: Count, reads: Reads = NOTHING) -> Batched:
+    """An action that does nothing but count, so that the number of hits that are alike tells it all."""
+    return Batched(run, Delivery(Way.RECORD if reads else Way.COUNT), reads, counted_once(count), count)
+
+
+def delivery_of(action: Callable[[Firing], None]) -> Delivery:
+    """How hits may be delivered to an action."""
+    return action.delivery if isinstance(action, Batched | Dispatched) else _CALLED
+
+
+def reads_of(action: Callable[[Firing], None]) -> Reads:
+    """What an action looks at later, which must be recorded."""
+    return action.reads if isinstance(action, Batched) else NOTHING
+
+
+Told = Sequence[tuple[Batched, Enabling]]

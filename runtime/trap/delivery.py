@@ -1,0 +1,33 @@
+"""How a hit of a site comes to the clauses of its probes: a value, and why it is not a cheaper one.
+
+`kinst.runtime.hits` decides it, and has the rule by which hits of different deliveries become visible.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Way(IntEnum):
+    """From the cheapest to the dearest."""
+
+    BLOCK = 0  # the emulator counts where a block of code begins, without a breakpoint
+    COUNT = 1  # at the breakpoint a cell of the CPU is added to
+    RECORD = 2  # registers are recorded, and clauses run once for all hits that are alike
+    REPLAY = 3  # the time and the thread are recorded as well, and clauses run for each hit, later and in order
+    DISPATCH = 4  # Python runs the clauses at the hit
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A way, and why no cheaper one will do; empty where nothing is against it."""
+
+    way: Way
+    why: str = ""
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether clauses may run after the hit."""
+        return self.way is not Way.DISPATCH
+
+
+DISPATCHED = Delivery(Way.DISPATCH)
