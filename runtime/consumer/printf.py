@@ -134,7 +134,13 @@ class _Row:
         return b"".join(parts) + self._suffix
 
     def _value(self, step: _Step, arguments: Sequence[Value], aggregated: Sequence[AggregateValue]) -> bytes:
-        field = step.field or _field(_with_columns(step, arguments), step.type, self._symbols, self._shown)
+        field = step.field
+        if field is None:
+            conversion = _with_columns(step, arguments)
+            columns = max(conversion.width, conversion.precision)
+            if columns > MOST_COLUMNS:
+                return b"<%d columns: at most %d can be printed>" % (columns, MOST_COLUMNS)
+            field = _field(conversion, step.type, self._symbols, self._shown)
         if Mark.AGGREGATION not in step.conversion.marks:
             return field.spell(arguments[step.value_at])
         value = aggregated[min(step.value_at, len(aggregated) - 1)]
@@ -148,10 +154,11 @@ def _with_columns(step: _Step, arguments: Sequence[Value]) -> Conversion:
     if step.width_at is not None:
         width = printf_values.signed(printf_values.number(arguments[step.width_at]), 32)
         left = Mark.LEFT if width < 0 else Mark.NONE
-        conversion = replace(conversion, width=min(abs(width), MOST_COLUMNS), marks=conversion.marks | left)
+        conversion = replace(conversion, width=abs(width), marks=conversion.marks | left)
     if step.precision_at is not None:
         precision = printf_values.signed(printf_values.number(arguments[step.precision_at]), 32)
-        conversion = replace(conversion, precision=max(0, min(precision, MOST_COLUMNS)))
+        most = MOST_COLUMNS if conversion.kind.shows in _CUTTING else precision  # of text: it need not be that long
+        conversion = replace(conversion, precision=max(0, min(precision, most)))
     return conversion
 
 
@@ -212,6 +219,7 @@ _TEXTS: Final[dict[Shows, Callable[[Value], bytes]]] = {
     Shows.DATE: printf_values.mail_date,
     Shows.PORT: printf_values.port,
 }
+_CUTTING: Final = (Shows.TEXT, Shows.ESCAPED_TEXT, Shows.WIDE_TEXT)  # whose precision is the most that is shown
 _OF_GUESTS: Final = (Shows.TEXT, Shows.CHARACTER, Shows.WIDE_TEXT, Shows.WIDE_CHARACTER)  # these may contain any bytes
 _MARKS: Final = {"#": Mark.ALTERNATE, "0": Mark.ZEROS, "-": Mark.LEFT, "+": Mark.PLUS, " ": Mark.SPACE}
 

@@ -12,7 +12,8 @@ from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import DType, bare
 from kinst.targets.c_types import Array, EnumType, Float, Integer, IntegerKind, Pointer, size_of
 
-MOST_COLUMNS: Final = 1 << 16  # the widest field: a program must not be able to ask for gigabytes of blanks
+MOST_COLUMNS: Final = 1 << 20  # the widest field: a program must not be able to ask for gigabytes of blanks
+_LONGEST_NUMBER: Final = 12  # digits that are read: any more are far too many columns
 POINTER_COLUMNS: Final = 16  # what `?` stands for
 _LONGEST_PREFIX: Final = 6  # how many size letters may precede a name; no name has that many
 
@@ -281,7 +282,9 @@ class _Reader:
         while end < len(self.text) and self.text[end] in b"0123456789":
             end += 1
         digits = self.text[self.position : end].lstrip(b"0")
-        number = MOST_COLUMNS if len(digits) > 6 else min(int(digits or b"0"), MOST_COLUMNS)
+        number = int(digits[:_LONGEST_NUMBER] or b"0")
+        if number > MOST_COLUMNS:
+            raise self._error(f"is wider than {MOST_COLUMNS} columns")
         self.position, self.has_digits = end - 1, True
         if self.has_dot:
             self.conversion = replace(self.conversion, precision=number)

@@ -40,9 +40,10 @@ def aggregation_of(node: tree.Expression) -> tree.AggregationName | None:
 
 
 def null_effect(target: tree.AggregationName, checking: Checking) -> DError:
-    """The error for a statement that only names an aggregation, which may not even exist."""
+    """The error for a statement that only names an aggregation. With keys the name comes into being; without them it
+    has to exist."""
     known = checking.program.aggregations
-    if target.name not in known:
+    if target.keys is None and target.name not in known:
         return functions.undefined_aggregation(target, known)
     return DError("D_AGG_NULL", f"expression has null effect: @{target.name}", target.span)
 
