@@ -150,7 +150,7 @@ class Tracer:
         self.state = State(self, self.buffers, self.speculations, self.store, surroundings.scratch)
         self._later = copy.copy(self.state)  # for what is recorded: exit() ends it when all has been told
         self._enablings = Enablings([], None)
-        self._next_drain = self._next_snapshot = self._next_status = 0
+        self._next_drain = self._next_snapshot = self._next_status = self._began = 0
         self._told: dict[DropKind, int] = dict.fromkeys(DropKind, 0)  # drops that were reported
 
     def _virtual_wall(self) -> int:
@@ -364,11 +364,15 @@ class Tracer:
     def begin(self, output: Output) -> None:
         """Fire BEGIN. From now on, what is due is drained into `output`."""
         self._output = output
-        self._next_drain = self._next_snapshot = self._next_status = self._host.now()
+        self._next_drain = self._next_snapshot = self._next_status = self._began = self._host.now()
         self._dtrace.fire(BEGIN, self._host.firing(0, TRACER_THREAD))
 
     def finish(self, output: Output, ending: Ending) -> None:
         """Fire END, print what is left."""
+        if self.exit_status is not None and self.options.is_set("statusrate"):
+            # dtrace sees exit() when it looks at the status, and stops tracing then
+            rate = max(1, self.options.number("statusrate"))
+            self._host.spend((self._began - self._host.now()) % rate)
         self.state.is_tracing = self.buffers.is_ending = True
         self._dtrace.fire(END, self._host.firing(0, TRACER_THREAD))
         self.state.is_tracing = False
@@ -393,7 +397,7 @@ class Tracer:
             self._switch(output, now)
 
     def _switch(self, output: Output, now: int) -> None:
-        self._next_drain = now + max(SOONEST, self.options.number("switchrate"))
+        self._next_drain = now + self._rates()[0]
         self._consume_due(output, now)
         if self.buffers.is_full:
             self._host.finish(End.EXIT)
@@ -431,7 +435,7 @@ class Tracer:
 
     def _snapshot(self, now: int) -> None:
         """Let the aggregations be what they are at `now` (ns). What was added is told to whom it interests."""
-        self._next_snapshot = now + max(SOONEST, self.options.number("aggrate"))
+        self._next_snapshot = now + self._rates()[1]
         self._fold()
         added = self.store.take()
         self.totals.absorb(added)
@@ -442,13 +446,26 @@ class Tracer:
     def _consume(self, output: Output, now: int, *, is_last: bool = False) -> None:
         if self._replays is not None:
             self._replays.settle()  # for what was lost
+        rates = self._rates()
         output.consume(self.buffers.take())
+        self._keep_rates(rates)
         if is_last or now >= self._next_status:
             self._next_status = now + max(SOONEST, self.options.number("statusrate"))
             output.drops(self._lost())
         self._tell(output)
         if not is_last:
             output.flush()
+
+    def _rates(self) -> tuple[int, int]:
+        """How long it is from one drain to the next, and from one snapshot to the next (ns)."""
+        drains, snapshots = self.options.number("switchrate"), self.options.number("aggrate")
+        return max(SOONEST, drains), max(SOONEST, snapshots)
+
+    def _keep_rates(self, before: tuple[int, int]) -> None:
+        """Rates that setopt() changed count from the last drain and snapshot on."""
+        drains, snapshots = self._rates()
+        self._next_drain += drains - before[0]
+        self._next_snapshot += snapshots - before[1]
 
     def _tell(self, output: Output) -> None:
         output.notices(self._notices)
