@@ -23,6 +23,7 @@ from kinst.targets.nearest import nearest
 
 def global_name(reader: Reader, node: tree.Name, use: Use) -> Operand:
     """A bare word: a parameter, a builtin, an inline, a variable, an enumerator."""
+    _require_attributes(reader, node)
     predefined = _predefined(reader, node)
     if predefined is not None:
         return predefined
@@ -40,6 +41,13 @@ def global_name(reader: Reader, node: tree.Name, use: Use) -> Operand:
     if entry.type is None and use is Use.READ:
         raise undefined(reader, entry, node.span)
     return entry_operand(entry)
+
+
+def _require_attributes(reader: Reader, node: tree.Name) -> None:
+    """Compare what a pragma says of a name with -x amin. Raises DError D_ATTR_MIN."""
+    attributes = reader.attributes.get(node.name)
+    if attributes is not None:
+        stability.require(reader.context, node.name, attributes, node.span)
 
 
 def _predefined(reader: Reader, node: tree.Name) -> Operand | None:
@@ -121,6 +129,7 @@ def index(reader: Reader, node: tree.Index, use: Use) -> Operand:
 
 def _index_of_name(reader: Reader, node: tree.Index, name: tree.Name, use: Use) -> Operand | None:
     word = name.name
+    _require_attributes(reader, name)
     is_own = not is_later(word, reader.context.options)
     if reader.inlines.parameter(word) is not None or (is_own and word in VARIABLES):
         return None
