@@ -104,8 +104,7 @@ class _Row:
         self._suffix = template.suffix
         self._types = tuple(types)
         self._steps: list[_Step | bytes] = []
-        self._taken = 0
-        self._aggregated = 0
+        self._taken = self._aggregated = self._columns = 0
         for conversion in template.conversions:
             self._steps.append(conversion.prefix)
             self._steps.append(b"%" if conversion.kind.shows is Shows.PERCENT else self._step(conversion))
@@ -130,6 +129,7 @@ class _Row:
 
     def render(self, arguments: Sequence[Value], aggregated: Sequence[AggregateValue]) -> bytes:
         """The output for one row."""
+        self._columns = 0  # of those whose width comes with the values
         parts = [step if isinstance(step, bytes) else self._value(step, arguments, aggregated) for step in self._steps]
         return b"".join(parts) + self._suffix
 
@@ -137,9 +137,9 @@ class _Row:
         field = step.field
         if field is None:
             conversion = _with_columns(step, arguments)
-            columns = max(conversion.width, conversion.precision)
-            if columns > MOST_COLUMNS:
-                return b"<%d columns: at most %d can be printed>" % (columns, MOST_COLUMNS)
+            if self._columns + conversion.columns > MOST_COLUMNS:
+                return b"<%d columns: at most %d can be printed>" % (conversion.columns, MOST_COLUMNS)
+            self._columns += conversion.columns
             field = _field(conversion, step.type, self._symbols, self._shown)
         if Mark.AGGREGATION not in step.conversion.marks:
             return field.spell(arguments[step.value_at])
@@ -157,8 +157,7 @@ def _with_columns(step: _Step, arguments: Sequence[Value]) -> Conversion:
         conversion = replace(conversion, width=abs(width), marks=conversion.marks | left)
     if step.precision_at is not None:
         precision = printf_values.signed(printf_values.number(arguments[step.precision_at]), 32)
-        most = MOST_COLUMNS if conversion.kind.shows in _CUTTING else precision  # of text: it need not be that long
-        conversion = replace(conversion, precision=max(0, min(precision, most)))
+        conversion = replace(conversion, precision=max(0, precision))
     return conversion
 
 
@@ -219,7 +218,6 @@ _TEXTS: Final[dict[Shows, Callable[[Value], bytes]]] = {
     Shows.DATE: printf_values.mail_date,
     Shows.PORT: printf_values.port,
 }
-_CUTTING: Final = (Shows.TEXT, Shows.ESCAPED_TEXT, Shows.WIDE_TEXT)  # whose precision is the most that is shown
 _OF_GUESTS: Final = (Shows.TEXT, Shows.CHARACTER, Shows.WIDE_TEXT, Shows.WIDE_CHARACTER)  # these may contain any bytes
 _MARKS: Final = {"#": Mark.ALTERNATE, "0": Mark.ZEROS, "-": Mark.LEFT, "+": Mark.PLUS, " ": Mark.SPACE}
 
