@@ -36,14 +36,16 @@ def signed(value: int) -> int:
 
 
 def strchr(text: bytes, character: int) -> bytes | int:
-    """The rest of the text from the first such character; NULL if there is none."""
-    at = text.find(character & 0xFF)
+    """The rest of the text from the first such character, which may be the NUL at its end; NULL if there is none."""
+    wanted = character & 0xFF
+    at = text.find(wanted) if wanted else len(text)
     return text[at:] if at >= 0 else NULL
 
 
 def strrchr(text: bytes, character: int) -> bytes | int:
-    """The rest of the text from the last such character; NULL if there is none."""
-    at = text.rfind(character & 0xFF)
+    """The rest of the text from the last such character, which may be the NUL at its end; NULL if there is none."""
+    wanted = character & 0xFF
+    at = text.rfind(wanted) if wanted else len(text)
     return text[at:] if at >= 0 else NULL
 
 

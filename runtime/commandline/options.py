@@ -49,6 +49,7 @@ PROGRAMS: Final = {  # where a program comes from: metavar, what it does
     Origin.IDENTIFIER: ("ID", "Enable the probe with this identifier, as -l shows it."),
 }
 ABSENT: Final = {  # options of dtrace(1) that there cannot be here, and why
+    "-32": "all machines have 64 bits",
     "-a": "without anonymous tracing, BEGIN fires before the guest's first instruction",
     "-A": "without anonymous tracing, BEGIN fires before the guest's first instruction",
     "-c": "an IMAGE is run, and not a command of this system",
@@ -129,8 +130,24 @@ def _one_letter_each() -> Decorator:
     )
 
 
+def _refuse(_ctx: click.Context, option: click.Parameter, is_given: bool) -> None:  # noqa: FBT001 - click calls it
+    """The callback of an option that is read whole only to say why it is not there."""
+    if is_given:
+        raise click.NoSuchOption(option.opts[0])
+
+
 d_options: Final = together(
     _one_letter_each(),
+    option(
+        "-64",
+        "is_64",
+        group=_D,
+        is_flag=True,
+        is_rare=True,
+        expose_value=False,
+        help="Compile for 64 bits, which all machines here have: it changes nothing.",
+    ),
+    option("-32", "is_32", group=_D, is_flag=True, hidden=True, expose_value=False, callback=_refuse),
     option(
         "-l",
         "is_list",

@@ -59,10 +59,11 @@ def _bytes_of(value: Value, size: int) -> bytes:
 
 
 def _type_name(kind: CType) -> str:
-    """The type's name. libdtrace shows a struct without a tag as "struct " with an empty name."""
+    """The type's name. libdtrace shows a struct without a tag as "struct " with an empty name, and functions without
+    parameters."""
     if isinstance(kind, Aggregate) and not kind.tag:
         return f"{kind.kind.value} "
-    return describe(kind)
+    return describe(kind, has_parameters=False)
 
 
 @dataclass(frozen=True, slots=True)

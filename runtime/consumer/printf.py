@@ -104,8 +104,7 @@ class _Row:
         self._suffix = template.suffix
         self._types = tuple(types)
         self._steps: list[_Step | bytes] = []
-        self._taken = 0
-        self._aggregated = 0
+        self._taken = self._aggregated = self._columns = 0
         for conversion in template.conversions:
             self._steps.append(conversion.prefix)
             self._steps.append(b"%" if conversion.kind.shows is Shows.PERCENT else self._step(conversion))
@@ -130,11 +129,18 @@ class _Row:
 
     def render(self, arguments: Sequence[Value], aggregated: Sequence[AggregateValue]) -> bytes:
         """The output for one row."""
+        self._columns = 0  # of those whose width comes with the values
         parts = [step if isinstance(step, bytes) else self._value(step, arguments, aggregated) for step in self._steps]
         return b"".join(parts) + self._suffix
 
     def _value(self, step: _Step, arguments: Sequence[Value], aggregated: Sequence[AggregateValue]) -> bytes:
-        field = step.field or _field(_with_columns(step, arguments), step.type, self._symbols, self._shown)
+        field = step.field
+        if field is None:
+            conversion = _with_columns(step, arguments)
+            if self._columns + conversion.columns > MOST_COLUMNS:
+                return b"<%d columns: at most %d can be printed>" % (conversion.columns, MOST_COLUMNS)
+            self._columns += conversion.columns
+            field = _field(conversion, step.type, self._symbols, self._shown)
         if Mark.AGGREGATION not in step.conversion.marks:
             return field.spell(arguments[step.value_at])
         value = aggregated[min(step.value_at, len(aggregated) - 1)]
@@ -148,10 +154,10 @@ def _with_columns(step: _Step, arguments: Sequence[Value]) -> Conversion:
     if step.width_at is not None:
         width = printf_values.signed(printf_values.number(arguments[step.width_at]), 32)
         left = Mark.LEFT if width < 0 else Mark.NONE
-        conversion = replace(conversion, width=min(abs(width), MOST_COLUMNS), marks=conversion.marks | left)
+        conversion = replace(conversion, width=abs(width), marks=conversion.marks | left)
     if step.precision_at is not None:
         precision = printf_values.signed(printf_values.number(arguments[step.precision_at]), 32)
-        conversion = replace(conversion, precision=max(0, min(precision, MOST_COLUMNS)))
+        conversion = replace(conversion, precision=max(0, precision))
     return conversion
 
 

@@ -12,7 +12,9 @@ from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import DType, bare
 from kinst.targets.c_types import Array, EnumType, Float, Integer, IntegerKind, Pointer, size_of
 
-MOST_COLUMNS: Final = 1 << 16  # the widest field: a program must not be able to ask for gigabytes of blanks
+MOST_COLUMNS: Final = 1 << 20  # of all fields together: a program must not be able to ask for gigabytes of blanks
+_LONGEST_NUMBER: Final = 12  # digits that are read: any more are far too many columns
+_LARGEST: Final = 2**31 - 1  # an int, as C takes it
 POINTER_COLUMNS: Final = 16  # what `?` stands for
 _LONGEST_PREFIX: Final = 6  # how many size letters may precede a name; no name has that many
 
@@ -56,6 +58,9 @@ class Shows(Enum):
     PERCENT = "percent sign"
 
 
+_CUTTING: Final = (Shows.TEXT, Shows.ESCAPED_TEXT, Shows.WIDE_TEXT)
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """What a conversion is: its prototype, as messages show it, and which types it takes."""
@@ -75,6 +80,11 @@ class Conversion:
     marks: Mark = Mark.NONE
     width: int = 0
     precision: int = 0
+
+    @property
+    def columns(self) -> int:
+        """How many characters it has at least, whatever the value. The precision of text is how many it has at most."""
+        return self.width if self.kind.shows in _CUTTING else max(self.width, self.precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +209,14 @@ def parse(text: bytes, span: Span | None = None) -> Format:
     """The conversions of a format string. Raises DError: D_SYNTAX."""
     text = text.partition(b"\0")[0]  # C stops at the first NUL
     conversions: list[Conversion] = []
-    start = 0
+    start, columns = 0, 0
     while (percent := text.find(b"%", start)) >= 0:
         reader = _Reader(text, percent, Conversion(text[start:percent], KINDS["%"]), len(conversions) + 1, span)
         conversions.append(reader.read())
         start = reader.position + 1
+        columns += conversions[-1].columns
+        if columns > MOST_COLUMNS:
+            raise reader.error(f"makes the output wider than {MOST_COLUMNS} columns")
     return Format(text, tuple(conversions), text[start:])
 
 
@@ -265,12 +278,12 @@ class _Reader:
         mark = Mark.ANY_PRECISION if self.has_dot else Mark.ANY_WIDTH
         if mark in self.conversion.marks:
             what = "precision" if self.has_dot else "width"
-            raise self._error(f"has more than one '*' for its {what}")
+            raise self.error(f"has more than one '*' for its {what}")
         self._mark(mark)
 
     def _dot(self) -> None:
         if self.has_dot:
-            raise self._error("has more than one '.'")
+            raise self.error("has more than one '.'")
         self.has_dot, self.has_digits = True, False
 
     def _digits(self, first: str) -> None:
@@ -281,7 +294,7 @@ class _Reader:
         while end < len(self.text) and self.text[end] in b"0123456789":
             end += 1
         digits = self.text[self.position : end].lstrip(b"0")
-        number = MOST_COLUMNS if len(digits) > 6 else min(int(digits or b"0"), MOST_COLUMNS)
+        number = min(int(digits[:_LONGEST_NUMBER] or b"0"), _LARGEST)
         self.position, self.has_digits = end - 1, True
         if self.has_dot:
             self.conversion = replace(self.conversion, precision=number)
@@ -290,17 +303,18 @@ class _Reader:
 
     def _kind(self, character: str) -> Kind:
         if not character:
-            raise self._error("has no name: the format string ends before it")
+            raise self.error("has no name: the format string ends before it")
         if character == "$":
-            raise self._error("is positional (%n$), which is not supported")
+            raise self.error("is positional (%n$), which is not supported")
         if character == "%" and self.text[self.position - 1] != ord("%"):
-            raise self._error("is %%, which takes no flags, width or precision")
+            raise self.error("is %%, which takes no flags, width or precision")
         kind = KINDS.get(self.name + character)
         if kind is None:
-            raise self._error(f"is undefined: %{self.name}{character}")
+            raise self.error(f"is undefined: %{self.name}{character}")
         return kind
 
-    def _error(self, what: str) -> DError:
+    def error(self, what: str) -> DError:
+        """The error for this directive."""
         return DError("D_SYNTAX", f"format conversion #{self.number} {what}", self.span)
 
 

@@ -4,7 +4,7 @@ Everything is resolved: names are slots, members are addresses, inlines and tran
 its type. Values at run time:
 
 - an integer or pointer is a Python int in the 64-bit range of its type's sign (a narrow type's *value* may exceed its
-  width inside an expression, as in libdtrace; loads, stores and casts to it truncate);
+  width inside an expression and in a variable, as in libdtrace; memory, records and casts to it truncate);
 - a string is `bytes` without NUL, not longer than strsize; NULL is the number 0, which equals the empty string but has
 no text to read;
 - a struct, union or array is the address of its bytes: in the guest, or in scratch memory
@@ -150,11 +150,12 @@ class Comma:
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """To an integer or pointer type: truncated to its size and then extended by its sign. From string to pointer: the
-    address of a copy in scratch memory."""
+    """To an integer or pointer type: truncated to its size and then extended by its sign, unless `keeps_bits`: then
+    all 64 bits stay, and only the type is another. From string to pointer: the address of a copy in scratch memory."""
 
     type: DType
     operand: "Expression"
+    keeps_bits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,9 +69,21 @@ def _of_probe(providers: Providers, identifier: int) -> Attributes:
     return STABLE if probe is None or attributes is None else attributes.description(probe.module, probe.function)
 
 
+def _of_pragmas(unit: tree.Unit) -> Iterator[tuple[str, Attributes]]:
+    """The names that `#pragma D attributes` is about, each with what it says."""
+    for item in unit.items:
+        if isinstance(item, tree.Pragma) and item.kind == "attributes" and item.words[1] != "provider":
+            name, data, dependency = item.words[0].split("/")
+            yield (
+                item.words[1],
+                Attributes(Stability[name.upper()], Stability[data.upper()], Dependency[dependency.upper()]),
+            )
+
+
 def _named(unit: tree.Unit) -> Iterator[Attributes]:
     """The stability of the names in a program. Symbols of the image are private; all of D's names but one are
-    stable."""
+    stable; of its own a program says it with a pragma."""
+    own = dict(_of_pragmas(unit))
     nodes: list[object] = list(unit.items)
     while nodes:
         node = nodes.pop()
@@ -79,6 +91,8 @@ def _named(unit: tree.Unit) -> Iterator[Attributes]:
             yield PRIVATE
         elif isinstance(node, tree.Name) and node.name == "curthread":
             yield _THREAD
+        elif isinstance(node, tree.Name) and node.name in own:
+            yield own[node.name]
         elif isinstance(node, tuple):
             nodes += node
         elif is_dataclass(node):

@@ -46,6 +46,7 @@ from kinst.runtime.tracing.hits import Hit, PythonAction
 from kinst.runtime.tracing.host import blank_firing
 from kinst.runtime.tracing.matching import Matching
 from kinst.runtime.tracing.repeated_errors import RepeatedErrors
+from kinst.runtime.tracing.schedule import Schedule
 from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.runtime.trap.delivery import Delivery, Way
 from kinst.runtime.trap.faults import Fault, FaultKind
@@ -53,8 +54,6 @@ from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
 
-SOONEST: Final = 1_000_000  # ns between two drains, however high the rate
-_ECHO: Final = 10_000_000  # ns until somebody who types sees what the guest answers
 _CHILL_INTERVAL: Final = 1_000_000_000  # ns
 _MOST_CHILLED: Final = 500_000_000  # ns within an interval
 _LARGEST: Final = 1 << 36  # the most bytes of a buffer under bufresize=manual, which does not allow a smaller one
@@ -154,7 +153,7 @@ class Tracer:
         self._later = copy.copy(self.state)  # for what is recorded: exit() ends it when all has been told
         self._prompt: tuple[type, ...] = ()
         self._enablings = Enablings([], Combining(None, None, None, None))
-        self._next_drain = self._next_snapshot = self._next_status = 0
+        self._schedule = Schedule(options)
         self._told: dict[DropKind, int] = dict.fromkeys(DropKind, 0)  # drops that were reported
 
     def _virtual_wall(self) -> int:
@@ -367,18 +366,20 @@ class Tracer:
         """Add what the guest printed, between the records of what happened before and after."""
         self.buffers.append_console(data)
         if self.is_live:
-            self._next_drain = min(self._next_drain, self._host.now() + _ECHO)
+            self._schedule.echo(self._host.now())
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
     def begin(self, output: Output) -> None:
         """Fire BEGIN. From now on, what is due is drained into `output`."""
         self._output = output
-        self._next_drain = self._next_snapshot = self._next_status = self._host.now()
+        self._schedule.begin(self._host.now())
         self._dtrace.fire(BEGIN, self._host.firing(0, TRACER_THREAD))
 
     def finish(self, output: Output, ending: Ending) -> None:
         """Fire END, print what is left."""
+        if self.exit_status is not None:
+            self._host.spend(self._schedule.until_status(self._host.now()))
         self.state.is_tracing = self.buffers.is_ending = True
         self._dtrace.fire(END, self._host.firing(0, TRACER_THREAD))
         self.state.is_tracing = False
@@ -389,7 +390,7 @@ class Tracer:
     @property
     def due(self) -> int | None:
         """When something is to be consumed next, in ns; None after exit()."""
-        return min(self._next_drain, self._next_snapshot) if self.state.is_tracing else None
+        return self._schedule.next if self.state.is_tracing else None
 
     def after_turn(self, output: Output) -> None:
         """Between two turns of a CPU, consume what is due. After exit() nothing is due until END has fired, since what
@@ -397,13 +398,13 @@ class Tracer:
         now, due = self._host.now(), self.due
         if due is None or now < due:
             return
-        if now >= self._next_snapshot:
+        if now >= self._schedule.snapshot:
             self._snapshot(now)
-        if now >= self._next_drain:
+        if now >= self._schedule.drain:
             self._switch(output, now)
 
     def _switch(self, output: Output, now: int) -> None:
-        self._next_drain = now + max(SOONEST, self.options.number("switchrate"))
+        self._schedule.drained(now)
         self._consume_due(output, now)
         if self.buffers.is_full:
             self._host.finish(End.EXIT)
@@ -441,7 +442,7 @@ class Tracer:
 
     def _snapshot(self, now: int) -> None:
         """Let the aggregations be what they are at `now` (ns). What was added is told to whom it interests."""
-        self._next_snapshot = now + max(SOONEST, self.options.number("aggrate"))
+        self._schedule.taken(now)
         self._fold()
         added = self.store.take()
         self.totals.absorb(added)
@@ -452,9 +453,10 @@ class Tracer:
     def _consume(self, output: Output, now: int, *, is_last: bool = False) -> None:
         if self._replays is not None:
             self._replays.settle()  # for what was lost
+        self._schedule.note_rates()
         output.consume(self.buffers.take())
-        if is_last or now >= self._next_status:
-            self._next_status = now + max(SOONEST, self.options.number("statusrate"))
+        self._schedule.keep_rates()
+        if self._schedule.is_status_due(now) or is_last:
             output.drops(self._lost())
         self._tell(output)
         if not is_last:

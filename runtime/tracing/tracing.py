@@ -114,7 +114,7 @@ class Tracing:
         programs = [self._check(parsed) for parsed in self.parsed]
         if self.parsed:
             self._reader.check_arguments(self.parsed[-1].program)
-        return programs
+        return [self._checker.settled(program) for program in programs]
 
     def _check(self, parsed: ParsedProgram) -> Program:
         with self._failing(parsed):

@@ -95,8 +95,11 @@ PROGRAMS = [
     Hostile("brackets", f"{'[' * 5000} {{ exit(0); }}", "D_PDESC"),
     Hostile("colons", f"{':' * 5000} {{ exit(0); }}", "D_PDESC_INVAL"),
     # -- large
-    Hostile("width", begin('printf("%99999999d", 1);'), "matched 1 probe"),
-    Hostile("precision", begin('printf("%.99999999d", 1);'), "matched 1 probe"),
+    Hostile("width", begin('printf("%99999999d", 1);'), "wider than 1048576 columns"),
+    Hostile("widths", begin(f'printf("{"%600000d" * 2}", 1, 2);'), "#2 makes the output wider than 1048576 columns"),
+    Hostile("precision", begin('printf("%.99999999d", 1);'), "wider than 1048576 columns"),
+    Hostile("precision of text", begin('printf("%.99999999s", "x");'), "matched 1 probe"),
+    Hostile("stars", begin(f'printf("{"%*d" * 400}"{", 1000000, 1" * 400});'), "matched 1 probe"),
     Hostile("star", begin('printf("%*d", 2147483647, 1);'), "matched 1 probe"),
     Hostile("struct", f"struct s {{ char a[1000000000]; }} v; {begin('trace(v.a[5]);')}", "too large"),
     Hostile("array", f"int x[0x7fffffff]; {begin('x[5] = 1;')}", "D_DECL_ARRBIG"),

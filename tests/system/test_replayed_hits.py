@@ -53,6 +53,11 @@ PROGRAMS = {
     "exit at a site": f"{LATENCY} fbt::kmalloc:return /timestamp > 1000300000 && stackdepth/ {{ exit(0); }}",
     "few at a time": f"#pragma D option aggrate=100us\n{LATENCY}",
     "a buffer that becomes full": f"#pragma D option bufsize=4k\n{LATENCY} fbt::vfs*: {{ trace(timestamp); }}",
+    "narrow variables": """int i; char c; unsigned short u; self int t; int last[int];
+        fbt:::entry {
+            i = arg0; c = arg0; u = arg1 * 3; self->t = arg0 << 3; last[i] = arg0; i += arg0;
+            @s[i] = sum(i); @c[c] = sum(c); @u = sum(u); @t = max(self->t); @l = sum(last[i]); @g[u > 70000] = count();
+        }""",
     "profile": "fbt:::entry { at = id; } profile-4999 { @[at, cpu] = count(); } fbt:::return { at = 0; }",
 }
 

@@ -227,7 +227,9 @@ def _convert(generator: Generator, node: program.Convert) -> Code:
         copy = generator.bind("copy_string", generator.state.scratch.copy)
         return fit(generator, Code(f"{copy}({text.text})", 0, UNSIGNED.high, text.depth + 1), scalar)
     code = generator.value(node.operand)
-    return code if scalar is None else fit(generator, code, scalar)
+    if scalar is None:
+        return code
+    return fit(generator, code, word_of(node.type) if node.keeps_bits else scalar)
 
 
 def _characters(generator: Generator, node: Expression) -> Code:

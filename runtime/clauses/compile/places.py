@@ -168,11 +168,11 @@ def _block_address(generator: Generator, node: program.Read) -> tuple[str, int]:
 
 
 def _ranged(text: str, kind: DType, depth: int) -> Code:
-    """A value whose range is its type's, since it was truncated when it was stored."""
-    scalar = scalar_of(kind)
-    if scalar is None:
+    """The value of a variable. It may be any 64 bits, whatever its type: stores do not truncate."""
+    if scalar_of(kind) is None:
         return Code(text, depth=depth, is_nullable=is_string(kind))
-    return Code(text, scalar.low, scalar.high, depth)
+    word = word_of(kind)
+    return Code(text, word.low, word.high, depth)
 
 
 def load(generator: Generator, node: program.Load) -> Code:
@@ -358,12 +358,15 @@ def _stored(generator: Generator, node: program.Assign) -> Code:
 
 
 def _truncated(generator: Generator, value: Code, target: program.Read | program.Load) -> Code:
-    """A value truncated to what a variable, a place in memory or a bit-field can hold."""
+    """A value truncated to what a place in memory or a bit-field can hold. A variable holds 64 bits, whatever its
+    type."""
     kind = target.variable.type if isinstance(target, program.Read) else target.type
     scalar = scalar_of(kind)
     if scalar is None or is_reference(kind):
         return value
-    if isinstance(target, program.Load) and target.bits is not None:
+    if isinstance(target, program.Read):
+        return fit(generator, value, word_of(kind))
+    if target.bits is not None:
         width = target.bits[1]
         mask = (1 << width) - 1
         return _extended(generator, Code(f"({value.text} & {mask})", 0, mask, value.depth + 1), width, scalar)
@@ -397,10 +400,18 @@ def update_statement(generator: Generator, node: program.Update) -> str:
     return place.statement(new.text)
 
 
+def _old(text: str, target: program.Read | program.Load, depth: int) -> Code:
+    """The value before an update: of a variable, or of memory, where it has the range of its type."""
+    scalar = scalar_of(target.type)
+    if isinstance(target, program.Read) or scalar is None:
+        return _ranged(text, target.type, depth)
+    return Code(text, scalar.low, scalar.high, depth)
+
+
 def _updated(generator: Generator, node: program.Update) -> tuple[Place, Code, Code]:
     """The place, its old value and its new one. The old value gets a name if it is used twice."""
     place, depth = _place(generator, node.target, is_update=True)
-    old = _ranged(place.read(), node.target.type, depth)
+    old = _old(place.read(), node.target, depth)
     again = old
     if node.gives_old:
         name = generator.temporary()

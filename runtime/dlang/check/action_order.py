@@ -48,7 +48,9 @@ def note_speculate(state: ClauseState, span: Span) -> None:
 
 
 def note_commit(state: ClauseState, span: Span) -> None:
-    """Note commit(). A clause may commit several speculations, as on Linux. Raises DError: D_COMM_DREC."""
+    """Note commit(), of which a clause may have one. Raises DError: D_COMM_COMM, D_COMM_DREC."""
+    if state.has_committed:
+        raise DError("D_COMM_COMM", "commit( ) may not follow commit( )", span)
     if state.has_recorded:
         raise DError("D_COMM_DREC", "commit( ) may not follow data-recording action(s)", span)
     state.has_committed = True

@@ -1,13 +1,14 @@
 """`@name[keys] = function(value)`, and the actions on aggregations: printa, clear, trunc, normalize, denormalize."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kinst.runtime.dlang import formats, program
 from kinst.runtime.dlang.check import functions, prototypes, quantizing
 from kinst.runtime.dlang.check.action_order import note_aggregating, note_recording
 from kinst.runtime.dlang.check.checking import Checking
+from kinst.runtime.dlang.check.key_types import widest
 from kinst.runtime.dlang.check.signatures import AGGREGATING
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 from kinst.runtime.dlang.syntax import tree
@@ -40,9 +41,10 @@ def aggregation_of(node: tree.Expression) -> tree.AggregationName | None:
 
 
 def null_effect(target: tree.AggregationName, checking: Checking) -> DError:
-    """The error for a statement that only names an aggregation, which may not even exist."""
+    """The error for a statement that only names an aggregation. With keys the name comes into being; without them it
+    has to exist."""
     known = checking.program.aggregations
-    if target.name not in known:
+    if target.keys is None and target.name not in known:
         return functions.undefined_aggregation(target, known)
     return DError("D_AGG_NULL", f"expression has null effect: @{target.name}", target.span)
 
@@ -60,6 +62,7 @@ def aggregate(
     if known is not None:
         keys = _same_keys(known, keys, target.span, checking)
         _check_function(known, function, span)
+        known = _with_keys(known, widest(known.keys, [key.type for key in keys]), checking)
     _check_values(function, values, call)
     parameters = _parameters(function, values, call.span)
     if known is None:
@@ -92,6 +95,13 @@ def _same_keys(
         if not is_argument_compatible(kind, key.type, is_zero=prototypes.is_zero(key)):
             raise prototypes.wrong_argument(f"{name} key", number, describe(kind), describe(key.type), span)
     return tuple(_as_text(kind, key, checking) for kind, key in zip(known.keys, keys, strict=True))
+
+
+def _with_keys(known: Aggregation, kinds: tuple[DType, ...], checking: Checking) -> Aggregation:
+    """The aggregation with keys of these types, as it is known from now on."""
+    if kinds != known.keys:
+        known = checking.program.aggregations[known.name] = replace(known, keys=kinds)
+    return known
 
 
 def _as_text(kind: DType, key: program.Expression, checking: Checking) -> program.Expression:

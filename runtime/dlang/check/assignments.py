@@ -4,7 +4,7 @@ from typing import Final
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.compatibility import is_accepted, pointer_type
-from kinst.runtime.dlang.check.converting import as_word_of_sign, converted
+from kinst.runtime.dlang.check.converting import as_word_of_sign, assigned
 from kinst.runtime.dlang.check.operands import Operand, Use, value_operand
 from kinst.runtime.dlang.check.operators import (
     check_arithmetic,
@@ -77,7 +77,7 @@ def assignment(reader: Reader, node: tree.Assignment) -> Operand:
     if not is_accepted(left.type, right):
         raise incompatible(node, "=", left, right)
     target = _target(node, "=", left)
-    value = program.Assign(target.type, target, converted(right.value, left.type))
+    value = program.Assign(target.type, target, assigned(right.value, left.type))
     if left.memory is None:
         return _assigned(left, value)
     return _assigned(left, program.Comma(left.type, value, left.value))  # the result is the stored text

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kinst.runtime.dlang import program
@@ -10,6 +10,7 @@ from kinst.runtime.dlang.check import inlines, pragmas, provider_declarations, t
 from kinst.runtime.dlang.check.actions import action_count, actions_of, record_size
 from kinst.runtime.dlang.check.declared import Inlines
 from kinst.runtime.dlang.check.expressions import Expressions, Session, refuse_valueless
+from kinst.runtime.dlang.check.key_types import settled
 from kinst.runtime.dlang.check.libraries import INLINES
 from kinst.runtime.dlang.check.variables import SCOPES, key_type
 from kinst.runtime.dlang.context import CheckContext, MatchedProbes
@@ -66,9 +67,15 @@ class Checker:
                 clauses += made
                 is_destructive = is_destructive or destroys
         pragmas.finish(Expressions(session))
-        aggregations = tuple(session.program.aggregations.values())
+        known = session.program.aggregations
         variables, types = session.variables.declared(), session.scope.declared
-        return Program(tuple(clauses), aggregations, variables, types, is_destructive)
+        return Program(settled(clauses, known), tuple(known.values()), variables, types, is_destructive)
+
+    def settled(self, checked: Program) -> Program:
+        """A program that was checked before others, with the keys of aggregations that they share."""
+        known = self._session.program.aggregations
+        aggregations = tuple([known[one.name] for one in checked.aggregations])
+        return replace(checked, clauses=settled(checked.clauses, known), aggregations=aggregations)
 
     def load(self, name: str, unit: tree.Unit) -> None:
         """Read a library; the rest of it is left out from where it depends on a provider, module or library that does

@@ -29,6 +29,7 @@ class ProgramState:
 
     aggregations: dict[str, Aggregation] = field(default_factory=dict)
     awaited: dict[str, tuple[str, Span]] = field(default_factory=dict)  # name: kind of the pragma that mentions it
+    attributes: dict[str, str] = field(default_factory=dict)  # of the program's own names, as pragmas give them
     providers: dict[str, dict[str, tuple[DType, ...]]] = field(default_factory=dict)  # declared: arguments by probe
     libraries: set[str] = field(default_factory=set)  # those that were loaded, by file name
     is_library: bool = False  # whether a library is being checked

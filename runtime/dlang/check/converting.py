@@ -5,7 +5,7 @@ from typing import Final
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.operands import ranged
-from kinst.runtime.dlang.types.conversions import is_integer, is_scalar, is_signed, is_string, size_of, wrap
+from kinst.runtime.dlang.types.conversions import is_scalar, is_signed, is_string, size_of, wrap
 from kinst.runtime.dlang.types.types import CHAR_POINTER, LONG, STRING, ULONG, DType, bare
 from kinst.targets.c_types import Array
 
@@ -46,19 +46,34 @@ def _as_word(value: program.Expression, to: DType) -> program.Expression:
     return value
 
 
+def assigned(value: program.Expression, to: DType) -> program.Expression:
+    """A value as a variable of type `to` takes it: with all its 64 bits, as the kernel's stores do. Only constants are
+    converted as in C, when the program is read; one that is larger than its own type keeps its bits in a variable that
+    is as wide."""
+    if is_string(to) or is_string(value.type) or not is_scalar(to):
+        return converted(value, to)
+    if isinstance(value, program.Integer):
+        is_large = value.value != wrap(value.value, value.type)
+        if not is_large or register_size(to) < register_size(value.type):
+            return converted(value, to)
+    return as_word_of_sign(value, signed=is_signed(to))
+
+
 def cast(value: program.Expression, to: DType) -> program.Expression:
-    """A value converted as a cast converts it. A value that is widened is cut to its own type's size first, since a sum
-    may exceed its type."""
+    """A value converted as a cast converts it (libdtrace: dt_cg_typecast). A narrower type or another sign cuts it; a
+    signed value that is widened is cut to its own type first, since sums and variables may exceed it; anything else
+    keeps its 64 bits."""
     if is_string(to):
         return as_string(value)
-    if not is_scalar(to) or isinstance(value, program.Integer):
+    if not is_scalar(to) or isinstance(value, program.Integer) or is_string(value.type):
         return converted(value, to)
     if _is_unsigned_word(value.type) and _is_unsigned_word(to):
         return retyped(value, to)
-    size, computed = register_size(value.type), isinstance(value, program.Binary | program.Unary | program.Bound)
-    if is_integer(value.type) and is_signed(value.type) and computed and size < register_size(to):
-        value = program.Convert(value.type, value)
-    return program.Convert(to, value)
+    size, wanted = register_size(value.type), register_size(to)
+    if size < wanted and is_signed(value.type):
+        return program.Convert(to, program.Convert(value.type, value))
+    is_cut = size > wanted or (size == wanted and is_signed(value.type) != is_signed(to))
+    return program.Convert(to, value, keeps_bits=not is_cut)
 
 
 def as_word_of_sign(value: program.Expression, *, signed: bool) -> program.Expression:

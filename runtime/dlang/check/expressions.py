@@ -1,6 +1,6 @@
 """Expressions of one clause (or inline, declaration, ...): the tree in, typed expressions out."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -128,6 +128,11 @@ class Expressions:
     def aggregations(self) -> Collection[str]:
         """Names of the aggregations that exist so far."""
         return self._session.program.aggregations.keys()
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """Stability/stability/class of the program's own names, where pragmas give them."""
+        return self._session.program.attributes
 
     def fresh(self) -> int:
         """A number for a `Bind`, unique in the session."""

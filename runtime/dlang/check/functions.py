@@ -8,6 +8,7 @@ from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check import prototypes
 from kinst.runtime.dlang.check.action_order import note_destructive
 from kinst.runtime.dlang.check.checking import Checking
+from kinst.runtime.dlang.check.converting import cast
 from kinst.runtime.dlang.check.prototypes import STRUCTURE, TEXT, Prototype
 from kinst.runtime.dlang.check.signatures import ACTIONS, AGGREGATING
 from kinst.runtime.dlang.check.stacks import is_key_call, key_call
@@ -134,7 +135,7 @@ def _passed(function: str, value: program.Expression, to: DType, checking: Check
     """An argument as it is passed. Text is passed by value, but for NULL, which strtok() tells from the empty
     string."""
     if not is_string_like(to):
-        return checking.convert(value, INT64 if to == INT and function in _POSITIONS else to)
+        return checking.convert(value, INT64) if to == INT and function in _POSITIONS else cast(value, to)
     return value if prototypes.is_zero(value) else checking.convert(value, STRING)
 
 

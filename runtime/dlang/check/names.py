@@ -23,6 +23,7 @@ from kinst.targets.nearest import nearest
 
 def global_name(reader: Reader, node: tree.Name, use: Use) -> Operand:
     """A bare word: a parameter, a builtin, an inline, a variable, an enumerator."""
+    _require_attributes(reader, node)
     predefined = _predefined(reader, node)
     if predefined is not None:
         return predefined
@@ -40,6 +41,13 @@ def global_name(reader: Reader, node: tree.Name, use: Use) -> Operand:
     if entry.type is None and use is Use.READ:
         raise undefined(reader, entry, node.span)
     return entry_operand(entry)
+
+
+def _require_attributes(reader: Reader, node: tree.Name) -> None:
+    """Compare what a pragma says of a name with -x amin. Raises DError D_ATTR_MIN."""
+    attributes = reader.attributes.get(node.name)
+    if attributes is not None:
+        stability.require(reader.context, node.name, attributes, node.span)
 
 
 def _predefined(reader: Reader, node: tree.Name) -> Operand | None:
@@ -116,11 +124,12 @@ def index(reader: Reader, node: tree.Index, use: Use) -> Operand:
             raise DError("D_AGG_MDIM", text, node.span)
         case _:
             found = None
-    return found if found is not None else _c_element(reader, node)
+    return found if found is not None else _c_element(reader, node, use)
 
 
 def _index_of_name(reader: Reader, node: tree.Index, name: tree.Name, use: Use) -> Operand | None:
     word = name.name
+    _require_attributes(reader, name)
     is_own = not is_later(word, reader.context.options)
     if reader.inlines.parameter(word) is not None or (is_own and word in VARIABLES):
         return None
@@ -157,21 +166,21 @@ def _index_of_scoped(reader: Reader, node: tree.Index, name: tree.ScopedName, us
     return element(reader, entry, node, use) if entry.is_array else None
 
 
-def _c_element(reader: Reader, node: tree.Index) -> Operand:
+def _c_element(reader: Reader, node: tree.Index, use: Use) -> Operand:
     base = reader.operand(node.base)
     operands = [reader.operand(part) for part in node.indexes]
     if len(operands) != 1:
         raise DError("D_ARR_BADREF", "cannot access a scalar array as an associative array", node.span)
-    _check_bounds(node, base.type, operands[0].constant)
+    _check_bounds(node, base.type, operands[0].constant, is_address=use is Use.ADDRESS)
     total = additive(node, "+", base, operands[0])
     return dereferenced(node, total)
 
 
-def _check_bounds(node: tree.Index, kind: DType, number: int | None) -> None:
-    """Refuse a constant index outside of an array. An array of one element may be the beginning of a longer one, as in
-    a struct that ends with `data[1]`."""
+def _check_bounds(node: tree.Index, kind: DType, number: int | None, *, is_address: bool) -> None:
+    """Refuse a constant index outside of an array; an address may be that of its end. An array of one element may be
+    the beginning of a longer one, as in a struct that ends with `data[1]`."""
     length = kind.length if isinstance(kind := bare(kind), Array) else None
-    if number is not None and length is not None and length > 1 and not 0 <= number < length:
+    if number is not None and length is not None and length > 1 and not 0 <= number < length + is_address:
         raise DError("D_ARR_BADREF", f"index {number} is outside of an array of {length}", node.span)
 
 

@@ -26,6 +26,7 @@ class Use(Enum):
     READ = "read"  # a variable must have been declared or assigned
     TOUCH = "touch"  # self-> and this-> variables and arrays may be new: the caller gives them their type
     CREATE = "create"  # global variables may be new too
+    ADDRESS = "address"  # as TOUCH, for the operand of &
 
 
 PREFIXES = {Scope.GLOBAL: "", Scope.THREAD: "self->", Scope.CLAUSE: "this->"}

@@ -63,7 +63,7 @@ def require(fits: object, tag: str, node: tree.Expression, symbol: str, wanted: 
 
 def unary(reader: Reader, node: tree.Unary) -> Operand:
     """`+ - ~ ! * &`. If the operand is a new self-> or this-> variable, it becomes an int64_t of value 0."""
-    operand = reader.operand(node.operand, Use.TOUCH)
+    operand = reader.operand(node.operand, Use.ADDRESS if node.operator == "&" else Use.TOUCH)
     if operand.entry is not None:
         operand = reader.variables.assume_integer(operand)
     if operand.constant is not None and node.operator in ("-", "+", "~", "!"):

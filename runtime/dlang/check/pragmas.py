@@ -75,6 +75,7 @@ def _attributes(node: tree.Pragma, checking: Checking) -> None:
         _provider_attributes(node, checking)
     else:
         _about(node, node.words[1], checking)
+        checking.program.attributes[node.words[1]] = node.words[0]
 
 
 def _provider_attributes(node: tree.Pragma, checking: Checking) -> None:

@@ -1,6 +1,6 @@
 """What the parts of the checker need from the object that reads a program."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from kinst.runtime.dlang.check.declared import Inlines, Translators, Variables
@@ -47,6 +47,11 @@ class Reader(Protocol):
     @property
     def aggregations(self) -> Collection[str]:
         """Names of the aggregations that exist so far."""
+        ...
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """Stability/stability/class of the program's own names, where pragmas give them."""
         ...
 
     def operand(self, node: tree.Expression, use: Use = Use.READ) -> Operand:

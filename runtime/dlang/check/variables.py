@@ -25,6 +25,7 @@ from kinst.targets.c_types import Array
 from kinst.targets.nearest import nearest
 
 ARRAY = Dynamic("associative array")  # an array's name without an index
+_MOST_KEYS = 8  # DIF_DTR_NREGS, the registers of a tuple; aggregations keep their keys elsewhere
 SCOPES = {"self": Scope.THREAD, "this": Scope.CLAUSE}
 
 
@@ -57,9 +58,13 @@ def scoped_entry(reader: Reader, node: tree.ScopedName) -> DeclaredVariable:
 
 
 def element(reader: Reader, entry: DeclaredVariable, node: tree.Index, use: Use) -> Operand:
-    """`array[keys]`. The first use decides how many keys there are, and their types."""
+    """`array[keys]`. The first use decides how many keys there are, and their types. Raises DError D_NOREG for more
+    than the kernel's virtual machine has registers for."""
     if entry.type is None and use is Use.READ:
         raise undefined(reader, entry, node.span)
+    if len(node.indexes) > _MOST_KEYS:
+        text = f"{entry.spelling}[ ] has {len(node.indexes)} keys, an associative array at most {_MOST_KEYS}"
+        raise DError("D_NOREG", f"insufficient tuple registers to generate code: {text}", node.span)
     operands = [reader.operand(index) for index in node.indexes]
     if entry.keys is None:
         entry.keys = tuple(key_type(operand.type, number, node.span) for number, operand in enumerate(operands, 1))

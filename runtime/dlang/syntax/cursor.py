@@ -23,6 +23,7 @@ class Names:
     def __init__(self, is_type: Callable[[str], bool]) -> None:
         self._is_type = is_type
         self._known: dict[str, bool] = {}
+        self._bodies: set[str] = set()  # "struct s", "enum e": tags that the text has given a body
 
     def is_type(self, name: str) -> bool:
         """Whether a name is a type. The session is asked once for each name."""
@@ -38,6 +39,13 @@ class Names:
     def declare_variable(self, name: str) -> None:
         """Note a variable or inline, which hides a type of that name."""
         self._known[name] = False
+
+    def declare_body(self, name: str, span: Span) -> None:
+        """Note the body of a struct, union or enum where it begins. Raises D_DECL_TYPERED if there already is one: as
+        in libdtrace, whatever comes in it."""
+        if name in self._bodies:
+            raise DError("D_DECL_TYPERED", f"type redeclared: {name}", span)
+        self._bodies.add(name)
 
 
 class Cursor:

@@ -21,8 +21,10 @@ _TYPES: Final = (
     ("unsigned long long", _LARGEST),
 )
 
-_ESCAPE: Final = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]+)|(.)|$)", re.DOTALL)
-_CONTROL: Final = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
+_ESCAPE: Final = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]*)|(.)|$)", re.DOTALL)
+_KNOWN: Final = {
+    b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b'"': b'"', b"\\": b"\\"
+}  # fmt: skip
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:
@@ -30,8 +32,8 @@ def _unescape(match: re.Match[bytes]) -> bytes:
     if octal is not None:
         return bytes((int(octal, 8) & 0xFF,))
     if hexadecimal is not None:
-        return bytes((int(hexadecimal[-2:], 16),))
-    return _CONTROL.get(other, other) if other is not None else b""
+        return bytes((int(hexadecimal[-2:] or b"0", 16),))
+    return _KNOWN.get(other, b"\\" + other) if other is not None else b""
 
 
 def encode(text: str) -> bytes:
@@ -43,7 +45,8 @@ def encode(text: str) -> bytes:
 
 
 def unescape(text: str) -> bytes:
-    """Bytes with C's escapes replaced."""
+    """Bytes with the escapes replaced that libdtrace knows (dt_string.c, stresc2chr). Of any other, those of the
+    apostrophe and the question mark among them, the backslash stays, too."""
     raw = encode(text)
     return _ESCAPE.sub(_unescape, raw) if b"\\" in raw else raw
 

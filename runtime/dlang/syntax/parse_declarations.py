@@ -109,6 +109,8 @@ class Declarations:
             raise syntax_error(cursor.token)
         members: list[tree.MemberDeclaration] | None = None
         if cursor.accept("{"):
+            if tag:
+                cursor.names.declare_body(f"{keyword} {tag}", join(start, cursor.previous.span))
             with cursor.nested():
                 members = list(self._member())
                 while not cursor.accept("}"):

@@ -16,16 +16,17 @@ from kinst.targets.c_types import (
 )
 
 
-def describe(kind: DType) -> str:
-    """The spelling of a type: "char *", "int [3]", "int (*)(int, char)", "struct foo *", "string", "<DYN>"."""
+def describe(kind: DType, *, has_parameters: bool = True) -> str:
+    """The spelling of a type: "char *", "int [3]", "int (*)(int, char)", "struct foo *", "string", "<DYN>".
+    `has_parameters`: whether functions show theirs; libctf's never do ("int (*)()")."""
     if isinstance(kind, String):
         return "string"
     if isinstance(kind, Dynamic):
         return "<DYN>"
-    return declare(kind, "")
+    return declare(kind, "", has_parameters=has_parameters)
 
 
-def declare(kind: CType, name: str) -> str:
+def declare(kind: CType, name: str, *, has_parameters: bool = True) -> str:
     """The declaration of `name` with this type: "int (*name)[3]"; without a name the type itself."""
     inner, before = name, ""
     while True:
@@ -37,7 +38,7 @@ def declare(kind: CType, name: str) -> str:
                 inner = f"{inner}[{'' if length is None else length}]"
                 kind = element
             case Function(result=result):
-                inner = f"{inner}({_parameters(kind)})"
+                inner = f"{inner}({_parameters(kind) if has_parameters else ''})"
                 kind = result
             case Qualified(target=Pointer() as target):
                 inner = f"{_qualifiers(kind)} {inner}".rstrip()

@@ -1,4 +1,4 @@
-/* Assignments that compute cut the result to the variable's type each time. */
+/* Assignments that compute leave 64 bits in a narrow variable; what is printed of it has its size. */
 #pragma D option quiet
 
 int8_t c;

@@ -1,5 +1,5 @@
 /*
- * What became of each clause: told hit by hit, or counted where it fires. Reasons are told where there are some.
+ * How hits of each clause and site are delivered: dispatched, or counted where they fire. Reasons are told if there are some.
  * @image: kernel
  * @options: --console /dev/null
  */

@@ -7,5 +7,9 @@ BEGIN { speculate(a); printf("a\n"); }
 BEGIN { speculate(b); printf("b\n"); }
 BEGIN { speculate(c); printf("c\n"); }
 BEGIN { speculate(d); printf("d\n"); }
-BEGIN { commit(d); discard(c); commit(0); commit(b); commit(b); discard(a); commit(a); }
+BEGIN { commit(d); discard(c); discard(d); }
+BEGIN { commit(0); }
+BEGIN { commit(b); }
+BEGIN { commit(b); discard(a); }
+BEGIN { commit(a); }
 BEGIN { exit(0); }

@@ -6,5 +6,6 @@ BEGIN { s = speculation(); }
 BEGIN { speculate(s); printf("in %d\n", s); commit(s); }
 BEGIN { speculate(s); printf("never\n"); commit(s); }
 BEGIN { s = speculation(); t = speculation(); speculate(t); printf("other\n"); }
-BEGIN { speculate(s); printf("again %d %d\n", s, t); commit(s); commit(t); }
+BEGIN { speculate(s); printf("again %d %d\n", s, t); commit(s); }
+BEGIN { commit(t); }
 BEGIN { exit(0); }

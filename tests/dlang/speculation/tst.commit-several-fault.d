@@ -5,6 +5,7 @@
 BEGIN { a = speculation(); b = speculation(); }
 BEGIN { speculate(a); printf("one\n"); }
 BEGIN { speculate(b); printf("two\n"); }
-BEGIN { commit(a); commit(-1); commit(b); }
+BEGIN { commit(a); x = 1 / (a - 1); discard(b); }
+BEGIN { commit(b); }
 ERROR { printf("fault %d\n", arg2); }
 BEGIN { exit(0); }

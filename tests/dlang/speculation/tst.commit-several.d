@@ -1,4 +1,4 @@
-/* Several in a clause, in their order; each number is free again then. */
+/* Several in a firing, each in a clause of its own, in their order; each number is free again then. */
 #pragma D option quiet
 #pragma D option nspec=3
 
@@ -6,5 +6,7 @@ BEGIN { a = speculation(); b = speculation(); c = speculation(); printf("ids %d 
 BEGIN { speculate(a); printf("one\n"); }
 BEGIN { speculate(b); printf("two\n"); }
 BEGIN { speculate(c); printf("three\n"); }
-BEGIN { commit(c); commit(b); commit(a); n = (speculation() != 0) + (speculation() != 0) + (speculation() != 0); }
+BEGIN { commit(c); }
+BEGIN { commit(b); }
+BEGIN { commit(a); n = (speculation() != 0) + (speculation() != 0) + (speculation() != 0); }
 BEGIN { printf("%d\n", n); exit(0); }

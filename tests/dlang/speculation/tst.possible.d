@@ -5,6 +5,7 @@
 BEGIN { speculate(2); printf("never\n"); }
 BEGIN { s = speculation(); discard(s); }
 BEGIN { speculate(s); x = 5; printf("never\n"); }
-BEGIN { commit(2); commit(s); discard(1); x++; }
+BEGIN { commit(2); discard(1); x++; }
+BEGIN { commit(s); }
 ERROR { printf("error\n"); }
 BEGIN { printf("nothing\n%d\n", x); exit(0); }

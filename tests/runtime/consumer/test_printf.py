@@ -141,8 +141,14 @@ def test_widths_from_arguments() -> None:
     assert show(b"%.*s|", (integer, -1), (types.STRING, b"abc")) == b"abc|"
 
 
-def test_a_hostile_width_is_cut() -> None:
-    assert len(show(b"%*d", (types.INT, 2**31 - 1), (types.INT, 3))) == formats.MOST_COLUMNS
+def test_a_width_may_be_large_but_not_hostile() -> None:
+    assert show(b"%*d", (types.INT, 70_000), (types.INT, 3)) == b"3".rjust(70_000)
+    most = formats.MOST_COLUMNS
+    assert len(show(b"%-*d", (types.INT, most), (types.INT, 3))) == most
+    told = b"<%d columns: at most %d can be printed>"
+    assert show(b"[%*d]", (types.INT, 2**31 - 1), (types.INT, 3)) == b"[" + told % (2**31 - 1, most) + b"]"
+    assert show(b"%.*d", (types.INT, most + 1), (types.INT, 3)) == told % (most + 1, most)
+    assert show(b"%.*s", (types.INT, most + 1), (types.STRING, b"abc")) == b"abc"
 
 
 def test_percent_and_text_alone() -> None:

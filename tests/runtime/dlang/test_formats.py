@@ -46,8 +46,13 @@ def test_question_mark_is_the_width_of_a_pointer() -> None:
 
 
 def test_no_field_is_of_gigabytes() -> None:
-    assert formats.parse(b"%99999999999999999999d").conversions[0].width == formats.MOST_COLUMNS
-    assert formats.parse(b"%.4000000000s").conversions[0].precision == formats.MOST_COLUMNS
+    assert formats.parse(b"%1048576d").conversions[0].width == formats.MOST_COLUMNS
+    assert formats.parse(b"%.4000000000s").conversions[0].precision == 2**31 - 1
+    for text in (b"%1048577d", b"%.4000000000d", b"%99999999999999999999s"):
+        with pytest.raises(DError, match="conversion #1 makes the output wider than 1048576 columns"):
+            formats.parse(text)
+    with pytest.raises(DError, match="#2 makes the output wider than 1048576 columns"):
+        formats.parse(b"%600000d%600000d")
 
 
 def test_a_nul_ends_the_format() -> None:

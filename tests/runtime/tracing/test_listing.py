@@ -44,3 +44,12 @@ def test_a_program_is_as_stable_as_the_least_of_what_it_uses() -> None:
     kernel = str(SAMPLES / "kernel-amd64.elf")
     result = kinst_run("-ve", "-n", "BEGIN { trace(`allocations); }", kernel)
     assert f"\tMinimum Statement Attributes\n{PRIVATE}" in result.stdout
+
+
+def test_a_program_says_how_stable_its_own_names_are() -> None:
+    said = "#pragma D attributes Private/Unstable/ISA own\ninline int own = 4;\n"
+    result = kinst_run("-ve", "-n", said + "BEGIN { trace(own); }")
+    levels = "\t\tIdentifier Names: Private\n\t\tData Semantics:   Unstable\n\t\tDependency Class: ISA\n"
+    assert f"\tMinimum Statement Attributes\n{levels}" in result.stdout
+    result = kinst_run("-ve", "-n", said + "BEGIN { trace(timestamp); }")
+    assert f"\tMinimum Statement Attributes\n{STABLE}" in result.stdout

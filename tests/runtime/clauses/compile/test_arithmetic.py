@@ -124,14 +124,14 @@ class Maker:
         text = f"(({word(is_signed)})({unit}) >> {64 - width})"
         return Both(program.Load(kind, number(GUEST + at, ULONG), (shift, width)), text, is_signed)
 
-    def place(self) -> tuple[program.Read, str, str, bool]:
+    def place(self) -> tuple[program.Read, str, bool]:
+        """A variable: 64 bits of its type's sign, however narrow the type is."""
         name, kind, _, is_signed = self.type()
         scope = self.random.choice(list(Scope))
-        return read(variable(scope, name, kind)), f"{scope.name}_{name}", name, is_signed
+        return read(variable(scope, name, kind)), f"{scope.name}_{name}", is_signed
 
     def variable(self) -> Both:
-        node, c, _, is_signed = self.place()
-        return Both(node, f"(({word(is_signed)}){c})", is_signed)
+        return Both(*self.place())
 
     def binary(self, depth: int) -> Both:
         left, right = self.expression(depth), self.expression(depth)
@@ -188,25 +188,26 @@ class Maker:
 
     def assign(self, depth: int) -> Both:
         value = self.expression(depth)
-        target, c, name, is_signed = self.place()
+        target, c, is_signed = self.place()
         node = program.Assign(target.type, target, value.node)
-        return Both(node, f"(({word(is_signed)})({c} = ({name}){value.c}))", is_signed)
+        return Both(node, f"({c} = ({word(is_signed)}){value.c})", is_signed)
 
     def update(self, depth: int) -> Both:
         value = self.expression(depth)
-        target, c, name, is_signed = self.place()
+        target, c, is_signed = self.place()
         symbol = self.random.choice(["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"])
         gives_old, computes_signed = self.random.random() < 0.5, self.random.random() < 0.5
         node = program.Update(target.type, target, symbol, value.node, gives_old, computes_signed, SPAN)
         new = self.computed(symbol, "old", value.c, is_signed=computes_signed)
-        result = f"({{ {name} old = {c}; {name} new = ({name}){new}; {c} = new; {'old' if gives_old else 'new'}; }})"
-        return Both(node, f"(({word(is_signed)}){result})", is_signed)
+        kind = word(is_signed)
+        result = f"({{ {kind} old = {c}; {kind} new = ({kind}){new}; {c} = new; {'old' if gives_old else 'new'}; }})"
+        return Both(node, result, is_signed)
 
 
 def source(maker: Maker, expressions: list[Both]) -> str:
     """The C program: a line for each expression and arguments: the value, or F."""
     lines = [HEAD]
-    lines += [f"static {name} {scope.name}_{name};" for scope in Scope for name in NAMES]
+    lines += [f"static {word(TYPES[name][2])} {scope.name}_{name};" for scope in Scope for name in NAMES]
     lines.append("static void clear(void) {")
     lines += [f"{scope.name}_{name} = 0;" for scope in Scope for name in NAMES]
     lines.append("}")

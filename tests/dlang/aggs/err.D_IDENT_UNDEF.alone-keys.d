@@ -1,6 +1,0 @@
-/* With keys, too. */
-BEGIN
-{
-	@b[1] = count();
-	@a[1];
-}

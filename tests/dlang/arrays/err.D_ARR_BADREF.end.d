@@ -1,0 +1,7 @@
+/* Nothing is there. */
+int a[5];
+
+BEGIN
+{
+	trace(a[5]);
+}

@@ -1,0 +1,5 @@
+/* @options: -x bufpolicy=whatever
+   @status: 1
+
+   There are three policies. */
+BEGIN { exit(0); }

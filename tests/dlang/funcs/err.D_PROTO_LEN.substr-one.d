@@ -1,0 +1,2 @@
+/* Two arguments at least. */
+BEGIN { trace(substr("abc")); }

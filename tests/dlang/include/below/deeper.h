@@ -1,0 +1,1 @@
+#define DEEPER 40

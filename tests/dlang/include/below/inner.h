@@ -1,0 +1,2 @@
+#include "deeper.h"
+#define INNER (DEEPER + 1)

@@ -1,0 +1,5 @@
+#define FINE 1
+struct half {
+	int a;
+	nonsense b;
+};

@@ -1,0 +1,4 @@
+dtrace:::BEGIN
+{
+	printf("included ");
+}

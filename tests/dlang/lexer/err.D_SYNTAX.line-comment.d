@@ -1,0 +1,2 @@
+/* Comments of C++ are none of D. */
+BEGIN { exit(0); } // not here

@@ -1,0 +1,2 @@
+/* D's own variables are not assigned. */
+BEGIN { timestamp = 1; }

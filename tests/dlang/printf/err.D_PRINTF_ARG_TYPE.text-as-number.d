@@ -1,0 +1,2 @@
+/* %d takes a number. */
+BEGIN { printf("%d", "text"); }

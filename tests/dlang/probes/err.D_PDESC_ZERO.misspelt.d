@@ -1,0 +1,2 @@
+/* A probe that there is not. */
+BEGINN { exit(0); }

@@ -1,0 +1,2 @@
+/* Without a process that is traced there is no $target, as text neither. */
+BEGIN { trace($$target); }
