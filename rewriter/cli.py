@@ -88,7 +88,7 @@ _REWRITE_EXAMPLES: Final = (
         "instructions of your own: a function that only returns 0, and two bytes behind an address",
     ),
     Example(
-        "kinst-rewrite fw_jump.elf --standalone --probe fbt:::entry --action record:arg0,time -o alone.elf",
+        "kinst-rewrite fw_jump.elf --standalone --probe fbt:::entry --action record:arg0,time --ring 256 -o alone.elf",
         "probes that need no handler, for QEMU or a board; kinst-run --read shows what they found",
     ),
 )

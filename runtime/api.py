@@ -127,8 +127,20 @@ class ImageFile:
         check_outcomes(resolution, strict=False)
         return resolution
 
-    def rewrite(self, output: Path | str, *descriptions: str, method: Method | None = None) -> tuple[str, ...]:
+    def rewrite(
+        self,
+        output: Path | str,
+        *descriptions: str,
+        method: Method | None = None,
+        trampoline_base: int | None = None,
+    ) -> tuple[str, ...]:
         """Write a copy with these probes in it. Returns what was refused, a line for each description.
+
+        Args:
+            output: the file.
+            descriptions: of probes.
+            method: how hits are carried on; `Method.JUMP` makes the copy standalone.
+            trampoline_base: the link address of the trampolines; None: where there is room.
 
         Raises:
             KinstError: a description matches nothing, or there is no room for the trampolines.
@@ -136,7 +148,7 @@ class ImageFile:
         """
         opened = self._open
         names = probe_names(descriptions, opened.program.image)
-        resolution, plan = plan_probes(opened, names, method=method)
+        resolution, plan = plan_probes(opened, names, method=method, trampoline_base=trampoline_base)
         write_image(plan, Path(output))
         return tuple(summary_lines(resolution, plan.lost, len(plan.manifest.sites)))
 

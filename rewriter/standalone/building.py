@@ -19,7 +19,7 @@ from kinst.rewriter.standalone.rooms import Room
 from kinst.rewriter.standalone.templates import Templates
 from kinst.rewriter.standalone.trampoline import Masks, Tasks
 
-NO_ROOM: Final = "no room is left for its trampoline"
+NO_ROOM: Final = "no room is left for its trampoline, inside the image or where --trampoline-base says"
 _BATCH: Final = 1 << 14  # groups at a time: their arrays stay in the cache
 _SAMPLED: Final = 16  # one of so many tells how long they are
 

@@ -12,6 +12,7 @@ from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.program import Program
 from kinst.rewriter.progress import Progress
 from kinst.rewriter.standalone.building import Todo, build
+from kinst.rewriter.standalone.gaps import slacks
 from kinst.rewriter.standalone.groups import groups
 from kinst.rewriter.standalone.jumping import Jumps, joined_jumps
 from kinst.rewriter.standalone.material import Material
@@ -54,7 +55,8 @@ class Factory:
         """Room inside the image."""
         program = self._material.program
         image = program.image
-        return Inside(code_rooms(image, program.functions), code_gap(image), data_rooms(image))
+        data = data_rooms(image) or tuple(slacks(image))
+        return Inside(code_rooms(image, program.functions), code_gap(image), data)
 
     def made(self, manifest: Manifest, standalone: Standalone, rooms: Sequence[Room]) -> Made:
         """The code for the sites of a manifest.

@@ -1,8 +1,10 @@
 """An image and how much there is to place -> where trampolines, counters and the ring go.
 
 They must be where the guest has memory, leaves it alone, and finds it by the same address map as its code; jumps must
-reach. Only the user knows a board. The default is room inside the image, if it has enough; else behind it, as far as
-jumps reach, and from `_NEAREST` to `_FARTHEST` bytes: guests put stacks and heaps right behind their .bss.
+reach. A kernel or firmware proves that of room that it has inside (`rooms`, `gaps`); of anything else only the user can
+know it. An operating system maps what a program or a library loads for that alone: behind it, as far as jumps reach,
+and from `_NEAREST` to `_FARTHEST` bytes. So it is done where `Request.is_watched`: there it is noticed who else stores
+there.
 """
 
 from dataclasses import dataclass
@@ -14,15 +16,19 @@ from kinst.rewriter.jumps.decide import end_of
 from kinst.rewriter.plan import probed_code
 from kinst.rewriter.program import Program
 from kinst.rewriter.slots import CHUNK, GRANULE, NOWHERE, Placement, physical_distance, place
+from kinst.rewriter.standalone.gaps import gaps
 from kinst.rewriter.standalone.request import Request
 from kinst.rewriter.standalone.rooms import Inside, Room, from_address
 from kinst.targets.errors import PlacementError
+from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
 from kinst.targets.manifest import Manifest
+from kinst.targets.multiboot import boot_header
 from kinst.targets.standalone import RING_HEAD, WORD, Action, Standalone
 
 _NEAREST: Final = 1 << 18
 _FARTHEST: Final = 1 << 20
+_CODE: Final = "--trampoline-base"
 _DATA: Final = "--data-base"
 
 
@@ -55,7 +61,7 @@ def placed(
         base: where the user wants them.
 
     Raises:
-        PlacementError: something else is there.
+        PlacementError: something else is there, or nothing says that the guest leaves any place alone.
     """
     image, size = program.image, _data_size(manifest, request)
     rooms = from_address(inside.code, base) if base is not None else inside.code
@@ -65,22 +71,74 @@ def placed(
     code = probed_code(manifest.sites["address"], image.facts.trampoline_window)
     if base is None and inside.gap and data is not None:
         first, end = inside.gap
-        gap = _free(image, code, min(room, end - first), first, "--trampoline-base")
+        gap = _free(image, code, min(room, end - first), first, _CODE)
         own = ((gap.address, gap.end),)
         return Places(own, gap, _standalone(request, *_data_place(image, inside, code, data, size), size))
     if base is None and len(program.patched_at_boot):  # Linux
         raise PlacementError(_too_much(inside, image, room, size))
+    if base is not None or is_hosted(image):
+        return _behind(image, inside, request, code, room, size, base)
+    return _within_gap(image, inside, request, code, room, size)
+
+
+def _behind(
+    image: Image, inside: Inside, request: Request, code: int, room: int, size: int, base: int | None
+) -> Places:
+    """In a segment of their own: where the user says, or behind the others."""
     behind = size + -size % CHUNK if request.data_base is None else 0
     start = _start(image, code, room) if base is None else base
-    segment = _free(image, code, room + behind, start, "--trampoline-base")
-    if request.data_base is None:
+    segment = _free(image, code, room + behind, start, _CODE)
+    return _with_segment(image, inside, request, code, segment, behind, size)
+
+
+def _within_gap(image: Image, inside: Inside, request: Request, code: int, room: int, size: int) -> Places:
+    """In the largest gap between two segments, with as much as it has room for, if that is anything."""
+    data = inside.data_place(size) if request.data_base is None else request.data_base
+    behind = 0 if data is not None else size + -size % CHUNK
+    header = boot_header(image)
+    is_loaded = header is None or header.load is None  # else what is loaded is not for program headers to say
+    first, end = next(iter(gaps(image, code)), (0, 0)) if is_loaded else (0, 0)
+    has_room, is_enough = first + behind < end, first + behind + room <= end
+    if request.is_watched and not (has_room and is_enough):
+        return _behind(image, inside, request, code, room, size, None)
+    if not has_room:
+        raise PlacementError(_nothing_known(image, end - first, room + behind))
+    segment = _free(image, code, min(room, end - first - behind) + behind, first, _CODE)
+    return _with_segment(image, inside, request, code, segment, behind, size, data)
+
+
+def _with_segment(
+    image: Image,
+    inside: Inside,
+    request: Request,
+    code: int,
+    segment: Placement,
+    behind: int,
+    size: int,
+    data: int | None = None,
+) -> Places:
+    """`behind`: how many bytes of the segment, at its end, are for the data; 0 if they are at `data`, or where the user
+    says."""
+    room = segment.size - behind
+    if behind:
         address, load_address = segment.address + room, segment.load_address + room
     else:
-        address, load_address = _data_place(image, inside, code, request.data_base, size)
+        data = request.data_base if data is None else data
+        assert data is not None, "there is a place for them"
+        address, load_address = _data_place(image, inside, code, data, size)
         if address < segment.end and segment.address < address + size:
             raise PlacementError(f"{_DATA}: {size:#x} bytes at {address:#x} are where the trampolines are")
     own = ((segment.address, segment.address + room),)
     return Places(own, segment, _standalone(request, address, load_address, size))
+
+
+def _nothing_known(image: Image, has: int, wanted: int) -> str:
+    """Why neither the image nor its loader says what it leaves alone."""
+    inside = f"has room inside for {has:#x} bytes, not {wanted:#x}: ask for less, or" if has else "has no room inside:"
+    return (
+        f"{image.path}: nothing says that it leaves memory behind itself alone, and it {inside} name {wanted:#x} bytes "
+        f"that it neither uses nor gives away with {_CODE}, at most {image.facts.jump.reach:#x} from its code"
+    )
 
 
 def _too_much(inside: Inside, image: Image, code: int, data: int) -> str:

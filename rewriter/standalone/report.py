@@ -11,6 +11,7 @@ from kinst.rewriter.plan import Plan
 from kinst.rewriter.program import Program
 from kinst.rewriter.resolve import Resolution
 from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
 from kinst.targets.manifest import Manifest
 from kinst.targets.probe import ProbeName
@@ -52,7 +53,10 @@ def moving_text(plan: Plan) -> str:
 
 
 def may_move(image: Image, manifest: Manifest) -> bool:
-    """Whether an image can copy itself elsewhere without its trampolines, which move along in the middle of it."""
+    """Whether an image can copy itself elsewhere without its trampolines, which move along in the middle of it. What an
+    operating system maps does not."""
+    if is_hosted(image):
+        return False
     start = manifest.trampolines[0]
     own = (one for one in image.segments if one.kind == PT_LOAD and one.address != start)
     return bool(image.relocations.relative.any()) and start >= max((one.address + one.size for one in own), default=0)

@@ -1,6 +1,6 @@
 """What a standalone image shall do, as the command line says it -> a value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kinst.targets.arch.facts import ArchFacts
@@ -14,15 +14,19 @@ _FORM: Final = f"is neither {Action.COUNT} nor {Action.RECORD}:FIELD,..., such a
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`--action`, `--ring` and `--data-base`. `data_base` is None where the data goes behind the trampolines."""
+    """`--action`, `--ring` and `--data-base`. `data_base` is None where the data goes behind the trampolines.
+    `is_watched`: whoever else stores to them is noticed, so that they may be where only that tells whether the guest
+    leaves them alone."""
 
     action: Action
     fields: tuple[str, ...]
     capacity: int  # of the ring; 0 where there is none
     data_base: int | None
+    is_watched: bool = False
 
 
 COUNT: Final = Request(Action.COUNT, (), 0, None)
+IN_OUR_MACHINE: Final = replace(COUNT, is_watched=True)
 
 
 def parse_request(action: str, ring: int | None, data_base: int | None, facts: ArchFacts) -> Request:

@@ -5,7 +5,7 @@ where the image was loaded; otherwise the guest's MMU decides (`kinst.runtime.pa
 trampolines' addresses go to the guest's own memory, so trampolines may be at addresses where the guest has RAM.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -61,6 +61,18 @@ class CodeWatcher(Protocol):
         ...
 
 
+class StoreGuard(Protocol):
+    """Is told of the first store to each of some pages, unless it is by their owner's code."""
+
+    def is_own(self, pc: int, page: int) -> bool:
+        """Whether the code that stores to a physical page is the owner's. `pc`: where its block begins."""
+        ...
+
+    def stored(self, pc: int, address: int) -> None:
+        """Another's instruction at a PC is about to store to an address; both are virtual."""
+        ...
+
+
 class _TracerRegisters:
     """The CPU's registers, for translations that the tracer asks for."""
 
@@ -101,6 +113,10 @@ class AddressSpace:
         self._observed: int | None = None
         self._watcher: CodeWatcher | None = None
         self._watched: frozenset[int] = frozenset()
+        self._guard: StoreGuard | None = None
+        self._guarded: set[int] = set()  # physical pages that nobody has stored to so far
+        self._asked_for: int | None = None  # where an exception's frame is stored, while there are such pages
+        self._is_kept_off = False  # the running instruction's store was to one of them
         self.device_pages: set[int] = set()
         self.has_only_aliases = False  # `--call`: the guest has no MMU and nothing else
         # Called with a physical page before an alias of it gets into the TLB.
@@ -154,6 +170,37 @@ class AddressSpace:
         """Let `watcher` decide what is executed in its pages."""
         self._watcher, self._watched = watcher, watcher.pages
         self._forget()
+
+    def guard(self, pages: Iterable[int], guard: StoreGuard) -> None:
+        """Tell `guard` of the next store to each of some physical pages. A page is told of once, and costs nothing
+        before and after that."""
+        if self._guard is None:
+            self._to_write = self._telling(self._to_write)
+            self._to_access = tuple(
+                self._to_write if access is Access.WRITE else self._to_access[access] for access in Access
+            )
+        self._guard, self._guarded = guard, set(pages)
+        self._forget()
+
+    def _telling(self, to_write: Callable[[int], int | None]) -> Callable[[int], int | None]:
+        """The same function, which says what exact address it is called for."""
+
+        def translate(address: int) -> int | None:
+            self._asked_for = address
+            try:
+                return to_write(address)
+            finally:
+                self._asked_for = None
+
+        return translate
+
+    def has_kept_off(self) -> bool:
+        """Whether the engine's fault is only that somebody is to be told of the store, who is told now: it can be made
+        again."""
+        is_kept_off, self._is_kept_off = self._is_kept_off, False
+        if is_kept_off and self._guard is not None:
+            self._guard.stored(self._engine.pc(), self._engine.fault[0])
+        return is_kept_off
 
     def alias(self, ranges: Sequence[tuple[int, int, int]]) -> None:
         """Map (virtual, physical, size) ranges without the guest's help."""
@@ -259,9 +306,14 @@ class AddressSpace:
         self._memory.store(physical, 8, value)
 
     def _grant(self, address: int, translation: Translation, access: Access) -> tuple[int, int] | None:
-        """What the TLB entry gets. Unicorn 2.1.4 sends stores to executable pages down a slow path that notices changed
-        code, so a page becomes executable only when it is fetched from. An alias that was already granted for writing
-        would then change code unnoticed: it is dropped from the TLB."""
+        """What the TLB entry gets; None: a fault."""
+        granted = self._grant_memory(address, translation, access)
+        return self._grant_guarded(granted, access) if self._guarded and granted is not None else granted
+
+    def _grant_memory(self, address: int, translation: Translation, access: Access) -> tuple[int, int] | None:
+        """The same, whoever wants to know of stores. Unicorn 2.1.4 sends stores to executable pages down a slow path
+        that notices changed code, so a page becomes executable only when it is fetched from. An alias that was already
+        granted for writing would then change code unnoticed: it is dropped from the TLB."""
         physical, permissions = translation.physical, int(translation.permissions)
         page = physical >> 12
         if page in self._watched:
@@ -292,6 +344,24 @@ class AddressSpace:
             self._watcher.written(physical >> 12)
             return physical, permissions & _READ_WRITE
         return physical, permissions & _READ
+
+    def _grant_guarded(self, granted: tuple[int, int], access: Access) -> tuple[int, int] | None:
+        """A TLB entry of a guarded page, without stores up to the first. None: the instruction is to fault, which tells
+        exactly where it is and what it stores to."""
+        page = granted[0] >> _PAGE_SHIFT
+        if page not in self._guarded or self._guard is None:
+            return granted
+        if access is not Access.WRITE:
+            return granted[0], granted[1] & ~_WRITE
+        self._guarded.discard(page)
+        pc = self._engine.pc()
+        if self._guard.is_own(pc, page):
+            return granted
+        if self._asked_for is not None:
+            self._guard.stored(pc, self._asked_for)
+            return granted
+        self._is_kept_off = True
+        return None
 
     def _grant_device(self, address: int, physical: int, access: Access) -> tuple[int, int] | None:
         if physical >> 12 in self.device_pages and access is not Access.FETCH:

@@ -8,10 +8,10 @@ from kinst.runtime.machine.linux_image import is_where_it_wants, text_offset
 from kinst.runtime.machine.linux_offset import random_offset, random_place, relocate
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.memory import PhysicalMemory
-from kinst.runtime.machine.multiboot_header import BootHeader, boot_header
 from kinst.targets.elf.header import PT_LOAD, FileKind
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.machine import MachineFacts
+from kinst.targets.multiboot import BootHeader, boot_header
 from kinst.targets.patch import Patch
 
 if TYPE_CHECKING:

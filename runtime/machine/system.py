@@ -326,16 +326,16 @@ class System:
 
     def _deal_with(self, cpu: VirtualCpu, stop: Stop) -> None:
         match stop:
-            case Stop.REQUESTED:
-                pass
             case Stop.HALTED:
                 self._event(Event(Source.HALT, 0))
             case Stop.UNDEFINED:
                 if not self.trap.claim(self.engine.pc()):
                     self._event(Event(Source.INVALID, 0))
-            case Stop.FAULT:
+            case Stop.FAULT if not self.space.has_kept_off():
                 self.engine.set_pc(self.trap.original(self.engine.pc()))
                 self._page_fault(self.space.exact_fault(*self.engine.fault))
+            case Stop.REQUESTED | Stop.FAULT:
+                pass
             case Stop.FAILED:
                 raise MachineError(f"CPU {cpu.number} at {self.engine.pc():#x}: {self.engine.error}")
             case _:

@@ -67,7 +67,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     if prepared.manifest is not None and prepared.manifest.standalone is not None:
         _write_jumps(prepared, system, loaded)
         probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone)
-        standalone = StandaloneGuest(probes, system, loaded)
+        standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
         return Guest(prepared, system, loaded, None, standalone.surroundings(types, warn), None, standalone)
     code = _patched_code(prepared, system, loaded, warn)
     moved = MovedImage(loaded.image, lambda: (loaded.bias,)) if code is None else code.moved

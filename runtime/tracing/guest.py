@@ -69,6 +69,13 @@ class Guest:
     def on_turn(self, callback: Callable[[], None]) -> None:
         """Let `callback` be called now and then, between two instructions."""
         self.system.after_turn = callback
+        if (standalone := self._standalone) is not None:
+
+            def both() -> None:
+                callback()
+                standalone.after_turn()
+
+            self.system.after_turn = both
 
     def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
         """Start the board or make the call, or continue. What the guest prints goes to `console`.

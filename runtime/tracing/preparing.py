@@ -14,6 +14,7 @@ from kinst.rewriter.resolve import Resolution, numbering_of, resolve
 from kinst.rewriter.rewriting import Opened, Source, open_source, plan_of
 from kinst.rewriter.standalone.in_memory import with_segment
 from kinst.rewriter.standalone.report import moving_text, no_jump_summary, without_jumps
+from kinst.rewriter.standalone.request import IN_OUR_MACHINE
 from kinst.runtime.machine.call import Call, parse_call
 from kinst.runtime.tracing.inline_clauses import OwnCode
 from kinst.runtime.tracing.modules import PatchedModule, has_sites, patched_modules
@@ -184,7 +185,13 @@ def _planned(
     is_far = opened.manifest is not None or request.method is Method.JUMP
     base = None if is_far else nearby(opened.program.image)
     try:
-        plan = plan_of(opened, resolution, trampoline_base=base, method=request.method, progress=request.progress)
+        plan = plan_of(
+            *(opened, resolution),
+            alone=IN_OUR_MACHINE if request.method is Method.JUMP else None,
+            trampoline_base=base,
+            method=request.method,
+            progress=request.progress,
+        )
     except PlacementError as error:
         if request.method is Method.JUMP:  # it names options that are not here
             raise PlacementError(f"{error}, of kinst-rewrite --standalone") from None

@@ -46,6 +46,7 @@ PT_LOAD: Final = 1
 PT_DYNAMIC: Final = 2
 PT_INTERP: Final = 3
 PT_NOTE: Final = 4
+PT_GNU_RELRO: Final = 0x6474E552
 PF_X: Final = 1
 PF_W: Final = 2
 PF_R: Final = 4

@@ -22,6 +22,7 @@ from tests.writers.elf import EM_AARCH64, EM_RISCV, Part, Symbol, elf64
 _SAMPLES: Final = Path(__file__).parent.parent.parent / "samples"
 _MACHINES: Final = ("amd64", "arm64", "riscv64")
 _ACTIONS: Final = ("count", "record:arg0,time", "record")
+_FREE: Final = (0xFFFF_FFFF_8030_0000, 0x4028_0000, 0x8008_0000)  # where each has nothing
 _HEADER: Final = 64  # of the file, and of a section
 
 
@@ -64,11 +65,15 @@ def _headers(damage: Damage, folder: Path) -> None:
         command(kinst_rewrite, "--restore", patched, "-o", back)
         assert back.read_bytes() == image.read_bytes()
     alone = folder / "alone.elf"
-    command(kinst_rewrite, image, "--standalone", "--probe", "fbt:::", "-o", alone)
+    command(kinst_rewrite, image, *_alone(damage.base), "--probe", "fbt:::", "-o", alone)
     if alone.exists():
         command(kinst_diff, image, alone)
     if damage.changes[0][0] % 16 == 0:  # it takes ten times as long
         command(kinst_run, image, "--clock", "icount", "--timeout", "10us")
+
+
+def _alone(base: int) -> tuple[str, ...]:
+    return ("--standalone", "--trampoline-base", f"{_FREE[base]:#x}")
 
 
 # -- manifests --------------------------------------------------------------------------------------------------------
@@ -79,7 +84,8 @@ def _patched(base: int, folder: Path) -> tuple[bytes, range]:
     """A patched image, and where its manifest is. The second half of them are standalone."""
     image, patched = folder / f"plain{base}.elf", folder / f"patched{base}.elf"
     image.write_bytes(_plain()[base % len(_plain())])
-    alone = ("--standalone", "--action", _ACTIONS[base % len(_plain())]) if base >= len(_plain()) else ()
+    which = base % len(_plain())
+    alone = (*_alone(which), "--action", _ACTIONS[which]) if base >= len(_plain()) else ()
     command(kinst_rewrite, image, "--probe", "kinst:::,fbt:::", *alone, "-o", patched)
     section = open_image(patched).section(SECTION)
     assert section is not None

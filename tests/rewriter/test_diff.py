@@ -23,7 +23,7 @@ from kinst.targets.instruction import Flow
 from kinst.targets.manifest import Manifest, find_manifest, pack_manifest
 from kinst.targets.manifest_seal import opened, sealed
 from kinst.targets.probe import parse_probe_names
-from tests.rewriter.programs import small
+from tests.rewriter.programs import DATA, small
 from tests.writers.manifests import older_format, with_manifest
 
 ROOT = Path(__file__).parent.parent.parent
@@ -205,7 +205,8 @@ def test_what_an_older_version_wrote_is_explained(
     source = open_source(Source(original))
     if options:
         request = parse_request("count", None, None, source.program.image.facts)
-        plan = plan_standalone(resolve(source.program, parse_probe_names(names)), request)
+        resolution = resolve(source.program, parse_probe_names(names))
+        plan = plan_standalone(resolution, request, trampoline_base=DATA + 0x100000)
     else:
         plan = plan_probes(source, parse_probe_names(names))[1]
 

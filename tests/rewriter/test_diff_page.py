@@ -17,6 +17,7 @@ from kinst.targets.image import open_image
 from kinst.targets.instruction import Verdict
 from kinst.targets.manifest import find_manifest, pack_manifest
 from tests.chromium import used
+from tests.samples.machines import MACHINES
 from tests.writers.manifests import with_manifest
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -52,7 +53,7 @@ def told(pair: tuple[Path, Path]) -> Any:
     return json.loads(kinst_diff("--format", "json", "--verbose", *pair).stdout)
 
 
-STANDALONE = ("--probe", "fbt:::entry", "--standalone")
+STANDALONE = ("--probe", "fbt:::entry", *MACHINES["amd64"].alone)
 
 
 @pytest.mark.parametrize(

@@ -11,28 +11,36 @@ SAMPLES = Path(__file__).parents[2] / "samples"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One machine's build of the sample kernel. `qemu` is the command line of samples/README.md without the image."""
+    """One machine's build of the sample kernel. `qemu` is the command line of samples/README.md without the image;
+    `free` the link address of RAM that it maps and does not know."""
 
     name: str
     compiler: str
     qemu: tuple[str, ...]
+    free: int
 
     @property
     def image(self) -> Path:
         """The committed image."""
         return SAMPLES / f"kernel-{self.name}.elf"
 
+    @property
+    def alone(self) -> tuple[str, ...]:
+        """What `kinst-rewrite` is told to make it standalone."""
+        return ("--standalone", "--trampoline-base", f"{self.free:#x}")
+
 
 MACHINES = {
     sample.name: sample
     for sample in (
-        Sample("amd64", "x86_64-linux-gnu-gcc", ("qemu-system-x86_64",)),
+        Sample("amd64", "x86_64-linux-gnu-gcc", ("qemu-system-x86_64",), 0xFFFFFFFF80200000),
         Sample(
             "arm64",
             "aarch64-linux-gnu-gcc",
             ("qemu-system-aarch64", "-M", "virt,gic-version=2", "-cpu", "cortex-a57"),
+            0x40180000,
         ),
-        Sample("riscv64", "riscv64-linux-gnu-gcc", ("qemu-system-riscv64", "-M", "virt", "-bios", "none")),
+        Sample("riscv64", "riscv64-linux-gnu-gcc", ("qemu-system-riscv64", "-M", "virt", "-bios", "none"), 0x80080000),
     )
 }
 

@@ -92,8 +92,9 @@ def test_an_image_that_leaves_its_trampolines_behind_is_told_of() -> None:
 
 
 def test_from_python(tmp_path: Path) -> None:
-    with open_image(MACHINES["riscv64"].image) as file:
-        file.rewrite(tmp_path / "alone.elf", "fbt:::entry", method=Method.JUMP)
+    sample = MACHINES["riscv64"]
+    with open_image(sample.image) as file:
+        file.rewrite(tmp_path / "alone.elf", "fbt:::entry", method=Method.JUMP, trampoline_base=sample.free)
         trace = file.trace("fbt::kmalloc:entry { @ = count(); }", clock="icount", method=Method.JUMP)
         trace.run()
     manifest = find_manifest(read_image(tmp_path / "alone.elf"))

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -55,9 +56,9 @@ def called(command: object, *words: object) -> Result:
     return result
 
 
-def standalone(image: Path, out: Path, *words: str) -> Manifest:
+def standalone(image: Path, out: Path, *words: str, alone: Sequence[str] = ("--standalone",)) -> Manifest:
     """A standalone image, explained and restored."""
-    called(rewrite, image, "--standalone", "-o", out, "-q", *words)
+    called(rewrite, image, *alone, "-o", out, "-q", *words)
     assert called(diff, image, out).stdout.endswith("every difference is explained\n")
     called(rewrite, out, "--restore", "-o", out.with_suffix(".back"))
     assert out.with_suffix(".back").read_bytes() == image.read_bytes()
@@ -72,20 +73,20 @@ def counts(text: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("cpus", [1, 2])
 def test_every_instruction_counts_itself(sample: Sample, cpus: int, tmp_path: Path) -> None:
-    manifest = standalone(sample.image, tmp_path / "alone.elf", "--probe", "kinst:::")
+    manifest = standalone(sample.image, tmp_path / "alone.elf", "--probe", "kinst:::", alone=sample.alone)
     assert len(manifest.sites) > 2500
     assert run_qemu(sample, tmp_path / "alone.elf", "-smp", str(cpus)) == expected_console(cpus)
 
 
 def test_every_entry_and_return_records_itself(sample: Sample, tmp_path: Path) -> None:
     words = ("--probe", "fbt:::", "--action", "record:arg0,arg1,time", "--ring", "256")
-    standalone(sample.image, tmp_path / "alone.elf", *words)
+    standalone(sample.image, tmp_path / "alone.elf", *words, alone=sample.alone)
     assert run_qemu(sample, tmp_path / "alone.elf", "-smp", "2") == expected_console(2)
 
 
 def test_it_counts_what_the_emulator_counts(sample: Sample, tmp_path: Path) -> None:
     out = tmp_path / "alone.elf"
-    manifest = standalone(sample.image, out, "--probe", "fbt:::entry")
+    manifest = standalone(sample.image, out, "--probe", "fbt:::entry", alone=sample.alone)
     told = called(run, sample.image, "-q", "--console", "/dev/null", "--clock", "icount", "-n", COUNTED)
     known = {manifest.probe_fields(row)[2] for row in range(len(manifest.probes))} - {"power_off"}
     expected = {name: count for name, count in counts(told.stdout).items() if name in known}
@@ -103,7 +104,8 @@ def test_firmware_starts(name: str, tmp_path: Path) -> None:
     if why := missing("qemu-system-riscv64"):
         pytest.skip(why)
     plain, out = real_image(name), tmp_path / "alone.elf"
-    manifest = standalone(plain, out, "--probe", "kinst:::")
+    behind = ("--standalone", "--trampoline-base", "0x80050000")  # its stack ends below
+    manifest = standalone(plain, out, "--probe", "kinst:::", alone=behind)
     assert len(manifest.sites) > 20_000
     shown = [
         console(["qemu-system-riscv64", "-M", "virt", "-nographic", "-bios", str(image)]) for image in (plain, out)

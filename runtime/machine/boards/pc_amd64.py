@@ -24,10 +24,10 @@ from kinst.runtime.machine.exceptions.amd64_model_specific import ModelSpecificR
 from kinst.runtime.machine.exceptions.amd64_segments import enter_long_mode, enter_protected_mode, enter_real_mode
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
-from kinst.runtime.machine.multiboot_header import BootHeader, Version, boot_header
 from kinst.runtime.paging.amd64 import LARGE, PRESENT, WRITABLE
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.machine import Space
+from kinst.targets.multiboot import BootHeader, Version, boot_header
 
 _INFORMATION: Final = 0x1_0000  # the address of the loader's information: low memory in which no kernel starts
 _TABLES: Final = 0x7_0000  # page tables of images that start in 64-bit mode

@@ -16,7 +16,7 @@ from kinst.targets.probe import parse_probe_name
 from tests.samples.machines import MACHINES
 
 AMD64 = MACHINES["amd64"].image
-ALONE = ("--standalone", "--probe", "fbt:::entry")
+ALONE = (*MACHINES["amd64"].alone, "--probe", "fbt:::entry")
 WRONG = (
     ((*ALONE, "--action", "bogus"), "--action bogus: is neither count nor record:FIELD,..."),
     ((*ALONE, "--action", "record:"), "--action record:: is neither"),
@@ -28,7 +28,7 @@ WRONG = (
     (("--probe", "fbt:::entry", "--action", "count"), "--action: is for --standalone"),
     ((*ALONE, "--data-base", "0xffffffff80101000"), "counters: 0x1000 bytes at 0xffffffff80101000 overlap segment 1"),
     ((*ALONE, "--trampoline-base", "0x123"), "trampolines: 0x123 is not a multiple of 0x1000"),
-    (("--standalone", "--probe", "sdt:::"), "nothing left: 2 of 2 sites cannot be jumps: 2 a static probe"),
+    ((*MACHINES["amd64"].alone, "--probe", "sdt:::"), "nothing left: 2 of 2 sites cannot be jumps: 2 a static probe"),
 )
 
 
@@ -47,7 +47,7 @@ def test_what_is_wrong_is_told_and_nothing_written(words: tuple[str, ...], why: 
 def test_the_method_jump_is_standalone(tmp_path: Path) -> None:
     alone, jumps = tmp_path / "alone.elf", tmp_path / "jumps.elf"
     called(AMD64, *ALONE, "-o", alone)
-    result = called(AMD64, "--method", "jump", "--probe", "fbt:::entry", "-o", jumps)
+    result = called(AMD64, "--method", "jump", *ALONE[1:], "-o", jumps)
     assert result.exit_code == 0
     assert jumps.read_bytes() == alone.read_bytes()
 
@@ -75,7 +75,7 @@ def sites_of_probes(manifest: Manifest) -> dict[str, int]:
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_probe_is_there_with_all_of_its_sites_or_not_at_all(machine: str, tmp_path: Path) -> None:
     image, out = MACHINES[machine].image, tmp_path / "alone.elf"
-    result = called(image, "--standalone", "--probe", "fbt:::", "--format", "json", "-o", out)
+    result = called(image, *MACHINES[machine].alone, "--probe", "fbt:::", "--format", "json", "-o", out)
     assert result.exit_code == 0, result.output
     manifest = find_manifest(open_image(out))
     assert manifest is not None

@@ -130,3 +130,45 @@ def test_on_a_pc_the_bus_floats_for_the_trap_path_too() -> None:
     pc.space.store(HOLE, 8, 1)
     pc.space.store(HOLE, 16, 1)
     assert (pc.space.load(HOLE, 8), pc.space.load(HOLE, 16)) == ((1 << 64) - 1, (1 << 128) - 1)
+
+
+class Guard:
+    """Keeps what it is told of: PCs and addresses. It owns what is stored to by the first instructions."""
+
+    def __init__(self, own: int = 0) -> None:
+        self.told: list[tuple[int, int]] = []
+        self._end = CODE + own
+
+    def is_own(self, pc: int, page: int) -> bool:
+        assert page == GUARDED >> 12
+        return pc < self._end
+
+    def stored(self, pc: int, address: int) -> None:
+        self.told.append((pc, address))
+
+
+GUARDED = CODE + 0x2000
+
+
+def test_the_first_store_to_a_guarded_page_is_told_exactly(system: System) -> None:
+    guard, to = Guard(), la(S0, GUARDED)
+    system.space.guard([GUARDED >> 12], guard)
+    run(system, *to, load(T0, S0, 8), addi(T1, ZERO, 7), store(T1, S0, 16), store(T1, S0, 24))
+    assert guard.told == [(CODE + 4 * (len(to) + 2), GUARDED + 16)]
+    assert [system.memory.load(GUARDED + at, 8) for at in (8, 16, 24)] == [0, 7, 7]
+
+
+def test_a_store_by_the_owners_code_is_not_told(system: System) -> None:
+    guard = Guard(own=0x1000)
+    system.space.guard([GUARDED >> 12], guard)
+    run(system, *la(S0, GUARDED), store(S0, S0, 16))
+    assert (guard.told, system.memory.load(GUARDED + 16, 8)) == ([], GUARDED)
+
+
+def test_an_exceptions_frame_is_told_like_a_store(system: System) -> None:
+    guard = Guard()
+    system.space.guard([GUARDED >> 12], guard)
+    system.space.store(GUARDED + 8, 8, 1)
+    system.space.store(GUARDED + 16, 8, 2)
+    assert [address for _, address in guard.told] == [GUARDED + 8]
+    assert system.memory.load(GUARDED + 8, 8) == 1

@@ -83,7 +83,7 @@ def ran(machine: str, folder: Path, *words: str, cpus: int = 1) -> Iterator[Ran]
     """A kernel under QEMU, until it is about to switch itself off. A single CPU counts its instructions for time, so
     that interrupts come at the same places however much the host has to do."""
     path = folder / "standalone.elf"
-    image, manifest = rewritten(machine, path, "--standalone", *PROBES, *words)
+    image, manifest = rewritten(machine, path, *MACHINES[machine].alone, *PROBES, *words)
     end = image.symbols.address_of("power_off")
     assert manifest.standalone is not None and end is not None
     clock = ("-icount", "shift=7,sleep=off") if cpus == 1 else ()

@@ -40,7 +40,8 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def standalone(plain: Path, name: str, *words: str) -> Path:
     """The program, standalone."""
     path = plain.parent / name
-    words = ("--standalone", "--probe", "fbt::work:entry", *words, "-o", str(path))
+    base = f"{PLACES[MACHINE] + 0x80000:#x}"
+    words = ("--standalone", "--trampoline-base", base, "--probe", "fbt::work:entry", *words, "-o", str(path))
     result = CliRunner().invoke(rewrite, [str(plain), *words])
     assert result.exit_code == 0, result.output
     return path

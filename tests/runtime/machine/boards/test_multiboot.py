@@ -18,9 +18,9 @@ from kinst.runtime.machine.boards.multiboot import (
 )
 from kinst.runtime.machine.boards.multiboot2 import multiboot2_information
 from kinst.runtime.machine.boards.pc_amd64 import memory_map
-from kinst.runtime.machine.multiboot_header import BootHeader, Version, boot_header
 from kinst.targets.elf.header import SECTION_HEADER, SHT_STRTAB, SHT_SYMTAB
 from kinst.targets.image import open_image
+from kinst.targets.multiboot import BootHeader, Version, boot_header
 from kinst.targets.probe import parse_probe_names
 from tests.images import at_hand, real_image
 from tests.runtime.machine.test_pc_amd64 import SAMPLES, console

@@ -1,0 +1,230 @@
+"""A standalone image's trampolines and counters in a machine -> an error as soon as somebody else stores to them.
+
+No hit costs more for it. Their pages are without the right to be written until the first store to each (the TLB is told
+so), which tells who that is: a trampoline that counts, or somebody else. Whoever comes later is known by what is left:
+trampolines have other bytes, and counters, which begin with large numbers that only we know, have small ones, or such
+as nothing counts to. Where that is seen, the guest goes on for a while, with the pages guarded all the time: who takes
+memory for its own stores to it again.
+
+Counters in the image's own .bss are zero when the guest begins, since it clears them; of them it is only known what
+nothing counts to. Memory in which others have something as well is not guarded.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.memory import PAGE
+from kinst.runtime.machine.system import System
+from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.errors import MachineError
+from kinst.targets.manifest import Manifest
+from kinst.targets.standalone import WORD, Action, Standalone
+
+_MOST: Final = np.uint64(1 << 44)  # hits: hours of nothing else
+_HASH: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
+# A counter begins with bits that its number decides, and others below: a shorter store is seen as well.
+_DRAWN, _BELOW = np.uint64(0x7FFF_F000_0000_0000), np.uint64(0x1080_8080_8080)
+
+_EVERY: Final = 64  # turns of a CPU from one look at the counters to the next
+_MOST_TURNS: Final = 10_000  # for which is waited for another store: some seconds
+
+Range = tuple[int, int]  # a physical address, and a size in bytes
+
+
+class Untouched:
+    """The memory of one image's trampolines and counters; implements `kinst.runtime.machine.address_space.StoreGuard`.
+
+    `start` is the physical address of the counters or the ring.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        kept: Standalone,
+        system: System,
+        loaded: Loaded,
+        start: int,
+        place: Callable[[int], str],
+        *,
+        is_made_here: bool,
+    ) -> None:
+        """The image is loaded. `place` names an address; `is_made_here`: by --method jump.
+
+        Raises:
+            MachineError: trampolines are not in memory as the file has them.
+        """
+        self._manifest, self._kept, self._system, self._loaded = manifest, kept, system, loaded
+        self._start, self._place, self._is_made_here = start, place, is_made_here
+        self._own = self._own_segment()
+        self._code = [(at, system.memory.read(at, size)) for at, size in self._trampolines()]
+        if not is_made_here:
+            self._check_loaded()
+        self._has_data = system.memory.has(start, kept.size) and not self._is_of_image(kept.address)
+        sites = np.arange(1, len(manifest.sites) + 1, dtype=np.uint64)
+        is_counting = self._has_data and kept.action is Action.COUNT and kept.size >= WORD * len(sites)
+        self.is_broken = False  # it was said, and counts mean nothing
+        self._turns, self._found = 0, ""
+        self._begun = (sites * _HASH & _DRAWN | _BELOW) if is_counting else np.zeros(len(sites), np.uint64)
+
+    def _own_segment(self) -> Range | None:
+        """What is loaded for the trampolines alone."""
+        first = self._manifest.trampolines[0] + self._loaded.bias
+        found = ((physical, size) for virtual, physical, size in self._loaded.segments if virtual == first)
+        return next((one for one in found if self._system.memory.has(*one)), None)
+
+    def _trampolines(self) -> Iterator[Range]:
+        """Where trampolines are."""
+        if self._own is not None:
+            yield self._own[0], min(self._own[1], self._manifest.trampolines[1])
+            return
+        jumps, starts = self._manifest.jumps, np.sort(self._manifest.sites["trampoline"])
+        first, end = jumps["address"], jumps["address"] + jumps["size"]
+        held = np.searchsorted(starts, end) - np.searchsorted(starts, first)
+        for row in np.flatnonzero(held).tolist():
+            at, size = self._loaded.physical(int(first[row])), int(jumps["size"][row])
+            if at is not None and self._system.memory.has(at, size):
+                yield at, size
+
+    def _check_loaded(self) -> None:
+        """A boot loader may leave out what the image's own header does not name."""
+        address, image = self._manifest.trampolines[0], self._loaded.image
+        if self._own is not None and self._code[0][1] != image.read(address, len(self._code[0][1])):
+            raise MachineError(f"{image.path}: its loader leaves out {address:#x}, and with it its trampolines")
+
+    def _is_of_image(self, address: int) -> bool:
+        """Whether a segment that is not ours has it."""
+        own = self._manifest.trampolines[0]
+        return any(
+            one.kind == PT_LOAD and one.address != own and 0 <= address - one.address < one.size
+            for one in self._loaded.image.segments
+        )
+
+    # -- the run ------------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Nothing has run yet."""
+        if self._begun.any():
+            self._system.memory.write(self._start, self._begun.astype("<u8").tobytes())
+        self._guard()
+
+    def _guard(self) -> None:
+        pages = {page for at, size in self._ranges for page in range(at // PAGE, -(-(at + size) // PAGE))}
+        if pages:
+            self._system.space.guard(pages, self)
+
+    @property
+    def _ranges(self) -> tuple[Range, ...]:
+        """What nobody else has anything in."""
+        own = () if self._own is None else (self._own,)
+        return (*own, (self._start, self._kept.size)) if self._has_data else own
+
+    def counted(self, data: bytes) -> bytes:
+        """What was counted, of what is in memory from the first counter on."""
+        words = np.frombuffer(data, "<u8")
+        found: NDArray[np.uint64] = words - self._begun[: len(words)]
+        return found.tobytes()
+
+    def after_turn(self) -> None:
+        """A CPU stands between two instructions. Raises MachineError: as `is_untouched`."""
+        self._turns += 1
+        if self._found:
+            if self._turns > _MOST_TURNS:
+                raise self._error(self._found)
+            self._guard()
+        elif self._turns % _EVERY == 0 and (found := self._wrong_counter()):
+            self._look_for(found)
+
+    def is_untouched(self, *, is_last: bool) -> bool:
+        """Whether nobody else has stored there so far.
+
+        Raises:
+            MachineError: somebody has, and this is the last look. It is said once.
+        """
+        if self.is_broken:
+            return False
+        found = self._found or self._changed_trampoline() or self._wrong_counter()
+        if found and is_last:
+            raise self._error(found)
+        if found and not self._found:
+            self._look_for(found)
+        return not found
+
+    def _look_for(self, found: str) -> None:
+        """Something was found: from now on, guard all pages, and look for whoever does it.
+
+        While nothing is found, they are guarded once: that flushes the TLB, and Unicorn may make it smaller then.
+        """
+        self._turns, self._found = 0, found
+        self._guard()
+
+    def _changed_trampoline(self) -> str:
+        """The first byte that is not as it was; empty if all are."""
+        for at, expected in self._code:
+            found = self._system.memory.read(at, len(expected))
+            if found != expected:
+                different = np.frombuffer(found, np.uint8) != np.frombuffer(expected, np.uint8)
+                return f"a trampoline at {self._link(at + int(np.flatnonzero(different)[0])):#x}"
+        return ""
+
+    def _wrong_counter(self) -> str:
+        """The first that nothing has counted to; empty if there is none."""
+        if self._kept.action is not Action.COUNT or not self._system.memory.has(self._start, self._kept.size):
+            return ""
+        counts = np.frombuffer(self.counted(self._system.memory.read(self._start, WORD * len(self._begun))), "<u8")
+        wrong = np.flatnonzero(counts >= _MOST)
+        return f"a counter at {self._kept.address + WORD * int(wrong[0]):#x}" if len(wrong) else ""
+
+    # -- stores -------------------------------------------------------------------------------------------------------
+
+    def is_own(self, pc: int, page: int) -> bool:
+        """See `StoreGuard`. A trampoline stores to data only, unless the guest's own store was moved into it."""
+        first, last = self._start // PAGE, (self._start + self._kept.size - 1) // PAGE
+        if not first <= page <= last or self._trampoline(pc) is None:
+            return False
+        if self._found:
+            self._system.engine.stop()  # to guard the page again
+        return True
+
+    def stored(self, pc: int, address: int) -> None:
+        """See `StoreGuard`. Raises MachineError."""
+        physical = self._system.space.observe(address)
+        if self.is_broken or physical is None or not any(at <= physical < at + size for at, size in self._ranges):
+            return
+        site = self._trampoline(pc)
+        place = self._place(pc if site is None else site)
+        if found := self._found or self._wrong_counter():
+            raise self._error(f"{found}, and goes on at {self._link(physical):#x} in {place}")
+        what = "a ring" if self._kept.action is Action.RECORD else "a counter"
+        is_data = 0 <= physical - self._start < self._kept.size
+        raise self._error(f"{what if is_data else 'a trampoline'} at {self._link(physical):#x} in {place}")
+
+    def _trampoline(self, pc: int) -> int | None:
+        """The address of the site whose trampoline a PC is in, virtual or physical; None: in none."""
+        for physical in (self._loaded.physical(pc - self._loaded.bias), pc):
+            if physical is not None and any(at <= physical < at + len(code) for at, code in self._code):
+                sites = self._manifest.sites
+                order = np.argsort(sites["trampoline"], kind="stable")
+                behind = np.searchsorted(sites["trampoline"][order], np.uint64(self._link(physical)), "right")
+                return int(sites["address"][order[max(int(behind) - 1, 0)]]) + self._loaded.bias
+        return None
+
+    def _link(self, physical: int) -> int:
+        """The link address of what is loaded there, or kept there; the address itself if nothing is."""
+        if 0 <= physical - self._start < self._kept.size:
+            return physical - self._start + self._kept.address
+        for virtual, start, size in self._loaded.segments:
+            if 0 <= physical - start < size:
+                return physical - start + virtual - self._loaded.bias
+        return physical
+
+    def _error(self, what: str) -> MachineError:
+        self.is_broken = True
+        instead = "name memory that it leaves alone (kinst-rewrite --trampoline-base, --data-base)"
+        return MachineError(
+            f"the image itself stored to {what}: what it did and counted then means nothing: "
+            f"{'leave out --method jump' if self._is_made_here else instead}"
+        )
