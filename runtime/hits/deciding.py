@@ -55,15 +55,18 @@ class ProbeActions:
         active[list(self.planted)] = True
         return active
 
-    def out_of_registers(self, kinds: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Whether an argument that is looked at is not in registers, for probes of these kinds."""
-        found = np.zeros(len(kinds), np.bool_)
+    def arguments(self, kinds: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """For probes of these kinds: whether an argument that is looked at is not in registers; and whether nothing
+        that is looked at is in one, because there are no such arguments."""
+        in_memory, nowhere = np.zeros(len(kinds), np.bool_), np.zeros(len(kinds), np.bool_)
         for number, reads in enumerate(self.reads):
             for kind in np.unique(kinds).tolist() if reads.arguments else ():
                 registers = self.registers.get(kind, registers_unknown)
-                if any(registers(index) is None for index in reads.arguments):
-                    found |= (self.of == number) & (kinds == kind)
-        return found
+                places = [registers(index) for index in reads.arguments]
+                here = (self.of == number) & (kinds == kind)
+                in_memory |= here & (None in places)
+                nowhere |= here & (not reads.registers and not any(place is None or place for place in places))
+        return in_memory, nowhere
 
 
 class Displaced:
@@ -106,10 +109,12 @@ class SiteDeliveries:
         ways, whys = actions.ways()[probe], actions.of[probe].astype(np.int64) + len(_REASONS)
         whys[np.isin(probe, list(actions.planted))] = _PLANTED
         is_return = kind == ProbeKind.FBT_RETURN
+        in_memory, nowhere = actions.arguments(probes["kind"])
+        ways[nowhere[probe] & (ways == Way.RECORD)] = Way.COUNT
         for against, why in (
             (kind == ProbeKind.SDT, _STATIC),
             (is_return & (record["flow"][site] != Flow.RETURN), _TAIL),
-            (actions.out_of_registers(probes["kind"])[probe], _ARGUMENT),
+            (in_memory[probe], _ARGUMENT),
         ):
             _dispatch(ways, whys, against, why)
         dearest_last = np.argsort(ways, kind="stable")

@@ -262,7 +262,7 @@ class RecordedSites:
         if self._columns is None:
             known, wanted = sorted(self._alike), self._records.registers
             blank = [[index not in self._alike[at][1] for at in known] for index in wanted]
-            self._columns = np.array(known, np.uint64), np.array(blank, np.bool_).reshape(len(wanted), -1)
+            self._columns = np.array(known, np.uint64), np.array(blank, np.bool_).reshape(len(wanted), len(known))
         places, blanks = self._columns
         if blanks.any():
             values[blanks[:, np.searchsorted(places, addresses)]] = 0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.hits.actions import delivery_of, reads_of
-from kinst.runtime.hits.deciding import Displaced, ProbeActions, SiteDeliveries
+from kinst.runtime.hits.deciding import ArgumentRegisters, Displaced, ProbeActions, SiteDeliveries
 from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.exception_model import ExceptionModel
 from kinst.runtime.machine.loaded import Loaded
@@ -36,7 +36,6 @@ from kinst.targets.static_probes import StaticProbe
 Action = Callable[[Firing], None]
 Argument = Callable[[Firing, int], int]
 ArgumentAt = Callable[[int, int], Argument]  # (row of the probe, link address of the site) -> arg0, arg1, ...
-ArgumentRegisters = Callable[[int], Sequence[int] | None]  # see `Enabling.registers`
 
 # Called with rows of deferred sites, the instructions that are there now and which of them can be probed; tells which
 # need no breakpoint.

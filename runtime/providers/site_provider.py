@@ -6,7 +6,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.patched.sites import ArgumentAt, ArgumentRegisters, SiteTable
+from kinst.runtime.hits.deciding import ArgumentRegisters
+from kinst.runtime.patched.sites import ArgumentAt, SiteTable
 from kinst.runtime.providers.probe_table import Identifiers, Probe
 from kinst.runtime.providers.provider import Action, Argument, Probes, Registration
 from kinst.runtime.trap.trap import Firing

@@ -101,6 +101,10 @@ def test_nothing_is_batched_that_a_breakpoint_does_not_tell(manifest: Manifest) 
     looks = decided(manifest, RECORDS, reads=[NOTHING, Reads(frozenset({8}))], registers=in_memory)
     assert looks.of(entry).why == "an argument there is not in a register"
 
+    in_none = {int(ProbeKind.FBT_ENTRY): lambda _index: ()}
+    has_none = decided(manifest, RECORDS, reads=[NOTHING, Reads(frozenset({8}))], registers=in_none)
+    assert has_none.of(entry).way is Way.COUNT  # there is no such argument
+
     nothing = decided(manifest, COUNTS, of=np.zeros(len(manifest.probes), np.uint32))
     assert {nothing.of(row).way for row in range(len(sites))} == {Way.DISPATCH}
 
