@@ -19,6 +19,7 @@ from kinst.targets.errors import MachineError
 TRAMPOLINE_FRAMES = 1 << 40
 OPEN_BUS = 1 << 41
 OPEN_BUS_CODE = OPEN_BUS + PAGE  # the same for fetches: the engine executes RAM only
+GUARDED = -1  # the code of a `PageFault` that is none: `AddressSpace.guard` told to refuse the access
 # Plain numbers: there are thousands of misses a second, and enum flags are slow.
 _EXECUTE, _READ, _WRITE = int(Permission.EXECUTE), int(Permission.READ), int(Permission.WRITE)
 _READ_WRITE = _READ | _WRITE
@@ -122,6 +123,7 @@ class AddressSpace:
         # Called with a physical page before an alias of it gets into the TLB.
         self.alias_reached: Callable[[int], None] = lambda _page: None
         self._nothing_there = nothing_there
+        self._guard: Callable[[int], bool] | None = None
         # Called with the virtual and the physical address of a page, or of a part of it, that can be executed now.
         self.executable: Callable[[int, int], None] | None = None
         self.code_found: Callable[[int], None] = lambda _page: None  # called with a physical page before its code runs
@@ -212,6 +214,18 @@ class AddressSpace:
         self._forget()
         self._memory.is_code_stale = True  # else code that was found goes on to other code that was
 
+    def guard(self, refuses: Callable[[int], bool] | None) -> None:
+        """Let `refuses(address)` choose pages whose loads and stores stop the CPU with a `PageFault` of the code
+        `GUARDED`. It is asked when they get into the TLB. None: none, as at first."""
+        self._guard = refuses
+        self._forget()
+
+    def execute_unguarded(self) -> None:
+        """Let the CPU execute the next instruction without a guard."""
+        guard = self._guard
+        self._guard = None
+        self._engine.execute_one(lambda: self.guard(guard))
+
     def _forget(self) -> None:
         """Answer every access anew: something else than the guest has changed what it means."""
         self._blocks.clear()
@@ -222,15 +236,11 @@ class AddressSpace:
         if self._is_observing:
             self._observed = self._look(address)
             return None
+        if self._guard is not None and access is not Access.FETCH and self._is_refused(address, access):
+            return None
         frame = self._overlay.get(address >> 12)
         if frame is not None and self._is_for_trampoline(access):
-            # If the guest has memory at these addresses, its loads must find that memory, so ours is only executed.
-            is_shared = self._memory.find(address) is not None
-            permissions = _EXECUTE if access is Access.FETCH else _READ
-            answer = frame << 12 | address & 0xFFF, permissions if is_shared else _READ | _EXECUTE
-            if access is Access.FETCH:
-                self._walks.keep(*answer, ())
-            return answer
+            return self._grant_trampoline(frame << 12 | address & 0xFFF, address, access)
         registers = self._walks.registers
         try:
             translation = self._translate(address, access, registers, self._store_entry)
@@ -245,6 +255,23 @@ class AddressSpace:
                 self._tell(self.executable, address, translation, access)
             self._keep(translation.physical >> _PAGE_SHIFT, granted, registers, access)
         return granted
+
+    def _grant_trampoline(self, physical: int, address: int, access: Access) -> tuple[int, int]:
+        """If the guest has memory at these addresses, its loads must find that memory, so ours is only executed."""
+        is_shared = self._memory.find(address) is not None
+        permissions = _EXECUTE if access is Access.FETCH else _READ
+        answer = physical, permissions if is_shared else _READ | _EXECUTE
+        if access is Access.FETCH:
+            self._walks.keep(*answer, ())
+        return answer
+
+    def _is_refused(self, address: int, access: Access) -> bool:
+        """Whether the guard refuses an access; none by a displaced instruction, which is not where it seems to be."""
+        assert self._guard is not None
+        if self._engine.pc() >> 12 in self._overlay or not self._guard(address):
+            return False
+        self.fault = PageFault(address, access, GUARDED)
+        return True
 
     def _tell(
         self, executable: Callable[[int, int], None], address: int, translation: Translation, access: Access

@@ -4,7 +4,7 @@
 models and providers only ever use these protocols.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from kinst.runtime.machine.device import Clock, Device, Line, Timed
@@ -106,6 +106,19 @@ class Files(Protocol):
         ...
 
 
+class Space(Protocol):
+    """Where loads and stores can be looked at before they happen."""
+
+    def guard(self, refuses: Callable[[int], bool] | None) -> None:
+        """Let `refuses(address)` choose pages whose loads and stores stop the CPU with a `PageFault` of the code
+        `GUARDED`. It is asked when they get into the TLB. None: none, as at first."""
+        ...
+
+    def execute_unguarded(self) -> None:
+        """Let the CPU execute the next instruction without a guard."""
+        ...
+
+
 class Machine(Protocol):
     """The whole machine."""
 
@@ -182,6 +195,11 @@ class Machine(Protocol):
     @property
     def current(self) -> Cpu:
         """The CPU that is running or whose event is being handled, for banked devices and calls of firmware."""
+        ...
+
+    @property
+    def space(self) -> Space:
+        """The virtual memory of the CPU that runs."""
         ...
 
     def attach(self, device: Device, address: int) -> None:
