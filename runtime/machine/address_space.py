@@ -108,6 +108,7 @@ class AddressSpace:
         self._aliases: Sequence[tuple[int, int, int]] = ()
         self._written: set[int] = set()
         self._tracer_registers = _TracerRegisters(self._registers, walker.tracer_bits)
+        self._implicit_registers = _TracerRegisters(self._registers, {})
         self._has_started = False
         self._first_tables: int | None = None
         self._is_observing = False
@@ -124,6 +125,7 @@ class AddressSpace:
         self.alias_reached: Callable[[int], None] = lambda _page: None
         self._nothing_there = nothing_there
         self._guard: Callable[[int], bool] | None = None
+        self._is_implicit: Callable[[int], bool] | None = None
         # Called with the virtual and the physical address of a page, or of a part of it, that can be executed now.
         self.executable: Callable[[int, int], None] | None = None
         self.code_found: Callable[[int], None] = lambda _page: None  # called with a physical page before its code runs
@@ -220,6 +222,16 @@ class AddressSpace:
         self._guard = refuses
         self._forget()
 
+    def execute_implicitly(self, is_implicit: Callable[[int], bool], cleared: Mapping[str, int]) -> None:
+        """Let the CPU execute the next instruction with pages that `is_implicit(address)` chooses translated as if some
+        bits of registers were clear."""
+        self._is_implicit, self._implicit_registers.cleared = is_implicit, cleared
+        self._engine.execute_one(self._forget_implicit)
+
+    def _forget_implicit(self) -> None:
+        self._is_implicit = None
+        self._forget()
+
     def execute_unguarded(self) -> None:
         """Let the CPU execute the next instruction without a guard."""
         guard = self._guard
@@ -241,7 +253,7 @@ class AddressSpace:
         frame = self._overlay.get(address >> 12)
         if frame is not None and self._is_for_trampoline(access):
             return self._grant_trampoline(frame << 12 | address & 0xFFF, address, access)
-        registers = self._walks.registers
+        registers = self._registers_for(address)
         try:
             translation = self._translate(address, access, registers, self._store_entry)
         except PageFault as fault:
@@ -255,6 +267,10 @@ class AddressSpace:
                 self._tell(self.executable, address, translation, access)
             self._keep(translation.physical >> _PAGE_SHIFT, granted, registers, access)
         return granted
+
+    def _registers_for(self, address: int) -> Registers:
+        is_implicit = self._is_implicit is not None and self._is_implicit(address)
+        return self._implicit_registers if is_implicit else self._walks.registers
 
     def _grant_trampoline(self, physical: int, address: int, access: Access) -> tuple[int, int]:
         """If the guest has memory at these addresses, its loads must find that memory, so ours is only executed."""

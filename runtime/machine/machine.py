@@ -4,7 +4,7 @@
 models and providers only ever use these protocols.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from kinst.runtime.machine.device import Clock, Device, Line, Timed
@@ -112,6 +112,11 @@ class Space(Protocol):
     def guard(self, refuses: Callable[[int], bool] | None) -> None:
         """Let `refuses(address)` choose pages whose loads and stores stop the CPU with a `PageFault` of the code
         `GUARDED`. It is asked when they get into the TLB. None: none, as at first."""
+        ...
+
+    def execute_implicitly(self, is_implicit: Callable[[int], bool], cleared: Mapping[str, int]) -> None:
+        """Let the CPU execute the next instruction with pages that `is_implicit(address)` chooses translated as if some
+        bits of registers were clear."""
         ...
 
     def execute_unguarded(self) -> None:
