@@ -44,7 +44,7 @@ _CPUS: Final = {
 _INIT: Final = (
     f"#!/bin/sh\n/bin/busybox mount -t proc proc /proc\necho '{MARKER}'\n/bin/program {{}}\n/bin/busybox reboot -f\n"
 )
-_BOUND: Final = "600"  # seconds a run
+_BOUND: Final = "1800"  # seconds a run
 
 
 @dataclass(slots=True)
@@ -79,10 +79,8 @@ class UserProgram:
         return self._printed([*qemu(self.machine, kernel, self.folder, *words), *_CPUS[self.machine]])
 
     def _printed(self, command: Sequence[str]) -> tuple[str, ...]:
-        done = subprocess.run(
-            ["timeout", _BOUND, *command], stdin=subprocess.DEVNULL, capture_output=True,
-            check=False,
-        )  # fmt: skip
+        command = ["timeout", _BOUND, *command]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         text = done.stdout.decode(errors="replace").replace("\r", "")
         lines = tuple(line for line in text.splitlines() if line.startswith("= "))
         return lines if not done.returncode else (*lines, f"exit code {done.returncode}: {done.stderr.decode()[-500:]}")
