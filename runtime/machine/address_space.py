@@ -220,23 +220,30 @@ class AddressSpace:
         """Let `refuses(address)` choose pages whose loads and stores stop the CPU with a `PageFault` of the code
         `GUARDED`. It is asked when they get into the TLB. None: none, as at first."""
         self._guard = refuses
-        self._forget()
+        self._walks.is_off = refuses is not None  # what is kept stays right
+        self._engine.flush_tlb()
 
     def execute_implicitly(self, is_implicit: Callable[[int], bool], cleared: Mapping[str, int]) -> None:
         """Let the CPU execute the next instruction with pages that `is_implicit(address)` chooses translated as if some
         bits of registers were clear."""
-        self._is_implicit, self._implicit_registers.cleared = is_implicit, cleared
-        self._engine.execute_one(self._forget_implicit)
-
-    def _forget_implicit(self) -> None:
-        self._is_implicit = None
-        self._forget()
+        guard, self._is_implicit, self._implicit_registers.cleared = self._guard, is_implicit, cleared
+        self._execute_one(guard)
 
     def execute_unguarded(self) -> None:
         """Let the CPU execute the next instruction without a guard."""
-        guard = self._guard
-        self._guard = None
-        self._engine.execute_one(lambda: self.guard(guard))
+        guard, self._guard = self._guard, None
+        self._execute_one(guard)
+
+    def _execute_one(self, guard: Callable[[int], bool] | None) -> None:
+        """Have the next run execute one instruction; what it is told of translations is for it alone."""
+
+        def after() -> None:
+            self._is_implicit = None
+            self.guard(guard)
+
+        self._walks.is_off = True
+        self._engine.flush_tlb()
+        self._engine.execute_one(after)
 
     def _forget(self) -> None:
         """Answer every access anew: something else than the guest has changed what it means."""
