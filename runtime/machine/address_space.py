@@ -11,6 +11,7 @@ from typing import Protocol
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.machine.bus import Bus
+from kinst.runtime.machine.held_pages import HELD, HeldPages, PartlyCleared
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, StorePhysical, Translation, Walker
 from kinst.targets.errors import MachineError
@@ -19,7 +20,6 @@ from kinst.targets.errors import MachineError
 TRAMPOLINE_FRAMES = 1 << 40
 OPEN_BUS = 1 << 41
 OPEN_BUS_CODE = OPEN_BUS + PAGE  # the same for fetches: the engine executes RAM only
-GUARDED = -1  # the code of a `PageFault` that is none: `AddressSpace.guard` told to refuse the access
 # Plain numbers: there are thousands of misses a second, and enum flags are slow.
 _EXECUTE, _READ, _WRITE = int(Permission.EXECUTE), int(Permission.READ), int(Permission.WRITE)
 _READ_WRITE = _READ | _WRITE
@@ -74,17 +74,6 @@ class StoreGuard(Protocol):
         ...
 
 
-class _TracerRegisters:
-    """The CPU's registers, for translations that the tracer asks for."""
-
-    def __init__(self, registers: Registers, bits: Mapping[str, int]) -> None:
-        self._get, self.set, self._bits = registers.get, registers.set, bits
-        self.cleared: Mapping[str, int] = {}  # bits that a walk is made without
-
-    def get(self, name: str) -> int:
-        return (self._get(name) | self._bits.get(name, 0)) & ~self.cleared.get(name, 0)
-
-
 def _forget(_physical: int, _value: int) -> None:
     """No accessed bit is set."""
 
@@ -107,8 +96,7 @@ class AddressSpace:
         self._overlay: dict[int, int] = {}  # virtual page -> physical page
         self._aliases: Sequence[tuple[int, int, int]] = ()
         self._written: set[int] = set()
-        self._tracer_registers = _TracerRegisters(self._registers, walker.tracer_bits)
-        self._implicit_registers = _TracerRegisters(self._registers, {})
+        self._tracer_registers = PartlyCleared(self._registers, walker.tracer_bits)
         self._has_started = False
         self._first_tables: int | None = None
         self._is_observing = False
@@ -124,8 +112,6 @@ class AddressSpace:
         # Called with a physical page before an alias of it gets into the TLB.
         self.alias_reached: Callable[[int], None] = lambda _page: None
         self._nothing_there = nothing_there
-        self._guard: Callable[[int], bool] | None = None
-        self._is_implicit: Callable[[int], bool] | None = None
         # Called with the virtual and the physical address of a page, or of a part of it, that can be executed now.
         self.executable: Callable[[int, int], None] | None = None
         self.code_found: Callable[[int], None] = lambda _page: None  # called with a physical page before its code runs
@@ -134,6 +120,7 @@ class AddressSpace:
         self._entries: list[int] = []  # physical addresses of what the last walk read
         engine.on_tlb_fill(self._fill)
         self._walks = engine.keep_walks(walker.context)
+        self.held = HeldPages(engine, self._walks, self._registers)
         engine.on_tlb_invalidation(self._invalidated)
 
     def regime(self) -> tuple[int, ...]:
@@ -216,35 +203,6 @@ class AddressSpace:
         self._forget()
         self._memory.is_code_stale = True  # else code that was found goes on to other code that was
 
-    def guard(self, refuses: Callable[[int], bool] | None) -> None:
-        """Let `refuses(address)` choose pages whose loads and stores stop the CPU with a `PageFault` of the code
-        `GUARDED`. It is asked when they get into the TLB. None: none, as at first."""
-        self._guard = refuses
-        self._walks.is_off = refuses is not None  # what is kept stays right
-        self._engine.flush_tlb()
-
-    def execute_implicitly(self, is_implicit: Callable[[int], bool], cleared: Mapping[str, int]) -> None:
-        """Let the CPU execute the next instruction with pages that `is_implicit(address)` chooses translated as if some
-        bits of registers were clear."""
-        guard, self._is_implicit, self._implicit_registers.cleared = self._guard, is_implicit, cleared
-        self._execute_one(guard)
-
-    def execute_unguarded(self) -> None:
-        """Let the CPU execute the next instruction without a guard."""
-        guard, self._guard = self._guard, None
-        self._execute_one(guard)
-
-    def _execute_one(self, guard: Callable[[int], bool] | None) -> None:
-        """Have the next run execute one instruction; what it is told of translations is for it alone."""
-
-        def after() -> None:
-            self._is_implicit = None
-            self.guard(guard)
-
-        self._walks.is_off = True
-        self._engine.flush_tlb()
-        self._engine.execute_one(after)
-
     def _forget(self) -> None:
         """Answer every access anew: something else than the guest has changed what it means."""
         self._blocks.clear()
@@ -255,12 +213,12 @@ class AddressSpace:
         if self._is_observing:
             self._observed = self._look(address)
             return None
-        if self._guard is not None and access is not Access.FETCH and self._is_refused(address, access):
+        if self.held.is_active and access is not Access.FETCH and self._is_held(address):
             return None
         frame = self._overlay.get(address >> 12)
         if frame is not None and self._is_for_trampoline(access):
             return self._grant_trampoline(frame << 12 | address & 0xFFF, address, access)
-        registers = self._registers_for(address)
+        registers = self.held.registers_for(address)
         try:
             translation = self._translate(address, access, registers, self._store_entry)
         except PageFault as fault:
@@ -275,10 +233,6 @@ class AddressSpace:
             self._keep(translation.physical >> _PAGE_SHIFT, granted, registers, access)
         return granted
 
-    def _registers_for(self, address: int) -> Registers:
-        is_implicit = self._is_implicit is not None and self._is_implicit(address)
-        return self._implicit_registers if is_implicit else self._walks.registers
-
     def _grant_trampoline(self, physical: int, address: int, access: Access) -> tuple[int, int]:
         """If the guest has memory at these addresses, its loads must find that memory, so ours is only executed."""
         is_shared = self._memory.find(address) is not None
@@ -288,12 +242,11 @@ class AddressSpace:
             self._walks.keep(*answer, ())
         return answer
 
-    def _is_refused(self, address: int, access: Access) -> bool:
-        """Whether the guard refuses an access; none by a displaced instruction, which is not where it seems to be."""
-        assert self._guard is not None
-        if self._engine.pc() >> 12 in self._overlay or not self._guard(address):
+    def _is_held(self, address: int) -> bool:
+        """Whether an access stops. None of a displaced instruction does, which is not where it seems to be."""
+        if self._engine.pc() >> 12 in self._overlay or not self.held.has(address):
             return False
-        self.fault = PageFault(address, access, GUARDED)
+        self.fault = PageFault(address, Access.READ, HELD)
         return True
 
     def _tell(

@@ -106,12 +106,16 @@ class Files(Protocol):
         ...
 
 
-class Space(Protocol):
-    """Where loads and stores can be looked at before they happen."""
+class Held(Protocol):
+    """Pages whose loads and stores stop the CPU before they happen, and instructions that are executed alone."""
 
-    def guard(self, refuses: Callable[[int], bool] | None) -> None:
-        """Let `refuses(address)` choose pages whose loads and stores stop the CPU with a `PageFault` of the code
-        `GUARDED`. It is asked when they get into the TLB. None: none, as at first."""
+    def hold(self, refuses: Callable[[int], bool] | None) -> None:
+        """Let `refuses(address)` choose pages whose loads and stores stop the CPU: a `PageFault` with the code `HELD`.
+        It is asked when they get into the TLB. None: none, as at first."""
+        ...
+
+    def execute_unheld(self) -> None:
+        """Let the CPU execute the next instruction with no page held."""
         ...
 
     def execute_implicitly(self, is_implicit: Callable[[int], bool], cleared: Mapping[str, int]) -> None:
@@ -119,8 +123,13 @@ class Space(Protocol):
         bits of registers were clear."""
         ...
 
-    def execute_unguarded(self) -> None:
-        """Let the CPU execute the next instruction without a guard."""
+
+class Space(Protocol):
+    """The virtual memory of the CPU that runs."""
+
+    @property
+    def held(self) -> Held:
+        """What stops it."""
         ...
 
 

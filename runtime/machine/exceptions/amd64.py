@@ -203,7 +203,7 @@ class Amd64Exceptions:
         if registers.get("efer") & EFER_LMA and not is_canonical(fault.address, width):
             return self._raise(cpu, GENERAL_PROTECTION, 0)
         if fault.code & ERROR_USER and self._is_implicit(cpu, fault):
-            self.space.execute_implicitly(lambda address: is_in_tables(registers, address), _PRIVILEGE)
+            self.space.held.execute_implicitly(lambda address: is_in_tables(registers, address), _PRIVILEGE)
             return Outcome.ANSWERED
         registers.set("cr2", fault.address)
         return self._raise(cpu, PAGE_FAULT, fault.code)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
-from kinst.runtime.machine.address_space import GUARDED
 from kinst.runtime.machine.devices.arm_timer import TIMER_REGISTERS
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
 from kinst.runtime.machine.exceptions.arm64_debug import REGISTERS, DebugRegisters
@@ -22,6 +21,7 @@ from kinst.runtime.machine.exceptions.arm64_syndrome import (
     syndrome,
     undefined,
 )
+from kinst.runtime.machine.held_pages import HELD
 from kinst.runtime.paging.walker import Access, PageFault
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Arm64Exceptions:
         """An instruction or data abort with the walker's fault status code."""
         registers = cpu.registers
         pc = registers.get("pc")
-        if fault.code == GUARDED:
+        if fault.code == HELD:
             return self._watched(cpu, fault, pc)
         is_lower = not registers.get("pstate") >> 2 & 3
         if fault.access is Access.FETCH:

@@ -138,7 +138,7 @@ class DebugRegisters:
                     esr = syndrome(exception, data_abort(word, _DEBUG_EXCEPTION, fault.access))
                     return esr, max(first, one.first)
         assert self.space is not None
-        self.space.execute_unguarded()
+        self.space.held.execute_unheld()
         return None
 
     def _is_watching(self, cpu: "Cpu", level: int) -> bool:
@@ -149,7 +149,7 @@ class DebugRegisters:
         return level == 0 or bool(control & _KERNEL and not cpu.registers.get("pstate") & _MASK_DEBUG)
 
     def _watch(self, cpu: "Cpu") -> None:
-        """Guard what this CPU's watchpoints are in."""
+        """Hold the pages that this CPU's watchpoints are in."""
         watched = tuple(self._watchpoints(cpu.number))
         if watched == self._watched:
             return
@@ -160,7 +160,7 @@ class DebugRegisters:
             level, page = cpu.registers.get("pstate") >> 2 & 3, address & -_PAGE
             return any(one.is_for(level) and one.first < page + _PAGE and page <= one.last for one in watched)
 
-        self.space.guard(refuses if watched else None)
+        self.space.held.hold(refuses if watched else None)
 
     def _watchpoints(self, cpu: int) -> Iterator[Watchpoint]:
         for number in range(_WATCHPOINTS):
