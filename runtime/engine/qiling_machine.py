@@ -20,8 +20,10 @@ from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.engine.block_watch import BlockWatch
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 from kinst.runtime.engine.cpu_states import CpuStates
+from kinst.runtime.engine.fault_address import CANARY, exact_address
 from kinst.runtime.engine.general_registers import general_registers
 from kinst.runtime.engine.hit_records import ClockWord
+from kinst.runtime.engine.library import loaded_library
 from kinst.runtime.engine.live_pc import find_live_pc
 from kinst.runtime.engine.native_hooks import BlockHook, BlockMarks, InstructionCounter
 from kinst.runtime.engine.register_file import RegisterFile
@@ -60,17 +62,6 @@ _ACCESS: Final = {
     const.UC_MEM_WRITE: Access.WRITE,
     const.UC_MEM_FETCH: Access.FETCH,
 }
-# An address at which a fetch always fails, so that the fault's address can be recognised in Unicorn's own state.
-_CANARY: Final = 0x5AA5_1234_5678_9AB0
-
-
-def _library() -> ctypes.CDLL:
-    """The loaded library with prototypes of our own: the binding's check types at every call."""
-    library = ctypes.CDLL(uclib._name)
-    library.uc_emu_start.argtypes = (_Handle, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t)
-    library.uc_strerror.restype = ctypes.c_char_p
-    library.uc_context_size.restype = ctypes.c_size_t
-    return library
 
 
 class QilingMachine:
@@ -83,7 +74,7 @@ class QilingMachine:
         model = None if facts.cpu_model is None else getattr(self._constants, facts.cpu_model)
         self.ql = BareQiling(facts, model)
         self.ql.on_stop, self.ql.on_restore = self.stop, self._forget_everything
-        self._library = _library()
+        self._library = loaded_library()
         # Short calls keep Python's lock, since releasing it would take longer than the calls.
         self._quick = ctypes.PyDLL(uclib._name)
         self._handle = ctypes.c_void_p(self.ql.uc._uch.value)
@@ -92,7 +83,6 @@ class QilingMachine:
         self._fault: tuple[int, Access] | None = None
         self._block_hook = BlockHook(self._stop_function(), self.fail)
         self.block_counters = self._block_hook.counters
-        self._fault_offset: int | None = None
         self._translated, self._virtual, self._pc_value = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_uint64()
         at = ctypes.c_void_p(ctypes.addressof(self._translated))
         self._translate = tuple(  # indexed by Access; bound once, since the trap path needs it at every push
@@ -101,6 +91,7 @@ class QilingMachine:
         )
         self.interrupt_bias = facts.interrupt_bias
         self.error, self._pc = "", arch.pc
+        self._after_one: Callable[[], None] | None = None
         self.counter: InstructionCounter | None = None
         self._register_names = arch.registers
         self._frame_numbers = [self._register_number(name) for name in arch.registers]
@@ -416,9 +407,9 @@ class QilingMachine:
     def run(self) -> Stop:
         """Run from the CPU's PC until something happens. Raises what a callback raised."""
         self._fault = None
-        status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
+        status, is_one = self._start()
         # This is done at the end, because a clock may stop a short run before it has begun.
-        reason = self._stop_reason(status)
+        reason = Stop.REQUESTED if is_one and status == const.UC_ERR_OK else self._stop_reason(status)
         if self.counter is not None and self.counter.has_stopped:
             self.block_counters.take_back(self.pc())
         self._block_hook.clear()
@@ -426,6 +417,22 @@ class QilingMachine:
         if error is not None:
             raise error
         return reason
+
+    def _start(self) -> tuple[int, bool]:
+        """Unicorn's status after a run, and whether it was of one instruction: what is translated cannot do that."""
+        pc, after = self.pc(), self._after_one
+        if after is None:
+            return self._library.uc_emu_start(self._handle, pc, 0, 0, 0), False
+        self.forget_code(pc, 4)
+        status = self._library.uc_emu_start(self._handle, pc, 0, 0, 1)
+        self.forget_code(pc, 4)
+        self._after_one = None
+        after()
+        return status, True
+
+    def execute_one(self, after: Callable[[], None]) -> None:
+        """Let the next run execute one instruction, which is not one that waits, and then call `after`."""
+        self._after_one = after
 
     def _stop_reason(self, status: int) -> Stop:
         if status == const.UC_ERR_OK:
@@ -468,20 +475,13 @@ class QilingMachine:
         """After `Stop.FAULT`: the address that could not be translated, and the kind of access."""
         assert self._fault is not None
         page, access = self._fault
-        if self._fault_offset is None:
-            return page, access
-        exact = ctypes.c_uint64.from_address((self._handle.value or 0) + self._fault_offset).value
-        return (exact if exact & ~0xFFF == page & ~0xFFF else page), access
+        return self._exact_address(page), access
 
     def _find_fault_address(self) -> None:
-        """Find uc_struct.invalid_addr by a fetch that fails at a known address. It has the exact address of a fault,
-        while the TLB callback gets only the page. If it is not found, guests see page addresses."""
         saved = self.states.save()
-        self.set_pc(_CANARY)
+        self.set_pc(CANARY)
         self.run()
-        content = ctypes.string_at(self._handle.value or 0, 4096)
-        found = content.find(_CANARY.to_bytes(8, "little"))
-        self._fault_offset = found if found >= 0 and found % 8 == 0 else None
+        self._exact_address = exact_address(self._handle.value or 0)
         self.states.restore(saved)
 
     # -- CPU state ----------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.machine.bus import Bus
+from kinst.runtime.machine.held_pages import HELD, HeldPages, PartlyCleared
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, StorePhysical, Translation, Walker
 from kinst.targets.errors import MachineError
@@ -73,17 +74,6 @@ class StoreGuard(Protocol):
         ...
 
 
-class _TracerRegisters:
-    """The CPU's registers, for translations that the tracer asks for."""
-
-    def __init__(self, registers: Registers, bits: Mapping[str, int]) -> None:
-        self._get, self.set, self._bits = registers.get, registers.set, bits
-        self.cleared: Mapping[str, int] = {}  # bits that a walk is made without
-
-    def get(self, name: str) -> int:
-        return (self._get(name) | self._bits.get(name, 0)) & ~self.cleared.get(name, 0)
-
-
 def _forget(_physical: int, _value: int) -> None:
     """No accessed bit is set."""
 
@@ -106,7 +96,7 @@ class AddressSpace:
         self._overlay: dict[int, int] = {}  # virtual page -> physical page
         self._aliases: Sequence[tuple[int, int, int]] = ()
         self._written: set[int] = set()
-        self._tracer_registers = _TracerRegisters(self._registers, walker.tracer_bits)
+        self._tracer_registers = PartlyCleared(self._registers, walker.tracer_bits)
         self._has_started = False
         self._first_tables: int | None = None
         self._is_observing = False
@@ -130,6 +120,7 @@ class AddressSpace:
         self._entries: list[int] = []  # physical addresses of what the last walk read
         engine.on_tlb_fill(self._fill)
         self._walks = engine.keep_walks(walker.context)
+        self.held = HeldPages(engine, self._walks, self._registers)
         engine.on_tlb_invalidation(self._invalidated)
 
     def regime(self) -> tuple[int, ...]:
@@ -222,16 +213,12 @@ class AddressSpace:
         if self._is_observing:
             self._observed = self._look(address)
             return None
+        if self.held.is_active and access is not Access.FETCH and self._is_held(address):
+            return None
         frame = self._overlay.get(address >> 12)
         if frame is not None and self._is_for_trampoline(access):
-            # If the guest has memory at these addresses, its loads must find that memory, so ours is only executed.
-            is_shared = self._memory.find(address) is not None
-            permissions = _EXECUTE if access is Access.FETCH else _READ
-            answer = frame << 12 | address & 0xFFF, permissions if is_shared else _READ | _EXECUTE
-            if access is Access.FETCH:
-                self._walks.keep(*answer, ())
-            return answer
-        registers = self._walks.registers
+            return self._grant_trampoline(frame << 12 | address & 0xFFF, address, access)
+        registers = self.held.registers_for(address)
         try:
             translation = self._translate(address, access, registers, self._store_entry)
         except PageFault as fault:
@@ -245,6 +232,22 @@ class AddressSpace:
                 self._tell(self.executable, address, translation, access)
             self._keep(translation.physical >> _PAGE_SHIFT, granted, registers, access)
         return granted
+
+    def _grant_trampoline(self, physical: int, address: int, access: Access) -> tuple[int, int]:
+        """If the guest has memory at these addresses, its loads must find that memory, so ours is only executed."""
+        is_shared = self._memory.find(address) is not None
+        permissions = _EXECUTE if access is Access.FETCH else _READ
+        answer = physical, permissions if is_shared else _READ | _EXECUTE
+        if access is Access.FETCH:
+            self._walks.keep(*answer, ())
+        return answer
+
+    def _is_held(self, address: int) -> bool:
+        """Whether an access stops. None of a displaced instruction does, which is not where it seems to be."""
+        if self._engine.pc() >> 12 in self._overlay or not self.held.has(address):
+            return False
+        self.fault = PageFault(address, Access.READ, HELD)
+        return True
 
     def _tell(
         self, executable: Callable[[int, int], None], address: int, translation: Translation, access: Access

@@ -4,7 +4,7 @@
 models and providers only ever use these protocols.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from kinst.runtime.machine.device import Clock, Device, Line, Timed
@@ -106,6 +106,33 @@ class Files(Protocol):
         ...
 
 
+class Held(Protocol):
+    """Pages whose loads and stores stop the CPU before they happen, and instructions that are executed alone."""
+
+    def hold(self, refuses: Callable[[int], bool] | None) -> None:
+        """Let `refuses(address)` choose pages whose loads and stores stop the CPU: a `PageFault` with the code `HELD`.
+        It is asked when they get into the TLB. None: none, as at first."""
+        ...
+
+    def execute_unheld(self) -> None:
+        """Let the CPU execute the next instruction with no page held."""
+        ...
+
+    def execute_implicitly(self, is_implicit: Callable[[int], bool], cleared: Mapping[str, int]) -> None:
+        """Let the CPU execute the next instruction with pages that `is_implicit(address)` chooses translated as if some
+        bits of registers were clear."""
+        ...
+
+
+class Space(Protocol):
+    """The virtual memory of the CPU that runs."""
+
+    @property
+    def held(self) -> Held:
+        """What stops it."""
+        ...
+
+
 class Machine(Protocol):
     """The whole machine."""
 
@@ -182,6 +209,11 @@ class Machine(Protocol):
     @property
     def current(self) -> Cpu:
         """The CPU that is running or whose event is being handled, for banked devices and calls of firmware."""
+        ...
+
+    @property
+    def space(self) -> Space:
+        """The virtual memory of the CPU that runs."""
         ...
 
     def attach(self, device: Device, address: int) -> None:

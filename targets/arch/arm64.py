@@ -180,6 +180,11 @@ _SYSTEM_REGISTERS = {
     "scr_el3": (3, 6, 1, 1, 0),
 }
 
+# Of struct CPUARMState in Unicorn 2.1, from FAR_EL1 on: what QEMU would put into ESR for the exception that it
+# reported last.
+_WORDS = {"exception.syndrome": (1968, 4)}
+_LANDMARKS = {"far_el1": 0, "tpidrro_el0": 296, "s3_4_c0_c0_5": 1776}
+
 ARM64 = ArchFacts(
     name="arm64",
     elf_machine=183,  # EM_AARCH64
@@ -271,7 +276,7 @@ ARM64 = ArchFacts(
         system_registers=_SYSTEM_REGISTERS,
         hidden=(),
         privilege=None,
-        words={},
-        landmarks={},
+        words=_WORDS,
+        landmarks=_LANDMARKS,
     ),
 )

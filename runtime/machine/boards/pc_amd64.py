@@ -89,6 +89,7 @@ class PcAmd64:
         """Attach the devices, then set up the boot CPU as the image's header requires."""
         _check(machine)
         self.exceptions.processors = len(machine.cpus)
+        self.exceptions.space = machine.space
         self.exceptions.time_stamp = machine.clock.now  # `MachineFacts.timebase`: one count per nanosecond
         self._attach_interrupts(machine)
         self._attach_devices(machine)

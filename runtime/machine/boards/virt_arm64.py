@@ -64,6 +64,7 @@ class VirtArm64:
         )
         machine.attach_timed(timer)
         self.exceptions.connect(Psci(machine, self._start_cpu), timer)
+        self.exceptions.debug.space = machine.space
         _attach_devices(machine, gic)
         if self.exceptions.has_el2:
             _attach_virtual(machine)

@@ -47,11 +47,24 @@ _HIGHEST_FDT = 0xC000_0000  # QEMU keeps it below this, in reach of 32-bit code 
 _NEXT_STAGE: Final = 0x20_0000  # OpenSBI's FW_JUMP_OFFSET: how far from the start of RAM the next stage is
 _DYNAMIC_MAGIC, _DYNAMIC_VERSION = int.from_bytes(b"OSBI", "little"), 2
 _POWER_ON: Final = 1_767_225_600  # the RTC's time at power-on: 2026-01-01. Fixed, so that runs can be compared
-# What firmware delegates to S mode: all exceptions but calls of firmware, and S mode's three interrupts.
-_DELEGATED_EXCEPTIONS: Final = 0xFFFF & ~(1 << 9 | 1 << 10 | 1 << 11)
-_DELEGATED_INTERRUPTS: Final = 1 << SSIP | 1 << STIP | 1 << SEIP
-_COUNTERS: Final = 7  # cycle, time, instret
-_FLOATING_POINT: Final = 1 << 13  # mstatus.FS: initial
+# How OpenSBI leaves a hart (sbi_hart.c), which is what kernels are tried on. It delegates misaligned jumps,
+# breakpoints, system calls and page faults, and S mode's three interrupts. Other exceptions it gives to S mode itself.
+# All counters may be read in S mode, and cycle, time and instret in U mode: a vDSO reads the time. Other harts reach it
+# by MSIP.
+_CONTROL_REGISTERS: Final = {
+    "medeleg": 1 << 0 | 1 << 3 | 1 << 8 | 1 << 12 | 1 << 13 | 1 << 15,
+    "mideleg": 1 << SSIP | 1 << STIP | 1 << SEIP,
+    "mcounteren": (1 << 64) - 1,
+    "scounteren": 7,
+    "mstatus": 1 << 63 | 3 << 13 | 1 << 7,  # SD, FS (floating point): dirty; MPIE
+    "mie": 1 << MSIP,
+    "sie": 0,
+    "satp": 0,
+    "sscratch": 0,
+    "sepc": 0,
+    "scause": 0,
+    "stval": 0,
+}
 
 
 class VirtRiscv64:
@@ -152,12 +165,9 @@ def _reset(cpu: Cpu, entry: int, argument: int) -> None:
     """Put a hart into the state in which firmware hands it over (SBI 9.1): S mode, translation and interrupts off."""
     registers = cpu.registers
     with machine_mode(registers):
-        registers.set("medeleg", _DELEGATED_EXCEPTIONS)
-        registers.set("mideleg", _DELEGATED_INTERRUPTS)
-        registers.set("mcounteren", _COUNTERS)
-        registers.set("mstatus", _FLOATING_POINT)
-        registers.set("mie", 0)
-        registers.set("satp", 0)
+        for name, value in _CONTROL_REGISTERS.items():
+            registers.set(name, value)
+        registers.set("stvec", entry)
     registers.set("priv", SUPERVISOR)
     registers.set("a0", cpu.number)
     registers.set("a1", argument)

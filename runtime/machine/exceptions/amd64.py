@@ -23,8 +23,9 @@ from kinst.runtime.machine.exceptions.amd64_segments import (
     load_flat_stack,
     load_null_stack,
 )
-from kinst.runtime.machine.machine import Cpu
-from kinst.runtime.paging.amd64 import CR4_LA57, EFER_LMA, is_canonical
+from kinst.runtime.machine.exceptions.amd64_tables import is_in_tables, reads_descriptors
+from kinst.runtime.machine.machine import Cpu, Space
+from kinst.runtime.paging.amd64 import CR4_LA57, EFER_LMA, ERROR_PROTECTION, ERROR_USER, is_canonical
 from kinst.runtime.paging.walker import Access, PageFault, Registers
 from kinst.targets.errors import MachineError
 
@@ -60,6 +61,9 @@ _INVALID_OPCODE_RAISED: Final = Event(Source.INTERRUPT, INVALID_OPCODE)
 _NEVER_DEFINED: Final = frozenset({"ud0", "ud1", "ud2", ".byte"})
 CR4_OSFXSR: Final = 1 << 9
 CR0_PE: Final = 1
+CR4_PCE: Final = 1 << 8
+_PRIVILEGE: Final = {"cs": 3}  # the bits of CPL
+_RDPMC: Final = b"\x0f\x33"
 
 
 class InterruptSource(Protocol):
@@ -108,7 +112,10 @@ class _DeliveryError(Exception):
 
 
 class Amd64Exceptions:
-    """The exceptions of x86 CPUs in long mode; implements `ExceptionModel`."""
+    """The exceptions of x86 CPUs in long mode; implements `ExceptionModel`. `space` must be set before the first
+    instruction is executed."""
+
+    space: Space
 
     armed: Final[Mapping[int, bytes]] = dict.fromkeys(range(1, _LONGEST + 1), b"\xcc")
     breakpoint_number: Final = BREAKPOINT
@@ -153,7 +160,7 @@ class Amd64Exceptions:
                 self._halted.add(cpu.number)
             return Outcome.WAIT
         if event.source is Source.INVALID:
-            return self._raise(cpu, INVALID_OPCODE, 0)
+            return self._raise(cpu, GENERAL_PROTECTION if _is_forbidden(cpu) else INVALID_OPCODE, 0)
         if event.number == INTERCEPTED:
             self.answer_reads(cpu)
             return Outcome.ANSWERED
@@ -195,8 +202,17 @@ class Amd64Exceptions:
         width = 57 if registers.get("cr4") & CR4_LA57 else 48
         if registers.get("efer") & EFER_LMA and not is_canonical(fault.address, width):
             return self._raise(cpu, GENERAL_PROTECTION, 0)
+        if fault.code & ERROR_USER and self._is_implicit(cpu, fault):
+            self.space.held.execute_implicitly(lambda address: is_in_tables(registers, address), _PRIVILEGE)
+            return Outcome.ANSWERED
         registers.set("cr2", fault.address)
         return self._raise(cpu, PAGE_FAULT, fault.code)
+
+    def _is_implicit(self, cpu: Cpu, fault: PageFault) -> bool:
+        """Whether an instruction of user mode was about to read a descriptor that the supervisor can read."""
+        if fault.access is Access.FETCH or not is_in_tables(cpu.registers, fault.address):
+            return False
+        return reads_descriptors(_code(cpu)) and fault.code & ERROR_PROTECTION != 0
 
     def nothing_there(self, cpu: Cpu, address: int, access: Access) -> PageFault | None:
         """None: the bus of a PC floats, and reads give all ones."""
@@ -314,6 +330,23 @@ class Amd64Exceptions:
         load_flat_stack(registers, selector + 8)
         registers.set("rflags", flags & ~(registers.get("sfmask") | RF) | 2)
         registers.set("rip", registers.get("lstar") - 2 & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def _is_forbidden(cpu: Cpu) -> bool:
+    """Whether what Unicorn takes for undefined is RDPMC where CR4.PCE does not allow it (SDM volume 2)."""
+    registers = cpu.registers
+    if not registers.get("cs") & 3 or registers.get("cr4") & CR4_PCE:
+        return False
+    return _code(cpu).startswith(_RDPMC)
+
+
+def _code(cpu: Cpu) -> bytes:
+    """The bytes at RIP, as many as an instruction can have and as its page has."""
+    pc = cpu.registers.get("rip")
+    try:
+        return cpu.fetch(pc, min(_LONGEST, -pc & 0xFFF or _LONGEST))
+    except PageFault:
+        return b""
 
 
 def _makes_double_fault(first: int, second: int, *, is_software: bool) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kinst.runtime.machine.devices.arm_timer import TIMER_REGISTERS
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine.exceptions.arm64_debug import REGISTERS, DebugRegisters
 from kinst.runtime.machine.exceptions.arm64_syndrome import (
     ALIGNMENT_FAULT,
     EXTERNAL_ABORT,
@@ -20,6 +21,7 @@ from kinst.runtime.machine.exceptions.arm64_syndrome import (
     syndrome,
     undefined,
 )
+from kinst.runtime.machine.held_pages import HELD
 from kinst.runtime.paging.walker import Access, PageFault
 
 if TYPE_CHECKING:
@@ -29,9 +31,10 @@ if TYPE_CHECKING:
 class Number(IntEnum):
     """QEMU's exception numbers as UC_HOOK_INTR of Unicorn 2.1.4 gives them."""
 
-    UNDEFINED = 1  # PC at the instruction; also smc, hlt, inaccessible system registers, an unaligned PC
+    # PC at the instruction; also smc, hlt, inaccessible system registers, an unaligned PC. After it: a software step.
+    UNDEFINED = 1
     SVC = 2  # PC after it
-    FETCH_ABORT = 3
+    FETCH_ABORT = 3  # with the virtual TLB, only for hardware breakpoints
     DATA_ABORT = 4  # with the virtual TLB, only for misaligned exclusives
     BREAKPOINT = 7  # PC at it
     HVC = 11  # PC after it
@@ -65,7 +68,7 @@ _SIMD = 7  # bits 27:25 of SIMD and floating point
 _NAMES: Mapping[int, str] = {
     Number.UNDEFINED: "an undefined instruction",
     Number.SVC: "svc",
-    Number.FETCH_ABORT: "an instruction abort",
+    Number.FETCH_ABORT: "a hardware breakpoint",
     Number.DATA_ABORT: "a misaligned exclusive",
     Number.BREAKPOINT: "brk",
     Number.HVC: "hvc",
@@ -118,6 +121,7 @@ class Arm64Exceptions:
     firmware: Firmware = field(init=False)
     timer: RegisterBank = field(init=False)
     _resets: dict[int, Callable[["Cpu"], None]] = field(default_factory=dict, init=False)
+    debug: DebugRegisters = field(default_factory=DebugRegisters, init=False)
 
     breakpoint_number: int = Number.SVC
     breakpoint_bias: int = 4
@@ -126,8 +130,8 @@ class Arm64Exceptions:
     instructions: frozenset[str] = frozenset()
     translation_switch: tuple[int, int] | None = None
 
-    # The timer's, and those that have another value in Unicorn than on the board's CPU.
-    system_registers: frozenset[SystemRegister] = TIMER_REGISTERS | {*IDENTITY, MPIDR_EL1, ISR_EL1}
+    # The timer's, those that have another value in Unicorn than on the board's CPU, and those that enable breakpoints.
+    system_registers: frozenset[SystemRegister] = TIMER_REGISTERS | REGISTERS | {*IDENTITY, MPIDR_EL1, ISR_EL1}
 
     def connect(self, firmware: Firmware, timer: RegisterBank) -> None:
         """Set what the board has made for its CPUs."""
@@ -153,8 +157,8 @@ class Arm64Exceptions:
             return Outcome.WAIT
         registers = cpu.registers
         pc = registers.get("pc")
-        if event.source is Source.INVALID or event.number == Number.UNDEFINED:
-            return self._undefined(cpu, pc)
+        if event.source is Source.INVALID or event.number in (Number.UNDEFINED, Number.FETCH_ABORT):
+            return self._undefined(cpu, pc, event.source)
         if event.number in (Number.HVC, Number.SMC) and not (event.number == Number.HVC and self.has_el2):
             return self.firmware.call(cpu)
         match event.number:
@@ -198,6 +202,8 @@ class Arm64Exceptions:
         """An instruction or data abort with the walker's fault status code."""
         registers = cpu.registers
         pc = registers.get("pc")
+        if fault.code == HELD:
+            return self._watched(cpu, fault, pc)
         is_lower = not registers.get("pstate") >> 2 & 3
         if fault.access is Access.FETCH:
             exception = Class.FETCH_LOWER if is_lower else Class.FETCH_SAME
@@ -239,6 +245,7 @@ class Arm64Exceptions:
     def lines_changed(self, cpu: "Cpu") -> None:
         """Do nothing for the lines, since ISR_EL1 is computed when it is read. This is also called whenever a CPU is
         loaded."""
+        self.debug.loaded(cpu)
         reset = self._resets.pop(cpu.number, None)
         if reset is not None:
             reset(cpu)
@@ -256,7 +263,7 @@ class Arm64Exceptions:
         if register in TIMER_REGISTERS:
             return self.timer.read(cpu, register)
         level = cpu.registers.get("pstate") >> 2 & 3
-        if level == 0:
+        if level == 0 or register in REGISTERS:
             return None
         if register == ISR_EL1:
             return (cpu.lines & 1) << 7 | (cpu.lines >> 1 & 1) << 6
@@ -266,13 +273,28 @@ class Arm64Exceptions:
 
     def write_register(self, cpu: "Cpu", register: SystemRegister, value: int) -> bool:
         """MSR of a timer register."""
+        if register in REGISTERS:
+            self.debug.written(cpu, register, value)
         return register in TIMER_REGISTERS and self.timer.write(cpu, register, value)
 
     def instruction(self, cpu: "Cpu", name: str) -> bool:
         """Never called: `instructions` is empty."""
         return False
 
-    def _undefined(self, cpu: "Cpu", pc: int) -> Outcome:
+    def _watched(self, cpu: "Cpu", fault: PageFault, pc: int) -> Outcome:
+        """An access to a watched page: a watchpoint, or on with the instruction."""
+        found = self.debug.hit(cpu, fault, _word(cpu, pc))
+        if found is None:
+            return Outcome.ANSWERED
+        self._enter_synchronous(cpu, found[0], pc, address=found[1])
+        return Outcome.RESUME
+
+    def _undefined(self, cpu: "Cpu", pc: int, source: Source) -> Outcome:
+        """What Unicorn raises as an undefined instruction or a prefetch abort: also steps and breakpoints."""
+        debugged = self.debug.syndrome(cpu) if source is Source.INTERRUPT else None
+        if debugged is not None:
+            self._enter_synchronous(cpu, debugged, pc)
+            return Outcome.RESUME
         if pc & 3:
             self._enter_synchronous(cpu, syndrome(Class.PC_ALIGNMENT), pc, address=pc)
             return Outcome.RESUME

@@ -171,12 +171,13 @@ class Riscv64Exceptions:
         return PageFault(address, access, ACCESS_FAULT[access])
 
     def _trap(self, cpu: Cpu, cause: int, value: int, pc: int) -> Outcome:
-        """Enter a trap: save, disable interrupts, change mode, jump (3.1.6.1, 3.1.8)."""
+        """Enter a trap: save, disable interrupts, change mode, jump (3.1.6.1, 3.1.8). Firmware that is not in memory
+        gives to S mode what it does not delegate."""
         registers = cpu.registers
         privilege = registers.get("priv")
         registers.set("priv", MACHINE)  # M-mode CSRs read as garbage from other modes
         status = registers.get("mstatus")
-        if privilege != MACHINE and registers.get("medeleg") >> cause & 1:
+        if privilege != MACHINE and (self._firmware is not None or registers.get("medeleg") >> cause & 1):
             registers.set("sepc", pc)
             registers.set("scause", cause)
             registers.set("stval", value)

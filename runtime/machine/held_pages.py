@@ -1,0 +1,82 @@
+"""Pages whose loads and stores stop the CPU before they happen, and instructions that are executed alone.
+
+For what the engine lacks and a machine has: watchpoints, and reads of tables that are the kernel's for a program's
+instruction. All of it concerns translations: what a TLB entry is for is decided when it is made.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kinst.runtime.engine.qiling_machine import QilingMachine
+from kinst.runtime.engine.walk_cache import WalkCache
+from kinst.runtime.paging.walker import Registers
+
+HELD: Final = -1  # the code of a `PageFault` that is none: `HeldPages` stopped the access
+
+
+class PartlyCleared:
+    """Registers of which some bits read as 1 or as 0."""
+
+    def __init__(self, registers: Registers, bits: Mapping[str, int]) -> None:
+        """`bits` are those that read as 1."""
+        self._get, self.set, self._bits = registers.get, registers.set, bits
+        self.cleared: Mapping[str, int] = {}  # bits that a walk is made without
+
+    def get(self, name: str) -> int:
+        """The register's value."""
+        return (self._get(name) | self._bits.get(name, 0)) & ~self.cleared.get(name, 0)
+
+
+class HeldPages:
+    """Those of one engine. While there are none, they cost a comparison at each translation that is asked for."""
+
+    def __init__(self, engine: QilingMachine, walks: WalkCache, registers: Registers) -> None:
+        """None are held."""
+        self._engine = engine
+        self._walks = walks
+        self._refuses: Callable[[int], bool] | None = None
+        self._is_implicit: Callable[[int], bool] | None = None
+        self._implicit_registers = PartlyCleared(registers, {})
+
+    def hold(self, refuses: Callable[[int], bool] | None) -> None:
+        """Let `refuses(address)` choose pages whose loads and stores stop the CPU: a `PageFault` with the code `HELD`.
+        It is asked when they get into the TLB. None: none, as at first."""
+        self._refuses = refuses
+        self._walks.is_off = refuses is not None  # what is kept stays right
+        self._engine.flush_tlb()
+
+    def execute_unheld(self) -> None:
+        """Let the CPU execute the next instruction with no page held."""
+        refuses, self._refuses = self._refuses, None
+        self._execute_one(refuses)
+
+    def execute_implicitly(self, is_implicit: Callable[[int], bool], cleared: Mapping[str, int]) -> None:
+        """Let the CPU execute the next instruction with pages that `is_implicit(address)` chooses translated as if some
+        bits of registers were clear."""
+        self._is_implicit, self._implicit_registers.cleared = is_implicit, cleared
+        self._execute_one(self._refuses)
+
+    def _execute_one(self, refuses: Callable[[int], bool] | None) -> None:
+        """Have the next run execute one instruction; what it is told of translations is for it alone."""
+
+        def after() -> None:
+            self._is_implicit = None
+            self.hold(refuses)
+
+        self._walks.is_off = True
+        self._engine.flush_tlb()
+        self._engine.execute_one(after)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether any page may be held."""
+        return self._refuses is not None
+
+    def has(self, address: int) -> bool:
+        """Whether a page is held."""
+        return self._refuses is not None and self._refuses(address)
+
+    def registers_for(self, address: int) -> Registers:
+        """What a walk for the address reads."""
+        is_implicit = self._is_implicit is not None and self._is_implicit(address)
+        return self._implicit_registers if is_implicit else self._walks.registers
