@@ -94,7 +94,7 @@ def _from_count(program: Program, method: str, told: Outcome) -> list[Difference
     known = dict(entries_of(program.image, program.cpus))
     names = [probe.split(":")[2] for probe in probed]
     expected = {(name, str(known[name])) for name in names if name in known}
-    found = {pair for pair in _CALLS.findall(told.output)}
+    found = set(_CALLS.findall(told.output))
     found_of_known = {pair for pair in found if pair[0] in known}
     if expected == found_of_known:
         return []

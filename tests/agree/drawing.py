@@ -7,6 +7,7 @@ from typing import Final
 from tests.agree.expressions import FUNCTIONS, Expressions, Look, listed, parameters
 from tests.agree.program import COUNTED, Clause, Program
 from tests.agree.subjects import Subject
+from tests.agree.tasks import TASKS
 
 _LOOKS: Final = (Look.PROBE, Look.REGISTERS, Look.LATER, Look.NOW)
 _ALWAYS: Final = {
@@ -15,6 +16,16 @@ _ALWAYS: Final = {
     Look.LATER: "timestamp >= 0",
     Look.NOW: "caller || 1",
 }
+_ALL: Final = "fbt:::entry"
+_FORMS: Final = (  # of probe descriptions, and how often of a hundred
+    *(
+        ("fbt::{function}:entry", 30),
+        ("fbt::{function}:return", 20),
+        ("fbt::{function}:", 10),
+        ("fbt::{part}*:{end}", 5),
+    ),
+    *(("kinst::{at}", 18), ("kinst::{whole}:", 4), ("kinst::{inlined}:{end}", 4), ("{static}", 7), (_ALL, 2)),
+)
 _OPTIONS: Final = (
     *("aggsize=512", "aggsize=4k", "bufsize=64", "bufsize=1k", "switchrate=1ms", "switchrate=3ms", "aggrate=1ms"),
     *("aggrate=100us", "strsize=8", "strsize=32", "dynvarsize=256", "dynvarsize=4k", "flowindent", "bufpolicy=fill"),
@@ -40,7 +51,7 @@ class _Aggregation:
 
 def drawn(seed: int, number: int, subject: Subject) -> Program:
     """The program of this seed and number for an image."""
-    draw = random.Random(f"{seed} {number} {subject.case.image}")
+    draw = random.Random(f"{seed} {number} {subject.name}")
     return _counting(draw, subject) if draw.random() < 0.12 else _Drawing(draw, subject).program()
 
 
@@ -63,7 +74,7 @@ def _counting(draw: random.Random, subject: Subject) -> Program:
     chosen = sorted(draw.sample(range(3), draw.choice((1, 2, 3))))
     printed = tuple(f'printa("c{at}<%s %s %@d>\\n", @c{at})' for at in chosen)
     return Program(
-        subject.case.image, 1, (("-q",),), (*(clauses[at] for at in chosen), Clause(("END",), "", printed)), True
+        subject.name, 1, (("-q",),), (*(clauses[at] for at in chosen), Clause(("END",), "", printed)), is_counting=True
     )
 
 
@@ -85,23 +96,22 @@ class _Drawing:
         """All of it."""
         draw = self._draw
         clauses: list[Clause] = []
-        for _ in range(draw.choice((1, 2, 2, 3, 3, 4, 5))):
+        for _ in range(draw.choice((4, 5, 6, 8) if self._subject.is_large else (1, 2, 2, 3, 3, 4, 5))):
             clauses += self._group()
         if draw.random() < 0.55:
             clauses += self._ticks()
         ending = self._ending()
         if draw.random() < 0.08:
+            ticks = self._subject.ticks
             clauses.append(
-                Clause(
-                    (draw.choice(("tick-700us", "tick-4ms", *(self._used or [("tick-2ms",)])[0])),), "", ("exit(3)",)
-                )
+                Clause((draw.choice((*ticks, *[one for probes in self._used for one in probes])),), "", ("exit(3)",))
             )
             ending = ()
         elif not ending and draw.random() < 0.75:
             clauses = self._with_counted(clauses)
         clauses += self._outside()
         words = (*self._options(), *ending)
-        return Program(self._subject.case.image, self._cpus, words, tuple(clauses))
+        return Program(self._subject.name, self._cpus, words, tuple(clauses))
 
     def _aggregation(self, name: str) -> _Aggregation:
         draw = self._draw
@@ -123,30 +133,32 @@ class _Drawing:
     def _probe(self, look: Look) -> str:
         draw, subject = self._draw, self._subject
         function = draw.choice(self._functions)
-        kind = draw.random()
-        if kind < 0.3:
-            return f"fbt::{function}:entry"
-        if kind < 0.5:
-            return f"fbt::{function}:return"
-        if kind < 0.6:
-            return f"fbt::{function}:"
-        if kind < 0.65:
-            return f"fbt::{function[: max(1, len(function) - 2)]}*:{draw.choice(('entry', 'return', ''))}"
-        if kind < 0.83:
-            inside = [one for one in subject.instructions if one[0] == function] or subject.instructions
-            name, offset = draw.choice(inside)
-            return f"kinst::{name}:{offset}"
-        if kind < 0.87:
-            return f"kinst::{draw.choice(subject.whole)}:"
-        if kind < 0.93 and subject.static:
-            return draw.choice(subject.static)
-        if kind < 0.97 and subject.inlined:
-            return f"kinst::{draw.choice(subject.inlined)}:{draw.choice(('entry', 'return'))}"
-        return "fbt:::entry" if look < Look.NOW and draw.random() < 0.5 else f"fbt::{function}:entry"
+        inside = [one for one in subject.instructions if one[0] == function] or subject.instructions
+        forms = [(form, weight) for form, weight in _FORMS if self._has(form, look)]
+        form = draw.choices([form for form, _ in forms], [weight for _, weight in forms])[0]
+        name, offset = draw.choice(inside)
+        return form.format(
+            function=function,
+            part=function[: max(1, len(function) - 2)],
+            end=draw.choice(("entry", "return")),
+            at=f"{name}:{offset}",
+            whole=draw.choice(subject.whole),
+            static=draw.choice(subject.static or ("",)),
+            inlined=draw.choice(subject.inlined or ("",)),
+        )
+
+    def _has(self, form: str, look: Look) -> bool:
+        """Whether the image has such probes, and a run is not too long with them."""
+        subject = self._subject
+        if form == _ALL:
+            return look is Look.PROBE or (look < Look.NOW and not subject.is_large)
+        return bool(subject.static if "{static}" in form else subject.inlined if "{inlined}" in form else True)
 
     # -- clauses ------------------------------------------------------------------------------------------------------
 
     def _group(self) -> list[Clause]:
+        if self._subject.is_large and self._draw.random() < 0.35:
+            return [*self._draw.choice(TASKS)]
         match self._draw.randrange(10):
             case 0:
                 return self._latency()
@@ -266,9 +278,7 @@ class _Drawing:
         draw = self._draw
         found = []
         for _ in range(draw.choice((1, 1, 2))):
-            probe = draw.choice(
-                ("tick-200us", "tick-300us", "tick-1ms", "tick-2ms", "tick-7ms", "profile-1ms", "profile-4999")
-            )
+            probe = draw.choice(self._subject.ticks)
             statements = [self._in_tick() for _ in range(draw.choice((1, 2, 3)))]
             found.append(Clause((probe,), draw.choice(("", "", "", "g0 & 1", "timestamp > 500000")), tuple(statements)))
         return found
@@ -308,9 +318,9 @@ class _Drawing:
         functions = dict.fromkeys([*self._functions, *(name for name, _ in draw.sample(self._subject.entries, 1))])
         probes = tuple(f"fbt::{name}:entry" for name in functions)
         look = draw.choice(_LOOKS)
-        counting = Clause(probes, "" if look is Look.PROBE else _ALWAYS[look], (COUNTED,), True)
+        counting = Clause(probes, "" if look is Look.PROBE else _ALWAYS[look], (COUNTED,), is_essential=True)
         place = draw.randrange(len(clauses) + 1)
-        printed = Clause(("END",), "", (r'printa("calls<%s %@d>\n", @calls)',), True)
+        printed = Clause(("END",), "", (r'printa("calls<%s %@d>\n", @calls)',), is_essential=True)
         return [*clauses[:place], counting, *clauses[place:], printed]
 
     # -- how it is run ------------------------------------------------------------------------------------------------

@@ -107,10 +107,8 @@ class Expressions:
         if look is Look.REGISTERS:
             return draw.choice((f"{self.number(look, 1)}", f"arg0 > {draw.choice(_NUMBERS)}", "arg1 & 1", "arg0 != 0"))
         if look is Look.LATER:
-            return draw.choice(
-                (*("self->t", "self->a", "!self->a", "g0 & 1", "timestamp > 300000", "g1 < 100", "arr[arg0]"),)
-                + (self.number(look, 1), "self->a && arg0", "(timestamp & 16) == 0")
-            )
+            known = ("self->t", "self->a", "!self->a", "g0 & 1", "timestamp > 300000", "g1 < 100", "arr[arg0]")
+            return draw.choice((*known, self.number(look, 1), "self->a && arg0", "(timestamp & 16) == 0"))
         return draw.choice(
             ("caller", "stackdepth > 2", 'execname != "x"', "pid >= 0", self.number(look, 1), "arg0 / g0")
         )

@@ -12,13 +12,12 @@ from click.testing import CliRunner
 
 from kinst.rewriter.cli import rewrite
 from kinst.runtime.cli import run as kinst_run
+from tests.agree.places import place
 from tests.agree.program import Program
-from tests.system.cases import BY_NAME
 
 BREAKPOINTS: Final = ("trap", "auto", "emulate", "block")  # the first is what others are compared with
 JUMPS: Final = ("jump", "standalone")
 METHODS: Final = (*BREAKPOINTS, *JUMPS)
-_BOUND: Final = "20s"  # of the machine's time; every image ends long before
 _EXPLAINED: Final = re.compile(
     r"kinst-run: (?:.*: (?:hits are (?:counted|recorded)|each hit is told)|the emulator counts or records|"
     r"without a breakpoint at|each hit is told|of all these, )"
@@ -51,14 +50,11 @@ class Outcome:
 
 def words_of(program: Program, method: str) -> list[str]:
     """The command line behind `kinst-run`."""
-    case = BY_NAME[program.image]
-    words = ["--clock", "icount", "--cpus", str(program.cpus), *program.options(), "-n", program.text(), str(case.path)]
-    if method in BREAKPOINTS or method == "jump":
-        words += ["--method", method]
-    given = {words[0] for words in program.words}
-    if not given & {"--until", "--call"} and case.until is not None:
-        words += ["--until", case.until]
-    return words if "--timeout" in given else [*words, "--timeout", _BOUND]
+    at = place(program.image)
+    words = ["--clock", "icount", "--cpus", str(program.cpus), *at.words, *program.options(), "-n", program.text()]
+    given = frozenset(words[0] for words in program.words)
+    method_words = [] if method == "standalone" else ["--method", method]
+    return [*words, *method_words, *at.ends(given), str(at.path)]
 
 
 def ran(program: Program, method: str) -> Outcome:
@@ -70,18 +66,16 @@ def ran(program: Program, method: str) -> Outcome:
 
 def _alone(program: Program) -> Outcome:
     """As an image that counts by itself, which is run and read when it stops."""
-    words = words_of(program, "standalone")
-    image = words.index(str(BY_NAME[program.image].path))
+    *words, image = words_of(program, "standalone")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{program.image}.elf"
         wanted = [
             word for clause in program.clauses for one in clause.probes if ":" in one for word in ("--probe", one)
         ]
-        made = _invoked(rewrite, ["--standalone", *wanted, words[image], "-o", str(path)])
+        made = _invoked(rewrite, ["--standalone", *wanted, image, "-o", str(path)])
         if made.status:
             return made
-        words[image] = str(path)
-        return _invoked(kinst_run, words)
+        return _invoked(kinst_run, [*words, str(path)])
 
 
 def _invoked(command: Command, words: Sequence[str]) -> Outcome:
