@@ -146,6 +146,7 @@ def main() -> int:
     ran, refused, found, coverage = 0, list[str](), 0, Coverage()
     for one in all_done(given):
         ran += one.ran
+        print(f"{ran} of {given.programs}, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
         refused += one.refused
         found += len(one.differences)
         coverage.merge(one.coverage)

@@ -41,7 +41,7 @@ def compared(program: Program, methods: Sequence[str] = METHODS) -> Agreement:
     first = BREAKPOINTS[0] if BREAKPOINTS[0] in methods or len(methods) == 1 else methods[0]
     told = ran(program, first)
     outcomes, found = [(first, told)], list[Difference]()
-    found += _from_count(program, first, told)
+    found += miscounted(program, first, told)
     for method in methods:
         if method == first or (method in JUMPS and not program.is_counting):
             continue
@@ -49,11 +49,12 @@ def compared(program: Program, methods: Sequence[str] = METHODS) -> Agreement:
             continue
         outcome = ran(program, method)
         outcomes.append((method, outcome))
-        found += (_jumping if method in JUMPS else _breaking)(first, told, method, outcome)
+        found += (jumped if method in JUMPS else broken)(first, told, method, outcome)
     return Agreement(tuple(outcomes), tuple(found))
 
 
-def _breaking(first: str, told: Outcome, method: str, outcome: Outcome) -> list[Difference]:
+def broken(first: str, told: Outcome, method: str, outcome: Outcome) -> list[Difference]:
+    """In what a run with breakpoints differs from the first: nothing may."""
     if outcome.printed == told.printed:
         return []
     pairs = (
@@ -72,7 +73,7 @@ def _breaking(first: str, told: Outcome, method: str, outcome: Outcome) -> list[
     return [Difference((first, method), "\n".join(line[:200] for line in lines[:_SHOWN]))]
 
 
-def _jumping(first: str, told: Outcome, method: str, outcome: Outcome) -> list[Difference]:
+def jumped(first: str, told: Outcome, method: str, outcome: Outcome) -> list[Difference]:
     """Times differ, since such images execute more instructions, and what cannot be a jump is missing: what is counted
     under its own key is the same."""
     if outcome.status:
@@ -84,7 +85,7 @@ def _jumping(first: str, told: Outcome, method: str, outcome: Outcome) -> list[D
     return [Difference((first, method), text)] if text else []
 
 
-def _from_count(program: Program, method: str, told: Outcome) -> list[Difference]:
+def miscounted(program: Program, method: str, told: Outcome) -> list[Difference]:
     """What is printed of calls is what a hook of raw Unicorn counted in a plain run."""
     counting = [clause for clause in program.clauses if clause.statements[:1] == (COUNTED,)]
     probed = [probe for clause in counting for probe in clause.probes]
