@@ -58,7 +58,7 @@ _WORDS: Final = (
         "exit",
     ),
 )
-_PLAIN: Final = ("-q", "-Z")
+_PLAIN: Final = ("-q", "-Z", "-w")
 
 
 @dataclass(slots=True)

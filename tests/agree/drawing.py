@@ -16,7 +16,7 @@ _ALWAYS: Final = {
     Look.LATER: "timestamp >= 0",
     Look.NOW: "caller || 1",
 }
-_ALL: Final = "fbt:::entry"
+_ALL: Final = ("fbt:::entry", "kinst:::", "fbt:::")  # so many records that there is no room for more, too
 _FORMS: Final = (  # of probe descriptions, and how often of a hundred
     *(
         ("fbt::{function}:entry", 30),
@@ -24,13 +24,15 @@ _FORMS: Final = (  # of probe descriptions, and how often of a hundred
         ("fbt::{function}:", 10),
         ("fbt::{part}*:{end}", 5),
     ),
-    *(("kinst::{at}", 18), ("kinst::{whole}:", 4), ("kinst::{inlined}:{end}", 4), ("{static}", 7), (_ALL, 2)),
+    *(("kinst::{at}", 18), ("kinst::{whole}:", 4), ("kinst::{inlined}:{end}", 4), ("{static}", 6)),
+    *((form, 1) for form in _ALL),
 )
 _OPTIONS: Final = (
     *("aggsize=512", "aggsize=4k", "bufsize=64", "bufsize=1k", "switchrate=1ms", "switchrate=3ms", "aggrate=1ms"),
     *("aggrate=100us", "strsize=8", "strsize=32", "dynvarsize=256", "dynvarsize=4k", "flowindent", "bufpolicy=fill"),
     *("bufpolicy=ring", "bufpolicy=switch", "nspec=2", "specsize=64", "statusrate=1ms", "aggsortkey", "aggsortrev"),
     *("stackframes=2", "aggzoom", "agghist", "aggpack", "cleanrate=1ms", "aggsortpos=1", "rawbytes", "temporal"),
+    *("aggpercpu", "bufresize=manual", "noerror", "stackindent=2"),
 )
 _PAIRED: Final = (("bufpolicy=ring", "bufsize=256"), ("bufpolicy=fill", "bufsize=512"), ("nspec=1", "cleanrate=1ms"))
 
@@ -150,8 +152,8 @@ class _Drawing:
     def _has(self, form: str, look: Look) -> bool:
         """Whether the image has such probes, and a run is not too long with them."""
         subject = self._subject
-        if form == _ALL:
-            return look is Look.PROBE or (look < Look.NOW and not subject.is_large)
+        if form in _ALL:
+            return look < Look.NOW and not subject.is_large
         return bool(subject.static if "{static}" in form else subject.inlined if "{inlined}" in form else True)
 
     # -- clauses ------------------------------------------------------------------------------------------------------
@@ -177,6 +179,12 @@ class _Drawing:
         return Clause(probes, predicate, tuple(statements))
 
     def _statement(self, look: Look) -> str:
+        if self._draw.random() < 0.07:
+            condition, then = self._say.number(look, 1), self._simple(look)
+            return f"if ({condition}) {{ {then}; }} else {{ {self._simple(look)}; }}"
+        return self._simple(look)
+
+    def _simple(self, look: Look) -> str:
         chance = self._draw.random()
         if look >= Look.LATER and chance < 0.4:
             return self._assignment(look)
@@ -242,6 +250,7 @@ class _Drawing:
                 *(f"trace({say.number(Look.LATER)})", "trace(copyinstr(arg0))", 'printf("%s\\n", stringof(arg1))'),
                 *('printf("%a", caller)', "sym(arg0)", "print(arg0)", "trace(vtimestamp)", "trace(arr[arg0])"),
                 *("this->w = stringof(arg0)", "trace(walltimestamp)", "trace(gs)", "trace(self->s)", "mod(caller)"),
+                *("chill(3000)", 'setopt("aggrate", "2ms")'),
             )
         )
 
@@ -331,7 +340,9 @@ class _Drawing:
         if draw.random() < 0.08:
             chosen += draw.choice(_PAIRED)
         words = [("-x", option) for option in dict.fromkeys(chosen)]
-        return (("-Z",), *((("-q",),) if draw.random() < 0.7 else ()), *words)
+        quiet = (("-q",),) if draw.random() < 0.7 else ()
+        form = (("--format", "json"),) if draw.random() < 0.05 else ()
+        return (("-Z",), ("-w",), *quiet, *form, *words)
 
     def _ending(self) -> tuple[tuple[str, ...], ...]:
         draw, subject = self._draw, self._subject
