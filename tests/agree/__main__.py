@@ -29,7 +29,7 @@ from tests.agree.subjects import entries_of, subject
 _FORK: Final = multiprocessing.get_context("fork")
 _BATCH: Final = 10  # programs that a process is given at a time
 # A kernel that patches itself takes another number of instructions for that with `block` (docs/guide/cost.md).
-_ON_LINUX: Final = ("trap", "auto", "emulate")
+_ON_LINUX: Final = (("trap", "auto", "emulate"), ("trap", "auto"), ("trap", "auto"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +93,14 @@ def _told(task: Task, number: int, program: Program, agreement: Agreement) -> st
 
 
 def tasks(given: argparse.Namespace) -> Iterator[Task]:
-    """All programs in batches, the images in turns."""
-    last = given.first + given.programs
-    for first in range(given.first, last, _BATCH):
-        image = given.images[first // _BATCH % len(given.images)]
-        methods = given.methods or (_ON_LINUX if image in LINUX else METHODS)
-        yield Task(image, given.seed, range(first, min(first + _BATCH, last)), tuple(methods))
+    """All programs in batches, the images in turns; those of Linux one by one."""
+    last, at = given.first + given.programs, given.first
+    while at < last:
+        size = 1 if given.is_large else _BATCH
+        image = given.images[at // size % len(given.images)]
+        methods = given.methods or (_ON_LINUX[at // len(given.images) % len(_ON_LINUX)] if image in LINUX else METHODS)
+        yield Task(image, given.seed, range(at, min(at // size * size + size, last)), tuple(methods))
+        at = at // size * size + size
 
 
 def all_done(given: argparse.Namespace) -> Iterator[Done]:
@@ -137,6 +139,7 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     given = parser.parse_args(words)
     given.images = given.images or [*(LINUX if given.linux else SMALL)]
+    given.is_large = any(image in LINUX for image in given.images)
     return given
 
 
