@@ -4,20 +4,22 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import combinations_with_replacement
+from itertools import combinations
 from typing import Final
 
 from tests.agree.comparing import Agreement
 from tests.agree.expressions import FUNCTIONS
 from tests.agree.program import Program
 
-DELIVERIES: Final = ("counted", "recorded", "replayed", "told")
+DELIVERIES: Final = ("count", "record", "replay", "dispatch", "block")
 _BECAME: Final = (  # in the words of -x explain
-    ("hits are recorded, and told later in their order", "replayed"),
-    ("hits are recorded", "recorded"),
-    ("hits are counted", "counted"),
-    ("each hit is told", "told"),
+    ("hits are counted where blocks", "block"),
+    ("hits are counted", "count"),
+    ("hits are recorded, and told together", "record"),
+    ("hits are recorded, and told later", "replay"),
+    ("hits are dispatched", "dispatch"),
 )
+_PROBE: Final = re.compile(r"((?:fbt|kinst|callout_execute|syscall|sched|proc|io):\S*): ")
 _PROVIDERS: Final = (
     (r"^fbt:.*:entry$", "fbt entry"),
     (r"^fbt:.*:return$", "fbt return"),
@@ -29,7 +31,6 @@ _PROVIDERS: Final = (
     (r"^(tick|profile)-", r"\1"),
     (r"^(BEGIN|END|ERROR)$", r"\1"),
 )
-_SITES: Final = re.compile(r"^(fbt|kinst|callout_execute):")
 _WORDS: Final = (
     *(
         "printa",
@@ -89,11 +90,12 @@ class Coverage:
 
     def missing(self) -> list[str]:
         """Deliveries, pairs of them and aggregations that no program had."""
-        pairs = [f"{one}+{other}" for one, other in combinations_with_replacement(DELIVERIES, 2)]
+        pairs = [f"{one}+{other}" for one, other in combinations(DELIVERIES, 2)]
+        of_clauses = [pair for pair in pairs if "block" not in pair]
         wanted = {
-            "delivery": DELIVERIES,
-            "same probe": [pair for pair in pairs if len({*pair.split("+")}) == 2],
-            "pair": [pair for pair in pairs if len({*pair.split("+")}) == 2],
+            "delivery of a site": DELIVERIES,
+            "deliveries of sites": pairs,
+            "clauses of a probe": of_clauses,
             "aggregation": FUNCTIONS,
         }
         return [
@@ -109,21 +111,15 @@ def _had(program: Program, agreement: Agreement) -> dict[str, set[str]]:
     probes = [probe for clause in program.clauses for probe in clause.probes]
     outcomes = dict(agreement.outcomes)
     told = outcomes.get("auto", agreement.outcomes[0][1]).explained
-    by_probe = _deliveries(told)
-    without = (
-        any(line.startswith("without a breakpoint") for line in outcomes["block"].explained)
-        if "block" in outcomes
-        else False
-    )
+    blocks = outcomes["block"].explained if "block" in outcomes else ()
+    by_probe, sites = _by_probe(told), {*_of_sites(told), *(name for name in _of_sites(blocks) if name == "block")}
     return {
         "image": {f"{program.image} cpus={program.cpus}"},
         "method": {method for method, outcome in agreement.outcomes if not outcome.is_refused},
-        "delivery": {
-            *().__add__(tuple(one for had in by_probe.values() for one in had)),
-            *(("block",) if without else ()),
-        },
-        "same probe": {pair for had in by_probe.values() for pair in _pairs(had)},
-        "pair": {*_pairs({one for had in by_probe.values() for one in had} | ({"block"} if without else set()))},
+        "delivery of a site": sites,
+        "deliveries of sites": {*_pairs(sites)},
+        "clauses of a probe": {pair for had in by_probe.values() for pair in _pairs(had)},
+        "clauses": {*_pairs({one for had in by_probe.values() for one in had})},
         "provider": {name for probe in probes for name in _provider(probe)},
         "aggregation": {name for name in FUNCTIONS if f"= {name}(" in text},
         "word": {word for word in _WORDS if re.search(rf"(?<!\w){re.escape(word)}", text)},
@@ -134,22 +130,30 @@ def _had(program: Program, agreement: Agreement) -> dict[str, set[str]]:
     }
 
 
-def _deliveries(explained: tuple[str, ...]) -> dict[str, set[str]]:
-    """Of probes in the image, by description: what became of the clauses there."""
+def _by_probe(explained: tuple[str, ...]) -> dict[str, set[str]]:
+    """What could become of the clauses of each description."""
     found = dict[str, set[str]]()
     for line in explained:
-        for words, name in _BECAME:
-            description, is_found, _ = line.partition(f": {words}")
-            if is_found and _SITES.match(description):
-                found.setdefault(description, set()).add(name)
-            if is_found:
-                break
+        probe = _PROBE.match(line)
+        if probe:
+            found.setdefault(probe[1], set()).update(_became(line[probe.end() :]))
     return found
 
 
+def _of_sites(explained: tuple[str, ...]) -> Iterator[str]:
+    """What was decided of sites."""
+    for line in explained:
+        at, is_site, became = line.partition(" sites ")
+        if is_site and at.startswith("at "):
+            yield from _became(became)
+
+
+def _became(text: str) -> Iterator[str]:
+    yield from [name for words, name in _BECAME if text.startswith(words)][:1]
+
+
 def _pairs(had: set[str]) -> Iterator[str]:
-    order = [*DELIVERIES, "block"]
-    ordered = sorted(had, key=order.index)
+    ordered = sorted(had, key=DELIVERIES.index)
     yield from (f"{one}+{other}" for at, one in enumerate(ordered) for other in ordered[at + 1 :])
 
 

@@ -126,8 +126,9 @@ class _Drawing:
     def _probes(self, look: Look) -> tuple[str, ...]:
         """Those of a clause: often some that another clause has already."""
         draw = self._draw
-        if self._used and draw.random() < 0.4:
-            return draw.choice(self._used)
+        known = [probes for probes in self._used if look < Look.NOW or not {*_ALL} & {*probes}]
+        if known and draw.random() < 0.4:
+            return draw.choice(known)
         found = tuple(dict.fromkeys(self._probe(look) for _ in range(draw.choice((1, 1, 1, 2, 3)))))
         self._used.append(found)
         return found

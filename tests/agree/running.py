@@ -19,8 +19,7 @@ BREAKPOINTS: Final = ("trap", "auto", "emulate", "block")  # the first is what o
 JUMPS: Final = ("jump", "standalone")
 METHODS: Final = (*BREAKPOINTS, *JUMPS)
 _EXPLAINED: Final = re.compile(
-    r"kinst-run: (?:.*: (?:hits are (?:counted|recorded)|each hit is told)|the emulator counts or records|"
-    r"without a breakpoint at|each hit is told|of all these, )"
+    r"kinst-run: (?:.*: hits are |at [\d,]+ of [\d,]+ sites hits are |hits are dispatched everywhere|of all these, )"
 )
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from tests.agree.program import Program
 
-_TRIES: Final = 300
+_TRIES: Final = 100
 
 
 def shrunk(program: Program, fails: Callable[[Program], bool], tries: int = _TRIES) -> Program:
