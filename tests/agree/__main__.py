@@ -136,6 +136,7 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--images", nargs="+", choices=NAMES, help=f"default: those without Linux; known: {known}")
     parser.add_argument("--linux", action="store_true", help="Linux on three machines, each run of which takes seconds")
     parser.add_argument("--methods", nargs="+", choices=METHODS, help="default: all that agree there")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no others after that time")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     given = parser.parse_args(words)
     given.images = given.images or [*(LINUX if given.linux else SMALL)]
@@ -155,6 +156,8 @@ def main() -> int:
         coverage.merge(one.coverage)
         for text in one.differences:
             print(text, flush=True)
+        if time.monotonic() - begun > given.seconds:
+            break
     print(coverage.table())
     for line in coverage.missing():
         print(f"never: {line}")

@@ -26,4 +26,7 @@ FINDINGS: Final = {
             _COUNTED,
         ),
     ),
+    "a recorded site of which no register is wanted ended the run": Program(
+        "kernel-amd64", 1, (("-q",),), (Clause(("kinst::kmalloc:0",), "", ("@a0 = max(arg3)",)),)
+    ),
 }
