@@ -14,6 +14,7 @@ from kinst.rewriter.progress import bars, silent
 from kinst.runtime.commandline.completion import complete_file
 from kinst.runtime.commandline.options import (
     ABSENT,
+    END_ON_PANIC,
     EXAMPLES,
     PROGRAMS,
     REPEATED,
@@ -263,6 +264,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         records_time=Format(given["form"]).records_time or given["report"] is not None,
         records_tasks=Format(given["form"]).records_tasks or given["report"] is not None,
         records_hits=given["report"] is not None,
+        ends_on_panic=given["on_panic"] == END_ON_PANIC,
         progress=silent if given["d_quiet"] else bars(unescaped(sys.stderr)),
         is_verbose=given["is_verbose"],
     )

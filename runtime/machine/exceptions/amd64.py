@@ -264,12 +264,12 @@ class Amd64Exceptions:
 
     def _must_raise(self, cpu: Cpu, vector: int) -> None:
         """Deliver an exception or interrupt that must succeed. Raises MachineError if it cannot be delivered."""
-        if self._raise(cpu, vector, 0) is Outcome.WEDGED:
+        if self._raise(cpu, vector, 0) is not Outcome.RESUME:
             place, what = cpu.registers.get("rip"), self.name(Event(Source.INTERRUPT, vector))
             raise MachineError(f"CPU {cpu.number} at {place:#x}: {what}, which cannot be delivered")
 
     def _raise(self, cpu: Cpu, vector: int, code: int, *, is_software: bool = False) -> Outcome:
-        """Deliver an exception. A fault on the way becomes what table 6-5 says; WEDGED after the third."""
+        """Deliver an exception. A fault on the way becomes what table 6-5 says; WEDGED or RESET after the third."""
         if not cpu.registers.get("efer") & EFER_LMA:
             return Outcome.WEDGED
         while True:
@@ -287,7 +287,7 @@ class Amd64Exceptions:
             if is_software:  # the fault belongs to the instruction: int3 has one byte, int n two
                 cpu.registers.set("rip", before.rip - (1 if vector == BREAKPOINT else 2))
             if vector == DOUBLE_FAULT:
-                return Outcome.WEDGED
+                return Outcome.RESET if _has_no_gates(cpu.registers) else Outcome.WEDGED
             if _makes_double_fault(vector, second, is_software=is_software):
                 vector, code = DOUBLE_FAULT, 0
             else:
@@ -357,6 +357,12 @@ def _deliver(cpu: Cpu, before: _Interrupted, vector: int, code: int | None, *, i
     registers.set("rflags", before.rflags & ~cleared)
     registers.set("rsp", stack)
     registers.set("rip", gate.offset)
+
+
+def _has_no_gates(registers: Registers) -> bool:
+    """Whether the IDT has no entry at all. CPUs start with one of 64 KiB: who loads none wants the triple fault, which
+    resets a PC (`reboot=t` of Linux)."""
+    return registers.get("idtr.limit") < _GATE_SIZE - 1
 
 
 def _gate(cpu: Cpu, vector: int, caller: int, external: int) -> _Gate:
