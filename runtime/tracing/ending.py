@@ -78,10 +78,10 @@ class Ending:
         return value
 
     def lines(self, *, is_verbose: bool) -> list[str]:
-        """The lines to print: why it ended, where the CPUs are if they were stopped, and the rest. A failure has been
-        told."""
+        """The lines to print: why it ended, if it was stopped, with where the CPUs are, or if `is_verbose`; and the
+        rest. That a guest switched itself off, or came to what it was run for, needs no line."""
         lines = [f"{self.reason}: {place}" if self.end is not None else str(place) for place in self.places]
-        if not lines and (is_verbose or self.end is not None):
+        if is_verbose and not lines:
             lines = [f"ended: {self.reason}"]
         if self.unmet:
             lines.append(f"--until {self.unmet}: no line of the console matched")

@@ -26,7 +26,7 @@ from kinst.runtime.machine.exceptions.amd64_segments import (
 from kinst.runtime.machine.machine import Cpu
 from kinst.runtime.paging.amd64 import CR4_LA57, EFER_LMA, is_canonical
 from kinst.runtime.paging.walker import Access, PageFault, Registers
-from kinst.targets.errors import MachineError
+from kinst.targets.errors import GuestError
 
 # Vectors (SDM table 6-1).
 DEBUG, NMI, BREAKPOINT, INVALID_OPCODE, DOUBLE_FAULT = 1, 2, 3, 6, 8
@@ -159,7 +159,7 @@ class Amd64Exceptions:
             return Outcome.ANSWERED
         is_software = bool(registers.get("exception_is_int"))
         if is_software and not registers.get("cr0") & CR0_PE:
-            raise MachineError(
+            raise GuestError(
                 f"int {event.number:#x} in real mode calls the BIOS, which this machine does not have (Xen goes "
                 "without it: --append no-real-mode)"
             )
@@ -263,10 +263,10 @@ class Amd64Exceptions:
         return True
 
     def _must_raise(self, cpu: Cpu, vector: int) -> None:
-        """Deliver an exception or interrupt that must succeed. Raises MachineError if it cannot be delivered."""
+        """Deliver an exception or interrupt that must succeed. Raises GuestError if it cannot be delivered."""
         if self._raise(cpu, vector, 0) is not Outcome.RESUME:
             place, what = cpu.registers.get("rip"), self.name(Event(Source.INTERRUPT, vector))
-            raise MachineError(f"CPU {cpu.number} at {place:#x}: {what}, which cannot be delivered")
+            raise GuestError(f"CPU {cpu.number} at {place:#x}: {what}, which cannot be delivered")
 
     def _raise(self, cpu: Cpu, vector: int, code: int, *, is_software: bool = False) -> Outcome:
         """Deliver an exception. A fault on the way becomes what table 6-5 says; WEDGED or RESET after the third."""
