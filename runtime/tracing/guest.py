@@ -46,8 +46,8 @@ class Guest:
         self.inlines = inlines
         self.result: int | None = None  # the result of a call that has returned
         request = prepared.request
-        signs = panic_of(prepared.original, request.system) if request.ends_on_panic else ()
-        self._panic = PanicWatch(system, prepared.original, loaded, signs)
+        signs_of = lambda image: panic_of(image, request.system) if request.ends_on_panic else ()  # noqa: E731
+        self._panic = PanicWatch(system, prepared.original, loaded, signs_of)
         self._watch = UntilWatch(system)
         system.attach_timed(self._watch)
         self.typist = Typist(system)
@@ -93,7 +93,7 @@ class Guest:
 
         def sink(data: bytes) -> None:
             console(data)
-            panic.hear()
+            panic.hear(data)
             watch.look(data)
             typist.hear(data)
 

@@ -1,5 +1,5 @@
-"""How runs end, told by the exit status: as asked for, by a panic of the guest's kernel, by what was waited for in vain;
-and every way in which a guest resets its machine."""
+"""How runs end, told by the exit status: as asked for, by a panic of the guest's kernel, without what was awaited; and
+every way in which a guest resets its machine."""
 
 import re
 from pathlib import Path
@@ -15,12 +15,13 @@ from kinst.runtime.tracing.exit_status import exit_status
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.arm64 import ARM64
 from tests.runtime.machine.riscv_words import A0, A1, A6, A7, ECALL, T0, T1, T2, WFI, ZERO, addi, code, jal, li, store
+from tests.writers.boot_images import kallsyms
 from tests.writers.elf import EM_AARCH64, EM_RISCV, EM_X86_64, Part, Symbol, elf64
 
 PAGE = Path("docs/guide/ends.md")
 BASES = {EM_RISCV: 0x8000_0000, EM_AARCH64: 0x4020_0000, EM_X86_64: 0x20_0000}
 UART, TEST = 0x1000_0000, 0x10_0000
-VARIABLES = 0x8000_4000
+VARIABLES, TABLES = 0x8000_6000, 0x8000_8000
 SAID = b"---[ end Kernel panic - not syncing: so it is ]---\n"
 LAST = b"and this is behind it\n"
 
@@ -40,33 +41,44 @@ def printed(text: bytes) -> tuple[int, ...]:
     return tuple(word for byte in text for word in (addi(T1, ZERO, byte), store(T1, T0, size=0)))
 
 
-def kernel(folder: Path, *, panics: bool) -> Path:
+def kernel(folder: Path, *, panics: bool, is_stripped: bool = False) -> Path:
     """What looks like Linux, and prints what its panic ends with. If it `panics`, its variables say so, too, and
-    another line comes behind that."""
+    another line comes behind that. If it `is_stripped`, only its kallsyms have names."""
     words = [*li(T0, UART), *printed(SAID)]
     if panics:
-        words += [*li(T2, 0x4000_2000), 0x0013_9393]  # slli t2, t2, 1: VARIABLES
+        words += [*li(T2, VARIABLES >> 1), 0x0013_9393]  # slli t2, t2, 1: VARIABLES
         words += [store(ZERO, T2, size=2), addi(T1, ZERO, 1), store(T1, T2, 4, size=2), *printed(LAST)]
     text = code(*words, jal(ZERO, 0))
     data = (0xFFFF_FFFF).to_bytes(4, "little") + bytes(12)
-    parts = [Part(".text", BASES[EM_RISCV], text, 5), Part(".data", VARIABLES, data, 6)]
     names = {"panic_cpu": VARIABLES, "suppress_printk": VARIABLES + 4, "init_task": VARIABLES + 8}
+    functions = [(BASES[EM_RISCV] + 16 * number, "t", f"function_{number}") for number in range(1100)]
+    tables = kallsyms([*functions, *((at, "D", name) for name, at in names.items())], TABLES, "7.0")
+    parts = [
+        Part(".text", BASES[EM_RISCV], text.ljust(16 * 1100, b"\0"), 5),
+        Part(".data", VARIABLES, data, 6),
+        Part(".rodata", TABLES, tables if is_stripped else b"none", 4),
+    ]
     symbols = [Symbol("start", BASES[EM_RISCV], len(text)), *(Symbol(name, at, 4) for name, at in names.items())]
     path = folder / "vmlinux"
-    path.write_bytes(elf64(EM_RISCV, BASES[EM_RISCV], parts, symbols))
+    path.write_bytes(elf64(EM_RISCV, BASES[EM_RISCV], parts, [] if is_stripped else symbols))
     return path
 
 
-def test_a_panic_ends_the_run_behind_its_last_line(tmp_path: Path) -> None:
-    result = kinst_run(kernel(tmp_path, panics=True), "--timeout", "10s", "--clock", "icount")
+@pytest.mark.parametrize("is_stripped", [False, True])
+def test_a_panic_ends_the_run_behind_its_last_line(tmp_path: Path, *, is_stripped: bool) -> None:
+    path = kernel(tmp_path, panics=True, is_stripped=is_stripped)
+    result = kinst_run(path, "--timeout", "1s", "--clock", "icount")
     assert (result.exit_code, result.stdout) == (4, (SAID + LAST).decode())
     assert result.stderr.startswith("kinst-run: guest-panic: CPU 0 runs at 0x8000")
-    quiet = kinst_run(kernel(tmp_path, panics=True), "--timeout", "10s", "--clock", "icount", "-qn", "BEGIN")
+    quiet = kinst_run(path, "--timeout", "1s", "--clock", "icount", "-qn", "BEGIN")
     assert (quiet.exit_code, quiet.stderr) == (4, "")
 
 
-def test_what_a_program_prints_is_no_panic(tmp_path: Path) -> None:
-    result = kinst_run(kernel(tmp_path, panics=False), "--timeout", "100ms", "--clock", "icount")
+@pytest.mark.parametrize("is_stripped", [False, True])
+def test_what_a_program_prints_is_no_panic(tmp_path: Path, *, is_stripped: bool) -> None:
+    result = kinst_run(
+        kernel(tmp_path, panics=False, is_stripped=is_stripped), "--timeout", "100ms", "--clock", "icount"
+    )
     assert (result.exit_code, result.stdout) == (0, SAID.decode())
     assert result.stderr.startswith("kinst-run: timeout: ")
 
