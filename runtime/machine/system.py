@@ -471,7 +471,7 @@ class System:
         match outcome:
             case Outcome.RESUME:
                 if self._progress.is_none(pc, self.engine.pc()):
-                    raise MachineError(f"{self._told(pc, what)} again and again in its own handler")
+                    raise GuestError(f"{self._told(pc, what)} again and again in its own handler")
             case Outcome.ANSWERED:
                 self._progress = Progress()
             case Outcome.WAIT:
