@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kinst.targets.direct_calls import call_targets
 from kinst.targets.errors import ImageError
 from kinst.targets.image import open_image
 from kinst.targets.packed.boot_image import unpacked
@@ -118,3 +119,25 @@ def test_debians_kernels_are_what_their_vmlinux_is(name: str, tmp_path: Path) ->
     theirs, ours = (set(map(tuple, boot_patched_ranges(image).tolist())) for image in (whole, made))
     assert len(theirs - ours) < 0.005 * len(theirs)
     assert ours <= theirs
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", at_hand("vmlinuz-arm64", "vmlinuz-16k-arm64", "vmlinuz-rt-arm64", "vmlinuz-riscv64"))
+def test_debians_newest_kernels_open_as_they_are_installed(name: str) -> None:
+    """KIMAGE_VADDR and KERNEL_LINK_ADDR, and types; calls lead to functions."""
+    made = open_image(real_image(name))
+    base = (
+        0xFFFF_FFFF_8000_0000
+        if "riscv64" in name
+        else 0xFFFF_C000_8000_0000
+        if "16k" in name
+        else 0xFFFF_8000_8000_0000
+    )
+    assert made.segments[0].address == base
+    assert {".text", ".init.text", ".BTF", "__jump_table"} <= {one.name for one in made.sections}
+    start = made.symbols.address_of("vfs_read")
+    assert start is not None
+    code = np.frombuffer(made.read(start, 1 << 16), np.uint8)
+    targets = call_targets(code, start, made.facts)
+    assert len(targets) > 1000
+    assert np.isin(targets, made.symbols.address).mean() > 0.95
