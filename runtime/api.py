@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from kinst.rewriter.outcome_report import summary_lines
 from kinst.rewriter.probe_choice import check_outcomes, default_specs, probe_names
@@ -172,6 +172,7 @@ class ImageFile:
         rng_seed: int | None = None,
         virtio_console: bool = False,
         method: Method | None = None,
+        on_panic: Literal["end", "continue"] = "end",
     ) -> "Trace":
         """Load the image into a machine and enable probes; nothing runs yet.
 
@@ -195,6 +196,7 @@ class ImageFile:
             rng_seed: gives the guest a source of random numbers (virtio), which follow from it.
             virtio_console: gives it a console (virtio) beside the serial line.
             method: how probed instructions are carried out.
+            on_panic: whether the run ends (GUEST_PANIC) when the guest's kernel has panicked and will not restart.
 
         Raises:
             KinstError: a program is wrong, a description matches nothing, or the image cannot run there.
@@ -217,6 +219,7 @@ class ImageFile:
             debug_file=self._source.debug_file,
             modules=self._modules,
             records_time=True,
+            ends_on_panic=on_panic == "end",
         )
         messages: list[str] = []
         tracing = Tracing(request, messages.append, self._open)

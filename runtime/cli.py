@@ -14,6 +14,7 @@ from kinst.rewriter.progress import bars, silent
 from kinst.runtime.commandline.completion import complete_file
 from kinst.runtime.commandline.options import (
     ABSENT,
+    END_ON_PANIC,
     EXAMPLES,
     PROGRAMS,
     REPEATED,
@@ -75,7 +76,11 @@ class _Ordered(Command):
 
 
 @click.command(
-    name=_NAME, cls=_Ordered, examples=EXAMPLES, pages=("docs/cookbook/index.md", "docs/formats.md"), absent=ABSENT
+    name=_NAME,
+    cls=_Ordered,
+    examples=EXAMPLES,
+    pages=("docs/cookbook/index.md", "docs/guide/ends.md", "docs/formats.md"),
+    absent=ABSENT,
 )
 @click.argument("words", metavar="[IMAGE] [ARG]...", nargs=-1, shell_complete=complete_file)
 @d_options
@@ -90,8 +95,10 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
 
     IMAGE is an ELF file, or a Linux kernel as it is installed (vmlinuz). What the programs need is patched in memory.
     Without a program, an image that kinst-rewrite patched fires its own probes, and any other just runs. The options of
-    one letter are those of dtrace(1); programs can be given several times. Exit status: 0 done, 1 error, 2 usage, or
-    what exit() said.
+    one letter are those of dtrace(1); programs can be given several times.
+
+    Exit status: what exit() said, or what the guest gave when it switched itself off; 1 error, 2 usage, 3 no line
+    matched --until, 4 the guest's kernel panicked, 5 the guest cannot go on, 6 it waits for ever; else 0.
 
     Standard input is the guest's serial line, if it is a pipe, a file, or a terminal that shows the guest's console.
     There, Ctrl-A x ends the run, and Ctrl-A h tells more.
@@ -263,6 +270,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         records_time=Format(given["form"]).records_time or given["report"] is not None,
         records_tasks=Format(given["form"]).records_tasks or given["report"] is not None,
         records_hits=given["report"] is not None,
+        ends_on_panic=given["on_panic"] == END_ON_PANIC,
         progress=silent if given["d_quiet"] else bars(unescaped(sys.stderr)),
         is_verbose=given["is_verbose"],
     )

@@ -1,6 +1,7 @@
 """What can go wrong, as one tree. A message reads "what: why", with the address and the symbol where there is one.
 
-The exit code sits on the class: 1 for input that cannot be used, 2 for a command line that makes no sense.
+The exit code sits on the class: 1 for input that cannot be used, 2 for a command line that makes no sense, more for
+how a guest ended (`kinst.runtime.tracing.exit_status` has all of these).
 """
 
 
@@ -42,3 +43,17 @@ class PlacementError(KinstError):
 
 class MachineError(KinstError):
     """The machine cannot run this image: memory does not fit, no such machine, the guest stopped for good."""
+
+
+class GuestError(MachineError):
+    """The guest did something after which its CPU cannot go on."""
+
+    exit_code = 5
+    reason = "fault"  # why the run ended, in one word
+
+
+class NothingLeftError(GuestError):
+    """Every CPU of the guest waits for what will never come."""
+
+    exit_code = 6
+    reason = "nothing-left"

@@ -14,17 +14,23 @@ scripts/kallsyms.c writes these tables, aligned to 8 bytes (since 7.0: 4):
     token_index   u16: where in token_table each begins
     offsets       s32: from relative_base, for amd64's per-CPU symbols from 0, or from themselves (7.0)
 
-Nothing says where they are. The tokens of the ten digits follow each other, which is rare, and the index must fit them.
+Nothing says where they are, nor which of the forms it is. The tokens of the ten digits follow each other, which is
+rare, and the index must fit them. What the offsets mean is told by what they yield (`_fits`): symbols in the order of
+their addresses, as they are sorted when they are written, with those of code in the code, where its direct calls lead.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.elf.symbols import Symbols, nm_symbols
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.direct_calls import call_targets
+from kinst.targets.elf.symbols import Symbols, nm_columns
 from kinst.targets.visible import text_of
 
 Addresses = NDArray[np.uint64]
@@ -35,10 +41,15 @@ _LONGEST_TOKEN: Final = 64
 _STEP: Final = 256  # symbols from marker to marker
 _BLOCK: Final = (_STEP * 2, _STEP * 512)  # bytes that their names take
 _FEWEST_MARKERS: Final = 4
-_FARTHEST: Final = 1 << 25  # bytes from the markers to the tokens: another table may lie between
+_DISTANCES: Final = (1 << 21, 1 << 25)  # bytes from the markers to the tokens: another table may lie between
 _FITTING: Final = 0.9  # share of code symbols that must be in code
+_CODE_START: Final = (b"_text", b"_stext")  # what code begins with, if they are named
+_CONFIRMING: Final = 1 << 20  # bytes of code whose calls are looked at
+_CONFIRMED: Final = 0.5  # share of them that must lead to a symbol; in kernels nearly all do, and by chance one of 100
+_FEWEST_CALLS: Final = 16
 _INDEX_SIZE: Final = 2 * _TOKENS
 _WORD: Final = (1 << 64) - 1
+_ODD: Final = re.compile(rb"[^\x21-\x7e]")  # in a name: damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +63,10 @@ class KernelSymbols:
     @property
     def symbols(self) -> Symbols:
         """The same as a symbol table; sizes are not known."""
-        rows = zip(self.addresses.tolist(), map(chr, self.letters), map(text_of, self.names), strict=True)
-        return nm_symbols((address, 0, letter, name) for address, letter, name in rows)
+        names = self.names
+        if _ODD.search(b"".join(names)):
+            names = tuple(text_of(name).encode() for name in names)
+        return nm_columns(self.addresses, np.zeros(len(names), np.uint64), self.letters, names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +74,10 @@ class Kernel:
     """A kernel's bytes, and what its addresses are."""
 
     data: bytes
-    word: Callable[[int], int]  # the 64 bits at an offset, as the kernel sees them: a relocation may write them
+    facts: ArchFacts
+    bases: Callable[[int], Sequence[int]]  # what the 64 bits at an offset can be: a relocation may write them
     address: Callable[[int], int | None]  # of the byte at an offset; None: it is not loaded
+    offset: Callable[[int], int | None]  # of the byte at an address; None: the data does not have it
     is_code: Callable[[Addresses], NDArray[np.bool_]]
 
 
@@ -84,11 +99,38 @@ def kernel_symbols(kernel: Kernel) -> KernelSymbols | None:
         if texts is None:
             continue
         letters, names = bytes(text[0] for text in texts), tuple(text[1:] for text in texts)
-        is_text = np.isin(np.frombuffer(letters, np.uint8), np.frombuffer(b"tT", np.uint8))
         for addresses in _addresses(kernel, tables):
-            if is_text.any() and np.mean(kernel.is_code(addresses[is_text])) > _FITTING:
-                return KernelSymbols(addresses, letters, names)
+            found = KernelSymbols(addresses, letters, names)
+            if _fits(kernel, found):
+                return found
     return None
+
+
+def _fits(kernel: Kernel, found: KernelSymbols) -> bool:
+    """Whether these are the kernel's symbols, as far as their order, their places and its calls can tell."""
+    addresses = found.addresses
+    is_text = np.isin(np.frombuffer(found.letters, np.uint8), np.frombuffer(b"tT", np.uint8))
+    if not is_text.any() or (addresses[1:] < addresses[:-1]).any():
+        return False
+    starts = [place for place, name in enumerate(found.names) if name in _CODE_START]
+    return bool(
+        np.mean(kernel.is_code(addresses[is_text])) > _FITTING
+        and kernel.is_code(addresses[starts]).all()
+        and _is_confirmed(kernel, addresses[is_text], int(addresses[(starts or np.flatnonzero(is_text).tolist())[-1]]))
+    )
+
+
+def _is_confirmed(kernel: Kernel, functions: Addresses, start: int) -> bool:
+    """Whether calls in the code from `start` on lead to functions, if there are enough of them."""
+    at = kernel.offset(start)
+    if at is None:
+        return False
+    code = np.frombuffer(kernel.data, np.uint8)[at : at + _CONFIRMING]
+    targets = call_targets(code, start, kernel.facts)
+    inside = targets[(targets >= functions[0]) & (targets <= functions[-1])]
+    inside = inside[kernel.is_code(inside)]
+    place = np.minimum(np.searchsorted(functions, inside), len(functions) - 1)
+    return len(inside) < _FEWEST_CALLS or bool(np.mean(functions[place] == inside) > _CONFIRMED)
 
 
 def _tables(data: bytes) -> Iterator[_Tables]:
@@ -125,8 +167,14 @@ def _token_table(data: bytes, digits: int) -> tuple[int, int, tuple[bytes, ...]]
 
 
 def _marker_tables(data: bytes, end: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Where words before `end` could be the markers, the nearest first: 0, then steps of the size of 256 names."""
-    low = max(0, end - _FARTHEST) & -4
+    """Where words before `end` could be the markers, the nearest first."""
+    for distance in _DISTANCES:
+        yield from _markers_within(data, end, distance)
+
+
+def _markers_within(data: bytes, end: int, distance: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """The same not farther away than `distance`: 0, then steps of the size of 256 names."""
+    low = max(0, end - distance) & -4
     words = np.frombuffer(data[low : end & -4], "<u4").astype(np.int64)
     steps = np.diff(words)
     fits = (steps >= _BLOCK[0]) & (steps <= _BLOCK[1])
@@ -164,13 +212,25 @@ def _length(data: bytes, at: int) -> tuple[int, int]:
 
 def _texts(data: bytes, tables: _Tables) -> list[bytes] | None:
     """What each symbol's tokens spell, its type first; None: one is empty."""
-    found, at, tokens = [], tables.names, tables.tokens
+    starts, sizes = _spelled(data, tables)
+    ends = np.cumsum(sizes)
+    tokens = np.frombuffer(data, np.uint8)[np.arange(ends[-1]) + np.repeat(starts - (ends - sizes), sizes)]
+    lengths = np.array([len(token) for token in tables.tokens], np.int64)
+    cuts = np.append(0, np.cumsum(lengths[tokens]))[np.append(0, ends)].tolist()
+    whole = b"".join(map(tables.tokens.__getitem__, tokens.tolist()))
+    found = [whole[first:last] for first, last in pairwise(cuts)]
+    return found if all(found) else None
+
+
+def _spelled(data: bytes, tables: _Tables) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each symbol's tokens begin, and how many there are."""
+    starts, sizes, at = [], [], tables.names
     for _ in range(tables.count):
         size, width = _length(data, at)
-        at += width
-        found.append(b"".join([tokens[token] for token in data[at : at + size]]))
-        at += size
-    return found if all(found) else None
+        starts.append(at + width)
+        sizes.append(size)
+        at += width + size
+    return np.array(starts, np.int64), np.array(sizes, np.int64)
 
 
 def _addresses(kernel: Kernel, tables: _Tables) -> Iterator[Addresses]:
@@ -184,10 +244,10 @@ def _addresses(kernel: Kernel, tables: _Tables) -> Iterator[Addresses]:
         if at < 0 or base_at + 8 > len(kernel.data):
             continue
         offsets = np.frombuffer(kernel.data[at : at + size], "<i4").astype(np.int64)
-        base = kernel.word(base_at)
-        yield np.uint64(base) + offsets.astype(np.uint32).astype(np.uint64)
-        below = np.uint64(base - 1 & _WORD) - offsets.astype(np.uint64)
-        yield np.where(offsets < 0, below, offsets.astype(np.uint64))
+        for base in kernel.bases(base_at):
+            yield np.uint64(base) + offsets.astype(np.uint32).astype(np.uint64)
+            below = np.uint64(base - 1 & _WORD) - offsets.astype(np.uint64)
+            yield np.where(offsets < 0, below, offsets.astype(np.uint64))
         place = kernel.address(at)
         if place is not None:
             own = np.uint64(place) + np.arange(tables.count, dtype=np.uint64) * np.uint64(4)

@@ -18,13 +18,13 @@ def own_names(image: Image) -> Symbols:
                 return segment.address + offset - segment.offset
         return None
 
-    def word(offset: int) -> int:
-        """As it is when the image has relocated itself."""
+    def base(offset: int) -> tuple[int]:
+        """The word there, as it is when the image has relocated itself."""
         table = image.relocations
         rows = np.flatnonzero(table.relative & (table.address == np.uint64(address(offset) or 0)))
-        return int(table.addend[rows[0]]) if len(rows) else int.from_bytes(data[offset : offset + 8], "little")
+        return (int(table.addend[rows[0]]) if len(rows) else int.from_bytes(data[offset : offset + 8], "little"),)
 
-    found = kernel_symbols(Kernel(data, word, address, image.is_code))
+    found = kernel_symbols(Kernel(data, image.facts, base, address, image.offset_of, image.is_code))
     if found is None:
         return no_symbols()
     return found.symbols

@@ -2,7 +2,8 @@
 
     python -m tests.boots [NAME...]        (`poe boots`)
 
-Downloads what is missing (kernels of 600 MB each, for amd64, arm64 and riscv64), and prints a row a kernel: seconds of
+Downloads what is missing (kernels of 600 MB each, for amd64, arm64 and riscv64, and the newest as they are installed,
+one for real time and one with pages of 16 KiB among them), and prints a row a kernel: seconds of
 CPU of the plain run, of QEMU's, with the entries of the 100 functions that are called most counted, and with those of
 all functions; how often they were entered; and what is not alike. A console must be the plain one's, and what the
 programs print must be what they print under QEMU.
@@ -22,10 +23,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from tests.image_list import INSTALLED
 from tests.images import real_image
 from tests.linux_programs import PROGRAMS, START, initial_file_system, lines_of, of_programs, qemu, qemu_program
 
-NAMES: Final = ("linux-amd64", "linux-arm64", "linux-riscv64")
+NAMES: Final = ("linux-amd64", "linux-arm64", "linux-riscv64", *INSTALLED)
 _HOT: Final = 100
 _BOUND: Final = 900  # seconds a run
 _JOBS: Final = 2
@@ -36,6 +38,7 @@ _APPEND: Final = {
     "arm64": "console=ttyAMA0",
     "riscv64": "console=ttyS0",
 }
+_CPU_16K: Final = "cortex-a76"  # QEMU's A57 has no pages of 16 KiB
 _PROGRAM: Final = '{} {{ @[probefunc] = count(); }} END {{ printa("%s %@d\\n", @); }}'
 _COLUMNS: Final = ("kernel", "plain", "QEMU", "plain/", "100 hot", "all", "hot calls", "all calls", "")
 _LAYOUT: Final = "{:18} {:>6} {:>6} {:>6}  {:>7} {:>7} {:>12} {:>12}  {}"
@@ -72,7 +75,8 @@ class Kernel:
     def under_qemu(self) -> Boot:
         """A run of QEMU's."""
         words = ("-initrd", str(self._initrd), "-append", _APPEND[self._machine])
-        return self._run(qemu(self._machine, self.path, self._folder, *words))
+        cpu = ("-cpu", _CPU_16K) if "16k" in self.path.parent.name else ()
+        return self._run(qemu(self._machine, self.path, self._folder, *words, *cpu))
 
     def _run(self, command: list[str]) -> Boot:
         """Seconds of CPU are this process' alone, whatever runs beside it."""

@@ -104,6 +104,18 @@ LARGE = {
     "linux-6.12-arm64": RealImage(r"linux-image-6\.12\.\d+\+deb13-cloud-arm64-dbg", "arm64", "trixie", "vmlinux"),
     "linux-7-riscv64": RealImage(r"linux-image-7\.\d+\.\d+\+deb14-riscv64-dbg", "riscv64", "forky", "vmlinux"),
 }
+# As they are installed, stripped: Debian's newest of each machine, one for real time, one with pages of 16 KiB.
+INSTALLED = {
+    name: RealImage(rf"linux-binary-7\.\d+\.\d+\+deb14-{flavour}", architecture, "sid", r"usr/lib/modules/.*/vmlinuz")
+    for name, flavour, architecture in (
+        ("vmlinuz-amd64", "amd64", "amd64"),
+        ("vmlinuz-arm64", "arm64", "arm64"),
+        ("vmlinuz-riscv64", "riscv64", "riscv64"),
+        ("vmlinuz-rt-amd64", "rt-amd64", "amd64"),
+        ("vmlinuz-rt-arm64", "rt-arm64", "arm64"),
+        ("vmlinuz-16k-arm64", "arm64-16k", "arm64"),
+    )
+}
 # Read far enough to say why not.
 UNSUPPORTED = ("u-boot-arm32", "u-boot-mips64", "u-boot-ppc")
-IMAGES = SMALL | MORE | MODULES | LARGE
+IMAGES = SMALL | MORE | MODULES | LARGE | INSTALLED

@@ -43,7 +43,7 @@ _KEYS: Final[Mapping[str, Mapping[str, type | str]]] = {
     "run": {
         "images": _TEXTS, "scripts": _TEXTS, "programs": _TEXTS, "arguments": _TEXTS, "options": dict,
         "command-lines": _TEXTS, "initrds": _TEXTS, "inputs": _TEXTS, "prompt": str, "machine": str, "cpus": int,
-        "memory": str, "clock": str, "until": str, "timeout": str,
+        "memory": str, "clock": str, "until": str, "timeout": str, "on-panic": str,
     },
     "call": {
         "images": _TEXTS, "function": str, "inputs": str, "arguments": _TEXTS, "coverage": str, "machine": str,
@@ -122,6 +122,7 @@ class Maker:
                 until=table.get("until"),
                 seconds=_seconds("timeout", table),
                 options=tuple(_options(table.get("options", {}))),
+                ends_on_panic=_choice("on-panic", table, ["end", "continue"]) != "continue",
             )
 
     def _files(self, key: str, table: Table) -> list[InputFile]:

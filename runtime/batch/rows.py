@@ -30,6 +30,7 @@ COLUMNS: Final[Mapping[str, tuple[type, str]]] = {
     "remarks": (str, "what the command would print on stderr"),
     "end": (str, "run, call: why it ended"),
     "exit_status": (int, "run: what exit() said"),
+    "status": (int, "run: what kinst-run would exit with: 0 if it ended as asked for"),
     "records": (int, "run: how many records clauses made"),
     "aggregations": (str, "run: all of them, JSON: {name: [[keys, value], ...]}"),
     "printed": (str, "run: what printf(), printa() and trace() gave, the first 4,000 characters"),

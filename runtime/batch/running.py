@@ -38,6 +38,7 @@ def boot_and_trace(image: InputFile, work: Run, places: Places, seconds: float |
             clock=work.clock,
             command_line=work.append,
             initrd=initrd,
+            on_panic="end" if work.ends_on_panic else "continue",
         )
         with trace:
             if work.typed is not None:
@@ -71,6 +72,7 @@ def _row(trace: Trace, work: Run, seconds: float | None) -> Row:
         "remarks": "\n".join([*trace.refusals, *trace.messages]) or None,
         "end": ending.reason,
         "exit_status": trace.exit_status,
+        "status": ending.status,
         "records": count,
         "aggregations": _told(trace.aggregations),
         "printed": "\n".join(filter(None, printed))[:_PRINTED] or None,

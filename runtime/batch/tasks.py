@@ -68,6 +68,7 @@ class Run:
     until: str | None = None
     seconds: float | None = None
     options: tuple[tuple[str, str | None], ...] = ()
+    ends_on_panic: bool = True
 
     @property
     def what(self) -> str:

@@ -81,6 +81,15 @@ class Guest:
 
 
 @dataclass(frozen=True, slots=True)
+class PanicSign:
+    """A variable of a kernel that has a certain value until the kernel panics, and never again."""
+
+    symbol: str
+    size: int  # bytes
+    before: int  # unsigned
+
+
+@dataclass(frozen=True, slots=True)
 class OperatingSystem:
     """An operating system that is known."""
 
@@ -88,6 +97,8 @@ class OperatingSystem:
     evidence: str  # the symbol that images of it have
     profile: Callable[[Guest], GuestProfile | None]  # None: it is not in the image
     constants: Mapping[str, int] = field(default_factory=lambda: FREEBSD)  # NULL, SIGINT and the like
+    # What all changes once the kernel has panicked, has said so, and will not restart; empty: nothing tells.
+    panic: tuple[PanicSign, ...] = ()
 
 
 class BareProfile:

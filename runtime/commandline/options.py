@@ -27,6 +27,7 @@ _D: Final = "D programs, as of dtrace(1)"
 _MACHINE: Final = "Machine"
 _RUN: Final = "Run"
 _FORMATS: Final = [form.value for form in Format]
+END_ON_PANIC, CONTINUE_ON_PANIC = "end", "continue"
 _SEED: Final = click.IntRange(0, (1 << 64) - 1)
 
 EXAMPLES: Final = (
@@ -409,6 +410,18 @@ run_options: Final = together(
         group=_RUN,
         metavar="REGEX",
         help="End after a line of the console that matches.",
+    ),
+    option(
+        "--on-panic",
+        group=_RUN,
+        is_rare=True,
+        type=Choice([END_ON_PANIC, CONTINUE_ON_PANIC]),
+        default=END_ON_PANIC,
+        show_default=True,
+        metavar="WHAT",
+        help="When the guest's kernel (Linux) has panicked and will not restart: end the run, with exit status 4, or "
+        "continue, as it does for ever.",
+        brief="When the kernel has panicked: end, or continue.",
     ),
     option(
         "--top",

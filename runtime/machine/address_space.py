@@ -14,7 +14,7 @@ from kinst.runtime.machine.bus import Bus
 from kinst.runtime.machine.held_pages import HELD, HeldPages, PartlyCleared
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.runtime.paging.walker import Access, PageFault, Permission, Registers, StorePhysical, Translation, Walker
-from kinst.targets.errors import MachineError
+from kinst.targets.errors import GuestError, MachineError
 
 # Physical pages that no guest uses: copies of the trampolines, and a page where nothing answers.
 TRAMPOLINE_FRAMES = 1 << 40
@@ -303,7 +303,7 @@ class AddressSpace:
         try:
             return self._load(physical, 8)
         except MachineError:
-            raise MachineError(f"no RAM at {physical:#x}, where the guest has a translation table") from None
+            raise GuestError(f"no RAM at {physical:#x}, where the guest has a translation table") from None
 
     def _store_entry(self, physical: int, value: int) -> None:
         self._memory.store(physical, 8, value)

@@ -43,6 +43,8 @@ class End(Enum):
     """Why the machine stopped."""
 
     POWER_OFF = "power-off"
+    RESET = "reset"  # the guest restarted the machine, which ends the run: nothing starts the image again
+    GUEST_PANIC = "guest-panic"  # the guest's kernel panicked, and will not restart
     UNTIL = "until"
     TIMEOUT = "timeout"
     WALL_TIMEOUT = "wall-timeout"

@@ -37,8 +37,9 @@ class Outcome(IntEnum):
 
     RESUME = 0  # go on at the CPU's PC
     WAIT = 1  # the CPU waits for an interrupt (hlt, wfi); PC is the instruction after
-    WEDGED = 2  # nothing can be delivered (e.g. triple fault): the run ends with MachineError
+    WEDGED = 2  # nothing can be delivered (e.g. triple fault): the run ends with GuestError
     ANSWERED = 3  # firmware that is not in memory carried out a call: go on after it
+    RESET = 4  # nothing can be delivered, and so the guest wanted it: the machine is reset
 
 
 @dataclass(frozen=True, slots=True)

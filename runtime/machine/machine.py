@@ -7,6 +7,7 @@ models and providers only ever use these protocols.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Clock, Device, Line, Timed
 from kinst.runtime.machine.disk import Disk
 from kinst.runtime.machine.serial_line import SerialLine
@@ -246,6 +247,6 @@ class Machine(Protocol):
         """Drop the translations of all CPUs, for calls of firmware that fence them."""
         ...
 
-    def power_off(self, code: int = 0) -> None:
-        """End the run after this instruction with an exit code: the guest switched the machine off or reset it."""
+    def power_off(self, code: int = 0, end: End = End.POWER_OFF) -> None:
+        """End the run after this instruction with an exit code: the guest switched the machine off, or reset it."""
         ...

@@ -4,10 +4,8 @@ Implements `kinst.runtime.machine.machine.Machine`. It is one loop: choose a CPU
 until its turn ends, a deadline comes or something happens, and handle that.
 """
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Final, assert_never
 
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
@@ -22,6 +20,7 @@ from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
+from kinst.runtime.machine.host_alarm import host_alarm
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.runtime.machine.placed_files import PlacedFiles
 from kinst.runtime.machine.progress import Progress
@@ -32,7 +31,7 @@ from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.trap.trap import Port, TrapPath
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.registry import arch_by_name
-from kinst.targets.errors import MachineError, UsageError
+from kinst.targets.errors import GuestError, MachineError, NothingLeftError, UsageError
 from kinst.targets.machines.machine import MachineFacts
 
 _SLICE: Final = 5_000_000  # ns of a run if nothing else limits it
@@ -222,10 +221,10 @@ class System:
         """Drop all translations; only the running CPU has any."""
         self.engine.flush_tlb()
 
-    def power_off(self, code: int = 0) -> None:
-        """End the run with an exit code: the guest switched the machine off."""
+    def power_off(self, code: int = 0, end: End = End.POWER_OFF) -> None:
+        """End the run with an exit code: the guest switched the machine off, or reset it."""
         self.exit_code = code
-        self.finish(End.POWER_OFF)
+        self.finish(end)
 
     def finish(self, end: End) -> None:
         """End the run at the next opportunity."""
@@ -255,7 +254,7 @@ class System:
         limit = None if timeout is None else self.clock.now() + timeout
         self._wall_limit = None if wall_timeout is None else time.monotonic_ns() + wall_timeout
         try:
-            with self._alarm():
+            with host_alarm(self._wall_left(), self.engine.stop):
                 while self._end is None:
                     if limit is not None and self.clock.now() >= limit:
                         return End.TIMEOUT
@@ -263,24 +262,13 @@ class System:
                         return End.WALL_TIMEOUT
                     self._turn(limit)
             return self._end
+        except GuestError:
+            if self._end is None:  # else something ended the run before, in the same turn
+                raise
+            return self._end
         finally:
             self._end = None  # here, since a signal may end a run that is about to begin
             self.clock.close()
-
-    @contextmanager
-    def _alarm(self) -> Iterator[None]:
-        """End the turn when the host's time is over, since a turn may be long under the instruction clock."""
-        left = self._wall_left()
-        if left is None:
-            yield
-            return
-        alarm = threading.Timer(min(left / 1e9, threading.TIMEOUT_MAX), self.engine.stop)
-        alarm.daemon = True
-        alarm.start()
-        try:
-            yield
-        finally:
-            alarm.cancel()
 
     def _turn(self, limit: int | None) -> None:
         self.serial_line.look()
@@ -337,7 +325,7 @@ class System:
             case Stop.REQUESTED | Stop.FAULT:
                 pass
             case Stop.FAILED:
-                raise MachineError(f"CPU {cpu.number} at {self.engine.pc():#x}: {self.engine.error}")
+                raise GuestError(f"CPU {cpu.number} at {self.engine.pc():#x}: {self.engine.error}")
             case _:
                 assert_never(stop)
 
@@ -396,7 +384,7 @@ class System:
         if descriptors:
             bounds.append(self.clock.now() + LONGEST_SLEEP)
         if not bounds:
-            raise MachineError("every CPU waits for an interrupt, and no device will ever raise one")
+            raise NothingLeftError("every CPU waits for an interrupt, and no device will ever raise one")
         self.before_sleep()
         left = self._wall_left()
         until = min(bounds)
@@ -483,14 +471,16 @@ class System:
         match outcome:
             case Outcome.RESUME:
                 if self._progress.is_none(pc, self.engine.pc()):
-                    raise MachineError(f"{self._told(pc, what)} again and again in its own handler")
+                    raise GuestError(f"{self._told(pc, what)} again and again in its own handler")
             case Outcome.ANSWERED:
                 self._progress = Progress()
             case Outcome.WAIT:
                 self.current.is_waiting = True
                 self.yield_cpu()
+            case Outcome.RESET:
+                self.power_off(0, End.RESET)
             case Outcome.WEDGED:
-                raise MachineError(f"{self._told(pc, what)}, which cannot be delivered")
+                raise GuestError(f"{self._told(pc, what)}, which cannot be delivered")
             case _:
                 assert_never(outcome)
 

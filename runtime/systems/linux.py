@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from kinst.runtime.clauses.environment import TaskState
-from kinst.runtime.clauses.profiles import Guest, OperatingSystem
+from kinst.runtime.clauses.profiles import Guest, OperatingSystem, PanicSign
 from kinst.runtime.hits.thread_ranges import ThreadRange, ThreadRanges
 from kinst.runtime.providers.structures import find_way, followed
 from kinst.runtime.systems.linux_constants import CONSTANTS
@@ -204,4 +204,7 @@ def linux_profile(guest: Guest) -> LinuxProfile | None:
     return None if guest.symbol("init_task") is None else LinuxProfile(guest)
 
 
-LINUX: Final = OperatingSystem("linux", "init_task", linux_profile, CONSTANTS)
+# kernel/panic.c: the CPU that panics writes its number into panic_cpu. Behind the last line ("---[ end Kernel panic"),
+# which a kernel that is to restart (panic_timeout) does not come to, it sets suppress_printk, as nobody else does.
+_PANIC: Final = (PanicSign("panic_cpu", 4, 0xFFFF_FFFF), PanicSign("suppress_printk", 4, 0))
+LINUX: Final = OperatingSystem("linux", "init_task", linux_profile, CONSTANTS, _PANIC)

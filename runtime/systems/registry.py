@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from kinst.runtime.clauses.profiles import AUTO, OperatingSystem
+from kinst.runtime.clauses.profiles import AUTO, OperatingSystem, PanicSign
 from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.systems.linux import LINUX
 from kinst.targets.image import Image
@@ -13,7 +13,18 @@ SYSTEMS: Final[tuple[OperatingSystem, ...]] = (LINUX,)
 
 def constants_of(image: Image, wanted: str) -> Mapping[str, int]:
     """D's constants where the image is traced: those of the system that is `wanted` (`--os`), if it is there."""
+    found = _system_of(image, wanted)
+    return FREEBSD if found is None else found.constants
+
+
+def panic_of(image: Image, wanted: str) -> tuple[PanicSign, ...]:
+    """What tells that the kernel of that system has panicked; empty: nothing."""
+    found = _system_of(image, wanted)
+    return () if found is None else found.panic
+
+
+def _system_of(image: Image, wanted: str) -> OperatingSystem | None:
     there = (
         one for one in SYSTEMS if wanted in (AUTO, one.name) and image.symbols.address_of(one.evidence) is not None
     )
-    return next((one.constants for one in there), FREEBSD)
+    return next(there, None)

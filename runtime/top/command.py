@@ -71,7 +71,7 @@ def watch(request: Request, limits: Limits, wishes: Wishes) -> int:
     assert run.ending is not None, "it ends well or not"
     for line in run.ending.lines(is_verbose=True):
         click.echo(f"{_NAME}: {line}", err=True)
-    return status_of(tracing, output, run.ending)
+    return status_of(output, run.ending)
 
 
 def _default(request: Request) -> ProgramText:

@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Any
 
 from kinst.runtime.machine.configuration import End
+from kinst.targets.errors import GuestError
 
 Outcome = End | BaseException  # how a run ended
 
@@ -42,10 +43,13 @@ class CpuPlace:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended. If it failed, `end` is None and `message` says how."""
+    """How a run ended. If it failed, `end` is None and `message` says how; `failure` is that in one word."""
 
     end: End | None
     message: str = ""
+    failure: str = "error"
+    status: int = 0  # what kinst-run exits with
+    unmet: str = ""  # the expression of --until, if no line of the console had matched it
     places: tuple[CpuPlace, ...] = ()
     lacking: tuple[str, ...] = ()  # sentences, one for each kind of missing instruction
     not_started: tuple[int, ...] = ()  # CPUs that the guest never switched on
@@ -54,13 +58,15 @@ class Ending:
     @property
     def reason(self) -> str:
         """The reason in one word."""
-        return "error" if self.end is None else self.end.value
+        return self.failure if self.end is None else self.end.value
 
     def value(self) -> dict[str, Any]:
         """How the run ended, as a value for JSON."""
-        value: dict[str, Any] = {"reason": self.reason}
+        value: dict[str, Any] = {"reason": self.reason, "status": self.status}
         if self.message:
             value["message"] = self.message
+        if self.unmet:
+            value["until"] = self.unmet
         if self.places:
             value["cpus"] = [place.value() for place in self.places]
         if self.not_started:
@@ -72,10 +78,13 @@ class Ending:
         return value
 
     def lines(self, *, is_verbose: bool) -> list[str]:
-        """The lines to print: where the CPUs are if they were stopped, and the rest if it is wanted."""
+        """The lines to print: why it ended, if it was stopped, with where the CPUs are, or if `is_verbose`; and the
+        rest. That a guest switched itself off, or came to what it was run for, needs no line."""
         lines = [f"{self.reason}: {place}" if self.end is not None else str(place) for place in self.places]
         if is_verbose and not lines:
             lines = [f"ended: {self.reason}"]
+        if self.unmet:
+            lines.append(f"--until {self.unmet}: no line of the console matched")
         if self.not_started:
             lines.append(f"the guest never started CPU {', '.join(map(str, self.not_started))}: it did not find it")
         if self.passed_over:
@@ -85,4 +94,10 @@ class Ending:
 
 def bare_ending(outcome: Outcome) -> Ending:
     """The ending of a run without a guest, or about whose guest nothing is known."""
-    return Ending(outcome) if isinstance(outcome, End) else Ending(None, str(outcome))
+    match outcome:
+        case End():
+            return Ending(outcome)
+        case GuestError():
+            return Ending(None, str(outcome), outcome.reason, outcome.exit_code)
+        case _:
+            return Ending(None, str(outcome), status=1)

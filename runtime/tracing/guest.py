@@ -9,9 +9,11 @@ from kinst.runtime.machine.call import FunctionCall, find_function
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.system import System
+from kinst.runtime.systems.registry import panic_of
 from kinst.runtime.tracing.ending import Ending, Outcome
 from kinst.runtime.tracing.inline_clauses import InlineClauses
 from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.panic_watch import PanicWatch
 from kinst.runtime.tracing.patched_code import PatchedCode
 from kinst.runtime.tracing.preparing import Prepared
 from kinst.runtime.tracing.standalone.guest import StandaloneGuest
@@ -43,6 +45,9 @@ class Guest:
         self.surroundings = surroundings
         self.inlines = inlines
         self.result: int | None = None  # the result of a call that has returned
+        request = prepared.request
+        signs_of = lambda image: panic_of(image, request.system) if request.ends_on_panic else ()  # noqa: E731
+        self._panic = PanicWatch(system, prepared.original, loaded, signs_of)
         self._watch = UntilWatch(system)
         system.attach_timed(self._watch)
         self.typist = Typist(system)
@@ -68,14 +73,15 @@ class Guest:
 
     def on_turn(self, callback: Callable[[], None]) -> None:
         """Let `callback` be called now and then, between two instructions."""
-        self.system.after_turn = callback
-        if (standalone := self._standalone) is not None:
+        callbacks = [callback, self._panic.look]
+        if self._standalone is not None:
+            callbacks.append(self._standalone.after_turn)
 
-            def both() -> None:
-                callback()
-                standalone.after_turn()
+        def after_turn() -> None:
+            for one in callbacks:
+                one()
 
-            self.system.after_turn = both
+        self.system.after_turn = after_turn
 
     def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
         """Start the board or make the call, or continue. What the guest prints goes to `console`.
@@ -83,10 +89,11 @@ class Guest:
         Raises:
             MachineError: the guest stopped for good.
         """
-        system, watch, typist = self.system, self._watch, self.typist
+        system, watch, panic, typist = self.system, self._watch, self._panic, self.typist
 
         def sink(data: bytes) -> None:
             console(data)
+            panic.hear(data)
             watch.look(data)
             typist.hear(data)
 

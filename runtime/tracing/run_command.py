@@ -21,7 +21,7 @@ from kinst.runtime.tracing.outputs import Consumer, check_possible, opened, outp
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.subject import Subject
 from kinst.runtime.tracing.tracing import Tracing, everything
-from kinst.targets.errors import KinstError
+from kinst.targets.errors import GuestError, KinstError
 from kinst.targets.signals import caught
 
 if TYPE_CHECKING:
@@ -126,14 +126,20 @@ def _trace(tracing: Tracing, limits: Limits, wishes: Wishes) -> int:
         output = with_report(output_of(wishes.form, tracing, streams), tracing, page, wishes)
         shown = streams.console or (streams.output if wishes.form is Format.TEXT else None)  # JSON is no console
         shows_console = shown is not None and shown.isatty()
-        ending = _run(tracing, output, limits, wishes, shows_console=shows_console)
+        try:
+            ending = _run(tracing, output, limits, wishes, shows_console=shows_console)
+        except GuestError as error:
+            if output.status is None:
+                raise
+            _warn(str(error))  # END said what to exit with
+            return output.status & 0xFF
         if tracing.traced.answer:
             answered = streams.output if wishes.form.is_appended else streams.console or sys.stderr.buffer
             answered.write(f"{tracing.traced.answer}\n".encode())
     if wishes.is_verbose or not tracing.options.is_on("quiet"):
         for line in ending.lines(is_verbose=wishes.is_verbose):
             click.echo(f"{_NAME}: {line}", err=True)
-    return status_of(tracing, output, ending)
+    return status_of(output, ending)
 
 
 def page_file(wishes: Wishes) -> AbstractContextManager[BinaryIO | None]:
@@ -185,11 +191,9 @@ def _tell(text: str) -> None:
     sys.stderr.flush()
 
 
-def status_of(tracing: Tracing, output: Consumer, ending: Ending) -> int:
-    """The exit code: that of exit(), or else 1 for panic(), or else that of the guest's power-off."""
-    if output.status is not None:
-        return output.status & 0xFF
-    return 1 if ending.end is End.PANIC else tracing.traced.exit_code
+def status_of(output: Consumer, ending: Ending) -> int:
+    """The exit code: that of exit() as it was recorded, or else what the end of the run says."""
+    return ending.status if output.status is None else output.status & 0xFF
 
 
 @contextmanager

@@ -1,18 +1,23 @@
 """Enabled probes, a machine and an output -> a traced run: BEGIN, the machine within its limits, END."""
 
 import gc
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final, Protocol
 
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.tracing.drain_timer import DrainTimer
 from kinst.runtime.tracing.ending import Ending, Outcome
+from kinst.runtime.tracing.exit_status import exit_status
 from kinst.runtime.tracing.limits import Limits
 from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.runtime.tracing.tracer import Output, Tracer
 from kinst.targets.errors import MachineError
+from kinst.targets.visible import visible
 
+_AS_ASKED: Final = frozenset({End.UNTIL, End.EXIT, End.INTERRUPTED, End.STOPPED})  # whatever --until says
 PAUSES: Final = frozenset({End.UNTIL, End.TIMEOUT, End.WALL_TIMEOUT, End.INTERRUPTED, End.STOPPED})  # it can continue
 
 
@@ -62,6 +67,7 @@ class Running:
         console, who is to see at once what it prints."""
         self._traced, self._tracer, self._output = traced, tracer, output
         self._is_begun = False
+        self._until: re.Pattern[bytes] | None = None  # of the last stretch
         self.ending: Ending | None = None
         traced.surroundings.arm()
         traced.on_turn(lambda: tracer.after_turn(output))
@@ -84,13 +90,14 @@ class Running:
         except BaseException as error:
             self._finish(error)
             if isinstance(error, MachineError) and self.ending is not None:
-                raise MachineError("\n".join([str(error), *self.ending.lines(is_verbose=False)])) from error
+                raise type(error)("\n".join([str(error), *self.ending.lines(is_verbose=False)])) from error
             raise
         if end not in PAUSES:
             self._finish(end)
         return end
 
     def _go(self, limits: Limits) -> End:
+        self._until = limits.until
         if not self._is_begun:
             self._is_begun = True
             self._tracer.begin(self._output)
@@ -104,8 +111,17 @@ class Running:
         return self.ending
 
     def _finish(self, outcome: Outcome) -> None:
-        self.ending = self._traced.ending(outcome)
-        self._tracer.finish(self._output, self.ending)
+        ending = self._traced.ending(outcome)
+        if isinstance(outcome, End):
+            said, until = self._tracer.exit_status, None if outcome in _AS_ASKED else self._until
+            status = exit_status(outcome, said=said, guest=self._traced.exit_code, is_unmet=until is not None)
+            ending = replace(ending, status=status, unmet="" if until is None else _shown(until))
+        self.ending = ending
+        self._tracer.finish(self._output, ending)
+
+
+def _shown(until: re.Pattern[bytes]) -> str:
+    return visible(until.pattern.decode(errors="surrogateescape"))
 
 
 @contextmanager

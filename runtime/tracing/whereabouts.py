@@ -14,7 +14,7 @@ from kinst.runtime.tracing.ending import CpuPlace, CpuState, Ending, Outcome, ba
 from kinst.targets.errors import MachineError
 
 _LONGEST: Final = 15  # bytes of an instruction
-_WANTED = frozenset({End.TIMEOUT, End.WALL_TIMEOUT, End.INTERRUPTED, End.PANIC, End.BREAKPOINT})
+_WANTED = frozenset({End.TIMEOUT, End.WALL_TIMEOUT, End.INTERRUPTED, End.PANIC, End.BREAKPOINT, End.GUEST_PANIC})
 
 
 class Whereabouts:

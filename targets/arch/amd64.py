@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
+from kinst.targets.arch.code_shape import CallShape, CodeShape, Field, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
     COMMON_TABLES,
@@ -171,6 +171,7 @@ _SHAPE = CodeShape(
         pattern("48 83 ec"),  # sub $n,%rsp
         pattern("48 81 ec"),
     ),
+    calls=(CallShape(pattern("e8"), (Field(8, 32, 0, is_signed=True),), 5),),  # call rel32
 )
 
 # What the kernel lists of its own text. Layouts are those of include/linux and arch/*/include/asm.

@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
+from kinst.targets.arch.code_shape import CallShape, CodeShape, Field, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
     COMMON_TABLES,
@@ -125,6 +125,7 @@ _SHAPE = CodeShape(
         Pattern(0xFFE00FFF, 0xF8000FFE),  # str x30, [sp, #-n]!
         Pattern(0xFF8003FF, 0xD10003FF),  # sub sp, sp, #n
     ),
+    calls=(CallShape(Pattern(0xFC000000, 0x94000000), (Field(0, 26, 2, is_signed=True),)),),  # bl
 )
 
 # What the kernel lists of its own text. Layouts are those of include/linux and arch/*/include/asm.

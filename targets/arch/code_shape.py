@@ -1,4 +1,4 @@
-"""What code looks like where there are no symbols: padding between functions, and how functions begin."""
+"""What code looks like where there are no symbols: padding between functions, how functions begin, and calls."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,33 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
+class Field:
+    """A number in an instruction, or a part of one."""
+
+    low: int  # its lowest bit in the instruction
+    bits: int
+    place: int  # of its lowest bit in the whole number
+    is_signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallShape:
+    """A direct call, as it is seen in bytes of which nothing else is known. Its displacement, the sum of the fields,
+    counts from `origin` bytes behind its start."""
+
+    shape: Pattern
+    fields: tuple[Field, ...]
+    origin: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class CodeShape:
     """The shape of one machine's code. `fill` are bytes of which linkers and assemblers make long runs."""
 
     fill: tuple[int, ...]
     padding: tuple[Pattern, ...]
     prologues: tuple[Pattern, ...]
+    calls: tuple[CallShape, ...]
 
 
 def pattern(text: str) -> Pattern:

@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from kinst.targets.arch.code_shape import CodeShape, Pattern, pattern
+from kinst.targets.arch.code_shape import CallShape, CodeShape, Field, Pattern, pattern
 from kinst.targets.arch.facts import ArchFacts, EngineFacts, JumpFacts, Syntax, UnwindFacts
 from kinst.targets.arch.linux import (
     COMMON_TABLES,
@@ -109,6 +109,18 @@ _SHAPE = CodeShape(
         Pattern(0xFF83, 0x1101),  # c.addi sp, -n
         Pattern(0xFF83, 0x7101),  # c.addi16sp -n
         Pattern(0x800FFFFF, 0x80010113),  # addi sp, sp, -n
+    ),
+    calls=(
+        # jal ra        imm[20|10:1|11|19:12]
+        CallShape(
+            Pattern(0xFFF, 0x0EF),
+            (Field(31, 1, 20, is_signed=True), Field(12, 8, 12), Field(20, 1, 11), Field(21, 10, 1)),
+        ),
+        # auipc ra, imm[31:12]; jalr ra, imm[11:0](ra), where the linker did not relax it
+        CallShape(
+            Pattern(0x000F_FFFF_0000_0FFF, 0x0000_80E7_0000_0097),
+            (Field(12, 20, 12, is_signed=True), Field(52, 12, 0, is_signed=True)),
+        ),
     ),
 )
 

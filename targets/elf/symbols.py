@@ -36,6 +36,7 @@ SECTION_UNKNOWN: Final = 0xFFFE  # of a symbol that came from a System.map: it h
 _WITHOUT_PLACE: Final = (STT_SECTION, STT_FILE)
 _NM_WEAK: Final = frozenset("wWvV")
 _NM_CODE: Final = frozenset("tTwWi")
+_DATA_BOUNDS: Final = (b"_sdata", b"_edata")
 _NM_UNDEFINED: Final = frozenset("Uwv")
 _NM_TYPES: Final = frozenset("abBcCdDgGiInNpPrRsStTuUvVwW-?A")
 
@@ -228,15 +229,52 @@ def read_symbol_file(path: Path, *, regions: Sequence[CodeRegion] = ()) -> Symbo
 
 def nm_symbols(found: Iterable[tuple[int, int, str, str]]) -> Symbols:
     """Symbols by address, size (0: not known), letter and name, as nm has them."""
-    rows: list[tuple[int, ...]] = []
-    strings = bytearray(b"\0")
-    for address, size, letter, name in found:
-        kind = STT_FUNC if letter in _NM_CODE else STT_NOTYPE
-        binding = STB_WEAK if letter in _NM_WEAK else STB_GLOBAL if letter.isupper() else STB_LOCAL
-        section = SHN_ABS if letter in "aA" else SECTION_UNKNOWN
-        rows.append((len(strings), binding << 4 | kind, 0, section, address, size))
-        strings += name.encode() + b"\0"
-    return symbols_of(np.array(rows, SYMBOL), bytes(strings))
+    addresses, sizes, letters, names = zip(*found, strict=True)
+    columns = np.array(addresses, np.uint64), np.array(sizes, np.uint64)
+    return nm_columns(*columns, "".join(letters).encode(), [name.encode() for name in names])
+
+
+def nm_columns(
+    address: NDArray[np.uint64], size: NDArray[np.uint64], letters: bytes, names: Sequence[bytes]
+) -> Symbols:
+    """The same in columns.
+
+    The letter of what lies in .data of Linux for amd64 is that of code, since a page of it may be executed. It is data
+    nevertheless, up to the next symbol.
+    """
+    letter = np.frombuffer(letters, np.uint8)
+    kind = np.where(_is_letter(letter, _NM_CODE), STT_FUNC, STT_NOTYPE).astype(np.uint8)
+    size = size.copy()
+    inside = _within_data(address, names)
+    kind[inside] = STT_OBJECT
+    size[inside] = np.where(size[inside] > 0, size[inside], _to_the_next(address, inside))
+    binding = np.where(letter < ord("a"), STB_GLOBAL, STB_LOCAL)
+    binding[_is_letter(letter, _NM_WEAK)] = STB_WEAK
+    section = np.where(_is_letter(letter, frozenset("aA")), SHN_ABS, SECTION_UNKNOWN)
+    strings = b"\0" + b"\0".join(names) + b"\0"
+    start = np.cumsum([1, *(len(name) + 1 for name in names[:-1])], dtype=np.uint64)
+    return Symbols(address, size, kind, binding.astype(np.uint8), section.astype(np.uint16), start, strings)
+
+
+def _is_letter(letters: NDArray[np.uint8], which: frozenset[str]) -> NDArray[np.bool_]:
+    return np.isin(letters, np.frombuffer("".join(sorted(which)).encode(), np.uint8))
+
+
+def _within_data(address: NDArray[np.uint64], names: Sequence[bytes]) -> NDArray[np.intp]:
+    """The rows of what lies in .data, if its bounds are named."""
+    bounds = {name: row for row, name in enumerate(names) if name in _DATA_BOUNDS}
+    if len(bounds) < len(_DATA_BOUNDS):
+        return np.zeros(0, np.intp)
+    start, end = (address[bounds[name]] for name in _DATA_BOUNDS)
+    return np.flatnonzero((address >= start) & (address < end))
+
+
+def _to_the_next(address: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """From each of the rows to the next higher address."""
+    places = np.unique(address)
+    following = np.append(places[1:], places[-1:])
+    found: NDArray[np.uint64] = following[np.searchsorted(places, address[rows])] - address[rows]
+    return found
 
 
 def _check_fit(path: Path, symbols: Symbols, regions: Sequence[CodeRegion]) -> None:

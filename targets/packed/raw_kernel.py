@@ -1,12 +1,12 @@
 """The Image of a Linux kernel for arm64 or riscv64, memory from its first byte on -> an ELF file of it.
 
 It says nothing of where it is linked, nor which bytes are code. The kernel's own symbols do, which it keeps for its
-messages: the ELF file has them as .symtab, and as sections what they enclose. The bytes of the Image are in one
-segment, as in the vmlinux that it was made from.
+messages, together with what points to them: the ELF file has them as .symtab, and as sections what they enclose. The
+bytes of the Image are in one segment, as in the vmlinux that it was made from.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -37,16 +37,18 @@ from kinst.targets.elf.relocations import RELA, RELR_SIZE
 from kinst.targets.elf.symbols import SHN_ABS, STB_LOCAL, SYMBOL, Symbols
 from kinst.targets.errors import ImageError
 from kinst.targets.kallsyms import Kernel, KernelSymbols, kernel_symbols
+from kinst.targets.packed.link_address import link_address
 from kinst.targets.visible import text_of
 
 _HEADER: Final = 64
+# From the first byte to the first symbol, from which older kernels count: .head.text, or else .text on the next page or
+# segment.
+_FIRST_SYMBOL: Final = (0, 0x1000, 0x2000, 0x1_0000)
 _START: Final = 0x1_0000  # of the segment in the file: as aligned as kernels are linked
 _MOST_ROOM: Final = 1 << 30  # bytes of RAM
-_ALIGNMENT: Final = 2 << 20  # text_offset counts from such a boundary
-_KERNEL_HALF: Final = np.uint64(1 << 63)
-_LAST: Final = np.uint64((1 << 64) - 1)
 _PT_GNU_STACK: Final = 0x6474_E551
 _WRITABLE: Final = 1  # SHF_WRITE
+_BTF_MAGIC: Final = b"\x9f\xeb"  # what struct btf_header begins with
 _CODE: Final = SHF_ALLOC | SHF_EXECINSTR
 
 
@@ -74,11 +76,18 @@ _SECTIONS: Final = (
         ".rela.dyn",
         SHT_RELA,
         SHF_ALLOC,
-        ("__rela_start", "__rela_dyn_start"),
-        ("__rela_end", "__rela_dyn_end"),
+        ("__rela_start", "__pi_rela_start", "__rela_dyn_start"),
+        ("__rela_end", "__pi_rela_end", "__rela_dyn_end"),
         RELA.itemsize,
     ),
-    _Enclosed(".relr.dyn", SHT_RELR, SHF_ALLOC, ("__relr_start",), ("__relr_end",), RELR_SIZE),
+    _Enclosed(
+        ".relr.dyn",
+        SHT_RELR,
+        SHF_ALLOC,
+        ("__relr_start", "__pi_relr_start"),
+        ("__relr_end", "__pi_relr_end"),
+        RELR_SIZE,
+    ),
 )
 
 
@@ -110,45 +119,28 @@ def elf_of_image(data: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
     room = max(_number(head, 16), len(data))
     if room > _MOST_ROOM:
         raise ImageError(f"damaged: its header says that it takes {room:#x} bytes of memory")
-    names = kernel_symbols(_kernel(data.tobytes(), room, facts))
-    if names is None:
+    content = data.tobytes()
+    found = kernel_symbols(_kernel(content, room, facts))
+    base = None if found is None else link_address(content, found.addresses, room, _number(head, 8))
+    if found is None or base is None:
         raise ImageError("an Image without kallsyms, which tell where it is linked: give the vmlinux it was made from")
-    lowest, offset = int(names.addresses.min()), _number(head, 8)
-    base = lowest - (lowest - offset) % _ALIGNMENT
-    return _file(data, facts, _sections(names, base, len(data), room), names)
+    names = replace(found, addresses=found.addresses + np.uint64(base))
+    return _file(data, facts, _sections(names, base, content, room), names)
 
 
 def _kernel(data: bytes, room: int, facts: ArchFacts) -> Kernel:
-    """Nothing is known of its addresses, but that they are in the upper half, and span no more than its memory."""
-    places, addends = _relocations(data, facts)
-    low, high = places.min(initial=_LAST), places.max(initial=0)
-    text_offset = np.uint64(_number(data, 8) % _ALIGNMENT)
-
-    def word(offset: int) -> int:
-        """What the relocation writes there that puts the kernel's start where one may be, and all others inside it."""
-        start = places - np.uint64(offset)
-        fits = (start % np.uint64(_ALIGNMENT) == text_offset) & (start <= low) & (high - start < np.uint64(room))
-        own = np.flatnonzero(fits)
-        return int(addends[own[0]]) if len(own) else int.from_bytes(data[offset : offset + 8], "little")
-
-    def is_code(addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        lowest = addresses.min()
-        inside: NDArray[np.bool_] = addresses - lowest < np.uint64(room)
-        return inside & bool(lowest >= _KERNEL_HALF)
-
-    return Kernel(data, word, lambda _: None, is_code)
+    """As if it was linked to 0."""
+    return Kernel(
+        data,
+        facts,
+        bases=lambda _: _FIRST_SYMBOL,
+        address=lambda offset: offset,
+        offset=lambda address: address if address < len(data) else None,
+        is_code=lambda addresses: addresses < np.uint64(room),
+    )
 
 
-def _relocations(data: bytes, facts: ArchFacts) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Addresses and addends of what look like relative relocations: three words, of which the second is their type and
-    no symbol, and the others are in the upper half."""
-    words = np.frombuffer(data, "<u8", len(data) // 8)
-    kinds = np.isin(words[1:-1], list(facts.relocations.relative))
-    found = np.flatnonzero(kinds & (words[:-2] >= _KERNEL_HALF) & (words[2:] >= _KERNEL_HALF))
-    return words[found], words[found + 2]
-
-
-def _sections(names: KernelSymbols, base: int, size: int, room: int) -> list[_Section]:
+def _sections(names: KernelSymbols, base: int, data: bytes, room: int) -> list[_Section]:
     """Sections without gaps between them, from the first byte to the end of the kernel's memory."""
     places = dict(zip(names.names, names.addresses.tolist(), strict=True))
     found = [_Section(".head.text", SHT_PROGBITS, _CODE, base, places.get(b"_stext", base) - base)]
@@ -161,13 +153,19 @@ def _sections(names: KernelSymbols, base: int, size: int, room: int) -> list[_Se
         if symbol.startswith(_START_OF) and end > start:
             name = text_of(symbol.removeprefix(_START_OF))
             kind = SHT_NOTE if name == "notes" else SHT_PROGBITS
-            found.append(_Section(_DOTTED.get(name, name), kind, SHF_ALLOC, start, end - start))
+            if _is_plausible(name, data[start - base : end - base]):
+                found.append(_Section(_DOTTED.get(name, name), kind, SHF_ALLOC, start, end - start))
     if b"__start___jump_table" not in places:
         raise ImageError(
             "an Image that names no data (CONFIG_KALLSYMS_ALL), so that it is not known what code it writes itself: "
             "give the vmlinux it was made from"
         )
-    return list(_without_gaps(found, base, size, room))
+    return list(_without_gaps(found, base, len(data), room))
+
+
+def _is_plausible(name: str, content: bytes) -> bool:
+    """Whether what two symbols enclose is what their names say, where a wrong one would be an error later on."""
+    return name != "BTF" or content[:2] == _BTF_MAGIC
 
 
 def _without_gaps(found: Sequence[_Section], base: int, size: int, room: int) -> Iterator[_Section]:

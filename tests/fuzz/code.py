@@ -203,7 +203,7 @@ def _run(drawn: Drawn, folder: Path) -> None:
     result = command(
         kinst_run, image, *limits, "--console", folder / "console", "-o", folder / "output", *_OPTIONS[options]
     )
-    if not result.stderr and not _OPTIONS[options] and result.exit_code == 1:
+    if not result.stderr and not _OPTIONS[options] and result.exit_code:
         raise Finding("the run failed without a word")
 
 

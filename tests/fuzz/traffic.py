@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.bus import Bus, PortBus
+from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.disk import Disk
 from kinst.runtime.machine.exception_model import Event, Source
@@ -137,7 +138,7 @@ class Traffic:
     def flush_tlb(self) -> None:
         pass
 
-    def power_off(self, code: int = 0) -> None:
+    def power_off(self, code: int = 0, end: End = End.POWER_OFF) -> None:
         assert 0 <= code < 1 << 64
 
     # -- what the guest does ------------------------------------------------------------------------------------------

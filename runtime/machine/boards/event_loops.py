@@ -11,7 +11,7 @@ import numpy as np
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
 from kinst.runtime.paging.walker import PageFault
-from kinst.targets.errors import MachineError
+from kinst.targets.errors import NothingLeftError
 
 _INTERVAL: Final = 100_000_000  # ns between two looks
 _WAITS: Final = frozenset({0xD503_205F, 0xD503_207F})  # wfe, wfi
@@ -35,13 +35,13 @@ class EventLoopWatch:
         return self._next
 
     def advance(self) -> None:
-        """Raise MachineError if the CPU is in such a loop, which it will never leave."""
+        """Raise NothingLeftError if the CPU is in such a loop, which it will never leave."""
         self._next = self._machine.clock.now() + _INTERVAL
         cpu = self._machine.current
         others = sum(cpu.is_on for cpu in self._machine.cpus) - 1
         if not others and cpu.registers.get("pstate") & _MASKED == _MASKED and _is_in_loop(cpu):
             hint = ": it is for EL2, which --machine virt-el2-arm64 has" if self._needs_el2(cpu) else ""
-            raise MachineError(f"the guest gave up: it loops over wfe with interrupts masked{hint}")
+            raise NothingLeftError(f"the guest gave up: it loops over wfe with interrupts masked{hint}")
 
     def _needs_el2(self, cpu: Cpu) -> bool:
         """Whether the guest seems to be a hypervisor: its code sets up EL2's exceptions, and EL1's are not set up."""

@@ -10,6 +10,7 @@ from kinst.runtime.machine.boards.initrd import place_below
 from kinst.runtime.machine.boards.linux_boot import boot_parameters
 from kinst.runtime.machine.boards.multiboot import Information, MemoryKind, MemoryRange, pvh_entry, pvh_information
 from kinst.runtime.machine.boards.virtio import attach_pci, has_devices, pci_interrupts
+from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Device, Line
 from kinst.runtime.machine.devices.i8042 import I8042
 from kinst.runtime.machine.devices.ioapic import IoApic
@@ -25,7 +26,7 @@ from kinst.runtime.machine.exceptions.amd64_segments import enter_long_mode, ent
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
 from kinst.runtime.paging.amd64 import LARGE, PRESENT, WRITABLE
-from kinst.targets.errors import MachineError
+from kinst.targets.errors import MachineError, NothingLeftError
 from kinst.targets.machines.machine import Space
 from kinst.targets.multiboot import BootHeader, Version, boot_header
 
@@ -133,7 +134,8 @@ class PcAmd64:
 
         pit = Pit8254(clock, line_of("timer"))
         rtc = Rtc(clock, line_of("rtc"), _cmos(machine))
-        keyboard = I8042(line_of("keyboard"), line_of("keyboard-command"), machine.power_off)
+        reset = lambda code=0: machine.power_off(code, End.RESET)  # noqa: E731
+        keyboard = I8042(line_of("keyboard"), line_of("keyboard-command"), reset)
         console = Uart16550(machine, line_of("console"))
         for timed in (pit, rtc, _HaltWatch(self.exceptions)):
             machine.attach_timed(timed)
@@ -148,7 +150,7 @@ class PcAmd64:
             "exit": DebugExit(machine.power_off),
             "power-events": AcpiEvents(),
             "power": AcpiPowerControl(machine.power_off),
-            "reset": ResetControl(machine.power_off),
+            "reset": ResetControl(reset),
         }
         for name, device in devices.items():
             _attach(machine, name, device)
@@ -187,7 +189,7 @@ class _HaltWatch:
         return 0 if self._exceptions.is_halted_for_good else None
 
     def advance(self) -> None:
-        raise MachineError("the guest stopped for good: every CPU is in hlt with interrupts off")
+        raise NothingLeftError("the guest stopped for good: every CPU is in hlt with interrupts off")
 
 
 BOARD: BoardFactory = PcAmd64

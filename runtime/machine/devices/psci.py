@@ -4,6 +4,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
+from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.exception_model import Outcome
 from kinst.runtime.machine.machine import Cpu, Machine
 
@@ -74,7 +75,7 @@ class Psci:
                 known = arguments[0] & ~_CALL_64 in set(Function)
                 return Result.SUCCESS if known else Result.NOT_SUPPORTED
             case Function.SYSTEM_OFF | Function.SYSTEM_RESET:
-                self._machine.power_off()
+                self._machine.power_off(0, End.POWER_OFF if function == Function.SYSTEM_OFF else End.RESET)
             case Function.CPU_SUSPEND:
                 pass
             case _:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Final
 
+from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Line
 from kinst.runtime.machine.devices.clint import Clint
 from kinst.runtime.machine.exception_model import Outcome
@@ -185,7 +186,7 @@ class Sbi:
         """System reset (chapter 10): shutdown, cold and warm reboot. The reason 1 means a system failure."""
         if kind > 2 or reason > 1:
             return Error.INVALID_PARAM
-        self._machine.power_off(reason)
+        self._machine.power_off(reason, End.RESET if kind else End.POWER_OFF)
         return Error.SUCCESS
 
     # -- SBI 0.1 ------------------------------------------------------------------------------------------------------

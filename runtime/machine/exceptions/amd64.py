@@ -27,7 +27,7 @@ from kinst.runtime.machine.exceptions.amd64_tables import is_in_tables, reads_de
 from kinst.runtime.machine.machine import Cpu, Space
 from kinst.runtime.paging.amd64 import CR4_LA57, EFER_LMA, ERROR_PROTECTION, ERROR_USER, is_canonical
 from kinst.runtime.paging.walker import Access, PageFault, Registers
-from kinst.targets.errors import MachineError
+from kinst.targets.errors import GuestError
 
 # Vectors (SDM table 6-1).
 DEBUG, NMI, BREAKPOINT, INVALID_OPCODE, DOUBLE_FAULT = 1, 2, 3, 6, 8
@@ -166,7 +166,7 @@ class Amd64Exceptions:
             return Outcome.ANSWERED
         is_software = bool(registers.get("exception_is_int"))
         if is_software and not registers.get("cr0") & CR0_PE:
-            raise MachineError(
+            raise GuestError(
                 f"int {event.number:#x} in real mode calls the BIOS, which this machine does not have (Xen goes "
                 "without it: --append no-real-mode)"
             )
@@ -279,13 +279,13 @@ class Amd64Exceptions:
         return True
 
     def _must_raise(self, cpu: Cpu, vector: int) -> None:
-        """Deliver an exception or interrupt that must succeed. Raises MachineError if it cannot be delivered."""
-        if self._raise(cpu, vector, 0) is Outcome.WEDGED:
+        """Deliver an exception or interrupt that must succeed. Raises GuestError if it cannot be delivered."""
+        if self._raise(cpu, vector, 0) is not Outcome.RESUME:
             place, what = cpu.registers.get("rip"), self.name(Event(Source.INTERRUPT, vector))
-            raise MachineError(f"CPU {cpu.number} at {place:#x}: {what}, which cannot be delivered")
+            raise GuestError(f"CPU {cpu.number} at {place:#x}: {what}, which cannot be delivered")
 
     def _raise(self, cpu: Cpu, vector: int, code: int, *, is_software: bool = False) -> Outcome:
-        """Deliver an exception. A fault on the way becomes what table 6-5 says; WEDGED after the third."""
+        """Deliver an exception. A fault on the way becomes what table 6-5 says; WEDGED or RESET after the third."""
         if not cpu.registers.get("efer") & EFER_LMA:
             return Outcome.WEDGED
         while True:
@@ -303,7 +303,7 @@ class Amd64Exceptions:
             if is_software:  # the fault belongs to the instruction: int3 has one byte, int n two
                 cpu.registers.set("rip", before.rip - (1 if vector == BREAKPOINT else 2))
             if vector == DOUBLE_FAULT:
-                return Outcome.WEDGED
+                return Outcome.RESET if _has_no_gates(cpu.registers) else Outcome.WEDGED
             if _makes_double_fault(vector, second, is_software=is_software):
                 vector, code = DOUBLE_FAULT, 0
             else:
@@ -390,6 +390,12 @@ def _deliver(cpu: Cpu, before: _Interrupted, vector: int, code: int | None, *, i
     registers.set("rflags", before.rflags & ~cleared)
     registers.set("rsp", stack)
     registers.set("rip", gate.offset)
+
+
+def _has_no_gates(registers: Registers) -> bool:
+    """Whether the IDT has no entry at all. CPUs start with one of 64 KiB: who loads none wants the triple fault, which
+    resets a PC (`reboot=t` of Linux)."""
+    return registers.get("idtr.limit") < _GATE_SIZE - 1
 
 
 def _gate(cpu: Cpu, vector: int, caller: int, external: int) -> _Gate:

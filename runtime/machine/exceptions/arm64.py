@@ -80,12 +80,14 @@ MPIDR = 0x8000_0000  # MPIDR_EL1 of CPU 0; other CPUs have their number in the l
 MPIDR_EL1 = SystemRegister(3, 0, 0, 0, 5)
 ISR_EL1 = SystemRegister(3, 0, 12, 1, 0)
 
-# Unicorn's A57 reports EL2, EL3 and performance counters. The board has EL0 and EL1, and EL2 if it is asked for.
+# Unicorn's A57 reports EL2, EL3 and performance counters. The board has EL0 and EL1, and EL2 if it is asked for. An A57
+# lacks pages of 16 KiB, but Unicorn's MMU and ours have them, and kernels made for these need no more.
 IDENTITY: Mapping[SystemRegister, tuple[int, int]] = {  # register -> its value without EL2, with EL2
     SystemRegister(3, 0, 0, 1, 1): (0x0001_0001, 0x0001_1001),  # ID_PFR1_EL1
     SystemRegister(3, 0, 0, 1, 2): (0x0001_0006, 0x0001_0006),  # ID_DFR0_EL1
     SystemRegister(3, 0, 0, 4, 0): (0x0022, 0x0222),  # ID_AA64PFR0_EL1
     SystemRegister(3, 0, 0, 5, 0): (0x1030_5006, 0x1030_5006),  # ID_AA64DFR0_EL1
+    SystemRegister(3, 0, 0, 7, 0): (0x0010_1124, 0x0010_1124),  # ID_AA64MMFR0_EL1, with TGran16
 }
 
 

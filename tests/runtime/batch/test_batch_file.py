@@ -52,6 +52,7 @@ def test_runs_times_inputs(folder: Path) -> None:
     initrds = ["lines"]
     options = { destructive = true, strsize = "1k" }
     timeout = "500ms"
+    on-panic = "continue"
     """
     works = [task.work for task in batch(folder, text).tasks]
     assert all(isinstance(work, Run) for work in works)
@@ -62,6 +63,7 @@ def test_runs_times_inputs(folder: Path) -> None:
     assert isinstance(first, Run)
     assert (first.program, first.is_script) == ("fbt:::entry { @ = count(); }", True)
     assert (first.seconds, first.options) == (0.5, (("destructive", None), ("strsize", "1k")))
+    assert not first.ends_on_panic
 
 
 def test_inputs_are_cut_into_tasks(folder: Path) -> None:
@@ -95,6 +97,7 @@ def test_digests_follow_from_content_and_nothing_else(folder: Path) -> None:
         ('[[rewrite]]\nprobe = "x:::"', "[[rewrite]]: probe: no such key: did you mean probes?"),
         ('[[rewrite]]\nimages = "a.elf"\nprobes = "x"\nmethod = "magic"', "method = 'magic': one of "),
         ('[[run]]\nimages = "a.elf"\ncpus = "2"', "[[run]]: cpus = '2': not a whole number"),
+        ('[[run]]\nimages = "a.elf"\nprograms = "END"\non-panic = "no"', "on-panic = 'no': one of end, continue"),
         ('[[run]]\nimages = "a.elf"\nscripts = "nowhere.d"', "failed to open "),
         ('[[run]]\nimages = "a.elf"\ninitrds = "nowhere"', "nowhere: cannot be read: No such file or directory"),
         ('[[call]]\nimages = "a.elf"\nfunction = "f"', "[[call]]: give a function, and inputs (a file) or arguments"),

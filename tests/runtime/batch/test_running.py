@@ -26,5 +26,5 @@ def test_one_that_takes_too_long() -> None:
 
 def test_one_whose_guest_stops_for_good(tmp_path: Path) -> None:
     row = booted(small().write(tmp_path), 60)
-    assert (row["outcome"], row["end"]) == ("done", "error")
+    assert (row["outcome"], row["end"], row["status"]) == ("done", "fault", 5)
     assert row["reason"].startswith("CPU 0 at ")

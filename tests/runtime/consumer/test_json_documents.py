@@ -240,7 +240,7 @@ def test_failed_options() -> None:
 
 def test_no_records() -> None:
     found, _ = document("-n", "BEGIN { x = 1; }", "--timeout", "1")
-    assert found == {"probes": [], "aggregations": [], "end": {"reason": "nothing-left"}}
+    assert found == {"probes": [], "aggregations": [], "end": {"reason": "nothing-left", "status": 0}}
 
 
 @pytest.mark.parametrize("text", [r"\377\376", r"\303\244", r"\001\033[31m"])

@@ -19,7 +19,7 @@ from kinst.runtime.machine.loader import load_image
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import PageFault
 from kinst.targets.arch.amd64 import AMD64
-from kinst.targets.errors import MachineError
+from kinst.targets.errors import GuestError, MachineError
 from kinst.targets.image import open_image
 from kinst.targets.machines.registry import machine_facts
 from tests.images import at_hand, real_image
@@ -203,9 +203,13 @@ def test_a_fault_in_delivery() -> None:
 
 
 def test_a_third_fault_ends_the_run() -> None:
+    """With an IDT that has no entry it is a reset, on purpose; one that has some is a fault's."""
     guest = Guest("ud2")
     guest.set("idtr.limit", 0)
-    with pytest.raises(MachineError, match="cannot be delivered"):
+    assert guest.system.run(10_000_000_000) is End.RESET
+    guest = Guest("ud2")
+    guest.set("idtr.limit", 15)
+    with pytest.raises(GuestError, match="cannot be delivered"):
         guest.run()
 
 

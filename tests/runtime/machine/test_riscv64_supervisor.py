@@ -402,16 +402,18 @@ def test_the_old_interrupt_calls(mask: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "status"),
+    ("call_", "end", "status"),
     [
-        (call(Extension.SRST, 0, 0, 0), 0),
-        (call(Extension.SRST, 0, 1, 0), 0),
-        (call(Extension.SRST, 0, 0, 1), 1),
-        (call(Extension.LEGACY_SHUTDOWN), 0),
+        (call(Extension.SRST, 0, 0, 0), End.POWER_OFF, 0),
+        (call(Extension.SRST, 0, 1, 0), End.RESET, 0),
+        (call(Extension.SRST, 0, 2, 1), End.RESET, 1),
+        (call(Extension.SRST, 0, 0, 1), End.POWER_OFF, 1),
+        (call(Extension.LEGACY_SHUTDOWN), End.POWER_OFF, 0),
     ],
 )
-def test_the_end(end: tuple[int, ...], status: int) -> None:
-    guest = Guest((*end, jal(ZERO, 0))).run()
+def test_the_end(call_: tuple[int, ...], end: End, status: int) -> None:
+    guest = Guest((*call_, jal(ZERO, 0)))
+    assert guest.system.run(1_000_000_000) is end
     assert guest.system.exit_code == status
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kinst.targets.direct_calls import call_targets
 from kinst.targets.errors import ImageError
 from kinst.targets.image import open_image
 from kinst.targets.packed.boot_image import unpacked
 from kinst.targets.patched_at_boot import boot_patched_ranges
 from tests.images import at_hand, real_image
-from tests.writers.boot_images import boot_header, compressed, kallsyms
+from tests.writers.boot_images import Layout, boot_header, compressed, kallsyms
 
 BASE = 0xFFFF_FFFF_8000_0000
 TEXT, TABLE, AT, ROOM = 0x1000, 0x9000, 0xA000, 0x8_0000
@@ -28,14 +29,21 @@ def symbols(*, has_data: bool = True) -> list[tuple[int, str, str]]:
     return sorted(found)
 
 
-def image(arch: str, **options: bool) -> bytes:
-    head = boot_header(MAGIC[arch], ROOM, 0x20_0000 if arch == "riscv64" else 0)
-    return head.ljust(AT, b"\0") + kallsyms(symbols(**options), BASE + AT, "6.12") + bytes(0x1000)
+def image(arch: str, layout: Layout = "6.12", *, has_data: bool = True, btf: bytes = b"\x9f\xeb\1\0") -> bytes:
+    """Of the form of 7.0 only pointers among the data tell where it is linked."""
+    data = bytearray(boot_header(MAGIC[arch], ROOM, 0x20_0000 if arch == "riscv64" else 0).ljust(AT, b"\0"))
+    data[TABLE + 0x40 : TABLE + 0x40 + len(btf)] = btf
+    pointers = b"".join((BASE + TEXT + 16 * number).to_bytes(8, "little") for number in range(1, 100, 3))
+    elsewhere = b"".join((BASE + (number << 24)).to_bytes(8, "little") for number in range(1, 100))
+    tables = kallsyms(symbols(has_data=has_data), BASE + AT, layout)
+    tail = bytes(-len(tables) & 7) + (b"" if layout == "6.12" else pointers + elsewhere)
+    return bytes(data) + tables + tail + bytes(0x1000)
 
 
+@pytest.mark.parametrize("layout", ["6.1", "6.12", "7.0"])
 @pytest.mark.parametrize("arch", MAGIC)
-def test_an_elf_file_is_made(arch: str, tmp_path: Path) -> None:
-    data, path = image(arch), tmp_path / "Image.gz"
+def test_an_elf_file_is_made(arch: str, layout: Layout, tmp_path: Path) -> None:
+    data, path = image(arch, layout), tmp_path / "Image.gz"
     path.write_bytes(compressed(data, "gzip"))
     made = open_image(path)
     assert (made.packing, made.facts.name, made.entry) == ("gzip, Image", arch, BASE)
@@ -52,6 +60,18 @@ def test_an_elf_file_is_made(arch: str, tmp_path: Path) -> None:
     assert places["__jump_table"] == (TABLE, 0x20)
     assert places[".BTF"] == (TABLE + 0x40, 0x10)
     assert places[".bss"] == (len(data), ROOM - len(data))
+
+
+def test_types_are_believed_by_their_magic(tmp_path: Path) -> None:
+    path = tmp_path / "Image"
+    path.write_bytes(image("arm64", btf=b"\x9f\xec\1\0"))
+    assert ".BTF" not in {one.name for one in open_image(path).sections}
+
+
+def test_without_pointers_the_place_is_not_known() -> None:
+    whole = image("arm64", "7.0")
+    with pytest.raises(ImageError, match="where it is linked"):
+        unpacked(np.frombuffer(whole.replace((BASE >> 32).to_bytes(4, "little"), bytes(4)), np.uint8))
 
 
 @pytest.mark.parametrize(
@@ -99,3 +119,25 @@ def test_debians_kernels_are_what_their_vmlinux_is(name: str, tmp_path: Path) ->
     theirs, ours = (set(map(tuple, boot_patched_ranges(image).tolist())) for image in (whole, made))
     assert len(theirs - ours) < 0.005 * len(theirs)
     assert ours <= theirs
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", at_hand("vmlinuz-arm64", "vmlinuz-16k-arm64", "vmlinuz-rt-arm64", "vmlinuz-riscv64"))
+def test_debians_newest_kernels_open_as_they_are_installed(name: str) -> None:
+    """KIMAGE_VADDR and KERNEL_LINK_ADDR, and types; calls lead to functions."""
+    made = open_image(real_image(name))
+    base = (
+        0xFFFF_FFFF_8000_0000
+        if "riscv64" in name
+        else 0xFFFF_C000_8000_0000
+        if "16k" in name
+        else 0xFFFF_8000_8000_0000
+    )
+    assert made.segments[0].address == base
+    assert {".text", ".init.text", ".BTF", "__jump_table"} <= {one.name for one in made.sections}
+    start = made.symbols.address_of("vfs_read")
+    assert start is not None
+    code = np.frombuffer(made.read(start, 1 << 16), np.uint8)
+    targets = call_targets(code, start, made.facts)
+    assert len(targets) > 1000
+    assert np.isin(targets, made.symbols.address).mean() > 0.95
