@@ -15,6 +15,7 @@ import click
 
 from kinst.rewriter.command_output import write_lines
 from kinst.rewriter.commandline import shared
+from kinst.rewriter.commandline.code_range import parse_code_range
 from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.help import Example
 from kinst.rewriter.commandline.option import Choice, old_spelling, option, together
@@ -59,6 +60,7 @@ _names = together(
     shared.symbols(),
     shared.debug_file(),
     shared.name(),
+    shared.force_code(),
     old_spelling("--module", sets="name", instead="--name", metavar="NAME"),
 )
 _excluded = option(
@@ -313,9 +315,10 @@ def _source(path: Path, options: dict[str, Any]) -> "Source":
     if equals and not (Path(file).exists() and path.exists() and Path(file).samefile(path)):
         raise UsageError(f"--name {given}: {file} is not the image {path}")
     checked = None if given is None else checked_module(name)
+    code = tuple(parse_code_range(text) for text in options.pop("force_code"))
     from kinst.rewriter.rewriting import Source
 
-    return Source(path, checked, options.pop("symbols"), options.pop("debug_file"))
+    return Source(path, checked, options.pop("symbols"), options.pop("debug_file"), code)
 
 
 def _default_output(path: Path) -> Path:

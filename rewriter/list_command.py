@@ -11,6 +11,7 @@ from kinst.rewriter.jumps.report import JumpReport, jump_report
 from kinst.rewriter.listing import (
     Notes,
     disassembly_lines,
+    evidence_texts,
     inlined_copies,
     instruction_rows,
     probe_lines,
@@ -22,6 +23,7 @@ from kinst.rewriter.progress import Progress
 from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source
 from kinst.targets.errors import ProbeError
+from kinst.targets.functions import Evidence, Functions
 
 
 def list_image(
@@ -43,7 +45,9 @@ def list_image(
     """
     opened = open_source(source, progress=progress)
     if opened.manifest is not None and len(opened.manifest.probes) and not specs and not jumps:
-        write_lines(json_array(probe_values(opened.manifest)) if as_json else probe_lines(opened.manifest))
+        told = _evidence(opened.program.functions, as_json=as_json, verbose=verbose)
+        values, lines = probe_values(opened.manifest, None, told), probe_lines(opened.manifest, None, told)
+        write_lines(json_array(values) if as_json else lines)
         return
     image = opened.program.image
     names = probe_names(specs or default_specs(image, disassemble=disassemble), image)
@@ -61,8 +65,13 @@ def list_image(
         if not quiet:
             remark(refusal_lines(resolution, lost, len(manifest.sites), is_each=verbose))
         report = _report(opened, manifest.sites["address"], progress, quiet=quiet) if jumps else None
-        notes = Notes(inlined_copies(resolution), report)
+        told = _evidence(resolution.program.functions, as_json=as_json, verbose=verbose)
+        notes = Notes(inlined_copies(resolution), report, told.evidence)
         write_lines(json_array(probe_values(manifest, rows, notes)) if as_json else probe_lines(manifest, rows, notes))
+
+
+def _evidence(functions: Functions, *, as_json: bool, verbose: bool) -> Notes:
+    return Notes({}, None, evidence_texts(functions) if as_json or verbose else {})
 
 
 def _report(opened: Opened, addresses: NDArray[np.uint64], progress: Progress, *, quiet: bool) -> JumpReport:
@@ -93,5 +102,6 @@ def _function_value(resolution: Resolution, row: int, report: JumpReport | None)
         "function": functions.names[row],
         "address": int(functions.address[row]),
         "size": int(functions.size[row]),
+        "evidence": Evidence(int(functions.evidence[row])).text,
         "instructions": list(instruction_rows(image, resolution.code, row, report)),
     }

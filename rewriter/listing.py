@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from kinst.rewriter.inline_probes import InlineSite
 from kinst.rewriter.jumps.report import JumpReport
 from kinst.rewriter.resolve import Resolution
 from kinst.rewriter.sites import Decoded
+from kinst.targets.functions import Evidence, Functions
 from kinst.targets.image import Image
 from kinst.targets.instruction import Reason, Verdict
 from kinst.targets.manifest import PROBE_FORM, Manifest, ProbeKind
@@ -56,10 +57,11 @@ def probe_rows(manifest: Manifest, rows: NDArray[np.intp] | None = None) -> Iter
 @dataclass(frozen=True, slots=True)
 class Notes:
     """What is told of probes beside their names: inlined copies by the address of their site (`inlined_copies`), and
-    how sites could be jumps."""
+    how sites could be jumps; and what vouches for the functions, by their addresses (`evidence_texts`)."""
 
     copies: Mapping[int, InlineSite]
     jumps: JumpReport | None = None
+    evidence: Mapping[int, str] = field(default_factory=dict)
 
 
 _NO_NOTES: Final = Notes({})
@@ -78,6 +80,8 @@ def probe_lines(manifest: Manifest, rows: NDArray[np.intp] | None = None, notes:
             told.append("deferred" if is_all else f"deferred at {deferred[row.row]} of {sites[row.row]} sites")
         if notes.jumps is not None:
             told.append(f"jump {_jump_counts(list(map(notes.jumps.method, addresses(row.row))))}")
+        if (vouched := notes.evidence.get(_function_address(manifest, row.row))) is not None:
+            told.append(f"by {vouched}")
         yield f"{row.text:<80} {', '.join(told)}" if told else row.text
 
 
@@ -94,9 +98,22 @@ def probe_values(
         if site is not None:
             calls = [{"file": copy.call.file, "line": copy.call.line} for copy in site.copies]
             value["inlined"] = {"function": site.function, "calls": calls}
+        if (vouched := notes.evidence.get(_function_address(manifest, row.row))) is not None:
+            value["evidence"] = vouched
         if notes.jumps is not None:
             value["jumps"] = [{"address": one, **notes.jumps.value(one)} for one in addresses(row.row)]
         yield value
+
+
+def evidence_texts(functions: Functions) -> dict[int, str]:
+    """What vouches for each function, by its address."""
+    kinds = [Evidence(kind).text for kind in functions.evidence.tolist()]
+    return dict(zip(functions.address.tolist(), kinds, strict=True))
+
+
+def _function_address(manifest: Manifest, row: int) -> int:
+    """Where the function of a probe begins, or that which holds a static probe."""
+    return int(manifest.functions["address"][manifest.probes["function"][row]])
 
 
 def _site_counts(manifest: Manifest) -> tuple[list[int], list[int]]:

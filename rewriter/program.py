@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.arch.dissector import Dissector
-from kinst.rewriter.arch.registry import dissector
+from kinst.rewriter.arch.registry import dissector, uses_of
+from kinst.rewriter.data_islands import refuse_islands
 from kinst.rewriter.exclusions import excluded_rows
 from kinst.rewriter.patched_bytes import patched_data
 from kinst.rewriter.progress import Progress, silent
@@ -21,6 +22,7 @@ from kinst.targets.module_code import code_of
 from kinst.targets.named_functions import data_in_code
 from kinst.targets.patch import Patch
 from kinst.targets.patched_at_boot import boot_patched_ranges
+from kinst.targets.spans import Spans, covered
 
 # Bytes of code decoded at a time: temporaries stay bounded. As large as a kernel's text, since the dissector refuses
 # data that code loads only where it sees both.
@@ -47,21 +49,30 @@ class Program:
     relocated: NDArray[np.uint64]
     data: NDArray[np.uint64]  # inside code regions, as symbols tell
     given: Symbols  # names from elsewhere, which the image has besides its own
+    forced: Spans  # the user says that it is code
 
 
-def open_program(image: Image, *, given: Symbols | None = None, patches: Sequence[Patch] = ()) -> Program:
+def open_program(
+    image: Image,
+    *,
+    given: Symbols | None = None,
+    patches: Sequence[Patch] = (),
+    forced: Sequence[tuple[int, int]] = (),
+) -> Program:
     """Name the code of an image.
 
     Args:
         image: the original, never a patched image, whose breakpoints would be taken for code.
         given: names from elsewhere (System.map, a debug file); the program's image has them, too.
         patches: what the program has in place of some of the image's instructions.
+        forced: start and end of what is code, whatever it looks like.
     """
     machine, given = dissector(image.facts), given or no_symbols()
     named = with_names(image, given)
-    functions = find_functions(named, sweep=machine.dissect)
+    functions = find_functions(named, sweep=machine.dissect, uses_of=uses_of(image.facts))
     ranges = boot_patched_ranges(named), named.relocated, data_in_code(named)
-    program = Program(named, image, (), functions, machine, *ranges, given)
+    code = np.array(sorted(forced), np.uint64).reshape(-1, 2)
+    program = Program(named, image, (), functions, machine, *ranges, given, code)
     return with_patches(program, patches) if patches else program
 
 
@@ -152,7 +163,16 @@ def _refuse_written(program: Program, found: Instructions) -> Instructions:
     if program.image.kind is FileKind.REL:  # nobody knows yet where the kernel, which writes there, will have it
         found = found.refuse(found.verdict == Verdict.DEFER, found.reason)
     found = found.refuse(overlapping(found, program.relocated), Reason.RELOCATED)
-    return found.refuse(overlapping(found, program.data), Reason.DATA)
+    found = found.refuse(overlapping(found, program.data), Reason.DATA)
+    weighed = refuse_islands(program.image, program.functions, found, uses_of(program.image.facts))
+    is_forced = covered(program.forced, found.address)
+    return weighed if not is_forced.any() else _chosen(is_forced, found, weighed)
+
+
+def _chosen(rows: NDArray[np.bool_], these: Instructions, others: Instructions) -> Instructions:
+    """The verdicts of `these` in some rows, and of `others` elsewhere."""
+    verdict = np.where(rows, these.verdict, others.verdict)
+    return replace(others, verdict=verdict, reason=np.where(rows, these.reason, others.reason))
 
 
 def refuse_excluded(program: Program, found: Instructions) -> Instructions:

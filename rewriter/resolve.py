@@ -29,11 +29,13 @@ from kinst.rewriter.select import Names, Selection
 from kinst.rewriter.sites import Decoded, Rows, Sites, decoded, entry_sites, kinst_sites, kinst_sites_at, return_sites
 from kinst.rewriter.static_sites import matching_static, static_functions, static_records, static_sites
 from kinst.rewriter.unknown_names import no_kind, no_module, nothing
+from kinst.targets.columns import is_in
 from kinst.targets.errors import KinstError, ProbeError
 from kinst.targets.functions import Evidence, Functions, invented_name
 from kinst.targets.instruction import Instructions, Reason
 from kinst.targets.manifest import PROBE_FORM, ProbeKind
 from kinst.targets.probe import ProbeName, is_glob
+from kinst.targets.spans import covered
 from kinst.targets.static_probes import StaticProbe
 
 _UNNAMED: Final = 4096  # bytes of a function that is known by an address only
@@ -141,15 +143,27 @@ def resolve(
     inlines = inlines or DebugInlines(program.image)
     program, static = with_static(program)
     numbers = numbering(program.functions, program.image.code_regions, static)
-    program = with_functions_at(program, [name.address for name in names if name.address is not None])
+    vouched = program.functions.address
+    forced = program.forced[:, 0].tolist()
+    program = with_functions_at(program, [*forced, *(name.address for name in names if name.address is not None)])
     known = Names(program.functions)
     wanted = [_take_apart(program, known, name, static, inlines) for name in names]
     chosen = [_rows(program, static, one) for one in wanted]
     rows = np.unique(np.concatenate([np.zeros(0, np.intp), *chosen]))
     found = instructions_of(program, rows, progress)
+    found = _refuse_unvouched(program, found, vouched)
     code = decoded(program.functions, found if include_excluded else refuse_excluded(program, found))
     outcomes = tuple(_outcome(program, code, one, static) for one in wanted)
     return Resolution(program, code, known, outcomes, numbers, static, rows, found)
+
+
+def _refuse_unvouched(program: Program, found: Instructions, vouched: NDArray[np.uint64]) -> Instructions:
+    """The same instructions with those refused of functions that only an address names, where better evidence covers
+    all else, unless the user says that they are code. `vouched` are the starts of the other functions."""
+    address = program.functions.address
+    named = ~is_in(address, vouched) & covered(program.functions.strict, address)
+    rows = named[found.function] & ~covered(program.forced, found.address)
+    return found.refuse(rows, Reason.UNVOUCHED) if rows.any() else found
 
 
 def with_static(program: Program) -> tuple[Program, tuple[StaticProbe, ...]]:
@@ -307,9 +321,10 @@ def _with_unnamed(functions: Functions, found: Sequence[tuple[int, int]]) -> Fun
     return Functions(
         np.insert(functions.address, at, addresses),
         np.insert(functions.size, at, sizes),
-        np.insert(functions.evidence, at, np.uint8(Evidence.PROLOGUE)),
+        np.insert(functions.evidence, at, np.uint8(Evidence.ADDRESS)),
         (*names, *functions.names[start:]),
         {row + int(np.searchsorted(at, row, "right")): texts for row, texts in functions.aliases.items()},
+        functions.strict,
     )
 
 

@@ -38,6 +38,7 @@ class Source:
     module: str | None = None
     symbols: Path | None = None  # System.map, the output of nm, or an ELF file
     debug_file: Path | None = None
+    code: tuple[tuple[int, int], ...] = ()  # start and end of what is code, whatever it looks like
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def open_source(source: Source, *, progress: Progress = silent) -> Opened:
     """
     image, manifest = open_original(source.path, source.module, progress)
     patches = () if manifest is None else manifest.patches
-    program = open_program(image, given=_given(image, source, manifest), patches=patches)
+    program = open_program(image, given=_given(image, source, manifest), patches=patches, forced=source.code)
     if manifest is not None and not manifest.is_numbered:
         manifest = numbered(manifest, numbering_of(program))
     return Opened(program, manifest, source.debug_file)

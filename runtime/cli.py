@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kinst.rewriter.commandline.code_range import parse_code_range
 from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.reporting import check_files, reported, unescaped
 from kinst.rewriter.progress import bars, silent
@@ -56,11 +57,13 @@ _OF_IMAGES: Final = (
     "until",
     "call",
     "debug_file",
+    "force_code",
     "modules",
     "users",
     "input",
 )  # options
-_OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "modules"}  # what --read has no use for
+# What --read has no use for.
+_OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules"}
 
 
 class _Ordered(Command):
@@ -265,6 +268,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         name=None if given["name"] is None else checked_module(given["name"]),
         symbols=given["symbols"],
         debug_file=given["debug_file"],
+        code=tuple(parse_code_range(text) for text in given["force_code"]),
         users=given["users"],
         modules=tuple(module(text) for text in given["modules"]),
         records_time=Format(given["form"]).records_time or given["report"] is not None,

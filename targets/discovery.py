@@ -5,6 +5,7 @@ no branch crosses must begin another function; it is taken when it is pointed at
 target alone is none: it is a label of the function before it.
 
 A function ends where its code cannot be reached any further, so that data behind it in .text is never taken for code.
+What was found is then weighed (`kinst.targets.weighing`).
 """
 
 from dataclasses import dataclass
@@ -13,16 +14,21 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.columns import is_one_of
-from kinst.targets.elf.header import PT_LOAD
+from kinst.targets.address_uses import AddressUses, Use, UsesOf, address_uses, joined_uses
+from kinst.targets.code_pointers import code_pointers
+from kinst.targets.columns import is_in, is_one_of
 from kinst.targets.evidence import Evidence
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow
 from kinst.targets.patterns import matches
+from kinst.targets.spans import Spans, covered, inside, united
 from kinst.targets.startup import entry_point
-from kinst.targets.sweeping import Spans, Sweep, Swept, sweep_spans
+from kinst.targets.sweeping import Sweep, Swept, sweep_spans
+from kinst.targets.user_program import called_by_loader
+from kinst.targets.weighing import Candidates, described_regions, evidence_of, strict_spans, weighed
 
 _ROUNDS: Final = 4  # of sweeping again because a start was inside an instruction of the last sweep
+_CALL_ROUNDS: Final = 4  # of looking for calls in functions that only calls vouch for
 
 # Addresses (sorted, unique) by what was found of them; the first evidence of an address counts.
 Starts = dict[Evidence, NDArray[np.uint64]]
@@ -35,38 +41,123 @@ class Discovered:
     address: NDArray[np.uint64]
     end: NDArray[np.uint64]
     evidence: NDArray[np.uint8]
+    strict: Spans  # where symbols and FDEs cover nearly all code
 
 
-def discover(
-    image: Image,
-    spans: Spans,
-    sweep: Sweep,
-    *,
-    frames: NDArray[np.uint64],
-    signal_frames: NDArray[np.uint64],
-    known: NDArray[np.uint64],
-    hints: NDArray[np.uint64],
-) -> Discovered:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of an image's code before it is looked at. Addresses ascend.
+
+    Attributes:
+        frames: (n, 2) address and size of what FDEs describe (`frame_ranges`).
+        signal_frames: the same of signal frames: where their code begins is for the sweep to say.
+        starts: where functions surely start; they come out as SYMBOL.
+        hints: addresses that carry a label, which may be code or not; taken (as LABEL) when they look like a start.
+        described: (n, 2) start and end of what symbols and FDEs say to be code, in any order.
+    """
+
+    frames: NDArray[np.uint64]
+    signal_frames: NDArray[np.uint64]
+    starts: NDArray[np.uint64]
+    hints: NDArray[np.uint64]
+    described: Spans
+
+
+def discover(image: Image, spans: Spans, sweep: Sweep, uses_of: UsesOf, known: Known) -> Discovered:
     """The functions in `spans`.
 
     Args:
         image: the image.
         spans: (n, 2) start and end of code that nothing is known of, ascending.
         sweep: the machine's `Dissector.dissect`.
-        frames: (n, 2) address and size of what FDEs describe (`frame_ranges`).
-        signal_frames: the same of signal frames: where their code begins is for the sweep to say.
-        known: addresses in `spans` where functions surely start; they come out as SYMBOL.
-        hints: addresses that carry a label, which may be code or not; taken (as SYMBOL) when they look like a start.
+        uses_of: what its code does with addresses.
+        known: what is known.
     """
-    certain = _certain_starts(image, spans, frames) | {Evidence.SYMBOL: _in_spans(known, spans)}
-    swept, certain = _sweep_to_fixed_point(image, spans, certain, sweep)
+    certain = _certain_starts(image, spans, known.frames) | {Evidence.SYMBOL: _in_spans(known.starts, spans)}
+    swept = sweep_spans(image, _split(spans, _all(certain)), sweep)
+    described = united(known.described)
+    strict = strict_spans(image, swept, described_regions(image, described), described)
+    swept, certain = _sweep_to_fixed_point(image, spans, certain, sweep, swept, (strict, described))
     if not len(swept):
         return _nothing()
-    settled = _settled(swept, signal_frames)
-    frames = np.unique(np.concatenate([frames, settled]), axis=0)
+    settled = _settled(swept, known.signal_frames)
+    frames = np.unique(np.concatenate([known.frames, settled]), axis=0)
     certain[Evidence.FDE] = np.union1d(certain[Evidence.FDE], settled[:, 0])
-    found = _add_likely(image, swept, certain, frames, hints)
-    return _bounded(swept, found, frames)
+    uses = _uses(image, swept, certain, strict, uses_of)
+    trust = _Trust.of(swept, strict, described)
+    found = _weighed_starts(image, swept, certain, frames, trust, known.hints, uses)
+    return Discovered(found.address, found.end, found.evidence, strict)
+
+
+def _weighed_starts(
+    image: Image,
+    swept: Swept,
+    starts: Starts,
+    frames: NDArray[np.uint64],
+    trust: "_Trust",
+    hints: NDArray[np.uint64],
+    uses: AddressUses,
+) -> Candidates:
+    """The starts, and those that are likely and nothing speaks against. What these call are starts, too."""
+    counting = uses.by_rows(trust.rows(starts))
+    found = _add_likely(image, swept, starts, frames, trust, hints, counting)
+    bounded = _bounded(swept, found, frames)
+    kept = weighed(image, swept, trust.part, bounded, trust.strict, counting.of(Use.READ))
+    is_done = len(kept) == len(bounded.address)
+    found = {kind: address[is_in(address, kept)] for kind, address in found.items()}
+    for _ in range(_CALL_ROUNDS if len(trust.rest) else 0):
+        calls = trust.calls(trust.rows(found))
+        more = np.union1d(found[Evidence.CALL], calls[swept.rows_at(calls) >= 0])
+        if len(more) == len(found[Evidence.CALL]):
+            break
+        found, is_done = found | {Evidence.CALL: more}, False
+    return bounded if is_done else _bounded(swept, found, frames)
+
+
+def _uses(image: Image, swept: Swept, starts: Starts, strict: Spans, uses_of: UsesOf) -> AddressUses:
+    """What code does with addresses where no function surely starts, and symbols and FDEs cover nearly all code."""
+    certain = _all(starts)
+
+    def wanted(address: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        found = covered(strict, address)
+        found[found] = ~is_in(address[found], certain)
+        return found
+
+    return address_uses(image, swept.instructions, uses_of, wanted) if len(strict) else joined_uses([])
+
+
+@dataclass(frozen=True, slots=True)
+class _Trust:
+    """Whose calls and reads count: where symbols and FDEs cover nearly all code, only those of functions."""
+
+    swept: Swept
+    strict: Spans
+    base: NDArray[np.bool_]  # rows that count for sure
+    rest: NDArray[np.intp]  # the others
+    part: Swept  # these
+    calling: NDArray[np.intp]  # rows of calls; behind bytes that do not decode, out of step perhaps, one is chance
+
+    @classmethod
+    def of(cls, swept: Swept, strict: Spans, described: Spans) -> "_Trust":
+        base = ~inside(strict, swept.address) | inside(described, swept.address)
+        rest = np.flatnonzero(~base)
+        is_call = (swept.instructions.flow == Flow.CALL) & ~swept.is_junk
+        return cls(swept, strict, base, rest, swept.take(rest), np.flatnonzero(is_call & ~_behind(swept.is_junk, 8)))
+
+    def rows(self, starts: Starts) -> NDArray[np.bool_]:
+        """The rows that count if these are functions."""
+        found = self.base.copy()
+        address = _all(starts)
+        address = address[is_in(address, self.part.address)] if len(self.rest) else address[:0]
+        if len(address):
+            end = reachable_ends(self.part, address)
+            row = np.searchsorted(address, self.part.address, "right") - 1
+            found[self.rest[(row >= 0) & (self.part.address < end[row])]] = True
+        return found
+
+    def calls(self, trusted: NDArray[np.bool_]) -> NDArray[np.uint64]:
+        """Where the calls of some rows go."""
+        return np.unique(self.swept.instructions.target[self.calling[trusted[self.calling]]])
 
 
 def _settled(swept: Swept, frames: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -79,11 +170,12 @@ def _settled(swept: Swept, frames: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _nothing() -> Discovered:
-    return Discovered(np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.uint8))
+    none = np.zeros(0, np.uint64)
+    return Discovered(none, none, np.zeros(0, np.uint8), none.reshape(-1, 2))
 
 
 def _certain_starts(image: Image, spans: Spans, frames: NDArray[np.uint64]) -> Starts:
-    entry = [address for address in (entry_point(image),) if address is not None]
+    entry = [address for address in (entry_point(image), *called_by_loader(image)) if address is not None]
     return {
         Evidence.FDE: _in_spans(frames[:, 0], spans),
         Evidence.ENTRY_POINT: _in_spans(np.array(entry, np.uint64), spans),
@@ -93,20 +185,19 @@ def _certain_starts(image: Image, spans: Spans, frames: NDArray[np.uint64]) -> S
 def _in_spans(address: NDArray[np.uint64], spans: Spans) -> NDArray[np.uint64]:
     """The addresses that are in `spans`, sorted and unique."""
     address = np.unique(address)
-    row = np.searchsorted(spans[:, 0], address, "right") - 1
-    return address[(row >= 0) & (address < spans[np.maximum(row, 0), 1])] if len(spans) else address[:0]
+    return address[covered(spans, address)]
 
 
-def _sweep_to_fixed_point(image: Image, spans: Spans, starts: Starts, sweep: Sweep) -> tuple[Swept, Starts]:
+def _sweep_to_fixed_point(
+    image: Image, spans: Spans, starts: Starts, sweep: Sweep, swept: Swept, covers: tuple[Spans, Spans]
+) -> tuple[Swept, Starts]:
     """Sweep, with every certain start the start of a sweep, until calls lead to no new ones off the beaten track.
 
     Data in .text puts a linear sweep of amd64 and of compressed riscv64 code out of step for a while; a call to what
-    follows puts it right again.
+    follows puts it right again. `covers` are what is strict and what is described (see `_Trust`).
     """
-    swept = sweep_spans(image, _split(spans, _all(starts)), sweep)
     for _ in range(_ROUNDS):
-        calls = _call_targets(swept, spans)
-        starts = starts | {Evidence.CALL: calls}
+        starts = _with_calls(_Trust.of(swept, *covers), spans, starts)
         if (swept.rows_at(_all(starts)) >= 0).all():
             break  # all are on the beaten track
         swept = sweep_spans(image, _split(spans, _all(starts)), sweep)
@@ -124,10 +215,17 @@ def _split(spans: Spans, at: NDArray[np.uint64]) -> Spans:
     return np.stack([begins, np.minimum(np.append(begins[1:], ends[-1:]), ends)], axis=1)
 
 
-def _call_targets(swept: Swept, spans: Spans) -> NDArray[np.uint64]:
-    """Where calls go. Behind bytes that do not decode a sweep may be out of step: a call there is chance."""
-    is_call = (swept.instructions.flow == Flow.CALL) & ~swept.is_junk
-    return _in_spans(swept.instructions.target[is_call & ~_behind(swept.is_junk, 8)], spans)
+def _with_calls(trust: _Trust, spans: Spans, starts: Starts) -> Starts:
+    """The starts, and where calls go that count."""
+    starts = starts | {Evidence.CALL: spans[:0, 0]}
+    for _ in range(_CALL_ROUNDS):
+        calls = _in_spans(trust.calls(trust.rows(starts)), spans)
+        if len(calls) == len(starts[Evidence.CALL]):
+            break
+        starts[Evidence.CALL] = calls
+        if not len(trust.rest):
+            break
+    return starts
 
 
 def _marked(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -146,11 +244,20 @@ def _behind(marked: NDArray[np.bool_], distance: int) -> NDArray[np.bool_]:
 
 
 def _add_likely(
-    image: Image, swept: Swept, starts: Starts, frames: NDArray[np.uint64], hints: NDArray[np.uint64]
+    image: Image,
+    swept: Swept,
+    starts: Starts,
+    frames: NDArray[np.uint64],
+    trust: _Trust,
+    hints: NDArray[np.uint64],
+    uses: AddressUses,
 ) -> Starts:
     """Starts that are only likely, in two rounds: those of the first make it clearer what belongs to which function."""
-    pointed, named = _marked(swept, _pointers(image)), _marked(swept, hints)
+    kept = np.concatenate([uses.of(Use.KEPT), uses.of(Use.CALLED)])
+    pointed = _marked(swept, code_pointers(image)) | _marked(swept, kept[covered(trust.strict, kept)])
+    named = _marked(swept, hints)
     shaped = matches(swept.heads, image.facts.code_shape.prologues)
+    called = _marked(swept, trust.calls(~trust.base))  # by what nothing vouches for
     described = _inside_frames(swept, frames) | swept.is_junk
     lead = _Lead.of(swept, starts[Evidence.CALL])
     if lead.tracer:
@@ -159,15 +266,15 @@ def _add_likely(
     # tables (static keys), and a jump is no beginning.
     plain = lead.is_aligned(swept.address) & ~is_one_of(swept.instructions.flow, (Flow.JUMP, Flow.INDIRECT_JUMP))
     doubtful = _behind(swept.is_junk, 8) & ~lead.is_aligned(swept.address)  # chance, in a table
+    # Branches of what nothing vouches for cross nothing.
+    sure = ~trust.base & ~described & ~swept.is_padding
     for _ in range(2):
         bounds = _Boundaries.of(swept, _all(starts), lead.tracer)
         free = bounds.is_free & ~described
-        likely = free & ~doubtful & ~swept.is_padding & (shaped | (bounds.is_unreachable & plain))
+        likely = free & ~doubtful & ~swept.is_padding & (shaped | called | (bounds.is_unreachable & plain))
         starts = starts | {
-            Evidence.SYMBOL: np.union1d(
-                starts[Evidence.SYMBOL], swept.address[free & named & bounds.after_end & ~swept.is_padding]
-            ),
-            Evidence.POINTER: swept.address[free & pointed & (bounds.after_end | shaped)],
+            Evidence.LABEL: swept.address[free & named & bounds.after_end & ~swept.is_padding],
+            Evidence.POINTER: swept.address[pointed & (free & (bounds.after_end | shaped) | sure & bounds.is_behind)],
         }
         starts = starts | {Evidence.PROLOGUE: lead.starts(swept, np.flatnonzero(likely), _all(starts))}
     return starts
@@ -238,38 +345,13 @@ def _inside_frames(swept: Swept, frames: NDArray[np.uint64]) -> NDArray[np.bool_
     return inside
 
 
-def _pointers(image: Image) -> NDArray[np.uint64]:
-    """What relocations store, and every aligned word of data that might be an address of code."""
-    found = [image.relocations.pointers]
-    low = np.uint64(min(region.address for region in image.code_regions))
-    high = np.uint64(max(region.address + region.size for region in image.code_regions))
-    for offset, end in _data_spans(image):
-        words = image.data[offset : offset + (end - offset) // 8 * 8].view("<u8")
-        found.append(words[(words >= low) & (words < high)])
-    return np.unique(np.concatenate(found))
-
-
-def _data_spans(image: Image) -> list[tuple[int, int]]:
-    """File offsets, at aligned addresses, of what is loaded and is no code region."""
-    spans = []
-    for segment in image.segments:
-        if segment.kind != PT_LOAD:
-            continue
-        position, end = segment.offset, segment.offset + segment.file_size
-        for region in sorted(image.code_regions, key=lambda region: region.offset):
-            if position <= region.offset < end:
-                spans.append((position, region.offset))
-                position = region.offset + region.size
-        spans.append((position, end))
-    return [(-(-start // 8) * 8, end) for start, end in spans if end - start >= 16]
-
-
 @dataclass(frozen=True, slots=True)
 class _Boundaries:
     """For each instruction: can a function begin here?"""
 
+    is_behind: NDArray[np.bool_]  # what comes before (padding aside) ends in a terminator, not in a call
     is_free: NDArray[np.bool_]  # no branch of the function before crosses it, and nothing falls into it
-    after_end: NDArray[np.bool_]  # what comes before (padding aside) ends in a terminator, not in a call
+    after_end: NDArray[np.bool_]  # both
     is_unreachable: NDArray[np.bool_]  # after_end, and the function before has no jump table that could lead here
 
     @classmethod
@@ -288,7 +370,7 @@ class _Boundaries:
         begins = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
         first = np.maximum.accumulate(np.where(begins, np.arange(len(owner)), 0))
         has_table = tables > tables[first] - (flow[first] == Flow.INDIRECT_JUMP)
-        return cls(is_free, is_free & after_end, is_free & after_end & ~has_table)
+        return cls(after_end, is_free, is_free & after_end, is_free & after_end & ~has_table)
 
 
 def _last_code(swept: Swept) -> NDArray[np.intp]:
@@ -324,18 +406,21 @@ def _crossed(swept: Swept, starts: NDArray[np.uint64]) -> NDArray[np.bool_]:
     return crossed
 
 
-def _bounded(swept: Swept, starts: Starts, frames: NDArray[np.uint64]) -> Discovered:
+def _bounded(swept: Swept, starts: Starts, frames: NDArray[np.uint64]) -> Candidates:
     address = _all(starts)
-    evidence = np.zeros(len(address), np.uint8)
-    for kind in sorted(starts, reverse=True):  # the surest last: it overwrites
-        evidence[np.isin(address, starts[kind])] = kind
-    end = reachable_ends(swept, address)
-    framed = frames[np.isin(frames[:, 0], address)]
-    end[np.searchsorted(address, framed[:, 0])] = framed[:, 0] + framed[:, 1]
-    end = np.minimum(end, np.append(address[1:], np.uint64(2**64 - 1)))
-    sure = np.isin(evidence, (Evidence.FDE, Evidence.ENTRY_POINT, Evidence.CALL))
+    evidence = evidence_of(address, starts)
+    end = _ends(swept, address, frames)
+    sure = is_one_of(evidence, (Evidence.FDE, Evidence.ENTRY_POINT, Evidence.CALL))
     is_code = (end > address) & (sure | ~_runs_into_junk(swept, end))
-    return Discovered(address[is_code], end[is_code], evidence[is_code])
+    return Candidates(address, end, evidence).take(is_code)
+
+
+def _ends(swept: Swept, address: NDArray[np.uint64], frames: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Where each function ends: with its FDE, else as `reachable_ends`."""
+    end = reachable_ends(swept, address)
+    framed = frames[is_in(frames[:, 0], address)]
+    end[np.searchsorted(address, framed[:, 0])] = framed[:, 0] + framed[:, 1]
+    return np.minimum(end, np.append(address[1:], np.uint64(2**64 - 1)))
 
 
 def _runs_into_junk(swept: Swept, end: NDArray[np.uint64]) -> NDArray[np.bool_]:

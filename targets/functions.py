@@ -1,20 +1,23 @@
 """An image -> its functions: names and bounds from symbols, FDEs, or discovery where the image is stripped."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.discovery import Discovered, discover, reachable_ends
+from kinst.targets.address_uses import UsesOf
+from kinst.targets.discovery import Discovered, Known, discover, reachable_ends
 from kinst.targets.elf.symbols import Symbols
 from kinst.targets.evidence import Evidence
 from kinst.targets.frames import FrameRanges, frame_ranges
 from kinst.targets.image import Image
 from kinst.targets.named_functions import NamedFunctions, data_in_code, named_data, named_functions
+from kinst.targets.spans import Spans, covered, length, less
 from kinst.targets.startup import startup32
-from kinst.targets.sweeping import Spans, Sweep, sweep_spans, without_fill
+from kinst.targets.sweeping import Sweep, sweep_spans, without_fill
+from kinst.targets.user_program import is_user_program
 
 __all__ = ["Evidence", "Functions", "Sweep", "find_functions"]
 
@@ -34,6 +37,8 @@ class Functions:
     evidence: NDArray[np.uint8]
     names: tuple[str, ...]
     aliases: Mapping[int, tuple[str, ...]]
+    # Where symbols and FDEs cover nearly all code: what else is there is most likely data.
+    strict: Spans = field(default_factory=lambda: np.zeros((0, 2), np.uint64))
 
     def __len__(self) -> int:
         return len(self.address)
@@ -49,19 +54,20 @@ def invented_name(address: int) -> str:
     return f"sub_{address:x}"
 
 
-def find_functions(image: Image, *, sweep: Sweep, symbols: Symbols | None = None) -> Functions:
+def find_functions(image: Image, *, sweep: Sweep, uses_of: UsesOf, symbols: Symbols | None = None) -> Functions:
     """The functions of an image, named by its symbols; what they do not cover is discovered and named by its address.
 
     Args:
         image: the image.
         sweep: the machine's `Dissector.dissect`.
+        uses_of: what its code does with addresses (`kinst.rewriter.addresses`).
         symbols: instead of the image's own, when a System.map or a debug file adds to them.
     """
     symbols = image.symbols if symbols is None else symbols
     labels = named_functions(image, symbols)
     frames = frame_ranges(image)
     named = _trimmed(image, labels.take(np.flatnonzero(labels.is_certain)), frames.functions, sweep)
-    found = _discovered(image, labels, named, frames, symbols, sweep)
+    found = _discovered(image, labels, named, frames, symbols, sweep, uses_of)
     return _merged(labels, named, found)
 
 
@@ -87,20 +93,27 @@ def _discovered(
     frames: FrameRanges,
     symbols: Symbols,
     sweep: Sweep,
+    uses_of: UsesOf,
 ) -> Discovered:
     functions = np.stack([named.address, named.end], axis=1)
     objects = _bounds(data_in_code(image, symbols))
-    everything = _less(_without_data(_spans_of_code(image), functions, _bounds(named_data(image, symbols))), objects)
-    gaps = _less(everything, functions)
+    everything = less(_without_data(_spans_of_code(image), functions, _bounds(named_data(image, symbols))), objects)
+    gaps = less(everything, functions)
     hints = labels.address[~labels.is_certain]
     unnamed = without_fill(image, gaps)
-    if _length(unnamed) * _SPARSE <= _length(everything):
-        spans, known = unnamed, np.zeros(0, np.uint64)
-    else:
-        spans, known = without_fill(image, everything), named.address
-    return discover(
-        image, spans, sweep, frames=frames.functions, signal_frames=frames.signals, known=known, hints=hints
-    )
+    described = np.concatenate([functions, _bounds(frames.functions)])
+    if length(unnamed) * _SPARSE <= length(everything):
+        known = Known(frames.functions, frames.signals, named.address[:0], hints, described)
+        found = discover(image, unnamed, sweep, uses_of, known)
+        if not (is_user_program(image) and _is_doubtful(found)):
+            return found
+    known = Known(frames.functions, frames.signals, named.address, hints, described)
+    return discover(image, without_fill(image, everything), sweep, uses_of, known)
+
+
+def _is_doubtful(found: Discovered) -> bool:
+    """Whether the code around functions has to be asked for what speaks against them."""
+    return bool(((found.evidence >= Evidence.POINTER) & covered(found.strict, found.address)).any())
 
 
 def _bounds(ranges: NDArray[np.uint64]) -> Spans:
@@ -130,29 +143,10 @@ def _within(regions: Spans, spans: Spans) -> NDArray[np.uint64]:
     return size
 
 
-def _length(spans: Spans) -> int:
-    return int((spans[:, 1] - spans[:, 0]).sum())
-
-
-def _less(spans: Spans, taken: Spans) -> Spans:
-    """`spans` without `taken`; both ascending, and no two of one kind overlap."""
-    cuts = np.unique(np.concatenate([spans.ravel(), taken.ravel()]))
-    pieces = np.stack([cuts[:-1], cuts[1:]], axis=1)
-    return pieces[_covered(spans, pieces[:, 0]) & ~_covered(taken, pieces[:, 0])]
-
-
-def _covered(spans: Spans, address: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    if not len(spans):
-        return np.zeros(len(address), np.bool_)
-    row = np.searchsorted(spans[:, 0], address, "right") - 1
-    covered: NDArray[np.bool_] = (row >= 0) & (address < spans[np.maximum(row, 0), 1])
-    return covered
-
-
 def _merged(labels: NamedFunctions, named: NamedFunctions, found: Discovered) -> Functions:
     """Named functions first: what was discovered at one's start, or inside one, is that one."""
     spans = np.stack([named.address, named.end], axis=1)
-    inside = _covered(spans, found.address) | np.isin(found.address, named.address)
+    inside = covered(spans, found.address) | np.isin(found.address, named.address)
     extra = np.flatnonzero(~inside)
     address = np.concatenate([named.address, found.address[extra]])
     end = np.concatenate([named.end, found.end[extra]])
@@ -164,7 +158,7 @@ def _merged(labels: NamedFunctions, named: NamedFunctions, found: Discovered) ->
     kept = end > address
     address, end, evidence = address[kept], end[kept], evidence[kept]
     names, aliases = _named(labels, address)
-    return Functions(address, end - address, evidence, names, aliases)
+    return Functions(address, end - address, evidence, names, aliases, found.strict)
 
 
 def _named(labels: NamedFunctions, address: NDArray[np.uint64]) -> tuple[tuple[str, ...], dict[int, tuple[str, ...]]]:

@@ -78,6 +78,8 @@ class Reason(IntEnum):
     RETURN_THUNK = 32
     LOOP_HEAD = 33
     RUNTIME_CONSTANT = 34
+    UNREACHED = 35
+    UNVOUCHED = 36
 
     @property
     def text(self) -> str:
@@ -118,6 +120,8 @@ _REASON_TEXT = {
     Reason.UNSEEN_TAIL_CALL: "a conditional or indirect jump in a trampoline: whether it returns is not seen",
     Reason.OTHER_MODE: "16- or 32-bit code, or beside a change of mode: the processor may not be in 64-bit mode here",
     Reason.NO_NOP: "no nop: the image's record of this static probe does not fit its code",
+    Reason.UNREACHED: "data, not code: nothing leads here, and no code has what follows",
+    Reason.UNVOUCHED: "not known to be code: symbols and FDEs cover the rest, and nothing leads here (--force-code)",
     Reason.NO_BOUNDARY: "no instruction begins here: debug information does not fit the code",
     Reason.NO_FUNCTION: "no function holds this copy",
     Reason.RECORDED: "the processor records its address: the guest could see the trampoline's",

@@ -16,9 +16,9 @@ from kinst.targets.image import CodeRegion, Image
 from kinst.targets.instruction import Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
 from kinst.targets.patterns import matches
+from kinst.targets.spans import Spans
 
 Sweep = Callable[[NDArray[np.uint8], int, NDArray[np.int64]], Instructions]
-Spans = NDArray[np.uint64]  # (n, 2) start and end, ascending, not overlapping, each inside one code region
 
 _WORD: Final = 8
 _FILL_RUN: Final = 32  # so many equal filling bytes are no code: longer than any instruction or alignment
@@ -39,6 +39,10 @@ class Swept:
 
     def __len__(self) -> int:
         return len(self.heads)
+
+    def take(self, rows: NDArray[np.intp]) -> "Swept":
+        """Some rows, ascending."""
+        return Swept(self.instructions.take(rows), self.heads[rows], self.is_padding[rows], self.is_junk[rows])
 
     @property
     def address(self) -> NDArray[np.uint64]:

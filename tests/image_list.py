@@ -90,6 +90,40 @@ MORE = {
     "fpc-amd64": RealImage(r"fp-compiler-[0-9.]+", "amd64", "trixie", r"usr/lib/x86_64-linux-gnu/fpc/[0-9.]+/ppcx64"),
     "fpc-arm64": RealImage(r"fp-compiler-[0-9.]+", "arm64", "trixie", r"usr/lib/aarch64-linux-gnu/fpc/[0-9.]+/ppca64"),
 }
+# Libraries with hand-written assembly, whose tables are among its code, and stripped as users have them.
+LIBRARIES = {
+    "libcrypto-amd64": RealImage("libssl3", "amd64", "bookworm", "usr/lib/x86_64-linux-gnu/libcrypto.so.3"),
+    "libcrypto-arm64": RealImage("libssl3", "arm64", "bookworm", "usr/lib/aarch64-linux-gnu/libcrypto.so.3"),
+    "libcrypto-3.5-amd64": RealImage("libssl3t64", "amd64", "trixie", "usr/lib/x86_64-linux-gnu/libcrypto.so.3"),
+    "libcrypto-3.5-arm64": RealImage("libssl3t64", "arm64", "trixie", "usr/lib/aarch64-linux-gnu/libcrypto.so.3"),
+    "libcrypto-riscv64": RealImage("libssl3t64", "riscv64", "trixie", "usr/lib/riscv64-linux-gnu/libcrypto.so.3"),
+    "nettle-amd64": RealImage("libnettle8", "amd64", "bookworm", r"usr/lib/x86_64-linux-gnu/libnettle.so.8\.[0-9.]+"),
+    "nettle-arm64": RealImage("libnettle8", "arm64", "bookworm", r"usr/lib/aarch64-linux-gnu/libnettle.so.8\.[0-9.]+"),
+    "gnutls-amd64": RealImage("libgnutls30", "amd64", "bookworm", r"usr/lib/x86_64-linux-gnu/libgnutls.so.30\.[0-9.]+"),
+    "gnutls-arm64": RealImage(
+        "libgnutls30", "arm64", "bookworm", r"usr/lib/aarch64-linux-gnu/libgnutls.so.30\.[0-9.]+"
+    ),
+    "gcrypt-amd64": RealImage("libgcrypt20", "amd64", "bookworm", r"usr/lib/x86_64-linux-gnu/libgcrypt.so.20\.[0-9.]+"),
+    "gcrypt-arm64": RealImage(
+        "libgcrypt20", "arm64", "bookworm", r"usr/lib/aarch64-linux-gnu/libgcrypt.so.20\.[0-9.]+"
+    ),
+    "gmp-amd64": RealImage("libgmp10", "amd64", "bookworm", r"usr/lib/x86_64-linux-gnu/libgmp.so.10\.[0-9.]+"),
+    "gmp-arm64": RealImage("libgmp10", "arm64", "bookworm", r"usr/lib/aarch64-linux-gnu/libgmp.so.10\.[0-9.]+"),
+    "x264-amd64": RealImage("libx264-164", "amd64", "bookworm", "usr/lib/x86_64-linux-gnu/libx264.so.164"),
+    "x264-arm64": RealImage("libx264-164", "arm64", "bookworm", "usr/lib/aarch64-linux-gnu/libx264.so.164"),
+    "dav1d-amd64": RealImage("libdav1d6", "amd64", "bookworm", r"usr/lib/x86_64-linux-gnu/libdav1d.so.6\.[0-9.]+"),
+    "dav1d-arm64": RealImage("libdav1d6", "arm64", "bookworm", r"usr/lib/aarch64-linux-gnu/libdav1d.so.6\.[0-9.]+"),
+    "avcodec-amd64": RealImage(
+        "libavcodec59", "amd64", "bookworm", r"usr/lib/x86_64-linux-gnu/libavcodec.so.59\.[0-9.]+"
+    ),
+    "avcodec-arm64": RealImage(
+        "libavcodec59", "arm64", "bookworm", r"usr/lib/aarch64-linux-gnu/libavcodec.so.59\.[0-9.]+"
+    ),
+    "openblas-amd64": RealImage(
+        "libopenblas0-pthread", "amd64", "bookworm", r"usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblasp-r.*\.so"
+    ),
+    "zstd-amd64": RealImage("libzstd1", "amd64", "bookworm", r"usr/lib/x86_64-linux-gnu/libzstd.so.1\.[0-9.]+"),
+}
 # Not linked (ET_REL).
 MODULES = {
     "grub-amd64": RealImage("grub-efi-amd64-bin", "amd64", "trixie", "usr/lib/grub/x86_64-efi/kernel.img"),
@@ -118,4 +152,4 @@ INSTALLED = {
 }
 # Read far enough to say why not.
 UNSUPPORTED = ("u-boot-arm32", "u-boot-mips64", "u-boot-ppc")
-IMAGES = SMALL | MORE | MODULES | LARGE | INSTALLED
+IMAGES = SMALL | MORE | LIBRARIES | MODULES | LARGE | INSTALLED

@@ -32,6 +32,20 @@ def name() -> Decorator:
     return option("--name", group=NAMES, metavar="NAME", help="What IMAGE is called in probes; else as its file.")
 
 
+def force_code() -> Decorator:
+    """--force-code."""
+    return option(
+        "--force-code",
+        group=NAMES,
+        multiple=True,
+        is_rare=True,
+        metavar="RANGE",
+        help="START-END is code, although nothing vouches for it or something says that it is data; a function begins "
+        "at START. Repeatable.",
+        brief="START-END is code, whatever it looks like.",
+    )
+
+
 def form(choices: Sequence[str], says: str) -> Decorator:
     """--format, and --json, as it was once spelled in commands that had no other format."""
     old = old_spelling("--json", sets="form", value="json", instead="--format json")

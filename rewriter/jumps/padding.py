@@ -11,7 +11,8 @@ from kinst.targets.columns import is_one_of
 from kinst.targets.image import CodeRegion
 from kinst.targets.instruction import Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
-from kinst.targets.sweeping import Spans, Swept, sweep_spans, without_fill
+from kinst.targets.spans import Spans
+from kinst.targets.sweeping import Swept, sweep_spans, without_fill
 
 Addresses = NDArray[np.uint64]
 Mask = NDArray[np.bool_]

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from kinst.rewriter.arch.registry import dissector
+from kinst.rewriter.arch.registry import dissector, uses_of
 from kinst.runtime.clauses.environment import CALLER
 from kinst.targets.elf.header import PT_LOAD, FileKind
 from kinst.targets.elf.symbols import (
@@ -185,4 +185,5 @@ class ImageSymbols:
 
 
 def _functions(image: Image, symbols: Symbols | None) -> Functions:
-    return find_functions(image, sweep=dissector(image.facts).dissect, symbols=symbols)
+    sweep = dissector(image.facts).dissect
+    return find_functions(image, sweep=sweep, uses_of=uses_of(image.facts), symbols=symbols)

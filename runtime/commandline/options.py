@@ -222,6 +222,7 @@ name_options: Final = together(
     shared.symbols(),
     shared.debug_file(),
     shared.name(),
+    shared.force_code(),
     option(
         "--module",
         "modules",

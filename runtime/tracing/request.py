@@ -31,6 +31,7 @@ class Request:
     name: str | None = None  # the image's module, if not the file's name
     symbols: Path | None = None  # names for its code: System.map, the output of nm, an ELF file
     debug_file: Path | None = None  # debug information and symbols, if not in the image or found by themselves
+    code: tuple[tuple[int, int], ...] = ()  # start and end of what is code, whatever it looks like
     users: tuple[Path, ...] = ()  # programs of the guest's user mode, for ustack()
     modules: tuple[tuple[str, Path], ...] = ()  # kernel modules: their types, and probes of patched ones
     records_time: bool = False

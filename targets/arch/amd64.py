@@ -172,6 +172,14 @@ _SHAPE = CodeShape(
         pattern("48 81 ec"),
     ),
     calls=(CallShape(pattern("e8"), (Field(8, 32, 0, is_signed=True),), 5),),  # call rel32
+    absurd=(
+        pattern("00 00"),  # add %al,(%rax): zeros
+        *map(pattern, ("6c", "6d", "6e", "6f", "e4", "e5", "e6", "e7", "ec", "ed", "ee", "ef")),  # ports
+        *map(pattern, ("f4", "fa", "fb", "0f 06", "0f 08", "0f 09", "0f 30", "0f 32")),  # hlt, cli, sti, clts to rdmsr
+        *map(pattern, ("0f 20", "0f 21", "0f 22", "0f 23", "0f 07", "0f 35")),  # mov of control registers; sysret
+        *map(pattern, ("ca", "cb", "cf", "48 ca", "48 cb", "48 cf", "cd", "f1")),  # far returns, int, int1
+        *map(pattern, ("a0", "a1", "a2", "a3", "c2", "c8", "d7")),  # movabs, ret $n, enter, xlat: no compiler's
+    ),
 )
 
 # What the kernel lists of its own text. Layouts are those of include/linux and arch/*/include/asm.

@@ -126,6 +126,15 @@ _SHAPE = CodeShape(
         Pattern(0xFF8003FF, 0xD10003FF),  # sub sp, sp, #n
     ),
     calls=(CallShape(Pattern(0xFC000000, 0x94000000), (Field(0, 26, 2, is_signed=True),)),),  # bl
+    absurd=(
+        # msr to registers of EL1 and above: op1, bits 18:16, is 011 for those of EL0.
+        *(Pattern(0xFFF70000, 0xD5100000 | op1 << 16) for op1 in range(8) if op1 != 3),
+        Pattern(0xFFFFFFFF, 0xD69F03E0),  # eret
+        Pattern(0xFFE0001F, 0xD4000002),  # hvc
+        Pattern(0xFFE0001F, 0xD4000003),  # smc
+        Pattern(0xFFE0001F, 0xD4400000),  # hlt
+        Pattern(0xFFE0001C, 0xD4A00000),  # dcps
+    ),
 )
 
 # What the kernel lists of its own text. Layouts are those of include/linux and arch/*/include/asm.

@@ -34,12 +34,17 @@ class CallShape:
 
 @dataclass(frozen=True, slots=True)
 class CodeShape:
-    """The shape of one machine's code. `fill` are bytes of which linkers and assemblers make long runs."""
+    """The shape of one machine's code.
+
+    `fill` are bytes of which linkers and assemblers make long runs; `absurd` is what a program of user mode has no use
+    for: privileged instructions, ports, and what only data decodes to.
+    """
 
     fill: tuple[int, ...]
     padding: tuple[Pattern, ...]
     prologues: tuple[Pattern, ...]
     calls: tuple[CallShape, ...]
+    absurd: tuple[Pattern, ...]
 
 
 def pattern(text: str) -> Pattern:

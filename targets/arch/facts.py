@@ -80,6 +80,7 @@ class ArchFacts:
     2. Write what needs code, in a file <name>.py of each room; the room's `registry.py` finds it by name.
 
        rewriter/arch               DISSECTOR: instructions -> kinds and verdicts; trampolines (`Dissector`)
+       rewriter/addresses          USES: what code does with the addresses that it makes (`UsesOf`)
        rewriter/liveness           EFFECTOR: the registers and flags that instructions read and write (`Effector`)
        rewriter/standalone         MAKER: jumps, and trampolines that count and record by themselves (`Maker`)
        runtime/trap/arch           EMULATOR: the effects of displaced instructions (`Emulator`)

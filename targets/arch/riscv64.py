@@ -122,6 +122,18 @@ _SHAPE = CodeShape(
             (Field(12, 20, 12, is_signed=True), Field(52, 12, 0, is_signed=True)),
         ),
     ),
+    absurd=(
+        # csrr*: bits 9:8 of the CSR's number are the lowest privilege that may use it; funct3 0 and 4 are none.
+        *(
+            Pattern(0x3000707F, privilege << 28 | operation << 12 | 0x73)
+            for privilege in (1, 2, 3)
+            for operation in (1, 2, 3, 5, 6, 7)
+        ),
+        Pattern(0xFFFFFFFF, 0x10200073),  # sret
+        Pattern(0xFFFFFFFF, 0x30200073),  # mret
+        Pattern(0xFFFFFFFF, 0x10500073),  # wfi
+        Pattern(0xFE007FFF, 0x12000073),  # sfence.vma
+    ),
 )
 
 # What the kernel lists of its own text. Layouts are those of include/linux and arch/*/include/asm.

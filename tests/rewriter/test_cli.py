@@ -206,7 +206,9 @@ def test_list_of_a_patched_image_gives_the_ids_that_an_addition_would_get(image:
 
 def test_list_as_json_and_disassembly(image: Path) -> None:
     rows = json.loads(run("list", image, "kinst::vm_fault:", "--format", "json").stdout)
-    assert rows[0] == {"id": 1022, "provider": "kinst", "module": "small", "function": "vm_fault", "name": "4"}
+    names = {"id": 1022, "provider": "kinst", "module": "small", "function": "vm_fault", "name": "4"}
+    assert rows[0] == {**names, "evidence": "symbol"}
+    assert run("list", image, "kinst::vm_fault:", "--verbose").stdout.splitlines()[1].endswith(" by symbol")
     text = run("list", image, "kinst::vm_fault:", "--disassemble").stdout.splitlines()
     assert text[0] == f"vm_fault: {TEXT:#x}, 16 bytes"
     assert "f30f1efa" in text[1] and "endbr64" in text[1] and "refused: a branch-target landing pad" in text[1]
@@ -215,6 +217,7 @@ def test_list_as_json_and_disassembly(image: Path) -> None:
     value = json.loads(run("list", image, "kinst::vm_fault:", "--disassemble", "--format", "json").stdout)
     assert [row["offset"] for row in value[0]["instructions"]] == [0, 4, 5, 8, 10, 12, 13, 14]
     assert value[0]["instructions"][0]["reason"] == "landing_pad"
+    assert value[0]["evidence"] == "symbol"
 
 
 def test_list_says_how_sites_can_be_jumps(image: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinst.rewriter.arch.registry import dissector
+from kinst.rewriter.arch.registry import dissector, uses_of
 from kinst.targets.elf.symbols import Symbols
 from kinst.targets.functions import Functions, find_functions
 from kinst.targets.image import Image, open_image
@@ -45,7 +45,8 @@ def stripped(name: str, path: Path, *, keep_frames: bool = True) -> Image:
 
 def functions_of(image: Image, symbols: Symbols | None = None) -> Functions:
     """The functions of an image, decoded by the machine's own dissector."""
-    return find_functions(image, sweep=dissector(image.facts).dissect, symbols=symbols)
+    sweep = dissector(image.facts).dissect
+    return find_functions(image, sweep=sweep, uses_of=uses_of(image.facts), symbols=symbols)
 
 
 def symbol_table(rows: Mapping[str, tuple[int, int, int, int]]) -> Symbols:

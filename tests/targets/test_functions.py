@@ -318,7 +318,7 @@ def test_a_label_that_is_code_has_its_name(tmp_path: Path) -> None:
     labels = symbol_table({"table": (CODE + 4, 0, 0, 1), "leaf": (CODE + 8, 0, 0, 1)})
     found = functions_of(open_image(path), labels)
     assert found.names == (f"sub_{CODE:x}", "leaf")
-    assert found.evidence.tolist() == [Evidence.ENTRY_POINT, Evidence.SYMBOL]
+    assert found.evidence.tolist() == [Evidence.ENTRY_POINT, Evidence.LABEL]
 
 
 def test_data_of_a_section_that_is_executable_for_some_code_in_it_is_no_code(tmp_path: Path) -> None:

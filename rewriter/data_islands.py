@@ -1,0 +1,141 @@
+"""Instructions of functions -> the same, with those refused that are data behind the end of a function's code.
+
+A symbol or an FDE may cover tables, literals and text beside the code of its function. What nothing falls into and no
+branch leads to is an island: often code all the same (a landing pad, the cases of a switch), so only that is refused of
+which something says that it is data: an instruction reads there, or it has what no code has.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.address_uses import Use, UsesOf, address_uses
+from kinst.targets.arch.code_shape import Pattern
+from kinst.targets.columns import holds, is_in, is_one_of
+from kinst.targets.elf.header import FileKind
+from kinst.targets.functions import Evidence, Functions
+from kinst.targets.image import Image
+from kinst.targets.instruction import Flow, Instructions, Reason
+from kinst.targets.module_code import code_of
+from kinst.targets.patterns import matches
+from kinst.targets.user_program import is_user_program
+
+_ENDS: Final = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
+_DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
+_JUNK: Final = (Reason.UNDECODABLE, Reason.DATA)
+_ROUNDS: Final = 2  # islands are looked for: what branches of islands lead to is one, too
+_HEAD: Final = 8  # bytes of an instruction that patterns look at
+
+
+def refuse_islands(image: Image, functions: Functions, found: Instructions, uses_of: UsesOf) -> Instructions:
+    """The same instructions, in address order; those of islands that are data are refused."""
+    is_user = is_user_program(image)
+    reached = _reached(found, found.target[:0])
+    if reached.all() and not is_user:
+        return found
+    doubtful = _doubtful_starts(functions, found) if is_user else found.target[:0]
+    read = _read(image, found, reached, doubtful, uses_of)
+    if len(doubtful) and is_in(read, doubtful).any():
+        reached = _reached(found, read[is_in(read, doubtful)])
+    found = found.refuse(_behind(found, reached, read), Reason.DATA)
+    odd = _odd(image, found, np.flatnonzero(~reached), is_user=is_user)
+    return found.refuse(_whole(reached, odd), Reason.UNREACHED)
+
+
+def _reached(found: Instructions, data: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Rows to which control falls or a direct branch leads, from the starts of their functions on; `data` are starts
+    that are none."""
+    fresh = np.ones(len(found), np.bool_)
+    fresh[1:] = found.function[1:] != found.function[:-1]
+    behind = np.append(False, is_one_of(found.flow[:-1], _ENDS))[: len(found)]
+    is_direct = is_one_of(found.flow, _DIRECT)
+    reached = np.ones(len(found), np.bool_)
+    for _ in range(_ROUNDS):
+        begins = holds(found.address, found.target[is_direct & reached])
+        begins |= fresh & ~is_in(found.address, data) if len(data) else fresh
+        known = np.flatnonzero(begins | behind | fresh)
+        state = np.repeat(begins[known], np.diff(np.append(known, len(found))))
+        if np.array_equal(state, reached):
+            break
+        reached = state
+    reached[found.reason == Reason.PADDING] = True
+    return reached
+
+
+def _doubtful_starts(functions: Functions, found: Instructions) -> NDArray[np.uint64]:
+    """Starts of functions that no call or FDE vouches for: a symbol may be one of data, whatever its type."""
+    address = functions.address[is_one_of(functions.evidence, (Evidence.SYMBOL, Evidence.POINTER, Evidence.LABEL))]
+    called = np.unique(found.target[is_one_of(found.flow, _DIRECT)])
+    return address[~is_in(address, called)]
+
+
+def _read(
+    image: Image, found: Instructions, reached: NDArray[np.bool_], doubtful: NDArray[np.uint64], uses_of: UsesOf
+) -> NDArray[np.uint64]:
+    """Addresses in islands, and of doubtful starts, from which code that is reached reads; ascending."""
+    islands = ~reached
+
+    def wanted(address: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        chosen = image.is_code(address)
+        rows = np.searchsorted(found.address, address[chosen], "right") - 1
+        chosen[chosen] = islands[rows] & (rows >= 0) | is_in(address[chosen], doubtful)
+        return chosen
+
+    return address_uses(image, found, uses_of, wanted).by_rows(reached).of(Use.READ)
+
+
+def _behind(found: Instructions, reached: NDArray[np.bool_], read: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Rows of islands from an address on that is read."""
+    rows = np.searchsorted(found.address, read, "right") - 1
+    rows = rows[rows >= 0]
+    rows = rows[~reached[rows]]
+    marks = reached.copy()  # at each the state is known anew
+    marks[rows] = True
+    known = np.flatnonzero(marks)
+    is_data = np.zeros(len(found), np.bool_)
+    is_data[rows] = True
+    first = np.append(known, len(found))
+    state = np.zeros(len(found), np.bool_)
+    state[int(first[0]) :] = np.repeat(is_data[known], np.diff(first))
+    return state
+
+
+def _whole(reached: NDArray[np.bool_], odd: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """All rows of the islands that have some of the rows `odd`."""
+    number = np.cumsum(np.append(True, reached[1:] != reached[:-1]))
+    spoilt = np.zeros(int(number[-1]) + 1 if len(number) else 1, np.bool_)
+    spoilt[number[odd]] = True
+    found: NDArray[np.bool_] = spoilt[number] & ~reached
+    return found
+
+
+def _odd(image: Image, found: Instructions, rows: NDArray[np.intp], *, is_user: bool) -> NDArray[np.intp]:
+    """Those of some rows that no code has."""
+    target = found.target[rows]
+    place = np.searchsorted(found.address, target, "right") - 1
+    inside = (place >= 0) & (target > found.address[place]) & (target < found.address[place] + found.size[place])
+    # A weak symbol that nothing defines is at 0, and a call of it is guarded.
+    astray = is_one_of(found.flow[rows], _DIRECT) & (target != 0) & (inside | ~image.is_code(target))
+    if image.kind is FileKind.REL:
+        astray[:] = False  # where they lead is written when it is linked
+    odd = astray | is_one_of(found.reason[rows], _JUNK)
+    if is_user:
+        odd |= _matching(image, found, rows, image.facts.code_shape.absurd)
+    found_rows: NDArray[np.intp] = rows[odd]
+    return found_rows
+
+
+def _matching(
+    image: Image, found: Instructions, rows: NDArray[np.intp], patterns: tuple[Pattern, ...]
+) -> NDArray[np.bool_]:
+    matched = np.zeros(len(rows), np.bool_)
+    for region in image.code_regions:
+        offset = (found.address[rows] - np.uint64(region.address)).view(np.int64)
+        inside = np.flatnonzero((offset >= 0) & (offset < region.size))
+        code = np.append(code_of(image, region), np.zeros(_HEAD, np.uint8))
+        windows = np.ndarray((len(code) - _HEAD + 1,), "<u8", code, strides=(1,))
+        size = np.minimum(found.size[rows[inside]], _HEAD).astype(np.uint64)
+        kept = np.uint64(2**64 - 1) >> (np.uint64(64) - size * np.uint64(8))
+        matched[inside] = matches(windows[offset[inside]] & kept, patterns)
+    return matched
