@@ -219,7 +219,8 @@ def _stream_member(image: RealImage, package: str, out: BinaryIO) -> None:
 
 
 def data_tar(deb: BinaryIO) -> BinaryIO:
-    """The members of a package, decompressed. A .deb is an ar archive: 8 bytes of magic, then members of 60 header bytes each; data.tar.xz is the last."""
+    """The files of a package, decompressed. A .deb is an ar archive: 8 bytes of magic, then members of 60 header bytes
+    each; data.tar.xz is the last."""
     assert deb.read(8) == b"!<arch>\n"
     while True:
         header = deb.read(60)

@@ -35,7 +35,7 @@ class Result:
         for name, one, two in (("stdout", self.stdout, other.stdout), ("stderr", self.stderr, other.stderr)):
             if one != two:
                 return f"{name}: {_lines(one, two)}"
-        names = [name for name in self.files | other.files if self.files.get(name) != other.files.get(name)]
+        names = [name for name in {*self.files, *other.files} if self.files.get(name) != other.files.get(name)]
         return f"files: {', '.join(sorted(names)[:4])}" if names else ""
 
 
@@ -81,8 +81,8 @@ def run(
         for case in program.cases:
             stdin = None if case.stdin is None else work / case.stdin
             ended = watch(sandbox.start(case.command, case.environment, stdin), counted, program.seconds)
-            outputs = (sandbox.output(name).read_bytes() for name in ("stdout", "stderr"))
-            yield case, Result(ended.status, *outputs, _digests(work)), ended
+            stdout, stderr = (sandbox.output(name).read_bytes() for name in ("stdout", "stderr"))
+            yield case, Result(ended.status, stdout, stderr, _digests(work)), ended
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -173,7 +174,7 @@ class Proving:
         for where, one in made.items():
             sites = one.manifest.sites["address"].copy()
             if fails(where, sites):
-                for part in culprits(sites, lambda some, where=where: fails(where, some)):
+                for part in culprits(sites, partial(fails, where)):
                     named = ", ".join(site_name(one.manifest, int(site)) for site in part[:4])
                     yield f"{where}: {named}" + (f" and {len(part) - 4:,} more together" if len(part) > 4 else "")
                 return

@@ -77,7 +77,7 @@ def codes():
         told.tell()
 
 
-for feature in sys.argv[1:]:
+for feature in [word for word in sys.argv[1:] if word != "few"]:
     print("without", feature, gcrypt.gcry_control(63, feature.encode(), None))
 print(gcrypt.gcry_check_version(None))
 gcrypt.gcry_control(37, 0)
