@@ -82,7 +82,7 @@ def run(
             stdin = None if case.stdin is None else work / case.stdin
             ended = watch(sandbox.start(case.command, case.environment, stdin), counted, program.seconds)
             stdout, stderr = (sandbox.output(name).read_bytes() for name in ("stdout", "stderr"))
-            yield case, Result(ended.status, stdout, stderr, _digests(work)), ended
+            yield case, Result(ended.status, stdout, b"" if program.is_timed else stderr, _digests(work)), ended
 
 
 @contextmanager

@@ -31,7 +31,8 @@ class Case:
 @dataclass(frozen=True, slots=True)
 class Program:
     """Packages, files of these that are patched, and cases, which are run one after the other in one folder. `sources`
-    are C or C++ programs that are compiled for it; `seconds` is how long a case may take."""
+    are C or C++ programs that are compiled for it; `seconds` is how long a case may take; `is_timed`: stderr tells
+    how fast it was, and is not compared."""
 
     name: str
     packages: tuple[str, ...]
@@ -41,6 +42,7 @@ class Program:
     suite: str = "trixie"
     sources: tuple[str, ...] = ()
     seconds: int = 300
+    is_timed: bool = False
 
     @property
     def triplet(self) -> str:
@@ -62,7 +64,7 @@ def _program(name: str, entry: dict[str, Any], masks: Mapping[str, Sequence[str]
     lines = [line for line in entry["cases"].replace("%lib%", library).splitlines() if line]
     found = [_case(f"{mask} {each}".strip()) for mask in environments for line in lines for each in _each(line, words)]
     files = tuple(file.replace("%lib%", library) for file in entry["files"])
-    more = {key: entry[key] for key in ("machine", "suite", "seconds") if key in entry}
+    more = {key: entry[key] for key in ("machine", "suite", "seconds", "is_timed") if key in entry}
     return Program(name, tuple(entry["packages"]), files, tuple(found), sources=tuple(entry.get("sources", ())), **more)
 
 

@@ -44,8 +44,9 @@ class Sandbox:
     def start(self, command: str, environment: Mapping[str, str], stdin: Path | None) -> int:
         """The process, which stops as ptrace's child when its program begins. Its output are the files `stdout` and
         `stderr` beside the folder."""
-        words, variables = shlex.split(command), _ENVIRONMENT | dict(environment)
-        emulator = EMULATORS.get(self.machine)
+        name, *words = shlex.split(command)
+        variables, emulator = _ENVIRONMENT | dict(environment), EMULATORS.get(self.machine)
+        words = [name if "/" in name else f"/usr/bin/{name}", *words]
         if emulator is not None:
             words = [_EMULATOR, *words]
         mounts = [*self._mounts(emulator)]
@@ -54,7 +55,7 @@ class Sandbox:
             return child
         try:
             self._become(mounts, stdin)
-            os.execve(words[0] if "/" in words[0] else f"/usr/bin/{words[0]}", words, variables)
+            os.execve(words[0], words, variables)
         except BaseException as problem:
             os.write(2, f"sandbox: {words[0]}: {problem}\n".encode())
         finally:
