@@ -1,10 +1,12 @@
 """`poe prove --run [NAME...]`: real programs and libraries, patched, do their own work, and a table says how they did.
 
     python -m tests.prove --run [--way NAME]... [--probe SPEC] [--bisect] [NAME...]
+    python -m tests.prove --run --boundaries [NAME...]
 
 Each program (all that programs.toml has unless some are named; those of other machines run under qemu-user) is made
 standalone in each way, and must give the output, the exit status and the files that it gives without patches.
-`--bisect` finds the sites whose patches make the first case differ. Exit status 1 if one fails.
+`--bisect` finds the sites whose patches make the first case differ. `--boundaries` runs nothing: objdump must see an
+instruction begin at every site of all files. Exit status 1 if one fails.
 """
 
 import sys
@@ -13,12 +15,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from tests.running.judging import Judged, judge
 from tests.running.patching import WAYS, Way
 from tests.running.program import programs
 from tests.running.proving import Outcome, prove_program
 
 PROGRAMS: Final = programs()
 _SHOWN: Final = 3  # of the cases that differ
+_JUDGED: Final = ("file", "machine", "sites", "excused", "outcome")
 _COLUMNS: Final = ("program", "way", "cases", "sites", "hit", "refused", "differ", "seconds", "outcome")
 
 
@@ -27,16 +31,19 @@ def main(words: Sequence[str]) -> int:
     options = _parser().parse_args(words)
     if unknown := [name for name in options.names if name not in PROGRAMS]:
         sys.exit(f"no program {', '.join(unknown)}; there are {', '.join(PROGRAMS)}")
+    names = options.names or [*PROGRAMS]
+    if options.boundaries:
+        return _judge(names)
     ways = [way for way in WAYS if not options.way or way.name in options.way]
     if options.probe:
         ways = [Way(options.probe, options.probe, options.action)]
     outcomes = list[Outcome]()
-    for name in options.names or PROGRAMS:
+    for name in names:
         for outcome in prove_program(PROGRAMS[name], ways, is_bisected=options.bisect):
             outcomes.append(outcome)
             _tell(outcome)
     _print_table([_COLUMNS, *(_row(outcome) for outcome in outcomes)])
-    _print_reasons(outcomes)
+    _print_reasons([outcome.refused for outcome in outcomes])
     return 0 if all(outcome.is_same for outcome in outcomes) else 1
 
 
@@ -47,7 +54,25 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--probe", metavar="SPEC", help="these probes, instead of the ways")
     parser.add_argument("--action", default="count", help="what the probes of --probe do")
     parser.add_argument("--bisect", action="store_true", help="find the sites that make the first case differ")
+    parser.add_argument("--boundaries", action="store_true", help="run nothing: objdump's boundaries at every site")
     return parser
+
+
+def _judge(names: Sequence[str]) -> int:
+    judged, seen = list[Judged](), set[tuple[str, str]]()
+    for name in names:
+        for one in judge(PROGRAMS[name]):
+            if (one.machine, one.file) not in seen:
+                judged.append(one)
+            seen.add((one.machine, one.file))
+            print(f"{name}: {one.file}: {one.verdict()}", file=sys.stderr, flush=True)
+    rows = [
+        (one.file, one.machine, f"{one.sites:,}", f"{(one.excused or Counter()).total():,}", one.verdict())
+        for one in judged
+    ]
+    _print_table([_JUDGED, *rows])
+    _print_reasons([one.excused or Counter() for one in judged])
+    return 0 if all(one.verdict() == "confirmed" for one in judged) else 1
 
 
 def _tell(outcome: Outcome) -> None:
@@ -65,15 +90,15 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
 
 
 def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS) - 1)]
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
         cells += [cell.rjust(width) for cell, width in zip(row[2:-1], widths[2:], strict=True)]
         print("  ".join([*cells, row[-1]]))
 
 
-def _print_reasons(outcomes: Sequence[Outcome]) -> None:
-    reasons = sum((outcome.refused for outcome in outcomes), Counter[str]())
+def _print_reasons(counted: Sequence[Counter[str]]) -> None:
+    reasons = sum(counted, Counter[str]())
     for reason, count in reasons.most_common():
         print(f"{count:12,} {reason}")
 
