@@ -28,8 +28,7 @@ def built(machine: str, folder: Path, *options: str) -> Path:
         pytest.skip(f"needs {compiler}")
     source = folder / "answer.c"
     source.write_text(SOURCE)
-    command = [compiler, "-O1", "-fPIC", "-Wl,--no-as-needed", "-o", out, source, *options]
-    subprocess.run(command, check=True)
+    subprocess.run([compiler, "-O1", "-fPIC", "-Wl,--no-as-needed", "-o", out, source, *options], check=True)
     return out
 
 

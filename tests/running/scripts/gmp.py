@@ -8,7 +8,7 @@ from digests import Told, fixed, library
 gmp = library("libgmp.so.10")
 gmp.__gmpz_sizeinbase.restype = c_size_t
 gmp.__gmpz_get_str.restype = c_char_p
-_SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 23, 31, 32, 48, 64, 100, 128, 200, 300, 500, 1000, 3000)
+_SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 23, 31, 32, 48, 64, 100, 128, 200, 300, 500, 1000, 2000)
 
 
 def value(data=b""):
