@@ -26,6 +26,7 @@ from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.relocations import References, blanked, rows_of
 from kinst.rewriter.slots import CHUNK
+from kinst.targets.elf.dynamic import is_library
 from kinst.targets.elf.header import (
     ELF_HEADER,
     PF_R,
@@ -66,6 +67,7 @@ PT_NULL: Final = 0
 PT_PHDR: Final = 6
 PT_GNU_STACK: Final = 0x6474E551
 _STB_GLOBAL_FUNC: Final = 1 << 4 | STT_FUNC
+
 
 # Entries that no loader of kernels or firmware reads, the best first. PT_NOTE is not one: QEMU and Xen boot by it.
 SPARE: Final = (PT_NULL, PT_GNU_STACK)
@@ -149,7 +151,7 @@ def _program_headers(plan: Plan, tail: _Tail, offset: int) -> tuple[tuple[int, i
     data = plan.original.data
     header = read_elf_header(data)
     rows = read_program_headers(data, header).copy()
-    at = _spare(rows)
+    at = _spare(plan, rows)
     place = header.phoff + (at or 0) * PROGRAM_HEADER.itemsize
     if at is not None and _is_its_own(plan, place):
         entry = Piece(f"program header {at}", place, (memoryview(_segment(plan, offset, 0).tobytes()),))
@@ -175,12 +177,12 @@ def _extended_table(plan: Plan, rows: NDArray[np.void], offset: int) -> NDArray[
     return moved
 
 
-def _spare(rows: NDArray[np.void]) -> int | None:
-    for kind in SPARE:
-        found = np.flatnonzero(rows["kind"] == kind)
-        if len(found):
-            return int(found[-1])
-    return None
+def _spare(plan: Plan, rows: NDArray[np.void]) -> int | None:
+    """The entry that is taken. A library's PT_GNU_STACK is read: without it glibc takes the library for one that wants
+    executable stacks, and since 2.41 refuses to dlopen it."""
+    kinds = SPARE[:1] if is_library(plan.original.data, plan.original.segments) else SPARE
+    places = (np.flatnonzero(rows["kind"] == kind) for kind in kinds)
+    return next((int(found[-1]) for found in places if len(found)), None)
 
 
 def _is_its_own(plan: Plan, place: int) -> bool:

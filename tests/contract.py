@@ -16,7 +16,8 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-PT_NULL, PT_LOAD, PT_PHDR, PT_GNU_STACK = 0, 1, 6, 0x6474E551
+PT_NULL, PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_PHDR, PT_GNU_STACK = 0, 1, 2, 3, 6, 0x6474E551
+DT_NEEDED, DT_SONAME = 1, 14
 SHT_SYMTAB, SHT_NOBITS, ET_REL = 2, 8, 1
 EM_AMD64, EM_ARM64, EM_RISCV = 62, 183, 243
 COPY, EMULATE, REFUSE, DEFER = range(4)
@@ -137,11 +138,11 @@ def check_segments(before: Elf, after: Elf, text: tuple[int, ...]) -> int | None
         ]
         assert len(changed) == 1, f"program headers {changed} changed"
         reused = changed[0]
-        assert before.segments[reused][0] in (PT_NULL, PT_GNU_STACK), "an entry that was not spare was reused"
+        assert is_spare(before, before.segments[reused]), "an entry that was not spare was reused"
         new = after.segments[reused]
     else:
         assert after.phoff >= len(before.data), "the program headers moved onto the original"
-        assert not any(row[0] in (PT_NULL, PT_GNU_STACK) for row in before.segments), "a spare entry was not used"
+        assert not any(is_spare(before, row) for row in before.segments), "a spare entry was not used"
         kept = [row for row in after.segments if row[3] != text[3] or row[0] != PT_LOAD]
         assert len(after.segments) == len(before.segments) + 1
         assert [row for row in kept if row[0] != PT_PHDR] == [row for row in before.segments if row[0] != PT_PHDR]
@@ -149,6 +150,20 @@ def check_segments(before: Elf, after: Elf, text: tuple[int, ...]) -> int | None
         assert new[2] <= after.phoff <= new[2] + new[5] - 56 * len(after.segments), "the table is in no segment"
     check_new_segment(before, after, new, text)
     return reused
+
+
+def is_spare(before: Elf, row: tuple[int, ...]) -> bool:
+    """Whether no loader reads an entry: of a library, the dynamic linker reads PT_GNU_STACK."""
+    return row[0] == PT_NULL or (row[0] == PT_GNU_STACK and not is_library(before))
+
+
+def is_library(elf: Elf) -> bool:
+    """Whether a dynamic linker loads it for others."""
+    dynamic = next((row for row in elf.segments if row[0] == PT_DYNAMIC), None)
+    if dynamic is None:
+        return False
+    tags = {tag for tag, _ in struct.iter_unpack("<QQ", elf.data[dynamic[2] : dynamic[2] + dynamic[5] // 16 * 16])}
+    return DT_NEEDED in tags and (DT_SONAME in tags or all(row[0] != PT_INTERP for row in elf.segments))
 
 
 def check_new_segment(before: Elf, after: Elf, new: tuple[int, ...], text: tuple[int, ...]) -> None:

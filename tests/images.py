@@ -24,7 +24,17 @@ from typing import BinaryIO
 from kinst.rewriter.progress import Done, bars
 from tests.image_list import IMAGES, LARGE, MORE, SMALL, RealImage
 
-__all__ = ["LARGE", "MORE", "SMALL", "at_hand", "modules_of", "real_image"]
+__all__ = [
+    "LARGE",
+    "MORE",
+    "SMALL",
+    "at_hand",
+    "data_tar",
+    "downloading_alone",
+    "modules_of",
+    "package_index",
+    "real_image",
+]
 
 CACHE = Path(os.environ.get("KINST_IMAGES") or Path.home() / ".cache" / "kinst-rewrite" / "images")
 
@@ -33,14 +43,14 @@ def real_image(name: str) -> Path:
     """Path of image `name`, downloading it on first use. The SHA-256 of what came is kept beside it."""
     path = CACHE / name / "image.elf"
     if not path.exists():
-        with _alone():
+        with downloading_alone():
             if not path.exists():
                 _fetch(IMAGES[name], path)
     return path
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def downloading_alone() -> Iterator[None]:
     """One process at a time: the workers of the tests ask for the same images."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as file:
@@ -63,7 +73,7 @@ def modules_of(kernel: str, pattern: str) -> dict[str, bytes]:
 def module_files(kernel: str) -> list[Path]:
     """The files of all such modules, by name."""
     folder = real_image(kernel).parent / "modules"
-    with _alone():
+    with downloading_alone():
         if not folder.exists():
             _fetch_modules(kernel, folder)
     return sorted(folder.iterdir())
@@ -72,7 +82,7 @@ def module_files(kernel: str) -> list[Path]:
 def members_of(name: str, image: RealImage) -> list[Path]:
     """All members of a package whose path matches, each as a file; downloaded once, and kept as `name`."""
     folder = CACHE / name
-    with _alone():
+    with downloading_alone():
         if not folder.exists():
             _fetch_members(image, folder)
     return sorted(folder.iterdir())
@@ -82,7 +92,7 @@ def _fetch_members(image: RealImage, folder: Path) -> None:
     partial = folder.with_suffix(f".{os.getpid()}")
     partial.mkdir()
     uri = _download_uri(_newest_package(image))
-    with urllib.request.urlopen(uri) as response, tarfile.open(fileobj=_data_tar(response), mode="r|") as archive:
+    with urllib.request.urlopen(uri) as response, tarfile.open(fileobj=data_tar(response), mode="r|") as archive:
         for member in archive:
             content = archive.extractfile(member) if re.fullmatch(image.member, member.name[2:]) else None
             if content is not None:
@@ -97,7 +107,7 @@ def _fetch_modules(kernel: str, folder: Path) -> None:
     partial.mkdir()
     with (
         _download(package) as response,
-        tarfile.open(fileobj=_data_tar(response), mode="r|") as archive,
+        tarfile.open(fileobj=data_tar(response), mode="r|") as archive,
     ):
         for member in archive:
             found = re.search(
@@ -127,9 +137,17 @@ def _fetch(image: RealImage, path: Path) -> None:
 
 @cache
 def _index(architecture: str, suite: str) -> dict[str, str]:
-    """Name -> address of each package, by the mirror's index, which is read once. Not by apt: it takes no index whose
-    Release is newer, as a mirror in renewal has it for days, and packages are no less there then."""
-    mirror, architecture = _system_mirror(), "amd64" if architecture == "all" else architecture
+    """Name -> address of each package."""
+    mirror, index = package_index("amd64" if architecture == "all" else architecture, suite)
+    found = re.findall(r"^Package: (\S+)$|^Filename: (\S+)$", index, re.MULTILINE)
+    names, files = (one for one, _ in found[::2]), (file for _, file in found[1::2])
+    return {name: f"{mirror}/{file}" for name, file in zip(names, files, strict=True)}
+
+
+def package_index(architecture: str, suite: str) -> tuple[str, str]:
+    """The mirror and its index of a suite, which is downloaded once. Not by apt: it takes no index whose Release is
+    newer, as a mirror in renewal has it for days, and packages are no less there then."""
+    mirror = _system_mirror()
     path = CACHE / "indices" / f"{suite}-{architecture}.xz"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -137,10 +155,7 @@ def _index(architecture: str, suite: str) -> dict[str, str]:
         with urllib.request.urlopen(f"{mirror}/dists/{suite}/main/binary-{architecture}/Packages.xz") as response:
             partial.write_bytes(response.read())
         partial.rename(path)
-    index = lzma.decompress(path.read_bytes()).decode()
-    found = re.findall(r"^Package: (\S+)$|^Filename: (\S+)$", index, re.MULTILINE)
-    names, files = (one for one, _ in found[::2]), (file for _, file in found[1::2])
-    return {name: f"{mirror}/{file}" for name, file in zip(names, files, strict=True)}
+    return mirror, lzma.decompress(path.read_bytes()).decode()
 
 
 def _system_mirror() -> str:
@@ -194,17 +209,18 @@ def _download(package: str) -> Iterator[BinaryIO]:
 
 def _unpack_member(image: RealImage, package: str, out: BinaryIO) -> None:
     with _download(package) as response:
-        _copy_tar_member(_data_tar(response), image.member, out)
+        _copy_tar_member(data_tar(response), image.member, out)
 
 
 def _stream_member(image: RealImage, package: str, out: BinaryIO) -> None:
     """Decompress while the package arrives and stop at the end of the member, about a third of the download."""
     with _download(package) as response:
-        _copy_tar_member(_data_tar(response), r".*/vmlinux[^/]*", out)
+        _copy_tar_member(data_tar(response), r".*/vmlinux[^/]*", out)
 
 
-def _data_tar(deb: BinaryIO) -> BinaryIO:
-    """A .deb is an ar archive: 8 bytes of magic, then members of 60 header bytes each; data.tar.xz is the last."""
+def data_tar(deb: BinaryIO) -> BinaryIO:
+    """The files of a package, decompressed. A .deb is an ar archive: 8 bytes of magic, then members of 60 header bytes
+    each; data.tar.xz is the last."""
     assert deb.read(8) == b"!<arch>\n"
     while True:
         header = deb.read(60)

@@ -1,6 +1,7 @@
 """Real images -> a table: rewritten exactly, explained, restored, every site where objdump sees an instruction begin.
 
     python -m tests.prove [NAME...]
+    python -m tests.prove --run ...     (another proof: see tests/running/command.py)
 
 Each image (all that `tests.image_list` knows unless some are named; what is missing is downloaded) gets every probe
 that `kinst:::` and `fbt:::` stand for, in a process of its own, one after the other. An image that is not linked is
@@ -128,4 +129,8 @@ def _named(words: Sequence[str]) -> Sequence[str]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--run"]:
+        from tests.running.command import main as run
+
+        sys.exit(run(sys.argv[2:]))
     sys.exit(main(_named(sys.argv[1:])))

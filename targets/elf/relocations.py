@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from kinst.targets.arch.registry import arch_by_elf_machine
 from kinst.targets.arch.relocations import RelocationFacts
+from kinst.targets.elf.dynamic import dynamic_entries
 from kinst.targets.elf.header import (
-    PT_DYNAMIC,
     PT_LOAD,
     SHF_ALLOC,
     SHT_REL,
@@ -145,16 +145,10 @@ _DYNAMIC_TABLES: Final = ((7, 8, SHT_RELA), (17, 18, SHT_REL), (23, 2, SHT_RELA)
 
 
 def _dynamic_tables(data: NDArray[np.uint8], header: ElfHeader, segments: tuple[Segment, ...]) -> list[Relocations]:
-    """The tables that PT_DYNAMIC names, for images without sections.
-
-    LIEF is not asked for them: it follows what entries point to, which an outline does not have, and warns of tags that
-    it does not know.
-    """
-    dynamic = next((segment for segment in segments if segment.kind == PT_DYNAMIC), None)
-    if dynamic is None:
+    """The tables that PT_DYNAMIC names, for images without sections."""
+    tags = dynamic_entries(data, segments)
+    if not tags:
         return []
-    rows = data[dynamic.offset : dynamic.offset + dynamic.file_size]
-    tags: dict[int, int] = dict(np.frombuffer(rows[: len(rows) // 16 * 16].tobytes(), "<u8").reshape(-1, 2).tolist())
     found = []
     for place, length, kind in _DYNAMIC_TABLES:
         table = _loaded(data, segments, tags.get(place, 0), tags.get(length, 0))

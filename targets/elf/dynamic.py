@@ -1,0 +1,35 @@
+"""Segments of a file -> what PT_DYNAMIC tells whoever loads it.
+
+LIEF is not asked: it follows what entries point to, which an outline does not have, and warns of tags that it does not
+know.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.targets.elf.header import PT_DYNAMIC, PT_INTERP
+from kinst.targets.elf.sections import Segment
+
+_NEEDED: Final = 1
+_SONAME: Final = 14
+
+
+def dynamic_entries(data: NDArray[np.uint8], segments: Iterable[Segment]) -> Mapping[int, int]:
+    """Value by d_tag, of several the last; empty if there is no PT_DYNAMIC."""
+    dynamic = next((segment for segment in segments if segment.kind == PT_DYNAMIC), None)
+    if dynamic is None:
+        return {}
+    rows = data[dynamic.offset : dynamic.offset + dynamic.file_size]
+    return dict(np.frombuffer(rows[: len(rows) // 16 * 16].tobytes(), "<u8").reshape(-1, 2).tolist())
+
+
+def is_library(data: NDArray[np.uint8], segments: Iterable[Segment]) -> bool:
+    """Whether a dynamic linker loads the file for others: it needs libraries itself, which the linker and firmware do
+    not, and has a name for those that need it, or asks for no linker of its own, which programs do."""
+    segments = tuple(segments)
+    entries = dynamic_entries(data, segments)
+    is_started = any(segment.kind == PT_INTERP for segment in segments)
+    return _NEEDED in entries and (_SONAME in entries or not is_started)
