@@ -82,7 +82,7 @@ class _Ordered(Command):
     name=_NAME,
     cls=_Ordered,
     examples=EXAMPLES,
-    pages=("docs/cookbook/index.md", "docs/guide/ends.md", "docs/formats.md"),
+    pages=("docs/cookbook/index.md", "docs/guide/ends.md"),
     absent=ABSENT,
 )
 @click.argument("words", metavar="[IMAGE] [ARG]...", nargs=-1, shell_complete=complete_file)
