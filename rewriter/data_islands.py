@@ -15,11 +15,11 @@ from kinst.targets.arch.code_shape import Pattern
 from kinst.targets.columns import holds, is_in, is_one_of
 from kinst.targets.elf.header import FileKind
 from kinst.targets.functions import Evidence, Functions
+from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
 from kinst.targets.patterns import matches
-from kinst.targets.user_program import is_user_program
 
 _ENDS: Final = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
 _DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
@@ -30,7 +30,7 @@ _HEAD: Final = 8  # bytes of an instruction that patterns look at
 
 def refuse_islands(image: Image, functions: Functions, found: Instructions, uses_of: UsesOf) -> Instructions:
     """The same instructions, in address order; those of islands that are data are refused."""
-    is_user = is_user_program(image)
+    is_user = is_hosted(image)
     reached = _reached(found, found.target[:0])
     if reached.all() and not is_user:
         return found

@@ -4,15 +4,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.elf.header import PT_LOAD, FileKind
+from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
-from kinst.targets.user_program import is_user_program
 
 
 def code_pointers(image: Image) -> NDArray[np.uint64]:
     """What relocations store, and every aligned word of data that might be an address of code. In a file that is moved
     as a whole, words that no relocation moves are numbers."""
     found = [image.relocations.pointers]
-    if image.kind is FileKind.DYN and is_user_program(image):
+    if image.kind is FileKind.DYN and is_hosted(image):
         return np.unique(np.concatenate([found[0], _relocated_words(image)]))
     low = np.uint64(min(region.address for region in image.code_regions))
     high = np.uint64(max(region.address + region.size for region in image.code_regions))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.address_uses import AddressUses, Use, UsesOf, address_uses, joined_uses
+from kinst.targets.called_by_loader import called_by_loader
 from kinst.targets.code_pointers import code_pointers
 from kinst.targets.columns import is_in, is_one_of
 from kinst.targets.evidence import Evidence
@@ -24,7 +25,6 @@ from kinst.targets.patterns import matches
 from kinst.targets.spans import Spans, covered, inside, united
 from kinst.targets.startup import entry_point
 from kinst.targets.sweeping import Sweep, Swept, sweep_spans
-from kinst.targets.user_program import called_by_loader
 from kinst.targets.weighing import Candidates, described_regions, evidence_of, strict_spans, weighed
 
 _ROUNDS: Final = 4  # of sweeping again because a start was inside an instruction of the last sweep

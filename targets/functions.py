@@ -12,12 +12,12 @@ from kinst.targets.discovery import Discovered, Known, discover, reachable_ends
 from kinst.targets.elf.symbols import Symbols
 from kinst.targets.evidence import Evidence
 from kinst.targets.frames import FrameRanges, frame_ranges
+from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
 from kinst.targets.named_functions import NamedFunctions, data_in_code, named_data, named_functions
 from kinst.targets.spans import Spans, covered, length, less
 from kinst.targets.startup import startup32
 from kinst.targets.sweeping import Sweep, sweep_spans, without_fill
-from kinst.targets.user_program import is_user_program
 
 __all__ = ["Evidence", "Functions", "Sweep", "find_functions"]
 
@@ -105,7 +105,7 @@ def _discovered(
     if length(unnamed) * _SPARSE <= length(everything):
         known = Known(frames.functions, frames.signals, named.address[:0], hints, described)
         found = discover(image, unnamed, sweep, uses_of, known)
-        if not (is_user_program(image) and _is_doubtful(found)):
+        if not (is_hosted(image) and _is_doubtful(found)):
             return found
     known = Known(frames.functions, frames.signals, named.address, hints, described)
     return discover(image, without_fill(image, everything), sweep, uses_of, known)

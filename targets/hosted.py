@@ -3,9 +3,8 @@
 from pathlib import PurePosixPath
 from typing import Final
 
-import numpy as np
-
-from kinst.targets.elf.header import PT_DYNAMIC, PT_GNU_RELRO, PT_INTERP, PT_NOTE
+from kinst.targets.elf.dynamic import dynamic_entries
+from kinst.targets.elf.header import PT_GNU_RELRO, PT_INTERP, PT_NOTE
 from kinst.targets.elf.notes import Note, notes_in
 from kinst.targets.image import Image
 
@@ -13,7 +12,9 @@ _ABI_TAG: Final = 1  # NT_GNU_ABI_TAG: the system, 0 for Linux, and its oldest v
 _LINUX: Final = bytes(4)
 _OWNER_OF_GO: Final = b"Go\0\0"
 _OSABI, _OSABI_GNU = 7, 3  # a byte of the ELF header, and its value for GNU extensions of static programs
-_LIBRARIES: Final = (1, 14)  # DT_NEEDED, DT_SONAME: what a program asks for, and what a library is asked for by
+_LIBRARIES: Final = frozenset(
+    {1, 14}
+)  # DT_NEEDED, DT_SONAME: what a program asks for, and what a library is asked for by
 
 
 def started_by(image: Image) -> str:
@@ -34,19 +35,12 @@ def is_hosted(image: Image) -> bool:
         or any(one.kind == PT_GNU_RELRO for one in image.segments)
         or image.data[_OSABI] == _OSABI_GNU
         or any(note.owner == _OWNER_OF_GO for note in _notes(image))
-        or np.isin(_tags(image), _LIBRARIES).any()
+        or dynamic_entries(image.data, image.segments).keys() & _LIBRARIES
     )
 
 
 def _interpreter(image: Image) -> str:
     return _of_kind(image, PT_INTERP).split(b"\0")[0].decode("utf-8", "backslashreplace")
-
-
-def _tags(image: Image) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    rows = _of_kind(image, PT_DYNAMIC)
-    tags = np.frombuffer(rows[: len(rows) // 16 * 16], "<u8").reshape(-1, 2)[:, 0]
-    ends = np.flatnonzero(tags == 0)
-    return tags[: ends[0]] if len(ends) else tags
 
 
 def _notes(image: Image) -> list[Note]:

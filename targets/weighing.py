@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from kinst.targets.columns import is_in, is_one_of
 from kinst.targets.elf.header import FileKind
 from kinst.targets.evidence import Evidence
+from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow
 from kinst.targets.patterns import matches
 from kinst.targets.spans import Spans, covered, inside, less
 from kinst.targets.sweeping import Swept
-from kinst.targets.user_program import is_user_program
 
 _DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
 _CALLS: Final = (Flow.CALL, Flow.INDIRECT_CALL)
@@ -66,7 +66,7 @@ def strict_spans(image: Image, swept: Swept, regions: Spans, described: Spans) -
 def _is_lost(image: Image, swept: Swept, part: Swept) -> NDArray[np.bool_]:
     """Rows of a part that no code has: they lead to nowhere, or they are not for user mode and the image is."""
     lost = _goes_astray(image, swept, part)
-    if is_user_program(image):
+    if is_hosted(image):
         lost |= matches(part.heads, image.facts.code_shape.absurd) & ~part.is_junk
     return lost
 
@@ -120,7 +120,7 @@ def _contradicted(
     bad: NDArray[np.bool_] = np.searchsorted(read, ends) > np.searchsorted(read, bodies.address)
     count = np.append(0, np.cumsum(_is_lost(image, swept, part)))
     named = bodies.evidence == Evidence.LABEL
-    bad |= (count[last] > count[first]) & ~(named & (not is_user_program(image)))
+    bad |= (count[last] > count[first]) & ~(named & (not is_hosted(image)))
     bad |= _is_open(part, found.address, bodies.end, last) & ~named
     left = np.flatnonzero(~bad).tolist()
     spans = zip(bodies.address[left].tolist(), bodies.end[left].tolist(), strict=True)

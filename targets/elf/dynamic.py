@@ -23,7 +23,9 @@ def dynamic_entries(data: NDArray[np.uint8], segments: Iterable[Segment]) -> Map
     if dynamic is None:
         return {}
     rows = data[dynamic.offset : dynamic.offset + dynamic.file_size]
-    return dict(np.frombuffer(rows[: len(rows) // 16 * 16].tobytes(), "<u8").reshape(-1, 2).tolist())
+    entries = np.frombuffer(rows[: len(rows) // 16 * 16].tobytes(), "<u8").reshape(-1, 2)
+    ends = np.flatnonzero(entries[:, 0] == 0)  # DT_NULL
+    return dict(entries[: ends[0] if len(ends) else None].tolist())
 
 
 def is_library(data: NDArray[np.uint8], segments: Iterable[Segment]) -> bool:
