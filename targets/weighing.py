@@ -104,7 +104,8 @@ def weighed(
     good[is_weak] = ~_contradicted(image, swept, part, found, is_weak, read)
     is_likely = good & is_weak & (found.evidence >= Evidence.PROLOGUE)
     rest = good & ~is_likely
-    rest[is_likely] = _leaves_nothing(part, found.take(good), found.address[is_likely])
+    if is_likely.any():
+        rest[is_likely] = _leaves_nothing(part, found.take(good), found.address[is_likely])
     return found.address[rest]
 
 
