@@ -78,18 +78,24 @@ def _read(
 
     def wanted(address: NDArray[np.uint64]) -> NDArray[np.bool_]:
         chosen = image.is_code(address)
-        rows = np.searchsorted(found.address, address[chosen], "right") - 1
-        chosen[chosen] = islands[rows] & (rows >= 0) | is_in(address[chosen], doubtful)
+        rows, is_there = _rows_at(found, address[chosen])
+        chosen[chosen] = islands[rows] & is_there | is_in(address[chosen], doubtful)
         return chosen
 
     return address_uses(image, found, uses_of, wanted).by_rows(reached).of(Use.READ)
 
 
+def _rows_at(found: Instructions, address: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The rows that have bytes at some addresses, and whether they do: there may be instructions of few functions."""
+    rows = np.maximum(np.searchsorted(found.address, address, "right") - 1, 0)
+    is_there: NDArray[np.bool_] = address - found.address[rows] < found.size[rows]
+    return rows, is_there
+
+
 def _behind(found: Instructions, reached: NDArray[np.bool_], read: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Rows of islands from an address on that is read."""
-    rows = np.searchsorted(found.address, read, "right") - 1
-    rows = rows[rows >= 0]
-    rows = rows[~reached[rows]]
+    rows, is_there = _rows_at(found, read)
+    rows = rows[is_there & ~reached[rows]]
     marks = reached.copy()  # at each the state is known anew
     marks[rows] = True
     known = np.flatnonzero(marks)
