@@ -102,6 +102,7 @@ class Traffic:
     rng_seed: int | None = None
     has_virtio_console: bool = False
     ram_size: int = _RAM
+    space: None = None  # exceptions look at memory, and none is delivered
 
     def __post_init__(self) -> None:
         self.facts = machine_facts(self.name)

@@ -234,7 +234,7 @@ _ARM64: Final = (
         "arm64",
         "adr x0, 1f; msr dbgbvr0_el1, x0; mov x1, #0x1e7; msr dbgbcr0_el1, x1; "
         "mov x2, #0xa000; msr mdscr_el1, x2; msr oslar_el1, xzr; msr daifclr, #8; 1: nop; b 1b",
-        "CPU 0 at 0x40200020: an instruction abort, which cannot be delivered",
+        "CPU 0 at 0x200: an undefined instruction again and again in its own handler",
     ),
     Guest("calls-firmware", "arm64", "1: ldr x0, =0xc4000003; mov x2, #-1; hvc #0; add x1, x1, #1; b 1b"),
     Guest(

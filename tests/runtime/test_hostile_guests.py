@@ -97,7 +97,7 @@ def test_harm(guest: Guest, tmp_path: Path) -> None:
     words = ["--wall-timeout", "300ms", *guest.options, str(built(guest, tmp_path))]
     status, told, wrong, taken = harm(words)
     assert (wrong, [line for line in told if "internal error" in line]) == ("", [])
-    assert status in (0, 1)
+    assert status in (0, 1, 3, 5, 6)  # docs/guide/ends.md
     assert bool(told) or "-qn" in guest.options
     assert re.match(guest.says, told[0] if told else "")
     assert taken < MEMORY

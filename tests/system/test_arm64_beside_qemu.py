@@ -141,7 +141,9 @@ def test_xen_prints_what_it_prints_under_qemu(tmp_path: Path) -> None:
     assert any(b"Could not set up DOM0 guest OS" in line for line in theirs)
     words = ("--machine", "virt-el2-arm64", "--until", "Reboot in five seconds...")
     plain, _ = ours(xen, tmp_path, *words)
-    assert plain.replace(b"\r", b"").splitlines() == theirs
+    # TGran16 of ID_AA64MMFR0_EL1: we have pages of 16 KiB, which QEMU's cortex-a57 has not.
+    seen = plain.replace(b"\r", b"").replace(b"0000000000101124", b"0000000000001124")
+    assert seen.splitlines() == theirs
     probed, output = ours(xen, tmp_path, *words, "-q", "-n", PROBES)
     assert probed == plain
     counts = {row[0]: int(row[1]) for row in map(str.split, output.splitlines()) if len(row) == 2}
