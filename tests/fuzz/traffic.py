@@ -102,7 +102,6 @@ class Traffic:
     rng_seed: int | None = None
     has_virtio_console: bool = False
     ram_size: int = _RAM
-    space: None = None  # exceptions look at memory, and none is delivered
 
     def __post_init__(self) -> None:
         self.facts = machine_facts(self.name)
@@ -114,6 +113,8 @@ class Traffic:
         self.cpus = [IdleCpu(number) for number in range(2)]
         self.current = self.cpus[0]
         self.bus, self.ports = Bus(), PortBus()
+        held = SimpleNamespace(hold=lambda _refuses: None)  # nothing is executed, so that no page need be held
+        self.space: Any = SimpleNamespace(held=held)
         self.board = new_board(self.name)
         start = self.facts.ram_base + (0x20_0000 if self.facts.arch != "amd64" else 0x10_0000)
         image: Any = SimpleNamespace(data=np.zeros(0, np.uint8), segments=())
