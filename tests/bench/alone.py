@@ -26,7 +26,6 @@ class AloneRun(OurRun):
     def __init__(self, workload: Workload, functions: int, *descriptions: str) -> None:
         """Each description is made standalone."""
         self._descriptions = descriptions
-        self._counted = 0
         super().__init__(workload, functions)
 
     def image(self, path: Path, functions: int) -> None:
@@ -50,8 +49,10 @@ class AloneRun(OurRun):
 
     def run(self, count: int, rounds: int) -> None:
         """See `OurRun.run`."""
+        before = self._total()  # counters begin with numbers by which others' stores to them are known
         super().run(count, rounds)
+        self.hits += self._total() - before
+
+    def _total(self) -> int:
         address, cells = self._cells
-        total = sum(struct.unpack(f"<{cells}Q", self.system.memory.read(address, 8 * cells)))
-        self.hits += total - self._counted
-        self._counted = total
+        return sum(struct.unpack(f"<{cells}Q", self.system.memory.read(address, 8 * cells)))
