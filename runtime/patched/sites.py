@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
-from kinst.runtime.hits.actions import delivery_of, reads_of
+from kinst.runtime.hits.actions import called_at, delivery_of, reads_of
 from kinst.runtime.hits.deciding import ArgumentRegisters, Displaced, ProbeActions, SiteDeliveries
 from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.exception_model import ExceptionModel
@@ -390,7 +390,7 @@ class SiteTable:
         """What happens at a site for one of its probes: the probe's action, and the calls that providers planted."""
         actions = [(0, called) for called in self._planted.get(row, ())]
         if self._action_of[row]:
-            actions.insert(0, (int(self.identifiers[row]), self._actions[self._action_of[row]]))
+            actions.insert(0, (int(self.identifiers[row]), called_at(self._actions[self._action_of[row]])))
         if not actions:
             return []
         probe = self.manifest.probes[row]
