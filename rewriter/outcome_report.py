@@ -15,6 +15,7 @@ from kinst.rewriter.standalone.report import data_text
 from kinst.rewriter.wording import counted
 from kinst.targets.functions import Functions
 from kinst.targets.instruction import Reason
+from kinst.targets.probe import ProbeName
 
 _ONE_PLACE: Final = ("entry", "return")  # where a name means all instructions, the neighbours are in it
 
@@ -52,6 +53,17 @@ def summary_lines(resolution: Resolution, lost: Refusals, kept: int) -> Iterator
     yield from filter(None, (outcome.told() for outcome in resolution.outcomes if outcome.error is None))
     if len(lost):
         yield f"trampolines: {summary(lost, kept + len(lost))}"
+
+
+def without_trampolines(resolution: Resolution, plan: Plan) -> Iterator[tuple[ProbeName, str]]:
+    """The names of which no site can have its trampoline where the trampolines are, and why."""
+    address = resolution.code.instructions.address
+    for outcome in resolution.outcomes if len(plan.lost) else ():
+        sites = address[outcome.choice.instructions]
+        if len(sites) and np.isin(sites, plan.lost.address).all():
+            reasons = plan.lost.take(np.isin(plan.lost.address, sites)).counts()
+            why, place = " or ".join(reason.text for reason in reasons), plan.placement.address
+            yield outcome.name, f"{why}, at {place:#x} near most of the sites: probe what is far in a run of its own"
 
 
 def refusal_lines(resolution: Resolution, lost: Refusals, kept: int, *, is_each: bool) -> Iterator[str]:

@@ -133,7 +133,6 @@ def _carry_out(request: Request, bounds: Limits, given: dict[str, Any], words: S
         is_check=given["is_check"],
         is_dump=given["is_dump"],
         is_verbose=given["is_verbose"],
-        permits_nothing=given["d_zdefs"],
         form=Format(given["form"]),
         output=given["output"],
         console=given["console"],

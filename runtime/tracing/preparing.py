@@ -7,7 +7,7 @@ from pathlib import Path
 from kinst.rewriter.inline_lookup import DebugInlines
 from kinst.rewriter.inline_probes import Expansion
 from kinst.rewriter.numbering import numbered
-from kinst.rewriter.outcome_report import summary_lines
+from kinst.rewriter.outcome_report import summary_lines, without_trampolines
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.program import Program, with_names
 from kinst.rewriter.resolve import Resolution, numbering_of, resolve
@@ -196,7 +196,7 @@ def _planned(
         if request.method is Method.JUMP:  # it names options that are not here
             raise PlacementError(f"{error}, of kinst-rewrite --standalone") from None
         raise
-    reasons |= without_jumps(resolution, plan)
+    reasons |= dict((*without_trampolines(resolution, plan), *without_jumps(resolution, plan)))
     kept = len(plan.manifest.sites)
     told = (*summary_lines(resolution, plan.lost, kept), no_jump_summary(plan.no_jumps, kept), moving_text(plan))
     refusals = tuple(filter(None, told))

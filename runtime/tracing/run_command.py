@@ -38,7 +38,6 @@ class Wishes:
     is_check: bool  # -e
     is_dump: bool  # -d
     is_verbose: bool  # -v
-    permits_nothing: bool  # -Z: descriptions may match nothing
     form: Format
     output: Path | None  # None: stdout
     console: Path | None  # the guest's; None: stdout, too, or stderr
@@ -95,7 +94,7 @@ def enable(tracing: Tracing, wishes: Wishes) -> None:
             click.echo(f"{_NAME}: {program.title} matched {count} probe{'' if count == 1 else 's'}", err=True)
         if wishes.is_verbose:
             click.echo(tracing.report(program))
-    _tell_refusals(tracing, permits_nothing=tracing.options.is_on("zdefs"))
+    _tell_refusals(tracing)
     if tracing.options.is_on("explain"):
         for line in tracing.explained():
             click.echo(f"{_NAME}: {line}", err=True)
@@ -108,12 +107,12 @@ def _list(tracing: Tracing, wishes: Wishes, *, has_programs: bool) -> None:
     sys.stdout.writelines(rows)
     for fields, why in tracing.unmatched() if has_programs else ():
         click.echo(f"{_NAME}: failed to match {fields}: No probe matches description{why and ': '}{why}", err=True)
-    _tell_refusals(tracing, permits_nothing=wishes.permits_nothing)  # -l sets the option by itself
+    _tell_refusals(tracing)
 
 
-def _tell_refusals(tracing: Tracing, *, permits_nothing: bool) -> None:
-    """Print what was refused, as the other commands do."""
-    if not tracing.options.is_on("quiet") and not permits_nothing:
+def _tell_refusals(tracing: Tracing) -> None:
+    """Print what was refused, as the other commands do: with -Z, too, which permits only what matches nothing."""
+    if not tracing.options.is_on("quiet"):
         for line in tracing.refusals:
             click.echo(f"{_NAME}: {line}", err=True)
 

@@ -47,14 +47,26 @@ def test_each_description_has_its_line() -> None:
     ]
 
 
-@pytest.mark.parametrize("option", ["-q", "-Z"])
-def test_who_wants_none_of_it_gets_none(option: str) -> None:
+def test_who_wants_none_of_it_gets_none() -> None:
     for mode in ("-e", "-l"):
-        result = kinst_run(mode, option, SAMPLE, "-n", "fbt:::return {}")
+        result = kinst_run(mode, "-q", SAMPLE, "-n", "fbt:::return {}")
         assert (result.returncode, told(result.stderr)) == (0, [])
     assert told(kinst_run("-e", SAMPLE, "-n", "#pragma D option quiet\nfbt:::return {}").stderr) == []
     for name, words in (("rewrite", ("-n", "-p")), ("list_probes", ())):
         assert command(name, SAMPLE, "-q", *words, "fbt:::return").stderr == ""
+
+
+def test_who_permits_what_matches_nothing_is_told_of_refusals() -> None:
+    for mode in ("-e", "-l"):
+        assert len(told(kinst_run(mode, "-Z", SAMPLE, "-n", "fbt:::return {}").stderr)) == 1
+
+
+def test_what_is_too_far_from_the_trampolines_says_so() -> None:
+    programs = ("-n", "kinst::start64: {}", "-n", "fbt::trap_common:entry, fbt::vfs_lookup:entry {}")
+    result = kinst_run("-e", SAMPLE, *programs)
+    assert result.returncode == 1
+    assert "fbt::vfs_lookup:entry does not match any probes: its operand is out of reach of the tramp" in result.stderr
+    assert "trampolines: 1 of 9 refused" in kinst_run("-e", "-Z", SAMPLE, *programs).stderr
 
 
 def test_a_description_that_is_refused_as_a_whole_says_why_in_the_list() -> None:
