@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
+from kinst.rewriter.commandline.code_range import code_ranges
 from kinst.rewriter.outcome_report import summary_lines
 from kinst.rewriter.probe_choice import check_outcomes, default_specs, probe_names
 from kinst.rewriter.resolve import Resolution, resolve
@@ -54,6 +55,7 @@ def open_image(
     symbols: Path | str | None = None,
     debug_file: Path | str | None = None,
     modules: Mapping[str, Path | str] | None = None,
+    code: Sequence[tuple[int, int]] = (),
 ) -> "ImageFile":
     """Read an image, patched or not.
 
@@ -63,11 +65,12 @@ def open_image(
         symbols: names for its code: System.map, the output of nm, or an ELF file.
         debug_file: debug information and symbols, if they are not in the image.
         modules: kernel modules by name: programs may use their types, and the probes of those that were patched.
+        code: start and end of ranges that are code, whatever they look like (--force-code).
 
     Raises:
         KinstError: the image cannot be used.
     """
-    source = Source(Path(path), name, path_of(symbols), path_of(debug_file))
+    source = Source(Path(path), name, path_of(symbols), path_of(debug_file), code_ranges(code))
     return ImageFile(source, modules_of(modules))
 
 
@@ -217,6 +220,7 @@ class ImageFile:
             name=self._source.module,
             symbols=self._source.symbols,
             debug_file=self._source.debug_file,
+            code=self._source.code,
             modules=self._modules,
             records_time=True,
             ends_on_panic=on_panic == "end",
@@ -250,6 +254,7 @@ class ImageFile:
             name=self._source.module,
             symbols=self._source.symbols,
             debug_file=self._source.debug_file,
+            code=self._source.code,
         )
         messages: list[str] = []
         tracing = Tracing(request, messages.append, self._open)

@@ -8,6 +8,8 @@ import pytest
 
 from kinst.rewriter.program import Program, instructions_of, open_program
 from kinst.rewriter.resolve import resolve
+from kinst.runtime import KinstError, api
+from kinst.targets.errors import UsageError
 from kinst.targets.evidence import Evidence
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Reason
@@ -99,6 +101,13 @@ def test_it_is_refused_by_address_unless_the_user_says_that_it_is_code(machine: 
     assert len(resolve(forced, [name]).outcomes[0].choice) == 1
     every = resolve(forced, [parse_probe_name("fbt:::entry")]).outcomes[0]
     assert len(every.choice) == 3  # a glob has it, too
+    path = tmp_path / "code.elf"
+    with api.open_image(path) as image, pytest.raises(KinstError, match="force-code"):
+        image.resolve(str(name))
+    with api.open_image(path, code=[(CODE + 64, CODE + 72)]) as image:
+        assert len(image.resolve(str(name)).outcomes[0].choice) == 1
+    with pytest.raises(UsageError, match="not the start and the end"):
+        api.open_image(path, code=[(CODE, CODE)])
     inside = resolve(forced, [parse_probe_name(f"kinst::{CODE + 64:#x}:*")])
     assert set(inside.refusals.reason.tolist()) <= {Reason.UNVOUCHED, Reason.UNDECODABLE, Reason.PADDING}
 
