@@ -11,4 +11,4 @@ class Method(StrEnum):
     EMULATE = "emulate"  # emulated wherever that can be
     BLOCK = "block"  # as AUTO, and what only counts where blocks of code begin needs no breakpoint
     JUMP = "jump"  # no handler: jumps to code in the image that counts by itself (`kinst.targets.standalone`)
-    TRAP = "trap"  # as AUTO, and each hit is told to the tracer, also where the engine could count it
+    TRAP = "trap"  # as AUTO, and each hit is dispatched, also where the engine could count it

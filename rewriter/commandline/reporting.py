@@ -21,7 +21,7 @@ PATCH_HELP: Final = (
 METHOD_HELP: Final = (
     "How probed instructions are carried out: in trampolines but for those that must be emulated (auto); or emulated "
     "wherever that can be, on amd64 also what functions begin and end with, at up to twice the cost (emulate); or as "
-    "auto, with each hit told to the tracer where the emulator could count by itself (trap); or as auto, without "
+    "auto, with each hit dispatched, even where it could be counted or batched (trap); or as auto, without "
     "breakpoints at functions' entries where hits are only counted (block: kinst-run); or by jumps to code that counts "
     "in the image, with no handler (jump: --standalone of kinst-rewrite, in memory with kinst-run). "
     "Default: auto, or what IMAGE was patched with."

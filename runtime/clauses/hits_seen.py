@@ -1,6 +1,6 @@
 """Probes that fire -> how often each did, and when, by CPU and by task: what a report shows beside the output.
 
-Hits that are told one by one have their own time. Those that the engine counted are known when they are asked for: they
+Hits that are dispatched have their own time. Those that the engine counted are known when they are asked for: they
 came since the last time, on that CPU, and the task is the one seen there last.
 """
 

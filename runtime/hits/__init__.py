@@ -7,13 +7,13 @@ instruction of a site (`deciding`). The engine, the tracer and -x explain read i
 
 Whatever the deliveries, a program prints what it prints when each hit is dispatched. That is one rule:
 
-    counted and recorded hits    only add to aggregations, whose content does not depend on the order; they are told
-                                 before anybody looks at aggregations, and before tracing ends (`fold`)
-    replayed hits                are told in the order in which they happened, on all CPUs, before any hit is
+    counted, batched as alike    only add to aggregations, whose content does not depend on the order; their clauses
+                                 have run before anybody looks at aggregations, and before tracing ends (`fold`)
+    batched in order             clauses run for one after the other as they happened, on all CPUs, before any hit is
                                  dispatched, any timer fires, a thread is forgotten, or something is printed (`settle`);
                                  what they do can neither fault nor be seen otherwise
-    dispatched hits              happen now, with what was settled before them
+    dispatched                   clauses run now, with what was settled before them
 
-What is recorded is taken in order, and either told or kept: nothing is passed over. Before sites, what is enabled or
-what records have changes, all of it is told.
+What is recorded is taken in order, and its clauses run or it is kept: nothing is passed over. Before sites, what is
+enabled or what records have changes, all of it is settled.
 """

@@ -55,7 +55,7 @@ class Combining:
             begin: called before the clauses of each firing, if something is to be noted of each.
             consume: called after the clauses of a firing if one of them is prompt.
             counted: called before the clauses for several hits at once, in place of `begin` for each.
-            replays: what is replayed must be told before anything is dispatched; None: nothing is replayed.
+            replays: what is replayed runs before anything is dispatched; None: nothing is replayed.
         """
         self._begin, self._consume, self._replays = begin, consume, replays
         self._counted = [] if counted is None else [counted]

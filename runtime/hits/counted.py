@@ -1,10 +1,10 @@
-"""Sites whose hits the engine handles: it counts or records them, and nobody is told of a single one, or it tells them.
+"""Sites whose hits the engine handles: it counts or records them, and no clause runs for a single one, or dispatches.
 
 A hit in Python takes about a microsecond. What is counted is added to a cell by the engine, which lets the CPU go on:
 in the trampoline, or behind an instruction that does nothing. What is recorded or replayed goes to a buffer
-(`kinst.runtime.hits.recorded`). Both are asked for before anybody looks (`fold`). A dispatched hit is told, and the CPU
-goes on in the same way; where it cannot, because the instruction is emulated in Python, Python says where. A batched
-one is dispatched there, too.
+(`kinst.runtime.hits.recorded`). Both are asked for before anybody looks (`fold`). A dispatched hit runs its clauses,
+and the CPU goes on in the same way; where it cannot, since the instruction is emulated in Python, Python says where. A
+batched one is dispatched there, too.
 
 A trampoline that ends with a breakpoint, and that of a call, serves one address here. If a copy of the code comes to it
 as well, the hits of both go to the trap path, which knows where the CPU comes from; what Python would emulate leaves it
@@ -80,7 +80,7 @@ class CountedSites:
         counters.on_full(self.recorded.fold)
         self._cells: dict[int, int] = {}  # by address of a site
         self._told: set[int] = set()  # addresses of sites
-        self._counts: dict[int, Told] = {}  # by cell: what is told of its hits
+        self._counts: dict[int, Told] = {}  # by cell: what runs for its hits
         self._left: list[int] = []  # cells whose breakpoints are gone
         self._users: dict[int, tuple[int, int]] = {}  # trampoline -> the one site that uses it, the next instruction
         self._shared: set[int] = set()  # trampolines of several sites

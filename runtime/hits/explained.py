@@ -11,8 +11,8 @@ from kinst.runtime.trap.delivery import Delivery, Way
 _BECAME: Final = {
     Way.BLOCK: "counted where blocks of code begin, without a breakpoint",
     Way.COUNT: "counted",
-    Way.RECORD: "recorded, and told together where they are alike",
-    Way.REPLAY: "recorded, and told later in their order",
+    Way.RECORD: "batched, once for all that are alike",
+    Way.REPLAY: "batched, one by one in their order",
     Way.DISPATCH: "dispatched",
 }
 

@@ -1,9 +1,9 @@
-"""Sites at which hits are recorded, with what somebody will look at: what was recorded is told later.
+"""Sites whose hits are batched: what clauses will look at is recorded, and they run later.
 
-Many records are alike: a function is called with the same argument again and again. What only counts is told once for
-all those that are, with their number, and in the order in which the first of each was recorded. What is replayed is
-told of each record, in the order in which they were recorded, and before anything else happens that it might change:
-see `settle`.
+Many records are alike: a function is called with the same argument again and again. What only counts runs once for
+all those that are, with their number, and in the order in which the first of each was recorded. What is replayed runs
+for each record, in the order in which they were recorded, and before anything else happens that it might change: see
+`settle`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -90,7 +90,7 @@ class Records(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """A site whose records are told in order."""
+    """A site whose clauses run for each record in order."""
 
     address: int
     runs: tuple[tuple[Enabling, Replay], ...]
@@ -132,7 +132,7 @@ class RecordedSites:
         self._ranges, self._host = ranges, host
 
     def learn(self, firing: Firing) -> None:
-        """A hit was told: from now on the engine can record hits of this thread."""
+        """A hit was dispatched: from now on the engine can record hits of this thread."""
         if not self.is_keyed(firing.site):
             return
         found = self._ranges.of(firing)
@@ -187,7 +187,7 @@ class RecordedSites:
         firing.frame.regs[self._pc] = address
 
     def remove(self, at: int) -> bool:
-        """Tell nobody of what is recorded at an address from now on; whether somebody was told."""
+        """Run nothing for what is recorded at an address from now on; whether something did."""
         recorded_at = at + self._records.bias
         if recorded_at not in self._alike and recorded_at not in self._replayed:
             return False
@@ -207,7 +207,7 @@ class RecordedSites:
         """Tell what was recorded."""
         self.settle()
         self._count_kept()
-        rows = self._records.take()  # there are some only if nothing is told in order
+        rows = self._records.take()  # there are some only if nothing is batched in order
         if len(rows):
             self._count_alike(rows)
 
@@ -218,7 +218,7 @@ class RecordedSites:
             self._count_alike(kept)
 
     def settle(self, _firing: Firing | None = None) -> None:
-        """Tell what was recorded and must be told in order: something happens now. What is alike waits for `fold`."""
+        """Run what is batched in order: something happens now. What is alike waits for `fold`."""
         words = self._records.take_words() if self._tell else []
         if words:
             self._tell_in_order(words)

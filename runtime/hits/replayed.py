@@ -1,4 +1,4 @@
-"""What of a hit was recorded, as the actions see it that are told of it later."""
+"""What of a hit was recorded, as actions see it that run later."""
 
 from collections.abc import Callable, MutableSequence
 from typing import NoReturn
@@ -8,11 +8,11 @@ from kinst.runtime.trap.trap_frame import TrapFrame
 
 
 def _nothing(_firing: Firing) -> None:
-    """What is told later has its own function."""
+    """What runs later has its own function."""
 
 
 def _no_memory(*_arguments: int) -> NoReturn:
-    raise AssertionError("what is told later looks at no memory")
+    raise AssertionError("what is batched looks at no memory")
 
 
 class RecordedFiring(Firing):

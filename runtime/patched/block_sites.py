@@ -44,7 +44,7 @@ class BlockSites:
         self._addresses: NDArray[np.uint64] = np.zeros(0, np.uint64)  # theirs
         record = sites.manifest.sites  # by row, how far a site is behind its function's start
         self._leads = record["address"] - sites.manifest.functions["address"][record["function"]]
-        self._enablings: dict[int, tuple[Enabling, ...]] = {}  # by row, what is told of hits
+        self._enablings: dict[int, tuple[Enabling, ...]] = {}  # by row, what runs for hits
         self._copies = CodeCopies(loaded, system.memory)
         self._distances: list[int] = []  # at which the code was executed, from its link address
         self._known: set[tuple[int, int, bool]] = set()  # pages, virtual and physical, in which mode they are executed

@@ -2,7 +2,7 @@
 
 Its breakpoints come with the file. At a hit the bytes around it tell which site it is, so nothing need be known of how
 a kernel loads modules. Memory of one that is gone, or of code that runs once, is used again: a site is looked up again
-if something else is there by now. So the engine counts no hits here by itself: each is told.
+if something else is there by now. So the engine counts no hits here by itself: each is dispatched.
 """
 
 from typing import Final

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 
 class Way(IntEnum):
-    """From the cheapest to the dearest."""
+    """From the cheapest to the dearest. The first two are what documents call counted, the next two batched."""
 
     BLOCK = 0  # the emulator counts where a block of code begins, without a breakpoint
     COUNT = 1  # at the breakpoint a cell of the CPU is added to

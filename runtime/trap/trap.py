@@ -111,8 +111,8 @@ class SiteCounter(Protocol):
     `kinst.runtime.hits.counted.CountedSites` implements it."""
 
     def add(self, site: Site, at: int, fire: Callable[[], None], hit: Callable[[], None]) -> None:
-        """Deliver the hits of a site at an address as was decided. Where they are told, `fire` lets its probes fire,
-        and `hit` computes its effect as well."""
+        """Deliver the hits of a site at an address as was decided. Where they are dispatched, `fire` lets its probes
+        fire, and `hit` computes its effect as well."""
         ...
 
     def remove(self, address: int) -> None:

@@ -15,8 +15,8 @@ DELIVERIES: Final = ("count", "record", "replay", "dispatch", "block")
 _BECAME: Final = (  # in the words of -x explain
     ("hits are counted where blocks", "block"),
     ("hits are counted", "count"),
-    ("hits are recorded, and told together", "record"),
-    ("hits are recorded, and told later", "replay"),
+    ("hits are batched, once", "record"),
+    ("hits are batched, one by one", "replay"),
     ("hits are dispatched", "dispatch"),
 )
 _PROBE: Final = re.compile(r"((?:fbt|kinst|callout_execute|syscall|sched|proc|io):\S*): ")

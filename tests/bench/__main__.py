@@ -115,18 +115,18 @@ def bench(workload: Workload, probes: int, called: int) -> dict[str, float]:
     return times
 
 
-OURS = ("trap", "record", "counter", "block", "alone")
+OURS = {"trap": "dispatched", "record": "batched", "counter": "counted", "block": "block", "alone": "alone"}
 THEIRS = ("address", "counting", "intr", "unicorn")
-LAYOUT = "{:8} {:>7} {:>7}  {:>6} {:>7} {:>8} {:>6} {:>6}  {:>9} {:>9} {:>7} {:>8}  {:>6} {:>8}"
+LAYOUT = "{:8} {:>7} {:>7}  {:>10} {:>7} {:>8} {:>6} {:>6}  {:>9} {:>9} {:>7} {:>8}  {:>6} {:>8}"
 
 
 def hits() -> None:
     """Print what a hit costs: a row a machine and number of probes."""
-    print("ns a hit over the plain call. Ours: told with five arguments, recorded and counted by two of them, counted;")
-    print("counted where blocks begin (--method block), and by the image itself, made standalone, in our machine.")
+    print("ns a hit over the plain call. Ours: dispatched with five arguments, batched and counted by two of them,")
+    print("counted; where blocks begin (--method block), and by the image itself, made standalone, in our machine.")
     print("Qiling's hook_address that records five arguments, and that counts; its hook_intr that records them;")
     print(f"hooks of Unicorn's binding that count. Last a plain call. Load of the host: {os.getloadavg()[0]:.1f}")
-    print(LAYOUT.format("machine", "probes", "called", *OURS, *THEIRS, "plain", "Qiling's"))
+    print(LAYOUT.format("machine", "probes", "called", *OURS.values(), *THEIRS, "plain", "Qiling's"))
     for workload in WORKLOADS:
         for probes, called in ROWS:
             times = bench(workload, probes, called)

@@ -2,8 +2,8 @@
 
 Such a clause looks at the probe, the CPU, arguments, registers, the time and the program's variables, and it assigns
 variables and aggregates: nobody sees when that is done, as long as it is done in the order of the hits, and before
-anything that looks at variables or aggregations. It cannot fault either, since a fault is told at once. What hits do is
-not written a second time: the clause is compiled again, with the time and the thread of the record.
+anything that looks at variables or aggregations. It cannot fault either, since a fault is reported at once. What hits
+do is not written a second time: the clause is compiled again, with the time and the thread of the record.
 """
 
 from typing import Final
@@ -24,7 +24,7 @@ _LOOKS: Final = "looks at more than is recorded of a hit, or may fail"
 
 
 def why_not_replayed(clause: Clause) -> str:
-    """Why the clause's hits cannot be told later, as the rest of a sentence about it; empty if they can."""
+    """Why the clause's hits cannot be batched, as the rest of a sentence about it; empty if they can."""
     if clause.predicate is not None and not _is_known(clause.predicate):
         return f"its predicate {_LOOKS}"
     for action in clause.actions:
@@ -49,7 +49,7 @@ def _why_told(action: program.Action) -> str:
 
 
 def reads_of_replayed(clause: Clause) -> Reads:
-    """What a clause that can be told later looks at."""
+    """What a clause whose hits can be batched looks at."""
     found = needs(clause)
     return Reads(frozenset(found.arguments), frozenset(found.registers), found.has_time, found.has_threads)
 
@@ -114,7 +114,7 @@ def compile_replay(clause: Clause, number: int, state: State, environment: Envir
     """What a recorded hit of a clause does.
 
     Args:
-        clause: one that can be told later.
+        clause: one whose hits can be batched.
         number: its place in the session's list.
         state: what the session's clauses share; it is tracing until what is recorded means nothing any more.
         environment: what clauses use besides.

@@ -25,15 +25,15 @@ def test_it_says_what_becomes_of_clauses_and_sites() -> None:
     assert told[:6] == [
         "fbt::kmalloc:: hits are counted",
         "fbt::kfree:: hits are counted",
-        "fbt::kmalloc:entry: hits are recorded, and told together where they are alike",
+        "fbt::kmalloc:entry: hits are batched, once for all that are alike",
         f"fbt::memset:entry: hits are dispatched: {more}",
-        "fbt::memcpy:return: hits are recorded, and told later in their order",
-        "fbt::memcpy:entry: hits are recorded, and told together where they are alike",
+        "fbt::memcpy:return: hits are batched, one by one in their order",
+        "fbt::memcpy:entry: hits are batched, once for all that are alike",
     ]
     assert [line for line in told if line.startswith("at ")][:5] == [
         "at 3 of 7 sites hits are counted",
-        "at 1 of 7 sites hits are recorded, and told together where they are alike",
-        "at 1 of 7 sites hits are recorded, and told later in their order",
+        "at 1 of 7 sites hits are batched, once for all that are alike",
+        "at 1 of 7 sites hits are batched, one by one in their order",
         "at 1 of 7 sites hits are dispatched: an argument there is not in a register",
         f"at 1 of 7 sites hits are dispatched: {more}",
     ]
