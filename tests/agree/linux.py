@@ -1,5 +1,5 @@
 """A Linux kernel -> what it executes from the first instruction to its power-off, by a hook of raw Unicorn on a plain
-run. It takes minutes, and is kept."""
+run: at virtual addresses, and at physical ones before paging is on. It takes minutes, and is kept."""
 
 import hashlib
 import json
@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinst.runtime.api import open_image
+from kinst.runtime.machine.loaded import Loaded
 from tests.agree.places import APPEND, FOLDER, MARKER, initrd, place
 from tests.system.cases import KERNELS
 from tests.system.counting import Trace, Window
@@ -19,6 +21,7 @@ _MEMORY: Final = 256 << 20
 _FUNCTIONS: Final = 800  # of those that are executed are kept
 _MOST: Final = 3_000  # calls of one, so that a run does not take much longer
 _MOST_EXECUTED: Final = 100_000
+_KEPT: Final = "2"  # what is kept, and how it was counted: another number if that changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Survey:
 def survey(name: str, cpus: int) -> Survey:
     """What this kernel does on so many CPUs."""
     machine = name.removeprefix("linux-")
-    key = hashlib.sha256(initrd(machine).read_bytes() + APPEND[machine].encode()).hexdigest()[:12]
+    key = hashlib.sha256(initrd(machine).read_bytes() + (APPEND[machine] + _KEPT).encode()).hexdigest()[:12]
     path = FOLDER / f"{name}-{cpus}-{key}.json"
     if not path.exists():
         path.write_text(json.dumps(asdict(_surveyed(name, cpus))))
@@ -65,14 +68,29 @@ def _surveyed(name: str, cpus: int) -> Survey:
         )
     guest = trace.guest
     ram = guest.system.memory.regions[0]
-    linked = [Window(virtual, size) for virtual, _, size in guest.loaded.segments if not ram.holds(virtual, size)]
-    seen = Trace(guest, tuple(linked), steps=4)
+    linked = [one for one in guest.loaded.segments if not ram.holds(one[0], one[2])]
+    windows = [Window(start, size) for virtual, physical, size in linked for start in (virtual, physical)]
+    seen = Executed(Trace(guest, tuple(windows), steps=4), guest.loaded)
     trace.run(seconds=60)
     assert MARKER.encode() in trace.console, f"{name} with {cpus} CPUs did not come to user space"
     return Survey(guest.system.clock.now() // 1000, tuple(_functions(name, seen)))
 
 
-def _functions(name: str, seen: Trace) -> list[Function]:
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """How often instructions were executed, by link address, before paging was on and since."""
+
+    trace: Trace
+    loaded: Loaded
+
+    def counts(self, addresses: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Of each address."""
+        physical = [self.loaded.physical(address) or 0 for address in addresses.tolist()]
+        found: NDArray[np.int64] = self.trace.counts(addresses) + self.trace.counts(np.array(physical, np.uint64))
+        return found
+
+
+def _functions(name: str, seen: Executed) -> list[Function]:
     case = next(case for case in KERNELS if case.image == name)
     manifest = manifest_of(case, "fbt:::entry")
     functions = manifest.functions
