@@ -39,7 +39,10 @@ def refuse_islands(image: Image, functions: Functions, found: Instructions, uses
     if len(doubtful) and is_in(read, doubtful).any():
         reached = _reached(found, read[is_in(read, doubtful)])
     found = found.refuse(_behind(found, reached, read), Reason.DATA)
-    odd = _odd(image, found, np.flatnonzero(~reached), is_user=is_user)
+    islands = np.flatnonzero(~reached)
+    odd = _odd(image, found, islands, is_user=is_user)
+    if is_user:  # kernels have barriers behind returns, against speculation
+        odd = np.append(odd, _open(functions, found, islands))
     return found.refuse(_whole(reached, odd), Reason.UNREACHED)
 
 
@@ -129,6 +132,15 @@ def _odd(image: Image, found: Instructions, rows: NDArray[np.intp], *, is_user: 
     if is_user:
         odd |= _matching(image, found, rows, image.facts.code_shape.absurd)
     found_rows: NDArray[np.intp] = rows[odd]
+    return found_rows
+
+
+def _open(functions: Functions, found: Instructions, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Those of some rows behind which control would go on to what is no function: a table that decodes for a while."""
+    end = found.address + found.size
+    is_last = np.append(found.address[1:] != end[:-1], True)[: len(found)]
+    rows = rows[is_last[rows] & ~is_one_of(found.flow[rows], (*_ENDS, Flow.CALL, Flow.INDIRECT_CALL))]
+    found_rows: NDArray[np.intp] = rows[~is_in(end[rows], functions.address)]
     return found_rows
 
 

@@ -365,7 +365,7 @@ class _Boundaries:
         # A call that never returns may end a function; the tracer's returns, and a prologue follows.
         after_call &= swept.instructions.target[np.maximum(before, 0)] != np.uint64(tracer)
         is_free = (after_end | after_call) & ~_crossed(swept, starts)
-        owner = np.searchsorted(starts, swept.address, "right")
+        owner = _owners(swept, np.searchsorted(swept.address, starts))
         tables = np.cumsum(flow == Flow.INDIRECT_JUMP)
         begins = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
         first = np.maximum.accumulate(np.where(begins, np.arange(len(owner)), 0))
@@ -440,24 +440,34 @@ def reachable_ends(swept: Swept, address: NDArray[np.uint64]) -> NDArray[np.uint
     """
     if not len(address) or not len(swept):
         return address.copy()
-    rows = np.arange(len(swept))
-    owner = np.searchsorted(address, swept.address, "right") - 1
     first = np.searchsorted(swept.address, address)
+    owner = _owners(swept, first) - 1
     flow, target = swept.instructions.flow, swept.instructions.target
-    inside = is_one_of(flow, (Flow.JUMP, Flow.BRANCH)) & (np.searchsorted(address, target, "right") - 1 == owner)
-    reach = np.maximum.accumulate(np.where(inside & (target > swept.address), target, swept.address))
+    rows = np.flatnonzero(is_one_of(flow, (Flow.JUMP, Flow.BRANCH)))
+    rows = rows[target[rows] > swept.address[rows]]
+    rows = rows[np.searchsorted(address, target[rows], "right") - 1 == owner[rows]]
+    reach = swept.address.copy()
+    reach[rows] = target[rows]
+    reach = np.maximum.accumulate(reach)
     indirect = np.cumsum(flow == Flow.INDIRECT_JUMP)
     base = np.where(first > 0, indirect[np.maximum(first, 1) - 1], 0)
     jumped = indirect > base[np.maximum(owner, 0)]
     stops = swept.is_terminator & ~swept.is_junk & (reach < swept.end) & ~jumped
     breaks = swept.is_junk | ~_contiguous(swept)
+    breaks[first[first < len(swept)]] = False
     last = np.append(first[1:], len(swept))
     stop = _first_marked(stops, first, last)  # its end is the function's end
-    broken = _first_marked(breaks & ~np.isin(rows, first), first, last)  # its start is
+    broken = _first_marked(breaks, first, last)  # its start is
     limit = np.minimum(np.minimum(stop + 1, broken), last)
-    code = np.maximum.accumulate(np.where(swept.is_padding | swept.is_junk, -1, rows))
+    code = np.maximum.accumulate(np.where(swept.is_padding | swept.is_junk, -1, np.arange(len(swept))))
     end = swept.end[np.maximum(code[np.maximum(limit - 1, 0)], 0)]
     return np.maximum(np.where(swept.is_junk[np.minimum(first, len(swept) - 1)], address, end), address)
+
+
+def _owners(swept: Swept, first: NDArray[np.intp]) -> NDArray[np.intp]:
+    """For each row, how many of some starts, given by their first rows, are at or before it."""
+    found: NDArray[np.intp] = np.cumsum(np.bincount(first, minlength=len(swept))[: len(swept)])
+    return found
 
 
 def _first_marked(marked: NDArray[np.bool_], first: NDArray[np.intp], last: NDArray[np.intp]) -> NDArray[np.intp]:

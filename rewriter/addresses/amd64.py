@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.addresses.following import Made, Operands, held, joined_made, none_of, uses
 from kinst.rewriter.arch.amd64_decode import Encoding, decode, displacements
 from kinst.rewriter.arch.amd64_opcodes import HAS_MEMORY_OPERAND, LEA, MAP_0F, VECTOR, VEX_0F, Prefix, has
+from kinst.rewriter.liveness.effects import EVERYTHING, Masks
 from kinst.targets.address_uses import Slots, UsesOf, Wanted
 from kinst.targets.arch.amd64 import AMD64, Kind
 from kinst.targets.arch.facts import ArchFacts
@@ -24,6 +25,16 @@ _MOVQ: Final = 0x6E  # of the map 0f: a general register to a vector register, a
 _NUMBER: Final = range(0xB8, 0xC0)
 _NUMBER_64: Final = 0xC7
 _NO_ACCESS: Final = (LEA, MAP_0F | 0x0D, *range(MAP_0F | 0x18, (MAP_0F | 0x1F) + 1))  # and prefetch, hint nops
+# vcvtsd2si and its like, vmovmskps, vmovd, kmov, vpextrw, vpmovmskb; then those of the maps 0f38 and 0f3a as well:
+# vpextr, vpcmpistri, BMI; the short ones are of XOP.
+_LEAVE_VECTORS: Final = (
+    *(VEX_0F | last for last in (0x2C, 0x2D, 0x50, 0x7E, 0x93, 0xC5, 0xD7)),
+    *(
+        VECTOR | last
+        for last in (1, 2, 0x10, 0x12, 0x14, 0x15, 0x16, 0x17, 0x2C, 0x2D, 0x61, 0x63, 0x78, 0x79, 0x7E, 0xC5)
+    ),
+    *range(VECTOR | 0xF0, (VECTOR | 0xF7) + 1),
+)
 
 
 class Amd64Registers:
@@ -62,6 +73,14 @@ class Amd64Registers:
         moved = is_one_of(opcode, (MAP_0F | _MOVQ, VEX_0F | _MOVQ)) & (modrm >= 0xC0)
         goes = (opcode == _GROUP5) & (modrm >= 0xC0) & is_one_of(modrm >> 3 & 7, (2, 4))
         return Operands(base, displacement, np.where(moved, rm, stored), np.where(goes, rm, np.int8(-1)))
+
+    def may_write(self, code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Masks:
+        """See `Registers.may_write`: of VEX and EVEX only a few leave the vector registers."""
+        encoding = decode(code, offsets)
+        opcode = encoding.opcode
+        compares = (opcode >> 4 == VECTOR >> 4 | 0xE) & ~_is_evex(code, encoding)  # cmpccxadd
+        leaves = (opcode < VEX_0F) | is_one_of(opcode, _LEAVE_VECTORS) | compares
+        return np.where(leaves, EVERYTHING, 0).astype(np.uint32)
 
 
 USES: Final[UsesOf] = partial(uses, Amd64Registers())

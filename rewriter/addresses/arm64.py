@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.addresses.following import Made, Operands, held, joined_made, none_of, uses
 from kinst.rewriter.addresses.pairs import pairs
 from kinst.rewriter.arch.sweep import units_at
+from kinst.rewriter.liveness.effects import EVERYTHING, Masks
 from kinst.targets.address_uses import Slots, UsesOf, Wanted
 from kinst.targets.arch.arm64 import ARM64, Kind
 from kinst.targets.arch.facts import ArchFacts
@@ -21,6 +22,7 @@ from kinst.targets.columns import is_one_of
 from kinst.targets.instruction import Flow, Instructions
 
 _STACK: Final = 31
+_SVE: Final = 0x0400_0000  # bits 28:25 = 0010
 _LITERALS: Final = (
     *(Kind.LDR_LITERAL_W, Kind.LDR_LITERAL_X, Kind.LDRSW_LITERAL),
     *(Kind.LDR_LITERAL_S, Kind.LDR_LITERAL_D, Kind.LDR_LITERAL_Q),
@@ -60,6 +62,14 @@ class Arm64Registers:
         jumps = is_one_of(words & 0xFFFF_FC1F, (0xD61F_0000, 0xD63F_0000))  # br, blr
         return Operands(base, _displacement(words), stored, np.where(jumps, _field(words, 5), np.int8(-1)))
 
+    def may_write(self, code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Masks:
+        """See `Registers.may_write`: of vectors, by bits 28:25 (C4.1). A load or store may write its base back."""
+        words = _words(code, offsets)
+        is_access = words & 0x0E00_0000 == 0x0C00_0000
+        is_simd = words & 0x0E00_0000 == 0x0E00_0000
+        named = np.where(is_simd & ~_leaves_vectors(words), 0, np.where(is_access, _bit(words, 5), _bit(words, 0)))
+        return np.where(is_access | is_simd | (words & 0x1E00_0000 == _SVE), named, EVERYTHING).astype(np.uint32)
+
 
 USES: Final[UsesOf] = partial(uses, Arm64Registers())
 
@@ -70,6 +80,19 @@ def _words(code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.ui
 
 def _field(words: NDArray[np.uint32], low: int) -> NDArray[np.int8]:
     return (words >> np.uint32(low) & np.uint32(31)).astype(np.int8)
+
+
+def _bit(words: NDArray[np.uint32], low: int) -> Masks:
+    """Of the register in a field."""
+    return np.uint32(1) << (words >> np.uint32(low) & np.uint32(31))
+
+
+def _leaves_vectors(words: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Vector and floating-point instructions that may write a general register: conversions and fmov (C4.1.96.30, 31),
+    smov and umov (C4.1.96.6)."""
+    whole, fixed = words & 0x5F20_FC00 == 0x1E20_0000, words & 0x5F20_0000 == 0x1E00_0000
+    found: NDArray[np.bool_] = whole | fixed | (words & 0xBFE0_EC00 == 0x0E00_2C00)
+    return found
 
 
 def _accesses(words: NDArray[np.uint32]) -> NDArray[np.bool_]:

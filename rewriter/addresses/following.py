@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.liveness.effects import EVERYTHING, effector
+from kinst.rewriter.liveness.effects import EVERYTHING, Masks, effector
 from kinst.targets.address_uses import AddressUses, Slots, Use, Wanted, joined_uses
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.columns import is_one_of
@@ -65,6 +65,11 @@ class Registers(Protocol):
         """Of the instructions at some offsets."""
         ...
 
+    def may_write(self, code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Masks:
+        """The registers, as bits, that instructions may write of which the machine's `Effector` knows nothing: those
+        of vectors above all, which are between an address and its use wherever tables lie among code."""
+        ...
+
 
 def uses(
     machine: Registers, code: NDArray[np.uint8], address: int, found: Instructions, slots: Slots, wanted: Wanted
@@ -96,8 +101,9 @@ def _followed(
         operands = machine.operands(code, offsets)
         parts += _seen(operands, made)
         does = effects.effects(code, offsets, found.size[row])
+        unknown = np.flatnonzero((does.reads == EVERYTHING) & (found.flow[row] == Flow.NEXT))
+        does.writes[unknown] |= machine.may_write(code, offsets[unknown])
         gone = (does.writes >> made.register.astype(np.uint32) & np.uint32(1)).astype(np.bool_)
-        gone |= (does.reads == EVERYTHING) & (found.flow[row] == Flow.NEXT)  # nobody knows what it writes
         kept = ~gone & ~is_one_of(found.flow[row], _ENDS)
         made, row = _going_on(found, made.take(kept), row[kept])
     return parts

@@ -13,6 +13,7 @@ from kinst.rewriter.addresses.following import Made, Operands, held, joined_made
 from kinst.rewriter.addresses.pairs import pairs
 from kinst.rewriter.arch.riscv64 import IMM_I, IMM_S, IMM_U
 from kinst.rewriter.arch.sweep import units_at
+from kinst.rewriter.liveness.effects import EVERYTHING, Masks
 from kinst.targets.address_uses import Slots, UsesOf, Wanted
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.riscv64 import RISCV64, Kind
@@ -21,6 +22,10 @@ from kinst.targets.instruction import Flow, Instructions
 
 _STACK: Final = 2
 _LOAD, _LOAD_FLOAT, _STORE, _STORE_FLOAT, _ATOMIC = 0x03, 0x07, 0x23, 0x27, 0x2F  # vectors are among those of floats
+_FLOAT, _VECTOR, _SYSTEM = 0x53, 0x57, 0x73
+# What leaves general registers alone: loads and stores of floats and vectors, fused multiplications, Zvk.
+_FLOATS: Final = (_LOAD_FLOAT, _STORE_FLOAT, 0x43, 0x47, 0x4B, 0x4F, 0x77)
+_TO_GENERAL: Final = (2, 7)  # funct3 of vector instructions: OPMVV with vmv.x.s, vcpop and vfirst, and vsetvli
 _ADDI, _LD = 0x0013, 0x3003  # opcode and funct3
 _NO_REGISTER: Final = np.int8(-1)
 
@@ -70,6 +75,16 @@ class Riscv64Registers:
         displacement[is_one_of(opcode, (_LOAD_FLOAT, _STORE_FLOAT)) & _is_vector(words)] = 0
 
         return Operands(base, displacement, _stored(words, is_long), _jumped(words, is_long))
+
+    def may_write(self, code: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Masks:
+        """See `Registers.may_write`: rd, where it is a general register."""
+        words = _words(code, offsets)
+        rd = np.uint32(1) << (words >> np.uint32(7) & np.uint32(31))
+        opcode, width = words & 0x7F, words >> np.uint32(12) & np.uint32(7)
+        of_vectors = (opcode == _VECTOR) & ~is_one_of(width, _TO_GENERAL)
+        named = np.where(is_one_of(opcode, _FLOATS) | of_vectors, 0, rd)
+        is_csr = (opcode == _SYSTEM) & (width != 0)
+        return np.where(is_one_of(opcode, (_FLOAT, _VECTOR, *_FLOATS)) | is_csr, named, EVERYTHING).astype(np.uint32)
 
 
 USES: Final[UsesOf] = partial(uses, Riscv64Registers())

@@ -56,15 +56,19 @@ def opened(
     data: bytes = b"",
     symbols: tuple[Symbol, ...] = (),
     forced: tuple[tuple[int, int], ...] = (),
+    *,
+    is_hosted: bool = False,
 ) -> Program:
-    """A program of some code; `described` are offset and size of FDEs."""
+    """A program of some code; `described` are offset and size of FDEs. `is_hosted`: an operating system maps it."""
     parts = [Part(".text", CODE, code, 5)]
     if described:
         parts.append(Part(".eh_frame", FRAMES, frames(*((CODE + start, size) for start, size in described)), 4))
     if data:
         parts.append(Part(".data", DATA, data, 6))
     path = path / "code.elf"
-    path.write_bytes(elf64(machine, CODE, parts, symbols))
+    content = bytearray(elf64(machine, CODE, parts, symbols))
+    content[7] = 3 if is_hosted else 0  # ELFOSABI_GNU
+    path.write_bytes(content)
     return open_program(open_image(path), forced=forced)
 
 
@@ -133,6 +137,44 @@ def test_a_pointer_counts_unless_code_reads_there(machine: int, tmp_path: Path) 
         code = first[machine] + middle + FUNCTION[machine] * 3
         found = starts(opened(machine, code, tmp_path, ((0, 64), (96, 96))))
         assert found.get(64) is expected
+
+
+VECTORS = {
+    # vmovaps (%rcx), %ymm1     ld1 {v27.4h, v28.4h}, [x16]     vadd.vv v10, v2, v3: number 10 is a0's as well
+    EM_X86_64: bytes.fromhex("c5fc2809"),
+    EM_AARCH64: words(0x0C40A61B),
+    EM_RISCV: words(0x02218557),
+}
+OVERWRITES = {
+    # vmovd %xmm1, %eax     umov w0, v1.s[0]     vmv.x.s a0, v1
+    EM_X86_64: bytes.fromhex("c5f97ec8"),
+    EM_AARCH64: words(0x0E043C20),
+    EM_RISCV: words(0x42102557),
+}
+
+
+@MACHINES
+def test_an_address_is_followed_past_vector_instructions(machine: int, tmp_path: Path) -> None:
+    """dav1d for arm64: from the address of a table of jumps to the load there are vector loads and shifts."""
+    made = {EM_X86_64: 7, EM_AARCH64: 4, EM_RISCV: 8}[machine]
+    for between, is_function in ((VECTORS, False), (OVERWRITES, True)):
+        reader = (READS[machine][:made] + between[machine] + READS[machine][made:])[:64]
+        found = starts(opened(machine, reader + FUNCTION[machine] * 4, tmp_path, ((0, 64), (96, 96))))
+        assert (64 in found) is is_function
+
+
+def test_what_is_behind_a_function_and_never_comes_to_an_end_is_no_code(tmp_path: Path) -> None:
+    """Offsets of two bytes that decode as far as the size of a function goes."""
+    table = words(0x089C09B0, 0x0B0006F0)  # stllrb w16, [x13]; add w16, w23, w0, lsl #1
+    code = FUNCTION[EM_AARCH64][:16] + table
+    first, following = Symbol("first", CODE, 24), Symbol("next", CODE + 24, 32)
+    for behind, symbols, expected in (
+        (words(0x034C03DC) * 2, (first,), Reason.UNREACHED),
+        (FUNCTION[EM_AARCH64], (first, following), Reason.NONE),
+    ):
+        program = opened(EM_AARCH64, code + behind, tmp_path, symbols=symbols, is_hosted=True)
+        found = instructions_of(program, np.arange(1))
+        assert found.reason[-2:].tolist() == [expected] * 2
 
 
 @MACHINES

@@ -33,7 +33,7 @@ LENGTHS = [
     16400,
 ]
 if "few" in sys.argv[1:]:  # for emulated programs
-    LENGTHS = [0, 1, 16, 65, 129, 257, 1000, 4101]
+    LENGTHS = [0, 1, 16, 65, 129, 257, 1000, 2049]
 
 
 def fixed(size, seed=b""):

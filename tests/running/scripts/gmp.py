@@ -35,7 +35,7 @@ for words in _SIZES if "few" not in sys.argv[1:] else _SIZES[::3]:
             getattr(gmp, f"__gmpz_{name}")(out, rest, one, two)
             told.add(text(out), text(rest))
         gmp.__gmpz_setbit(two, c_ulong(0))
-        gmp.__gmpz_powm(out, one, value(fixed(min(8 * other, 256), b"3")), two)
+        gmp.__gmpz_powm(out, one, value(fixed(min(8 * other, 256 if words < 64 else 16), b"3")), two)
         told.add(text(out), gmp.__gmpz_jacobi(one, two), gmp.__gmpz_invert(out, one, two), text(out))
         gmp.__gmpz_sqrtrem(out, rest, one)
         told.add(text(out), text(rest))
