@@ -65,7 +65,7 @@ class HeldPages:
 
         self._walks.is_off = True
         self._engine.flush_tlb()
-        self._engine.execute_one(after)
+        self._engine.one.ask(after)
 
     @property
     def is_active(self) -> bool:
