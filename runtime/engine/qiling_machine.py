@@ -26,6 +26,7 @@ from kinst.runtime.engine.hit_records import ClockWord
 from kinst.runtime.engine.library import loaded_library
 from kinst.runtime.engine.live_pc import find_live_pc
 from kinst.runtime.engine.native_hooks import BlockHook, BlockMarks, InstructionCounter
+from kinst.runtime.engine.one_instruction import Hook, OneInstruction, Unhook
 from kinst.runtime.engine.register_file import RegisterFile
 from kinst.runtime.engine.register_frame import RegisterFrame
 from kinst.runtime.engine.reports import Stop, TlbFill, Window
@@ -91,7 +92,7 @@ class QilingMachine:
         )
         self.interrupt_bias = facts.interrupt_bias
         self.error, self._pc = "", arch.pc
-        self._after_one: Callable[[], None] | None = None
+        self.one = OneInstruction(self._stop_function(), self._hook_anew)
         self.counter: InstructionCounter | None = None
         self._register_names = arch.registers
         self._frame_numbers = [self._register_number(name) for name in arch.registers]
@@ -369,13 +370,25 @@ class QilingMachine:
     def _stop_function(self) -> int:
         return ctypes.cast(self._library.uc_emu_stop, ctypes.c_void_p).value or 0
 
-    def _hook_natively(self, kind: int, function: ctypes.c_void_p, data: ctypes.c_void_p, *extra: Any) -> None:
+    def _hook_anew(self, hook: Hook) -> Unhook:
+        """Hook every instruction, also of code that was translated before; returns what removes the hook."""
+        self.forget_all_code()
+        return self._hook_natively(const.UC_HOOK_CODE, *hook)
+
+    def _unhook(self, handle: ctypes.c_size_t) -> None:
+        """Unicorn looks for the code that has it. If the guest cannot reach that any more, this is no fault of its."""
+        fill, self._tlb_fill = self._tlb_fill, lambda _address, _access: None
+        self._check(self._library.uc_hook_del(self._handle, handle))
+        self._tlb_fill = fill
+
+    def _hook_natively(self, kind: int, function: _Handle, data: _Handle, *extra: Any) -> Unhook:
         handle = ctypes.c_size_t()
         bounds = (ctypes.c_uint64(1), ctypes.c_uint64(0))
         status = self._library.uc_hook_add(
             self._handle, ctypes.byref(handle), ctypes.c_int(kind), function, data, *bounds, *extra
         )
         self._check(status)
+        return partial(self._unhook, handle)
 
     def watch_interrupt_mask(self, register: str, mask: int, inverted: int) -> None:
         """Set how the guest masks interrupts: bits of a register that mask if all are 1, or 0 for those in
@@ -400,14 +413,17 @@ class QilingMachine:
     def set_trampolines(self, address: int, size: int, slot_size: int) -> None:
         """Do not end a run in [address, address + size), and count only the first instruction of a slot there."""
         self._block_hook.set_trampolines(address, size)
+        self.one.set_trampolines(address, size, slot_size)
         if self.counter is not None:
             self.counter.set_trampolines(address, size)
             self.counter.set_slot_size(slot_size)
 
     def run(self) -> Stop:
         """Run from the CPU's PC until something happens. Raises what a callback raised."""
+        self.one.begin(is_granted=self.counter is not None)
         self._fault = None
-        status, is_one = self._start()
+        status = self._library.uc_emu_start(self._handle, self.pc(), 0, 0, 0)
+        is_one = self.one.end()
         # This is done at the end, because a clock may stop a short run before it has begun.
         reason = Stop.REQUESTED if is_one and status == const.UC_ERR_OK else self._stop_reason(status)
         if self.counter is not None and self.counter.has_stopped:
@@ -417,22 +433,6 @@ class QilingMachine:
         if error is not None:
             raise error
         return reason
-
-    def _start(self) -> tuple[int, bool]:
-        """Unicorn's status after a run, and whether it was of one instruction: what is translated cannot do that."""
-        pc, after = self.pc(), self._after_one
-        if after is None:
-            return self._library.uc_emu_start(self._handle, pc, 0, 0, 0), False
-        self.forget_code(pc, 4)
-        status = self._library.uc_emu_start(self._handle, pc, 0, 0, 1)
-        self.forget_code(pc, 4)
-        self._after_one = None
-        after()
-        return status, True
-
-    def execute_one(self, after: Callable[[], None]) -> None:
-        """Let the next run execute one instruction, which is not one that waits, and then call `after`."""
-        self._after_one = after
 
     def _stop_reason(self, status: int) -> Stop:
         if status == const.UC_ERR_OK:

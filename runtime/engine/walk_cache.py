@@ -290,7 +290,8 @@ class WalkCache:
 
     @is_off.setter
     def is_off(self, wanted: bool) -> None:
-        self._words[_IS_OFF] = wanted
+        # Misses are not noted meanwhile: the last one's registers are not theirs, nor is its row for their answers.
+        self._words[_IS_OFF], self._words[_ROW] = wanted, 0
 
     @property
     def registers(self) -> Registers:

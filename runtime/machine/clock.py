@@ -30,6 +30,10 @@ class MachineClock(Protocol):
         """A run starts. It should end when `limit` nanoseconds have passed."""
         ...
 
+    def begin_one(self) -> None:
+        """A run of one instruction starts."""
+        ...
+
     def end(self) -> None:
         """The run ended."""
         ...
@@ -85,6 +89,9 @@ class HostClock:
                 self._thread.start()
             elif self._wakes is None or self._wakes > self._deadline:
                 self._condition.notify()
+
+    def begin_one(self) -> None:
+        """Do nothing: the engine ends the run."""
 
     def end(self) -> None:
         """The run ended: the thread has nothing to stop."""
@@ -146,6 +153,10 @@ class InstructionClock:
     def begin(self, limit: int) -> None:
         """Give the run its budget of instructions."""
         self._grant(max(1, -(-limit // NANOSECONDS_PER_INSTRUCTION)))
+
+    def begin_one(self) -> None:
+        """Give the run a budget of one instruction."""
+        self._grant(1)
 
     def end(self) -> None:
         """Do nothing: the budget is used up, or the next `begin` takes the rest of it back."""

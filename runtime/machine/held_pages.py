@@ -42,8 +42,7 @@ class HeldPages:
         """Let `refuses(address)` choose pages whose loads and stores stop the CPU: a `PageFault` with the code `HELD`.
         It is asked when they get into the TLB. None: none, as at first."""
         self._refuses = refuses
-        self._walks.is_off = refuses is not None
-        self._walks.forget()
+        self._walks.is_off = refuses is not None  # what is kept stays right
         self._engine.flush_tlb()
 
     def execute_unheld(self) -> None:
@@ -65,9 +64,8 @@ class HeldPages:
             self.hold(refuses)
 
         self._walks.is_off = True
-        self._walks.forget()
         self._engine.flush_tlb()
-        self._engine.execute_one(after)
+        self._engine.one.ask(after)
 
     @property
     def is_active(self) -> bool:

@@ -303,7 +303,10 @@ class System:
         if is_delayed:
             self.engine.stop_when_unmasked()
         self._turn_ends = self.clock.now() + length
-        self.clock.begin(length)
+        if self.engine.one.is_next:
+            self.clock.begin_one()
+        else:
+            self.clock.begin(length)
         self._is_running = True
         try:
             stop = self.engine.run()
@@ -365,6 +368,8 @@ class System:
 
     def _next_cpu(self) -> VirtualCpu | None:
         """The next CPU that has something to do, in turn; None if there is none."""
+        if self.engine.one.is_next:  # it has this CPU's translations
+            return self.current
         start = self.current.number
         for step in range(1, len(self.cpus) + 1):
             cpu = self.cpus[(start + step) % len(self.cpus)]

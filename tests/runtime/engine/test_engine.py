@@ -219,3 +219,40 @@ def test_translation_by_the_tlb_asks_once_and_reports_failure(guest: Guest) -> N
     guest.engine.translator(Access.READ)(ALIAS + 0x5678)
     assert len(guest.fills) == 2
     assert guest.engine.translator(Access.WRITE)(0x1234) is None
+
+
+@pytest.mark.parametrize("is_counted", [False, True])
+def test_a_run_of_one_instruction_ends_in_code_that_was_translated_before(guest: Guest, *, is_counted: bool) -> None:
+    engine, called = guest.engine, list[str]()
+    if is_counted:
+        engine.count_instructions().grant(100)
+    guest.ram[FUNCTION - BASE : FUNCTION - BASE + 12] = code(addi(A1, A1, 1), addi(A1, A1, 1), WFI)
+    start = (addi(A0, A0, 1), *la(S0, FUNCTION), jalr(ZERO, S0))
+    guest.start(*start)
+    assert engine.run() is Stop.HALTED
+    for pc, expected in ((BASE, BASE + 4), (BASE + 4 * len(start) - 4, FUNCTION), (FUNCTION, FUNCTION + 4)):
+        engine.live.set("pc", pc)
+        engine.one.ask(lambda: called.append("after"))
+        if engine.counter is not None:
+            engine.counter.grant(1)
+        assert engine.run() is Stop.REQUESTED
+        assert guest.get("pc") == expected
+    assert (guest.get("a0"), guest.get("a1"), called) == (2, 3, ["after"] * 3)
+    if engine.counter is not None:
+        engine.counter.grant(100)
+    assert engine.run() is Stop.HALTED
+    assert guest.get("a1") == 4
+
+
+def test_a_run_after_one_of_one_instruction_has_its_own_faults_only(guest: Guest) -> None:
+    """Code that cannot be reached any more is none of the guest's business."""
+    engine = guest.engine
+    guest.ram[FUNCTION - BASE : FUNCTION - BASE + 8] = code(addi(A1, A1, 1), WFI)
+    guest.start(addi(A0, A0, 1), WFI)
+    engine.one.ask(engine.flush_tlb)
+    assert engine.run() is Stop.REQUESTED
+    fill = guest.fill
+    engine.on_tlb_fill(lambda address, access: fill(address, access) if address >= FUNCTION else None)
+    engine.live.set("pc", FUNCTION)
+    assert engine.run() is Stop.HALTED
+    assert (guest.get("a0"), guest.get("a1")) == (1, 1)

@@ -3,6 +3,7 @@
 import pytest
 
 from kinst.rewriter.assemble import assemble
+from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.exceptions.arm64_accesses import accessed
 from kinst.runtime.machine.exceptions.arm64_debug import Watchpoint, watchpoint
 from kinst.targets.arch.arm64 import ARM64
@@ -129,6 +130,19 @@ def test_another_cpu_has_its_own(kind: str) -> None:
     assert hex(report["esr"] & ~(1 << 26)) == hex(MET if kind == "b" else WATCHED_STORE)
     assert report["elr"] == CODE + 0x600
     assert memory.load(DATA, 8) == DATA
+
+
+def test_another_cpu_does_not_get_in_between() -> None:
+    """CPU 1 always has something to do while CPU 0 stores to a watched page, but not what is watched."""
+    second = CODE + 0x400
+    start = f"{value('x0', 0xC4000003)}; mov x1, #1; {value('x2', second)}; mov x3, #0; hvc #0"
+    wait = f"{value('x5', DATA + 0x1000)}; wait: ldr x6, [x5]; cbz x6, wait"
+    stores = f"{value('x1', DATA)}; mov x7, #10; again: str x7, [x1, #8]; subs x7, x7, #1; b.ne again"
+    guest = Guest(f"msr oslar_el1, xzr; {start}; {wait}; {pair('w', DATA, 0x1FF7)}; isb; {stores}", cpus=2)
+    busy = f"{value('x5', DATA + 0x1000)}; str x5, [x5]; stay: add x6, x6, #1; b stay"
+    guest.system.memory.write(second, assemble(ARM64, busy, second))
+    assert guest.system.run(30_000_000) is End.POWER_OFF
+    assert guest.system.memory.load(DATA + 8, 8) == 1
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,22 @@ def test_misses_are_answered_as_a_walk_answers_them(board: str) -> None:
     assert asked - (STEPS - found) < found / 2
 
 
+@pytest.mark.parametrize("board", BOARDS)
+def test_misses_are_answered_so_while_and_after_pages_are_held(board: str) -> None:
+    """No page of those that are looked at is held."""
+    draw = random.Random(board)
+    guest = Guest(board, draw)
+    held, is_held = guest.system.space.held, False
+    for _ in range(STEPS):
+        guest.change()
+        if not draw.randrange(8):
+            is_held = not is_held
+            held.hold((lambda _address: False) if is_held else None)
+        address, access = 4096 * draw.randrange(8) + 8 * draw.randrange(512), draw.choice([*Access])
+        answer = guest.system.space._to_access[access](address)
+        assert answer == guest.walked(address, access), (hex(address), access, is_held)
+
+
 def test_a_page_that_becomes_code_is_not_granted_for_writing_as_before() -> None:
     """Otherwise the last store, which comes by another address, would change the code unnoticed."""
     facts = machine_facts("virt-riscv64")
