@@ -55,6 +55,17 @@ _PICS: Final = "".join(
     f"mov ${value}, %al; out %al, ${port}; "
     for port, value in ((0x43, 0x34), (0x40, 1), (0x40, 0), (0x20, 17), (0x21, 32), (0x21, 4), (0x21, 1), (0x21, 0))
 )
+# The last 2 MiB of virtual memory, at 0x400000.
+_LAST_PAGE: Final = (
+    "mov %cr3, %rax; movq $0x301003, 0xff8(%rax); movq $0x302003, 0x301ff8; movq $0x400083, 0x302ff8; mov %rax, %cr3; "
+)
+
+
+def _last_breakpoint(back: int) -> str:
+    """Jumps to an int3 so many bytes before the end of virtual memory."""
+    return f"{_LAST_PAGE} movb $0xcc, {0x60_0000 - back:#x}; mov ${-back}, %rax; jmp *%rax"
+
+
 _AMD64: Final = (
     Guest("tables-nowhere", "amd64", "mov $0x7ffffffff000, %rax; mov %rax, %cr3; nop", "no RAM at 0xfffffff000"),
     Guest("tables-in-a-device", "amd64", "mov $0xfee00000, %rax; mov %rax, %cr3; nop", "no RAM at 0xfee00000"),
@@ -110,6 +121,9 @@ _AMD64: Final = (
         "lock incl 0xf7f(%rbx); mov %cr4, %rax; or $0x600, %rax; mov %rax, %cr4; movups %xmm0, 3(%rbx); "
         "fxsave (%rbx); jmp 1b",
     ),
+    Guest("breakpoint-in-the-last-byte", "amd64", _last_breakpoint(1), r"CPU 0 at 0x0: exception 3 \(#BP\)"),
+    Guest("breakpoint-in-the-last-byte-probed", "amd64", _last_breakpoint(1), r"CPU 0 at 0x0: ex", _EVERY),
+    Guest("breakpoint-before-the-last-byte", "amd64", _last_breakpoint(2), r"CPU 0 at 0xf{16}: exception 3"),
     Guest("endless-string", "amd64", "mov $-1, %rcx; mov $0x300000, %rdi; rep stosb; 1: jmp 1b"),
     Guest("endless-string-probed", "amd64", "mov $-1, %rcx; mov $0x3f8, %dx; rep outsb", "", _EVERY),
     Guest("flood", "amd64", "mov $0x3f8, %dx; 1: outb %al, %dx; inc %al; jmp 1b"),
