@@ -285,6 +285,22 @@ def _csrs(kind: int) -> str:
     return f".set i, 0; .rept 4096; .if i != 0x305; {each}; .endif; .set i, i + 1; .endr; j ."
 
 
+def _chains(size: int) -> str:
+    """To the second console: chains of all descriptors that there are, each of the same bytes; and again, as soon as
+    the device has stopped."""
+    return (
+        "li a0, 0x10009000; li t1, 3; 1: li t2, 0x1000; sub a0, a0, t2; lw t0, 8(a0); bne t0, t1, 1b; "
+        "again: sw zero, 0x70(a0); sw t1, 0x70(a0); li t0, 1; sw t0, 0x24(a0); sw t0, 0x20(a0); li t0, 11; "
+        "sw t0, 0x70(a0); li t0, 1; sw t0, 0x30(a0); li t0, 128; sw t0, 0x38(a0); li a1, 0x80100000; sw a1, 0x80(a0); "
+        "li a2, 0x80101000; sw a2, 0x90(a0); li a3, 0x80102000; sw a3, 0xa0(a0); li t0, 1; sw t0, 0x44(a0); "
+        f"li t0, 15; sw t0, 0x70(a0); li t2, 0x80000000; li t3, {size:#x} | 1 << 32; li t4, 1; slli t4, t4, 48; "
+        "li t5, 128; 2: sd t2, (a1); add t6, t3, t4; sd t6, 8(a1); addi a1, a1, 16; li t6, 1; slli t6, t6, 48; "
+        "add t4, t4, t6; addi t5, t5, -1; bnez t5, 2b; sw zero, -4(a1); li t0, 0x800000; sw t0, (a2); li t0, 1; "
+        "sw t0, 0x50(a0); li t1, 3; 3: lw t0, 0x70(a0); andi t0, t0, 64; beqz t0, 3b; j again"
+    )
+
+
+_PRINTS: Final = ("--virtio-console", "--console", "/dev/null")
 _RISCV64: Final = (
     Guest(
         "tables-nowhere",
@@ -330,6 +346,9 @@ _RISCV64: Final = (
     Guest("virtio-at-random", "riscv64", _at_random(0x1000_1000, 0x7FFF)),
     Guest("fw-cfg-at-random", "riscv64", _at_random(0x1010_0000, 0x1F)),
     Guest("flash-at-random", "riscv64", _at_random(0x2000_0000, 0x3FF_FFFF)),
+    Guest("console-of-gigabytes", "riscv64", _chains(0x1FF_FFFF), options=_PRINTS),
+    Guest("console-of-gigabytes-searched", "riscv64", _chains(0x1FF_FFFF), options=(*_PRINTS, "--until", "(a+)+b")),
+    Guest("console-of-more", "riscv64", _chains(0x780_0000), options=_PRINTS),
     Guest("pci-at-random", "riscv64", _at_random(0x3000_0000, 0xFFF_FFFF)),
     Guest("clock-at-random", "riscv64", _at_random(0x10_1000, 0xFF)),
     Guest(
