@@ -129,6 +129,13 @@ _AMD64: Final = (
     Guest("flood", "amd64", "mov $0x3f8, %dx; 1: outb %al, %dx; inc %al; jmp 1b"),
     Guest("flood-without-a-line", "amd64", "mov $0x3f8, %dx; 1: outb %al, %dx; jmp 1b", options=("--until", "never")),
     Guest(
+        "line-that-takes-for-ever",
+        "amd64",
+        "mov $0x3f8, %dx; 1: mov $60, %ecx; mov $0x61, %al; 2: outb %al, %dx; loop 2b; mov $10, %al; outb %al, %dx; "
+        "jmp 1b",
+        options=("--until", "(a+)+b"),
+    ),
+    Guest(
         "every-port",
         "amd64",
         "mov $0x12345678, %eax; 1: inc %dx; cmp $0xf0, %dl; jae 1b; cmp $0x5f, %dl; jb 2f; cmp $0x65, %dl; jb 1b; "

@@ -169,9 +169,10 @@ class VirtioDevice:
         queue, is_done = self.queues[index], False
         try:
             while left > 0 and self._is_at_work() and queue.is_ready:
-                chain, work = self._begun.pop(index, None) or self._next(index)
-                if chain is None:
+                begun = self._begun.pop(index, None) or self._next(index)
+                if begun is None:
                     break
+                chain, work = begun
                 left, written = _moved(work, left)
                 if written is None:
                     self._begun[index] = chain, work
@@ -185,10 +186,10 @@ class VirtioDevice:
             self._interrupt(self.interrupts | CONFIGURATION_INTERRUPT)
         return left
 
-    def _next(self, index: int) -> tuple[Chain, Work] | tuple[None, None]:
+    def _next(self, index: int) -> tuple[Chain, Work] | None:
         """The next chain of a queue, of which nothing is done yet; None if there is none that can be served."""
         chain = self.queues[index].take() if self.model.can_serve(index) else None
-        return (None, None) if chain is None else (chain, self.model.serve(chain))
+        return None if chain is None else (chain, self.model.serve(chain))
 
     def _is_at_work(self) -> bool:
         return bool(self.status & DRIVER_OK) and not self.status & NEEDS_RESET
