@@ -19,8 +19,8 @@ from kinst.runtime.clauses.environment import ErrorRecord, Record
 Entry = Record | ErrorRecord | bytes
 
 LIMIT: Final = 64 << 20  # bytes: a larger buffer is one without a size, which asks for drains
-BACKLOG: Final = 8 << 20  # counted bytes at which it does. To print them takes less than a second
-PRINTING: Final = 2000  # counted bytes of any record besides its contents, as to print it takes about as long
+BACKLOG: Final = 1 << 20  # counted bytes at which it does: to print them takes less than a second
+PRINTING: Final = 250  # counted bytes of any record besides its contents, since to print it takes time as well
 LARGEST: Final = 32 << 20  # bytes of a CPU's buffer that is kept to the end; like bufresize=auto, we give less
 DEFAULT: Final = 4 << 20  # bytes: dtrace's default bufsize
 OVERHEAD: Final = 200  # bytes that a small record takes in our memory, besides its contents
@@ -164,7 +164,7 @@ class _Drained(_Listed):
             return True
         self._buffers.on_full()
         self._pending = size
-        if self._used + size <= BACKLOG:
+        if not self._used:
             return True
         self._buffers.drops[cpu] += 1
         return False

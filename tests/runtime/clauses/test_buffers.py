@@ -159,7 +159,7 @@ def test_without_a_size_there_is_never_much_to_print(size: int) -> None:
         put(buffers, number, size)
 
     assert drains
-    assert max(drains) <= BACKLOG // (size + PRINTING)
+    assert max(drains) <= max(1, BACKLOG // (size + PRINTING))
     assert not buffers.drops
 
 
@@ -167,7 +167,7 @@ def test_nobody_drains_or_a_record_larger_than_everything() -> None:
     buffers = Buffers(None, "switch", nobody)
 
     assert not put(buffers, 1, DEFAULT + 1)
-    assert all(put(buffers, number, DEFAULT) for number in range(BACKLOG // DEFAULT - 1))
+    assert put(buffers, 2, DEFAULT)
     assert not put(buffers, 3, DEFAULT)
     assert buffers.drops == {0: 2}
 
