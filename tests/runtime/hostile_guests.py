@@ -354,8 +354,6 @@ _RISCV64: Final = (
     Guest("fw-cfg-at-random", "riscv64", _at_random(0x1010_0000, 0x1F)),
     Guest("flash-at-random", "riscv64", _at_random(0x2000_0000, 0x3FF_FFFF)),
     Guest("console-of-gigabytes", "riscv64", _chains(0x1FF_FFFF), options=_PRINTS),
-    Guest("console-of-gigabytes-searched", "riscv64", _chains(0x1FF_FFFF), options=(*_PRINTS, "--until", "(a+)+b")),
-    Guest("console-of-more", "riscv64", _chains(0x780_0000), options=_PRINTS),
     Guest("pci-at-random", "riscv64", _at_random(0x3000_0000, 0xFFF_FFFF)),
     Guest("clock-at-random", "riscv64", _at_random(0x10_1000, 0xFF)),
     Guest(
