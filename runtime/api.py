@@ -26,6 +26,7 @@ from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source, plan_probes
 from kinst.rewriter.write import write_image
 from kinst.runtime.engine.bare_qiling import BareQiling
+from kinst.runtime.input.expression import expression
 from kinst.runtime.input.typist import lines_to_type
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.disk import Disk
@@ -34,7 +35,7 @@ from kinst.runtime.tracing.ending import Ending
 from kinst.runtime.tracing.given import Action, actions_of, files_of, modules_of, options_of, path_of, program_of
 from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.guest_view import GuestView
-from kinst.runtime.tracing.limits import Limits, limits, pattern
+from kinst.runtime.tracing.limits import Limits, limits
 from kinst.runtime.tracing.program_text import ProgramText
 from kinst.runtime.tracing.records import Kept, Reader
 from kinst.runtime.tracing.request import Request
@@ -423,7 +424,7 @@ class Trace(Reader):
         Raises:
             UsageError: `prompt` is no regular expression.
         """
-        awaited = None if prompt is None else pattern("prompt", prompt)
+        awaited = None if prompt is None else expression("prompt", prompt)
         self.guest.typist.add(lines_to_type(text), awaited)
 
     def stop(self) -> None:

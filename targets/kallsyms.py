@@ -211,8 +211,10 @@ def _length(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _texts(data: bytes, tables: _Tables) -> list[bytes] | None:
-    """What each symbol's tokens spell, its type first; None: one is empty."""
+    """What each symbol's tokens spell, its type first; None: one is empty, or they go on behind the data."""
     starts, sizes = _spelled(data, tables)
+    if starts[-1] + sizes[-1] > len(data):
+        return None
     ends = np.cumsum(sizes)
     tokens = np.frombuffer(data, np.uint8)[np.arange(ends[-1]) + np.repeat(starts - (ends - sizes), sizes)]
     lengths = np.array([len(token) for token in tables.tokens], np.int64)

@@ -18,7 +18,9 @@ from kinst.runtime.clauses.environment import ErrorRecord, Record
 
 Entry = Record | ErrorRecord | bytes
 
-LIMIT: Final = 64 << 20  # counted bytes at which a buffer without a size asks for a drain
+LIMIT: Final = 64 << 20  # bytes: a larger buffer is one without a size, which asks for drains
+BACKLOG: Final = 1 << 20  # counted bytes at which it does: to print them takes less than a second
+PRINTING: Final = 250  # counted bytes of any record besides its contents, since to print it takes time as well
 LARGEST: Final = 32 << 20  # bytes of a CPU's buffer that is kept to the end; like bufresize=auto, we give less
 DEFAULT: Final = 4 << 20  # bytes: dtrace's default bufsize
 OVERHEAD: Final = 200  # bytes that a small record takes in our memory, besides its contents
@@ -144,7 +146,7 @@ class _Listed:
 
 
 class _Drained(_Listed):
-    """The policy without a size: drained when it is large."""
+    """The policy without a size: drained before there is much to print, while which nobody can end the run."""
 
     def __init__(self, buffers: Buffers) -> None:
         super().__init__(buffers, LIMIT)
@@ -157,12 +159,12 @@ class _Drained(_Listed):
         if size > DEFAULT:
             self._buffers.drops[cpu] += 1
             return False
-        self._pending = size = size + OVERHEAD
-        if self._used + size <= LIMIT:
+        self._pending = size = size + PRINTING
+        if self._used + size <= BACKLOG:
             return True
         self._buffers.on_full()
         self._pending = size
-        if self._used + size <= LIMIT:
+        if not self._used:
             return True
         self._buffers.drops[cpu] += 1
         return False

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from kinst.runtime.input.expression import Expression, expression
 from kinst.runtime.machine.configuration import FileAt
 from kinst.runtime.machine.disk import Disk, DiskMode, open_disk
-from kinst.runtime.tracing.limits import pattern
 from kinst.runtime.tracing.quantities import seconds_of, size_of
 from kinst.targets.errors import ImageError, UsageError
 
@@ -48,13 +48,13 @@ def typed(path: Path | None) -> tuple[bytes, ...]:
     return () if path is None else tuple(lines_to_type(bytes(mapped("--input", path))))
 
 
-def prompt(given: dict[str, Any]) -> re.Pattern[bytes] | None:
+def prompt(given: dict[str, Any]) -> Expression | None:
     """What is awaited before each line of --input; None: that the guest waits."""
     if given["prompt"] is None:
         return None
     if given["input"] is None:
         raise UsageError(f"--prompt {given['prompt']}: there is nothing to type: give --input")
-    return pattern("--prompt", given["prompt"])
+    return expression("--prompt", given["prompt"])
 
 
 def module(text: str) -> tuple[str, Path]:

@@ -48,6 +48,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import BinaryIO, Final
 
 from kinst.runtime.clauses.environment import ErrorRecord, Record, Symbols
+from kinst.runtime.consumer.console_lines import whole
 from kinst.runtime.consumer.json_values import Json, JsonValues, text
 from kinst.runtime.consumer.live_options import LiveOptions
 from kinst.runtime.consumer.messages import Drop, error_message
@@ -152,7 +153,7 @@ class JsonOutput:
             self._console_output.write(data)
             return
         self._partial += data
-        end = self._partial.rfind(b"\n") + 1
+        end = whole(self._partial)
         if end:
             self._put({"console": text(bytes(self._partial[:end]))})
             del self._partial[:end]

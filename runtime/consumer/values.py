@@ -113,9 +113,8 @@ def _number(value: Value) -> int:
 
 def hex_dump(data: bytes) -> bytes:
     """Rows of 16 bytes, in hexadecimal and as ASCII."""
-    rows = []
-    for offset in range(0, len(data), 16):
-        row = data[offset : offset + 16]
-        digits = b"".join([b" %02x" % byte for byte in row])
-        rows.append(b"     %5x:%-48s  %b\n" % (offset, digits, row.translate(_PRINTABLE)))
-    return _HEX_TITLE + b"".join(rows)
+    digits, text = data.hex(" "), data.translate(_PRINTABLE).decode("ascii")
+    rows = [
+        f"     {at:5x}: {digits[3 * at : 3 * at + 47]:<47}  {text[at : at + 16]}\n" for at in range(0, len(data), 16)
+    ]
+    return _HEX_TITLE + "".join(rows).encode("ascii")

@@ -51,11 +51,13 @@ def _words(*words: int) -> bytes:
 HOST_CODE: Final = {
     "x86_64": bytes.fromhex(
         "3b7208"  # cmp esi, dword [rdx + 8]
-        "753d"  # jne python
+        "7543"  # jne python
         "4c8b5a10"  # mov r11, qword [rdx + 16]
         "498b03"  # mov rax, qword [r11]
         "4989c0"  # mov r8, rax
         "4c2b4230"  # sub r8, qword [rdx + 48]
+        "4983f8fe"  # cmp r8, -2
+        "732f"  # jae python
         "48b9157c4a7fb979379e"  # movabs rcx, 0x9e3779b97f4a7c15
         "490fafc8"  # imul rcx, r8
         "48c1e920"  # shr rcx, 32
@@ -217,11 +219,13 @@ HOST_CODE: Final = {
     "aarch64": _words(
         0xF9400449,  # ldr x9, [x2, #8]
         0xEB21413F,  # cmp x9, w1, uxtw
-        0x54000281,  # b.ne python
+        0x540002C1,  # b.ne python
         0xF940084B,  # ldr x11, [x2, #16]
         0xF9400163,  # ldr x3, [x11]
         0xF9401844,  # ldr x4, [x2, #48]
         0xCB040064,  # sub x4, x3, x4
+        0xB100089F,  # cmn x4, #2
+        0x54000202,  # b.hs python
         0xD28F82A5,  # movz x5, #0x7c15
         0xF2AFE945,  # movk x5, #0x7f4a, lsl #16
         0xF2CF3725,  # movk x5, #0x79b9, lsl #32

@@ -43,7 +43,8 @@ from kinst.runtime.engine.breakpoint_code import (
 from kinst.runtime.engine.hit_records import ClockWord, HitRecords
 from kinst.runtime.engine.native_hooks import host_function
 
-# Rows are looked for from a place that the address gives to the first free one.
+# Rows are looked for from a place that the address gives to the first free one. What stands for a free row or for one
+# that is gone is an address as well, and a guest can have a breakpoint there: it is passed on before it is looked for.
 _ROW: Final = struct.Struct("<QQQQ")
 _FREE, _GONE = (1 << 64) - 1, (1 << 64) - 2
 _HASH: Final = 0x9E3779B97F4A7C15
@@ -155,6 +156,8 @@ class BreakpointCounters:
 
     def _enter(self, address: int, row: tuple[int, int, int]) -> None:
         self.drop(address)
+        if address >= _GONE:
+            return
         self._rows[address] = row
         if 2 * (self._used + 1) > self._state[MASK]:
             self._make_table(max(_FEWEST_ROWS, 1 << (4 * len(self._rows)).bit_length()))

@@ -37,6 +37,7 @@ _ROOM: Final = 1 << 15  # records
 HEAD: Final = 4  # words of a record before its registers: the PC as Unicorn has it, the CPU, the time and the thread
 _WORD: Final = 8
 _PAGE_SHIFT: Final = 12
+_HIGHEST: Final = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,9 @@ class ThreadKeys:
     def put(self, low: int, high: int, key: int, identity: int = 0, words: Sequence[tuple[int, int]] = ()) -> None:
         """Let hits of a thread be recorded with a key: those whose stack pointer is above `low` and up to `high`, both
         in the page of the byte below, as long as the identifying register and at most two 64-bit words, at addresses of
-        the host's memory, have these values."""
+        the host's memory, have these values. A stack that ends where memory does is not kept."""
+        if high > _HIGHEST:
+            return
         same = ctypes.addressof(self._any), 0
         first, second = (*words, same, same)[:2]
         row = np.array((low, high, identity, *first, *second, key), np.uint64)

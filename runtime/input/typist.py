@@ -4,12 +4,12 @@ Everything is decided by the machine's time, so that under the instruction clock
 instruction in every run.
 """
 
-import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kinst.runtime.input.expression import Expression
 from kinst.runtime.machine.console_line import ConsoleLine
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def lines_to_type(text: bytes) -> list[bytes]:
 @dataclass(frozen=True, slots=True)
 class _Line:
     data: bytes
-    prompt: re.Pattern[bytes] | None  # what the console's last line must contain; None: the guest waits for input
+    prompt: Expression | None  # what the console's last line must contain; None: the guest waits for input
 
 
 class Typist:
@@ -46,7 +46,7 @@ class Typist:
         system.attach_timed(self)
         system.serial_line.on_wait = self._guest_waits
 
-    def add(self, lines: Iterable[bytes], prompt: re.Pattern[bytes] | None = None) -> None:
+    def add(self, lines: Iterable[bytes], prompt: Expression | None = None) -> None:
         """Type these lines after those that are still to be typed: each when the last line of the console matches
         `prompt`, or without one when the guest waits for input: it polls its UART or all CPUs sleep, and it has printed
         nothing for a while."""
@@ -79,7 +79,7 @@ class Typist:
         prompt = self._lines[0].prompt
         self._is_searched = True
         self._show()
-        if prompt is not None and prompt.search(self._shown.text):
+        if prompt is not None and prompt.is_in(self._shown.text):
             self._type()
 
     def _guest_waits(self) -> None:

@@ -20,6 +20,8 @@ from kinst.runtime.tracing.results import Aggregated, FlamePicture, Record, Reco
 from kinst.runtime.tracing.tracer import Tracer
 from kinst.targets.errors import UsageError
 
+_CONSOLE: Final = 128 << 20  # bytes of the console that are kept; of more, the last half of them or more
+_CUT: Final = f"the guest has printed more than {_CONSOLE >> 20} MiB: only the last of it is kept"
 _PYTHON: Final = Style(int, Place, bytes)
 _VALUES: Final = ("value", "stack-frames", "memory")  # the keys of `json_output`'s objects that have recorded values
 
@@ -56,11 +58,17 @@ class Kept:
             if isinstance(entry, tuple):
                 self._consume(entry)
             elif isinstance(entry, bytes):
-                self.console += entry
+                self._print(entry)
             else:
                 self.messages.append(error_message(entry, self._describe(entry.probe)))
         if self._records and self.on_records is not None:
             self.on_records()
+
+    def _print(self, data: bytes) -> None:
+        self.console += data
+        if len(self.console) > _CONSOLE:
+            del self.console[: -_CONSOLE // 2]
+            self.messages += () if _CUT in self.messages else (_CUT,)
 
     def _consume(self, record: Recorded) -> None:
         cpu, identifier, clause, time, values = record
@@ -155,7 +163,7 @@ class Reader:
 
     @property
     def console(self) -> bytes:
-        """What the guest has printed so far."""
+        """What the guest has printed so far; if it is very much, the last 64 MiB or more, which `messages` says."""
         return bytes(self._read()[1].console)
 
     @property

@@ -1,6 +1,5 @@
 """The options of kinst-run, checked -> what it lists, prints, or traces."""
 
-import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from kinst.runtime.input.expression import Expression
 from kinst.runtime.input.standard_input import NOTICE, StandardInput, connected, standard_input
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.ending import Ending
@@ -42,7 +42,7 @@ class Wishes:
     output: Path | None  # None: stdout
     console: Path | None  # the guest's; None: stdout, too, or stderr
     typed: tuple[bytes, ...]  # lines of --input
-    prompt: re.Pattern[bytes] | None  # what is awaited before each; None: that the guest waits for input
+    prompt: Expression | None  # what is awaited before each; None: that the guest waits for input
     takes_standard_input: bool  # whether it may be the guest's
     report: Path | None  # the page of a report; None: there is none
     command: tuple[str, ...]  # what was typed, for the report

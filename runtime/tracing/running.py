@@ -1,12 +1,12 @@
 """Enabled probes, a machine and an output -> a traced run: BEGIN, the machine within its limits, END."""
 
 import gc
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, Protocol
 
+from kinst.runtime.input.expression import Expression
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.tracing.drain_timer import DrainTimer
 from kinst.runtime.tracing.ending import Ending, Outcome
@@ -67,7 +67,7 @@ class Running:
         console, who is to see at once what it prints."""
         self._traced, self._tracer, self._output = traced, tracer, output
         self._is_begun = False
-        self._until: re.Pattern[bytes] | None = None  # of the last stretch
+        self._until: Expression | None = None  # of the last stretch
         self.ending: Ending | None = None
         traced.surroundings.arm()
         traced.on_turn(lambda: tracer.after_turn(output))
@@ -120,8 +120,8 @@ class Running:
         self._tracer.finish(self._output, ending)
 
 
-def _shown(until: re.Pattern[bytes]) -> str:
-    return visible(until.pattern.decode(errors="surrogateescape"))
+def _shown(until: Expression) -> str:
+    return visible(until.text.decode(errors="surrogateescape"))
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from typing import Final
 from kinst.runtime.dlang.options import Options
 
 SOONEST: Final = 1_000_000  # ns between two drains, however high the rate
+_MOST_PRINTED: Final = 1 << 20  # bytes of the guest's console that wait for a drain
 _ECHO: Final = 10_000_000  # ns until somebody who types sees what the guest answers
 
 
@@ -20,6 +21,7 @@ class Schedule:
         """Tracing begins: everything is due at once."""
         self.drain = self.snapshot = self._status = self._began = now
         self._rates = self._present_rates()
+        self._printed = 0
 
     @property
     def next(self) -> int:
@@ -30,8 +32,14 @@ class Schedule:
         """The guest answered somebody who types."""
         self.drain = min(self.drain, now + _ECHO)
 
+    def is_much_printed(self, size: int) -> bool:
+        """Whether the guest has printed so much, with these bytes, that it is to be consumed at once."""
+        self._printed += size
+        return self._printed > _MOST_PRINTED
+
     def drained(self, now: int) -> None:
         """Buffers were drained."""
+        self._printed = 0
         self.drain = now + self._present_rates()[0]
 
     def taken(self, now: int) -> None:

@@ -367,6 +367,8 @@ class Tracer:
         self.buffers.append_console(data)
         if self.is_live:
             self._schedule.echo(self._host.now())
+        if self._schedule.is_much_printed(len(data)) and self._output is not None and self.due is not None:
+            self._switch(self._output, self._host.now())
 
     # -- the run ------------------------------------------------------------------------------------------------------
 

@@ -1,12 +1,12 @@
 """Lines of the guest's console -> the end of a run at the first line that matches."""
 
-import re
 from typing import Final
 
+from kinst.runtime.input.expression import Expression
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.system import System
 
-_LONGEST_LINE: Final = 4096  # bytes of a line that are searched, again with each new byte
+_LONGEST_LINE: Final = 4096  # bytes of a line that are searched again with what follows them
 _LINE_REST: Final = 20_000_000  # ns in which a line that matched can still be completed
 
 
@@ -17,31 +17,37 @@ class UntilWatch:
     def __init__(self, system: System) -> None:
         """Nothing is looked for yet."""
         self._system = system
-        self._expression: re.Pattern[bytes] | None = None
-        self._line = bytearray()
+        self._expression: Expression | None = None
+        self._line = b""
         self._end_at: int | None = None
 
-    def look_for(self, expression: re.Pattern[bytes] | None) -> None:
+    def look_for(self, expression: Expression | None) -> None:
         """Search from now on. A line that has begun is searched as well if the expression is the same as before."""
         if expression is not self._expression:
             self._expression = expression
-            self._line.clear()
+            self._line = b""
 
     def look(self, data: bytes) -> None:
-        """Search what the guest printed."""
+        """Search what the guest printed: the line that it has begun with what there is of it now."""
         if self._expression is None:
             return
-        for byte in data:
-            if byte == ord("\n"):
-                if self._end_at is not None:
-                    self.advance()
-                self._line.clear()
-                continue
-            self._line.append(byte)
-            if len(self._line) > _LONGEST_LINE:
-                del self._line[: _LONGEST_LINE // 2]
-            if self._end_at is None and self._expression.search(self._line):
-                self._end_at = self._system.clock.now() + _LINE_REST
+        for number, part in enumerate(data.split(b"\n")):
+            if number:
+                self._end_line()
+            if part and self._end_at is None:
+                self._search(part)
+
+    def _end_line(self) -> None:
+        if self._end_at is not None:
+            self.advance()
+        self._line = b""
+
+    def _search(self, part: bytes) -> None:
+        assert self._expression is not None
+        line = self._line + part
+        if self._expression.is_in(line):
+            self._end_at = self._system.clock.now() + _LINE_REST
+        self._line = line if len(line) <= _LONGEST_LINE else line[-_LONGEST_LINE // 2 :]
 
     def deadline(self) -> int | None:
         """When the time to complete the line is over, in ns; None if nothing has matched."""

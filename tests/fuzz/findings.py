@@ -14,6 +14,7 @@ FINDINGS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("headers", "an index of section names that is beyond the sections", Damage(0, ((34, 8, 0),))),
     ("headers", "sections that have names, and no table of names", Damage(0, ((61, 2, 0),))),
     ("headers", "program headers that lie over the ELF header, one of them spare", Damage(1, ((2254, 2, 2048),))),
+    ("kallsyms", "names that go on behind the end of the kernel", Damage(2, ((483894, 2, 0),))),
     ("btf", "types of seven bytes: less than a record", Damage(0, ((12, 2, 7),))),
     ("btf", "an integer of no bytes", Damage(0, ((254678, 1, 0),))),
     ("btf", "an enumeration of 2 GB", Damage(0, ((160, 4, 0x7FFF_FFFF),))),

@@ -3,7 +3,9 @@
 from typing import Final
 
 from tests.fuzz.code import CODE
+from tests.fuzz.host_code import HOST_CODE
 from tests.fuzz.images import DWARF, HEADERS, MANIFESTS
+from tests.fuzz.kernel_tables import KALLSYMS, SYSTEM_CALLS, TRACEPOINTS
 from tests.fuzz.kind import Kind
 from tests.fuzz.programs import PROGRAMS
 from tests.fuzz.traffic import TRAFFIC
@@ -11,5 +13,20 @@ from tests.fuzz.types_and_names import BTF, SYMBOLS
 from tests.fuzz.virtio import VIRTIO
 
 KINDS: Final[dict[str, Kind]] = {
-    kind.name: kind for kind in (PROGRAMS, HEADERS, MANIFESTS, DWARF, BTF, SYMBOLS, TRAFFIC, VIRTIO, CODE)
+    kind.name: kind
+    for kind in (
+        PROGRAMS,
+        HEADERS,
+        MANIFESTS,
+        DWARF,
+        BTF,
+        SYMBOLS,
+        TRAFFIC,
+        VIRTIO,
+        CODE,
+        KALLSYMS,
+        TRACEPOINTS,
+        SYSTEM_CALLS,
+        *HOST_CODE,
+    )
 }

@@ -99,8 +99,8 @@ class Traffic:
     kaslr_seed: int | None = None
     device_tree: bytes | None = None
     disks: Sequence[Disk] = ()
-    rng_seed: int | None = None
-    has_virtio_console: bool = False
+    rng_seed: int | None = 1  # a PC has a PCI bus then, and ACPI's tables name it
+    has_virtio_console: bool = True
     ram_size: int = _RAM
 
     def __post_init__(self) -> None:

@@ -55,6 +55,17 @@ _PICS: Final = "".join(
     f"mov ${value}, %al; out %al, ${port}; "
     for port, value in ((0x43, 0x34), (0x40, 1), (0x40, 0), (0x20, 17), (0x21, 32), (0x21, 4), (0x21, 1), (0x21, 0))
 )
+# The last 2 MiB of virtual memory, at 0x400000.
+_LAST_PAGE: Final = (
+    "mov %cr3, %rax; movq $0x301003, 0xff8(%rax); movq $0x302003, 0x301ff8; movq $0x400083, 0x302ff8; mov %rax, %cr3; "
+)
+
+
+def _last_breakpoint(back: int) -> str:
+    """Jumps to an int3 so many bytes before the end of virtual memory."""
+    return f"{_LAST_PAGE} movb $0xcc, {0x60_0000 - back:#x}; mov ${-back}, %rax; jmp *%rax"
+
+
 _AMD64: Final = (
     Guest("tables-nowhere", "amd64", "mov $0x7ffffffff000, %rax; mov %rax, %cr3; nop", "no RAM at 0xfffffff000"),
     Guest("tables-in-a-device", "amd64", "mov $0xfee00000, %rax; mov %rax, %cr3; nop", "no RAM at 0xfee00000"),
@@ -110,10 +121,20 @@ _AMD64: Final = (
         "lock incl 0xf7f(%rbx); mov %cr4, %rax; or $0x600, %rax; mov %rax, %cr4; movups %xmm0, 3(%rbx); "
         "fxsave (%rbx); jmp 1b",
     ),
+    Guest("breakpoint-in-the-last-byte", "amd64", _last_breakpoint(1), r"CPU 0 at 0x0: exception 3 \(#BP\)"),
+    Guest("breakpoint-in-the-last-byte-probed", "amd64", _last_breakpoint(1), r"CPU 0 at 0x0: ex", _EVERY),
+    Guest("breakpoint-before-the-last-byte", "amd64", _last_breakpoint(2), r"CPU 0 at 0xf{16}: exception 3"),
     Guest("endless-string", "amd64", "mov $-1, %rcx; mov $0x300000, %rdi; rep stosb; 1: jmp 1b"),
     Guest("endless-string-probed", "amd64", "mov $-1, %rcx; mov $0x3f8, %dx; rep outsb", "", _EVERY),
     Guest("flood", "amd64", "mov $0x3f8, %dx; 1: outb %al, %dx; inc %al; jmp 1b"),
     Guest("flood-without-a-line", "amd64", "mov $0x3f8, %dx; 1: outb %al, %dx; jmp 1b", options=("--until", "never")),
+    Guest(
+        "line-that-takes-for-ever",
+        "amd64",
+        "mov $0x3f8, %dx; 1: mov $60, %ecx; mov $0x61, %al; 2: outb %al, %dx; loop 2b; mov $10, %al; outb %al, %dx; "
+        "jmp 1b",
+        options=("--until", "(a+)+b"),
+    ),
     Guest(
         "every-port",
         "amd64",
@@ -271,6 +292,22 @@ def _csrs(kind: int) -> str:
     return f".set i, 0; .rept 4096; .if i != 0x305; {each}; .endif; .set i, i + 1; .endr; j ."
 
 
+def _chains(size: int) -> str:
+    """To the second console: chains of all descriptors that there are, each of the same bytes; and again, as soon as
+    the device has stopped."""
+    return (
+        "li a0, 0x10009000; li t1, 3; 1: li t2, 0x1000; sub a0, a0, t2; lw t0, 8(a0); bne t0, t1, 1b; "
+        "again: sw zero, 0x70(a0); sw t1, 0x70(a0); li t0, 1; sw t0, 0x24(a0); sw t0, 0x20(a0); li t0, 11; "
+        "sw t0, 0x70(a0); li t0, 1; sw t0, 0x30(a0); li t0, 128; sw t0, 0x38(a0); li a1, 0x80100000; sw a1, 0x80(a0); "
+        "li a2, 0x80101000; sw a2, 0x90(a0); li a3, 0x80102000; sw a3, 0xa0(a0); li t0, 1; sw t0, 0x44(a0); "
+        f"li t0, 15; sw t0, 0x70(a0); li t2, 0x80000000; li t3, {size:#x} | 1 << 32; li t4, 1; slli t4, t4, 48; "
+        "li t5, 128; 2: sd t2, (a1); add t6, t3, t4; sd t6, 8(a1); addi a1, a1, 16; li t6, 1; slli t6, t6, 48; "
+        "add t4, t4, t6; addi t5, t5, -1; bnez t5, 2b; sw zero, -4(a1); li t0, 0x800000; sw t0, (a2); li t0, 1; "
+        "sw t0, 0x50(a0); li t1, 3; 3: lw t0, 0x70(a0); andi t0, t0, 64; beqz t0, 3b; j again"
+    )
+
+
+_PRINTS: Final = ("--virtio-console", "--console", "/dev/null")
 _RISCV64: Final = (
     Guest(
         "tables-nowhere",
@@ -316,6 +353,7 @@ _RISCV64: Final = (
     Guest("virtio-at-random", "riscv64", _at_random(0x1000_1000, 0x7FFF)),
     Guest("fw-cfg-at-random", "riscv64", _at_random(0x1010_0000, 0x1F)),
     Guest("flash-at-random", "riscv64", _at_random(0x2000_0000, 0x3FF_FFFF)),
+    Guest("console-of-gigabytes", "riscv64", _chains(0x1FF_FFFF), options=_PRINTS),
     Guest("pci-at-random", "riscv64", _at_random(0x3000_0000, 0xFFF_FFFF)),
     Guest("clock-at-random", "riscv64", _at_random(0x10_1000, 0xFF)),
     Guest(

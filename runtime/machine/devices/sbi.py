@@ -19,7 +19,7 @@ from kinst.targets.errors import MachineError
 VERSION: Final = 2 << 24
 _IMPLEMENTATION: Final = 0x6B73  # an implementation number that is not registered (chapter 4.3)
 _WORD: Final = (1 << 64) - 1
-_PIECE: Final = 1 << 20  # bytes that one call writes to the console; the caller calls again for the rest
+_PIECE: Final = 1 << 12  # bytes that one call writes to the console; the caller calls again for the rest
 _LOW, _HIGH = False, True  # levels of a line
 _IDENTITY: Final = 6  # functions 0 to 6 of BASE; 4 to 6 are the CPU's vendor, architecture and implementation
 

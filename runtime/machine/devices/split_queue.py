@@ -8,13 +8,14 @@ The three areas, little-endian (virtio 1.2, 2.7.5, 2.7.6 and 2.7.8):
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.machine.machine import Memory
 
 _DESCRIPTOR: Final = struct.Struct("<QIHH")
+_LONGEST: Final = 0xFFFF_FFFF  # bytes of a chain (virtio 1.2, 2.7.5), all of which a device can say that it wrote
 _WORD: Final = 0xFFFF_FFFF
 _NEXT, _WRITE, _INDIRECT = 1, 2, 4
 _NO_INTERRUPT: Final = 1
@@ -36,8 +37,23 @@ class Chain:
 
     @property
     def size(self) -> int:
-        """Bytes of all buffers."""
+        """Bytes of all buffers. They may be the same bytes of memory, again and again."""
         return sum(map(len, self.readable + self.writable))
+
+
+def pieces(buffers: Iterable[memoryview], size: int) -> Iterator[list[memoryview]]:
+    """Buffers in their order, divided into parts of `size` bytes; the last may have less."""
+    part, room = list[memoryview](), size
+    for buffer in buffers:
+        rest = buffer
+        while rest:
+            part.append(rest[:room])
+            rest, room = rest[room:], room - len(part[-1])
+            if not room:
+                yield part
+                part, room = [], size
+    if part:
+        yield part
 
 
 class SplitQueue:
@@ -104,7 +120,10 @@ class SplitQueue:
                 raise BrokenQueueError(f"the buffer at {address:#x} is empty, or to be read behind one to be written")
             view = self._memory.view(address, size, is_written=is_written)
             (writable if is_written else readable).append(view)
-        return Chain(head, tuple(readable), tuple(writable))
+        chain = Chain(head, tuple(readable), tuple(writable))
+        if chain.size > _LONGEST:
+            raise BrokenQueueError(f"a chain of {chain.size} bytes")
+        return chain
 
     def _descriptors(self, index: int) -> Iterator[tuple[int, int, int]]:
         """Address, size and flags of a chain's buffers. A chain that never ends has more of them than the queue."""

@@ -8,12 +8,12 @@ How these are divided into buffers is up to the driver.
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import Final
 
-from kinst.runtime.machine.devices.split_queue import BrokenQueueError, Chain
-from kinst.runtime.machine.devices.virtio_device import Prompt
+from kinst.runtime.machine.devices.split_queue import BrokenQueueError, Chain, pieces
+from kinst.runtime.machine.devices.virtio_device import Prompt, Work
 from kinst.runtime.machine.disk import SECTOR, Disk
 
 OK, ERROR, UNSUPPORTED = 0, 1, 2  # status
@@ -21,6 +21,7 @@ _HEADER: Final = struct.Struct("<IIQ")
 _SEGMENTS, _READ_ONLY, _BLOCK_SIZE, _FLUSHES = 1 << 2, 1 << 5, 1 << 6, 1 << 9  # features
 _QUEUE: Final = 256
 _IDENTITY_SIZE: Final = 20
+_PIECE: Final = 1 << 20  # bytes that are moved at once
 
 
 class Kind(IntEnum):
@@ -45,7 +46,7 @@ class VirtioBlock(Prompt):
         # capacity in sectors, (size_max), seg_max without header and status, (geometry), blk_size
         self.configuration = struct.pack("<QIIII", disk.size // SECTOR, 0, _QUEUE - 2, 0, SECTOR)
 
-    def serve(self, chain: Chain) -> int:
+    def serve(self, chain: Chain) -> Work:
         """Carry out a request. Raises BrokenQueueError if it has no room for header or status."""
         header, sent = divided(chain.readable, _HEADER.size)
         room = sum(map(len, chain.writable)) - 1
@@ -54,18 +55,18 @@ class VirtioBlock(Prompt):
         asked, status = divided(chain.writable, room)
         kind, _, sector = _HEADER.unpack(b"".join(header))
         try:
-            status[0][0] = self._carry_out(kind, sector * SECTOR, sent, asked)
+            status[0][0] = yield from self._carry_out(kind, sector * SECTOR, sent, asked)
         except OSError:  # of the host's file
             status[0][0] = ERROR
         return room + 1
 
-    def _carry_out(self, kind: int, offset: int, sent: list[memoryview], asked: list[memoryview]) -> int:
+    def _carry_out(self, kind: int, offset: int, sent: list[memoryview], asked: list[memoryview]) -> Work:
         """The status of a request, once it is done. Raises OSError."""
         match kind:
             case Kind.IN if self._is_inside(offset, asked):
-                self._disk.read(offset, asked)
+                yield from _moved(self._disk.read, offset, asked)
             case Kind.OUT if self._is_inside(offset, sent) and not self._disk.is_read_only:
-                self._disk.write(offset, sent)
+                yield from _moved(self._disk.write, offset, sent)
             case Kind.FLUSH:
                 self._disk.flush()
             case Kind.GET_ID:
@@ -79,6 +80,17 @@ class VirtioBlock(Prompt):
     def _is_inside(self, offset: int, buffers: Iterable[memoryview]) -> bool:
         size = sum(map(len, buffers))
         return not size % SECTOR and offset + size <= self._disk.size
+
+
+def _moved(
+    move: Callable[[int, Sequence[memoryview]], None], offset: int, buffers: Iterable[memoryview]
+) -> Iterator[int]:
+    """Read or write piece by piece: the bytes of each. Raises OSError."""
+    for piece in pieces(buffers, _PIECE):
+        move(offset, piece)
+        size = sum(map(len, piece))
+        yield size
+        offset += size
 
 
 def divided(buffers: Iterable[memoryview], size: int) -> tuple[list[memoryview], list[memoryview]]:

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from kinst.runtime.machine.devices.split_queue import Chain
+from kinst.runtime.machine.devices.split_queue import Chain, pieces
+from kinst.runtime.machine.devices.virtio_device import Work
 from kinst.runtime.machine.serial_line import SerialLine
 
 RECEIVE, TRANSMIT = 0, 1  # queues
 _QUEUE: Final = 128
 _AT_ONCE: Final = 256  # bytes that are taken from the line
+_PIECE: Final = 4096  # bytes that are printed at once: much is done with each of them
 
 
 class VirtioConsole:
@@ -24,6 +26,7 @@ class VirtioConsole:
     features = 0
     configuration = b""
     queues = (_QUEUE, _QUEUE)
+    at_once = 16 * _PIECE
 
     def __init__(self, output: Callable[[bytes], None], line: SerialLine) -> None:
         """`output` gets what the guest prints; it receives from `line`."""
@@ -38,11 +41,12 @@ class VirtioConsole:
         """See `Model`: room for what is typed waits until something is."""
         return queue != RECEIVE or bool(self._held)
 
-    def serve(self, chain: Chain) -> int:
+    def serve(self, chain: Chain) -> Work:
         """Print what is in a chain, and fill its room with what was typed."""
-        if chain.readable:
-            self._output(b"".join(chain.readable))
+        for piece in pieces(chain.readable, _PIECE):
+            self._output(b"".join(piece))
             self._line.claim(self)
+            yield _PIECE
         before = len(self._held)
         for buffer in chain.writable:
             part, self._held = self._held[: len(buffer)], self._held[len(buffer) :]

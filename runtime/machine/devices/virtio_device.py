@@ -2,10 +2,11 @@
 
 The registers of `virtio_mmio` and `virtio_pci` change and show what is here. What a chain of buffers means is known to
 a `Model`. Work is done between two turns of a CPU, some time after the driver notified, which is the same in every
-run under the instruction clock.
+run under the instruction clock. A request may name the same memory again and again, and so be of any size: it is done
+piece by piece, with turns of the CPUs between them, at which the run's limits and Ctrl-C are looked at.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Final, Protocol
 
 from kinst.runtime.machine.device import Line
@@ -19,7 +20,10 @@ QUEUE_INTERRUPT, CONFIGURATION_INTERRUPT = 1, 2
 INDIRECT, VERSION_1 = 1 << 28, 1 << 32  # features
 _WORD: Final = 0xFFFF_FFFF
 _LATENCY: Final = 10_000  # ns from a notification to the answer, and between two parts of a long one
-_AT_ONCE: Final = 4 << 20  # bytes after which the CPUs get their turn
+
+# A request that is carried out: it yields the bytes of each piece that it has moved, and returns how many were written
+# to the chain.
+Work = Generator[int, None, int]
 
 
 class Model(Protocol):
@@ -50,6 +54,11 @@ class Model(Protocol):
         """The most entries of each queue, powers of 2."""
         ...
 
+    @property
+    def at_once(self) -> int:
+        """The bytes that it moves before the CPUs get their turn; no piece has more."""
+        ...
+
     def attach(self, notify: Callable[[int], None]) -> None:
         """Called once: `notify` makes the device look into a queue, as its driver can."""
         ...
@@ -58,13 +67,15 @@ class Model(Protocol):
         """Whether it can carry out now what is in a queue."""
         ...
 
-    def serve(self, chain: Chain) -> int:
-        """Carry out what a chain asks for; returns how many bytes were written to it. Raises BrokenQueueError."""
+    def serve(self, chain: Chain) -> Work:
+        """Carry out what a chain asks for. Raises BrokenQueueError."""
         ...
 
 
 class Prompt:
     """What models have in common that carry out everything as soon as they see it."""
+
+    at_once = 4 << 20
 
     def attach(self, notify: Callable[[int], None]) -> None:
         """See `Model`."""
@@ -86,6 +97,7 @@ class VirtioDevice:
         self.status = self.interrupts = self._accepted = 0
         self.offered_half = self.accepted_half = self.queue_number = 0  # what the registers show: the driver's choice
         self._notified = set[int]()
+        self._begun: dict[int, tuple[Chain, Work]] = {}  # by queue: what is not done yet
         self._due: int | None = None
         machine.attach_timed(self)
         model.attach(self.notify)
@@ -144,7 +156,7 @@ class VirtioDevice:
     def advance(self) -> None:
         """Look into the queues that the driver notified of, for a while."""
         self._due = None
-        left = _AT_ONCE
+        left = self.model.at_once
         for index in sorted(self._notified):
             left = self._work(index, left)
             if left > 0:
@@ -154,20 +166,30 @@ class VirtioDevice:
 
     def _work(self, index: int, left: int) -> int:
         """Serve chains while there are any and `left` bytes are not moved. Returns the rest of them."""
-        queue, before = self.queues[index], left
+        queue, is_done = self.queues[index], False
         try:
-            while left > 0 and self._is_at_work() and queue.is_ready and self.model.can_serve(index):
-                chain = queue.take()
-                if chain is None:
+            while left > 0 and self._is_at_work() and queue.is_ready:
+                begun = self._begun.pop(index, None) or self._next(index)
+                if begun is None:
                     break
-                left -= chain.size
-                queue.give_back(chain, self.model.serve(chain))
-            if left != before and queue.wants_interrupt():
+                chain, work = begun
+                left, written = _moved(work, left)
+                if written is None:
+                    self._begun[index] = chain, work
+                else:
+                    queue.give_back(chain, written)
+                    is_done = True
+            if is_done and queue.wants_interrupt():
                 self._interrupt(self.interrupts | QUEUE_INTERRUPT)
         except (BrokenQueueError, MachineError):  # numbers that cannot be right, or places where there is no memory
             self.status |= NEEDS_RESET
             self._interrupt(self.interrupts | CONFIGURATION_INTERRUPT)
         return left
+
+    def _next(self, index: int) -> tuple[Chain, Work] | None:
+        """The next chain of a queue, of which nothing is done yet; None if there is none that can be served."""
+        chain = self.queues[index].take() if self.model.can_serve(index) else None
+        return None if chain is None else (chain, self.model.serve(chain))
 
     def _is_at_work(self) -> bool:
         return bool(self.status & DRIVER_OK) and not self.status & NEEDS_RESET
@@ -184,9 +206,21 @@ class VirtioDevice:
         self.status = self._accepted = 0
         self._due = None
         self._notified.clear()
+        self._begun.clear()
         for queue in self.queues:
             queue.reset()
         self._interrupt(0)
+
+
+def _moved(work: Work, left: int) -> tuple[int, int | None]:
+    """Go on with a request until `left` bytes are moved: the rest of them, and if it is done, what it returns."""
+    try:
+        while left > 0:
+            left -= next(work)
+    except StopIteration as done:
+        written: int = done.value
+        return left, written
+    return left, None
 
 
 def _half(features: int, half: int) -> int:

@@ -4,7 +4,7 @@ from random import Random
 from typing import Final
 
 from kinst.runtime.machine.devices.split_queue import BrokenQueueError, Chain
-from kinst.runtime.machine.devices.virtio_device import Prompt
+from kinst.runtime.machine.devices.virtio_device import Prompt, Work
 
 _AT_MOST: Final = 4096  # bytes at once: a buffer need not be filled
 
@@ -21,10 +21,11 @@ class VirtioEntropy(Prompt):
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
 
-    def serve(self, chain: Chain) -> int:
+    def serve(self, chain: Chain) -> Work:
         """Fill the chain's first buffer, or some of it. Raises BrokenQueueError if there is none."""
         if not chain.writable:
             raise BrokenQueueError("a request for random numbers without room for them")
         buffer = chain.writable[0][:_AT_MOST]
         buffer[:] = self._random.randbytes(len(buffer))
+        yield len(buffer)
         return len(buffer)

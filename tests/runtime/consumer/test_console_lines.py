@@ -2,7 +2,7 @@
 
 import pytest
 
-from kinst.runtime.consumer.console_lines import LiveLines
+from kinst.runtime.consumer.console_lines import LiveLines, WholeLines
 
 
 @pytest.fixture
@@ -37,3 +37,24 @@ def test_the_last_line_is_ended(written: bytearray) -> None:
     lines.finish()
     lines.finish()
     assert written == b"# \n"
+
+
+def test_a_line_that_does_not_end_is_not_kept() -> None:
+    written = list[bytes]()
+    lines = WholeLines(written.append)
+    lines.show(b"begun")
+    assert written == []
+    lines.show(bytes(1 << 17))
+    assert written == [b"begun" + bytes(1 << 17)]
+    lines.show(b"\nnext\nrest")
+    lines.finish()
+    lines.finish()
+    assert written[1:] == [b"\nnext\n", b"rest\n"]
+
+
+def test_a_line_of_which_all_was_written_is_ended() -> None:
+    written = list[bytes]()
+    lines = WholeLines(written.append)
+    lines.show(bytes(1 << 17))
+    lines.finish()
+    assert written == [bytes(1 << 17), b"\n"]

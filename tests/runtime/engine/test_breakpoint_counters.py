@@ -13,6 +13,7 @@ from unicorn import arm64_const, x86_const
 from kinst.runtime.engine.breakpoint_code import END, GETTIME, HOST_CODE, NEXT, WORDS
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 from kinst.runtime.engine.hit_records import ClockWord, HitRecords
+from tests.runtime.engine.host_memory import map_pages
 
 CODE, STACK, PYTHON, FULL, TELL, BATCH, BACK = 0x10000, 0x2F000, 0x40000, 0x40080, 0x400C0, 0x40180, 0x50000
 TIME = 0x40200
@@ -91,10 +92,7 @@ class Host:
         cpu.hook_add(unicorn.UC_HOOK_CODE, self.called, begin=PYTHON, end=TIME)
 
     def map(self, address: int, size: int) -> None:
-        for page in range(address >> 12, (address + size + 4095) >> 12):
-            if page not in self.mapped:
-                self.mapped.add(page)
-                self.cpu.mem_map_ptr(page << 12, 4096, unicorn.UC_PROT_ALL, ctypes.c_void_p(page << 12))
+        map_pages(self.cpu, self.mapped, [(address, size)])
 
     def called(self, _uc: object, address: int, _size: int, _data: object) -> None:
         values = [self.cpu.reg_read(register) for register in self.arguments]
@@ -150,7 +148,7 @@ class Host:
         if len(self.passed) == before:
             return self.live_pc.value
         assert self.passed[before:] == [number]
-        assert self.live_pc.value == pc + BIAS
+        assert self.live_pc.value == pc + BIAS & (1 << 64) - 1
         return None
 
 
@@ -189,6 +187,22 @@ def test_everything_else_is_passed_on(host: Host) -> None:
     host.counters.drop(0x7000)
     assert host.event(0x7000) is None
     assert host.counters.take() == []
+
+
+@pytest.mark.parametrize("pc", [2**64 - 1, 2**64 - 2], ids=["free", "gone"])
+def test_what_stands_for_a_row_of_nobody_is_no_breakpoint(host: Host, pc: int) -> None:
+    """A guest can have a breakpoint at any address."""
+    counters = host.counters
+    for address in range(0, 0x600, 4):  # rows that are gone, wherever the search begins
+        counters.set(address, 0x9000, 0, has_credit=False)
+        counters.drop(address)
+    assert host.event(pc) is None
+
+    counters.set(pc, 0x9000, counters.cell(), has_credit=False)
+    assert host.event(pc) is None
+    counters.drop(pc)
+    counters.set(pc - 4, 0x9004, 0, has_credit=False)
+    assert host.event(pc - 4) == 0x9004
 
 
 def test_each_cpu_has_its_own_cells(host: Host) -> None:

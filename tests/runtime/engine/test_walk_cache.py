@@ -13,6 +13,7 @@ from unicorn import arm64_const, x86_const
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.engine.walk_cache import HOST_CODE, WalkCache
 from kinst.targets.arch.riscv64 import RISCV64
+from tests.runtime.engine.host_memory import map_pages
 
 CODE, STACK, CALLBACK, READ, WRITE, BACK = 0x10000, 0x2F000, 0x40000, 0x40100, 0x40200, 0x50000
 UC: Final = 0x1234
@@ -70,10 +71,7 @@ class Host:
         cpu.hook_add(unicorn.UC_HOOK_CODE, self.called, begin=CALLBACK, end=WRITE)
 
     def map(self, address: int, size: int) -> None:
-        for page in range(address >> 12, (address + size + 4095) >> 12):
-            if page not in self.mapped:
-                self.mapped.add(page)
-                self.cpu.mem_map_ptr(page << 12, 4096, unicorn.UC_PROT_ALL, ctypes.c_void_p(page << 12))
+        map_pages(self.cpu, self.mapped, [(address, size)])
 
     def called(self, _uc: object, address: int, _size: int, _data: object) -> None:
         values = [self.cpu.reg_read(register) for register in self.arguments]

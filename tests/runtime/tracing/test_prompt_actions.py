@@ -94,7 +94,7 @@ def test_what_is_committed_sees_what_is_aggregated() -> None:
 
 def test_a_full_buffer_is_read_with_the_aggregations(monkeypatch: pytest.MonkeyPatch) -> None:
     """The buffer is drained in the middle of a firing: printa() before that saw the count so far."""
-    monkeypatch.setattr("kinst.runtime.clauses.buffers.LIMIT", 8 << 10)
+    monkeypatch.setattr("kinst.runtime.clauses.buffers.BACKLOG", 8 << 10)
     many = 'tick-1ms { printf("%300s", "") } ' * 20
     program = f'tick-1ms {{ @ = count(); printa("%@d ", @) }} {many} tick-1ms /++n == 3/ {{ exit(0) }}'
     assert output_of("-x", "aggrate=1h", "-n", program).split() == ["1", "2", "3"]
