@@ -2,9 +2,9 @@
 
 import os
 import subprocess
-import sys
 from typing import Final
 
+from kinst.rewriter.own_process import own_command, own_environment
 from kinst.runtime.batch.frames import receive, send
 from kinst.runtime.batch.rows import Answer, Outcome, failure
 from kinst.runtime.batch.worker import Order
@@ -61,11 +61,11 @@ class WorkerProcess:
 def _started() -> "subprocess.Popen[bytes]":
     """A new worker. It has a group of its own, so that Ctrl-C reaches only the process that it works for."""
     return subprocess.Popen(
-        [sys.executable, "-m", "kinst.runtime.batch.worker"],
+        own_command("kinst.runtime.batch.worker"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=None if os.environ.get(_TRACEBACK) else subprocess.DEVNULL,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=own_environment() | {"OPENBLAS_NUM_THREADS": "1"},
         start_new_session=True,
     )
 
