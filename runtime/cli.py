@@ -11,8 +11,10 @@ import click
 from kinst.rewriter.commandline.code_range import parse_code_range
 from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.reporting import check_files, reported, unescaped
+from kinst.rewriter.file_name import TextWithFile
 from kinst.rewriter.progress import bars, silent
 from kinst.runtime.commandline.completion import complete_file
+from kinst.runtime.commandline.files import file_of_image
 from kinst.runtime.commandline.options import (
     ABSENT,
     END_ON_PANIC,
@@ -85,7 +87,9 @@ class _Ordered(Command):
     pages=("docs/cookbook/index.md", "docs/guide/ends.md"),
     absent=ABSENT,
 )
-@click.argument("words", metavar="[IMAGE] [ARG]...", nargs=-1, shell_complete=complete_file)
+@click.argument(
+    "words", metavar="[IMAGE] [ARG]...", nargs=-1, type=TextWithFile(file_of_image, 1), shell_complete=complete_file
+)
 @d_options
 @output_options
 @name_options

@@ -7,9 +7,10 @@ from typing import Final
 import click
 
 from kinst.rewriter.commandline.option import Choice, Decorator, old_spelling, option, together
-from kinst.rewriter.file_name import FileName
+from kinst.rewriter.file_name import FileName, OutputFile
 
 FILE: Final = FileName(path_type=Path)
+WRITTEN: Final = OutputFile(path_type=Path)
 NAMES: Final = "Names"
 OUTPUT: Final = "Output"
 HELP: Final = "Help"

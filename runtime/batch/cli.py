@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kinst.rewriter.commandline import shared
+from kinst.rewriter.commandline.apart import NamedFile
 from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.help import Example
 from kinst.rewriter.commandline.option import Choice, option
@@ -107,7 +108,8 @@ def _carried_out(source: Path, given: dict[str, Any]) -> int:
     if given["dry_run"]:
         show_tasks(tasks, folder, given["form"])
         return 0
-    place = Place(folder, TableFormat(given["table"] or ("parquet" if has_parquet() else "csv")))
+    read = tuple(NamedFile(str(path), path) for path in [source, *files.places.values()])
+    place = Place(folder, TableFormat(given["table"] or ("parquet" if has_parquet() else "csv")), read)
     if place.form is TableFormat.PARQUET and not has_parquet():
         raise UsageError("--table parquet needs pyarrow: pip install 'kinst-rewrite[batch]'")
     wishes = Wishes(given["retry"], given["form"], given["verbose"])

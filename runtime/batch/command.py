@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from kinst.rewriter.command_output import json_array, remark, write_lines
+from kinst.rewriter.commandline.apart import NamedFile, check_apart
 from kinst.rewriter.progress import Progress
 from kinst.rewriter.wording import counted
 from kinst.runtime.batch.coverage import merged
-from kinst.runtime.batch.journal import Journal, open_journal, peek
+from kinst.runtime.batch.journal import JOURNAL, Journal, open_journal, peek
 from kinst.runtime.batch.page import batch_page_lines
 from kinst.runtime.batch.pool import Results, Tasks
 from kinst.runtime.batch.rows import COLUMNS, COVERAGE, GOOD, Answer, Row, table_rows
@@ -27,6 +28,11 @@ class Place:
 
     folder: Path
     form: TableFormat
+    read: tuple[NamedFile, ...] = ()  # the files that the batch reads: none of them may be one of these
+
+    def files(self) -> tuple[Path, ...]:
+        """All files that are written."""
+        return self.folder / JOURNAL, self.table, self.coverage, self.page
 
     @property
     def table(self) -> Path:
@@ -96,9 +102,11 @@ def carry_out(
         wishes: what else is wanted.
 
     Raises:
+        UsageError: it would write over what it reads.
         KinstError: the place is used by another process, or what is there is not ours.
         KeyboardInterrupt: what was done until then is kept.
     """
+    check_apart(place.read, [NamedFile("the output", one) for one in place.files()])
     place.folder.mkdir(parents=True, exist_ok=True)
     with open_journal(place.folder) as journal:
         done = {digest for digest in tasks if (journal.is_good(digest) if wishes.retry else digest in journal)}

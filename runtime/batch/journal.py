@@ -15,7 +15,7 @@ from kinst.runtime.batch.rows import Answer
 from kinst.runtime.batch.tasks import DIGEST_LENGTH
 from kinst.targets.errors import KinstError, UsageError
 
-_NAME: Final = "journal.jsonl"
+JOURNAL: Final = "journal.jsonl"
 _FIELDS: Final = tuple(field.name for field in fields(Answer))
 
 
@@ -83,7 +83,7 @@ def open_journal(folder: Path) -> Iterator[Journal]:
         KinstError: it cannot be read.
         OSError: it cannot be written.
     """
-    with (folder / _NAME).open("a+b") as file:
+    with (folder / JOURNAL).open("a+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -94,7 +94,7 @@ def open_journal(folder: Path) -> Iterator[Journal]:
 
 def peek(folder: Path) -> frozenset[str]:
     """The digests in the journal of a folder, which may not be there; nothing is written."""
-    path = folder / _NAME
+    path = folder / JOURNAL
     if not path.exists():
         return frozenset()
     start = len('{"task":"')
