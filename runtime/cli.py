@@ -1,6 +1,8 @@
 """Command line -> kinst-run: what its options mean together. The options themselves: commandline/options.py."""
 
+import math
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +68,9 @@ _OF_IMAGES: Final = (
 )  # options
 # What --read has no use for.
 _OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules"}
+
+
+_LAST_READING: Final = 1.0  # second behind --wall-timeout, for what a stub has found up to then
 
 
 class _Ordered(Command):
@@ -172,10 +177,12 @@ def _readout(request: Request, given: dict[str, Any]) -> "Build":
         raise UsageError(f"--read runs nothing: --{min(unused).replace('_', '-')} is for an image that runs")
     if request.image is None:
         raise UsageError("--read: give the standalone IMAGE whose memory it is")
-    source, interval = source_of(given["read"]), seconds(given, "every")
+    wall = seconds(given, "wall-timeout")
+    end = math.inf if wall is None else time.monotonic() + wall
+    source, interval = source_of(given["read"], end + _LAST_READING), seconds(given, "every")
     if interval is not None and not given["read"].startswith("gdb:"):
         raise UsageError(f"--every {given['every']}: a file stays as it is: it is for --read gdb:HOST:PORT")
-    return ReadoutBuilding(source, None if interval is None else int(interval * 1e9))
+    return ReadoutBuilding(source, None if interval is None else int(interval * 1e9), end)
 
 
 @dataclass(frozen=True, slots=True)
