@@ -124,6 +124,8 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
         image, arguments = _image_and_arguments(words, given)
         check_files(image, given["debug_file"], *given["users"])
         request = _request(ctx, image, arguments, given)
+        if given["csv_safe"] and given["form"] != Format.CSV.value:
+            raise UsageError(f"--csv-safe: is for --format csv, and this is {given['form']}")
         if given["read"] is None and given["every"] is not None:
             raise UsageError("--every: there is nothing to read again: give --read")
         bounds = limits(seconds(given, "timeout"), seconds(given, "wall-timeout"), given["until"])
@@ -285,6 +287,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         records_tasks=Format(given["form"]).records_tasks or given["report"] is not None,
         records_hits=given["report"] is not None,
         ends_on_panic=given["on_panic"] == END_ON_PANIC,
+        csv_is_safe=given["csv_safe"],
         progress=silent if given["d_quiet"] else bars(unescaped(sys.stderr)),
         is_verbose=given["is_verbose"],
     )

@@ -50,8 +50,9 @@ def _shown(item: "CompletionItem[str]", line: Words, shell: str) -> str | None:
     value = f"{option}={item.value}" if equals and option.startswith("--") else str(item.value)
     value = value.removeprefix(line.begun) if shell == "bash" else value
     spelled = offered(value, shell, line.quote)
-    has_help = shell != "bash" and item.help and spelled is not None
-    return f"{spelled}\t{_FIRST_PART.split(item.help)[0]}" if has_help else spelled
+    if shell == "bash" or not item.help or spelled is None:
+        return spelled
+    return f"{spelled}\t{_FIRST_PART.split(item.help)[0]}"
 
 
 def _line(shell: str) -> Words:

@@ -64,6 +64,18 @@ def form(choices: Sequence[str], says: str) -> Decorator:
     )
 
 
+def csv_safe() -> Decorator:
+    """--csv-safe."""
+    return option(
+        "--csv-safe",
+        group=OUTPUT,
+        is_flag=True,
+        is_rare=True,
+        help="Put an apostrophe before texts in CSV that a spreadsheet would take for formulas: those that begin with "
+        "= + - or @.",
+    )
+
+
 def quiet(says: str = "No remarks and no progress on stderr.") -> Decorator:
     """-q."""
     return option("--quiet", "-q", group=OUTPUT, is_flag=True, help=says)

@@ -29,6 +29,7 @@ class Place:
     folder: Path
     form: TableFormat
     read: tuple[NamedFile, ...] = ()  # the files that the batch reads: none of them may be one of these
+    csv_is_safe: bool = False  # whether no cell of a CSV table is a formula to a spreadsheet
 
     def files(self) -> tuple[Path, ...]:
         """All files that are written."""
@@ -133,10 +134,10 @@ def _news(task: Task, answer: Answer) -> Iterator[str]:
 
 def _written(tasks: Tasks, journal: Journal, place: Place, before: int, form: str) -> int:
     rows = _Rows(tasks, journal)
-    write_table(place.table, rows, COLUMNS, place.form)
+    write_table(place.table, rows, COLUMNS, place.form, csv_is_safe=place.csv_is_safe)
     coverage = merged(tasks, journal)
     if coverage:
-        write_table(place.coverage, coverage, COVERAGE, place.form)
+        write_table(place.coverage, coverage, COVERAGE, place.form, csv_is_safe=place.csv_is_safe)
     write_lines(batch_page_lines(place.folder.name, rows, coverage), place.page)
     value = _value(rows, coverage, len(tasks), before, place)
     write_lines([json.dumps(value, indent=2)] if form == "json" else _told(value))

@@ -7,6 +7,7 @@ from typing import Final
 from kinst.rewriter.own_process import own_command, own_environment
 from kinst.runtime.batch.frames import receive, send
 from kinst.runtime.batch.rows import Answer, Outcome, failure
+from kinst.runtime.batch.schema import checked_answer
 from kinst.runtime.batch.worker import Order
 
 _TRIES: Final = 2  # of a task whose worker died: it may have been the worker's own fault
@@ -35,8 +36,9 @@ class WorkerProcess:
         assert process.stdin is not None and process.stdout is not None, "both are pipes"
         try:
             send(process.stdin.fileno(), order)
-            answer: Answer | None = receive(process.stdout.fileno())
-        except (OSError, ValueError):  # the worker is dead, or `stop` has closed the pipe
+            said = receive(process.stdout.fileno())
+            answer = None if said is None else checked_answer(said)
+        except (OSError, ValueError):  # the worker is dead, `stop` has closed the pipe, or it says what is no answer
             answer = None
         if answer is None:
             self.close()

@@ -217,6 +217,7 @@ output_options: Final = together(
         metavar="FORMAT",
         brief="text, json, csv, parquet, perfetto, flamegraph, ...",
     ),
+    shared.csv_safe(),
     option(
         "--report",
         group=shared.OUTPUT,

@@ -140,6 +140,11 @@ def window(folder: Path, command: str, environment: Mapping[str, str]) -> Iterat
         subprocess.run(["tmux", "-S", str(socket), "kill-server"], check=True)
 
 
+def with_line(text: str) -> Callable[[str], bool]:
+    """Whether what is shown has this line."""
+    return lambda shown: f"\n{text}\n" in shown
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_tab_and_enter_run_nothing(shell: str, folder: Path) -> None:
     arguments, setting_up = SHELLS[shell]
@@ -157,5 +162,5 @@ def test_tab_and_enter_run_nothing(shell: str, folder: Path) -> None:
             screen.press("C-a")
             screen.type(before)
             screen.press("Enter")
-            screen.expect(lambda shown, wanted=wanted: f"\n{wanted}\n" in shown)
+            screen.expect(with_line(wanted))
     assert not (folder / "trap").exists()
