@@ -15,13 +15,15 @@ import click
 
 from kinst.rewriter.command_output import write_lines
 from kinst.rewriter.commandline import shared
+from kinst.rewriter.commandline.apart import NamedFile, check_files_of
 from kinst.rewriter.commandline.code_range import parse_code_range
 from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.help import Example
 from kinst.rewriter.commandline.option import Choice, old_spelling, option, together
 from kinst.rewriter.commandline.probe_completion import complete_description
 from kinst.rewriter.commandline.reporting import METHOD_HELP, PATCH_HELP, check_files, reported, unescaped
-from kinst.rewriter.commandline.shared import FILE, OUTPUT
+from kinst.rewriter.commandline.shared import FILE, OUTPUT, WRITTEN
+from kinst.rewriter.file_name import OutputFile
 from kinst.rewriter.progress import Progress, bars, silent
 from kinst.targets.errors import UsageError
 from kinst.targets.method import Method
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 _PAGES: Final = ("docs/cookbook/index.md", "README.md")
 _PROBES: Final = "Probes"
 _ALONE: Final = "Images that need no handler"
+_REPLACES_IMAGE: Final = OutputFile(path_type=Path, replaces="image")
 _REFUSED: Final = "Tell of each refused instruction, with its reason."
 
 P = ParamSpec("P")
@@ -165,7 +168,14 @@ _REWRITE_EXAMPLES: Final = (
     help="Counters or ring there, in memory that is zero; else beside the code.",
     brief="Where counters or ring are; else beside the code.",
 )
-@option("--output", "-o", group=OUTPUT, type=FILE, metavar="OUT", help="The new image; else IMAGE with .kinst put in.")
+@option(
+    "--output",
+    "-o",
+    group=OUTPUT,
+    type=_REPLACES_IMAGE,
+    metavar="OUT",
+    help="The new image; else IMAGE with .kinst put in.",
+)
 @option("--dry-run", group=OUTPUT, is_flag=True, help="Write nothing; say what would be done, and refused.")
 @old_spelling("-n", sets="dry_run", value=True, instead="--dry-run")
 @option("--restore", "is_restore", group=OUTPUT, is_flag=True, help="Write the original of a patched IMAGE.")
@@ -200,6 +210,8 @@ def _rewrite(
         raise UsageError("no --probe: what shall be probed? (or --patch: what shall be patched?)")
     base, options["alone"] = _address("--trampoline-base", trampoline_base), _alone(options)
     target = output or _default_output(path)
+    if output is None:
+        check_files_of(click.get_current_context(), NamedFile("the output", target))
     source = _source(path, options)
     from kinst.rewriter.rewrite_command import rewrite_image
 
@@ -252,7 +264,9 @@ _DIFF_EXAMPLES: Final = (
 @click.argument("original", type=FILE)
 @click.argument("patched", type=FILE)
 @shared.form(["text", "json", "html"], "text, json, or html: one page for a browser, with each site side by side.")
-@option("-o", "--output", group=OUTPUT, type=FILE, metavar="FILE", help="Write to FILE, replaced when all is written.")
+@option(
+    "-o", "--output", group=OUTPUT, type=WRITTEN, metavar="FILE", help="Write to FILE, replaced when all is written."
+)
 @shared.quiet("Only the verdict, and no progress on stderr.")
 @shared.verbose("Every site, with its instruction before and after.")
 @shared.version_option()

@@ -8,18 +8,24 @@ unpacks. Texts are HTML.
 import base64
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final
+
+from kinst.rewriter.page_policy import Code, page_policy, picture_policy
 
 _HERE: Final = "kinst.rewriter"
 _WIDTH: Final = 1 << 10  # characters of the data in a line of the page
 
 
-def page_lines(package: str, name: str, texts: Mapping[str, str], data: Any) -> Iterator[str]:
-    """The lines of a page whose body is `name`.html, with .css and .js, in the folder `pages` of a package."""
+def page_lines(
+    package: str, name: str, texts: Mapping[str, str], data: Any, pictures: Sequence[Code] = ()
+) -> Iterator[str]:
+    """The lines of a page whose body is `name`.html, with .css and .js, in the folder `pages` of a package. `pictures`:
+    the code of those that it shows in frames."""
     code = {kind: page_file(_HERE, f"page.{kind}") + page_file(package, f"{name}.{kind}") for kind in ("css", "js")}
-    filled = {**code, **texts}
+    policy = page_policy(Code(f"\n{code['js']}\n", f"\n{code['css']}\n"), pictures)
+    filled = {**code, **texts, "policy": f'<meta http-equiv="Content-Security-Policy" content="{policy}">'}
     template = page_file(_HERE, "page.html").replace("<!-- body -->\n", page_file(package, f"{name}.html"))
     for line in template.splitlines():
         part = line.strip().removeprefix("<!--").removesuffix("-->").strip()
@@ -27,6 +33,24 @@ def page_lines(package: str, name: str, texts: Mapping[str, str], data: Any) -> 
             yield from _packed(data)
         else:
             yield filled.get(part, line)
+
+
+def picture_code(package: str, name: str, *, has_style_attributes: bool = False) -> Code:
+    """The code of a picture (SVG), as `picture_head` and `picture_script` put it in."""
+    script, style = (f"\n{page_file(package, f'{name}.{kind}')}" for kind in ("js", "css"))
+    return Code(script, style, has_style_attributes)
+
+
+def picture_head(code: Code) -> str:
+    """A picture's policy, where browsers look for one, and its style."""
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{picture_policy(code)}"/>'
+    head = f'<metadata><head xmlns="http://www.w3.org/1999/xhtml">{policy}</head></metadata>'
+    return f"{head}\n<style><![CDATA[{code.style}]]></style>\n"
+
+
+def picture_script(code: Code) -> str:
+    """A picture's script."""
+    return f"<script><![CDATA[{code.script}]]></script>\n"
 
 
 def page_file(package: str, name: str) -> str:

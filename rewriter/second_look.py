@@ -41,7 +41,7 @@ def check_written(plan: Plan, layout: Layout, file: BufferedRandom) -> None:
         DefectError: it is not what was planned.
     """
     file.flush()
-    data, original = map_descriptor(file.fileno()), plan.original.data
+    data, original = map_descriptor(file.fileno(), plan.image.path), plan.original.data
     try:
         before, after = read_tables(original), read_tables(data)
         if read_again(data, after, notes_end=len(original)) != read_again(original, before):

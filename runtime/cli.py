@@ -1,6 +1,8 @@
 """Command line -> kinst-run: what its options mean together. The options themselves: commandline/options.py."""
 
+import math
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +13,10 @@ import click
 from kinst.rewriter.commandline.code_range import parse_code_range
 from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.reporting import check_files, reported, unescaped
+from kinst.rewriter.file_name import TextWithFile
 from kinst.rewriter.progress import bars, silent
 from kinst.runtime.commandline.completion import complete_file
+from kinst.runtime.commandline.files import file_of_image
 from kinst.runtime.commandline.options import (
     ABSENT,
     END_ON_PANIC,
@@ -66,6 +70,9 @@ _OF_IMAGES: Final = (
 _OF_RUNS: Final = frozenset(_OF_IMAGES) - {"machine", "debug_file", "force_code", "modules"}
 
 
+_LAST_READING: Final = 1.0  # second behind --wall-timeout, for what a stub has found up to then
+
+
 class _Ordered(Command):
     """Remembers the order of the options: the clauses of a probe run in the order of their programs."""
 
@@ -85,7 +92,9 @@ class _Ordered(Command):
     pages=("docs/cookbook/index.md", "docs/guide/ends.md"),
     absent=ABSENT,
 )
-@click.argument("words", metavar="[IMAGE] [ARG]...", nargs=-1, shell_complete=complete_file)
+@click.argument(
+    "words", metavar="[IMAGE] [ARG]...", nargs=-1, type=TextWithFile(file_of_image, 1), shell_complete=complete_file
+)
 @d_options
 @output_options
 @name_options
@@ -115,6 +124,8 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
         image, arguments = _image_and_arguments(words, given)
         check_files(image, given["debug_file"], *given["users"])
         request = _request(ctx, image, arguments, given)
+        if given["csv_safe"] and given["form"] != Format.CSV.value:
+            raise UsageError(f"--csv-safe: is for --format csv, and this is {given['form']}")
         if given["read"] is None and given["every"] is not None:
             raise UsageError("--every: there is nothing to read again: give --read")
         bounds = limits(seconds(given, "timeout"), seconds(given, "wall-timeout"), given["until"])
@@ -168,10 +179,12 @@ def _readout(request: Request, given: dict[str, Any]) -> "Build":
         raise UsageError(f"--read runs nothing: --{min(unused).replace('_', '-')} is for an image that runs")
     if request.image is None:
         raise UsageError("--read: give the standalone IMAGE whose memory it is")
-    source, interval = source_of(given["read"]), seconds(given, "every")
+    wall = seconds(given, "wall-timeout")
+    end = math.inf if wall is None else time.monotonic() + wall
+    source, interval = source_of(given["read"], end + _LAST_READING), seconds(given, "every")
     if interval is not None and not given["read"].startswith("gdb:"):
         raise UsageError(f"--every {given['every']}: a file stays as it is: it is for --read gdb:HOST:PORT")
-    return ReadoutBuilding(source, None if interval is None else int(interval * 1e9))
+    return ReadoutBuilding(source, None if interval is None else int(interval * 1e9), end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +287,7 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         records_tasks=Format(given["form"]).records_tasks or given["report"] is not None,
         records_hits=given["report"] is not None,
         ends_on_panic=given["on_panic"] == END_ON_PANIC,
+        csv_is_safe=given["csv_safe"],
         progress=silent if given["d_quiet"] else bars(unescaped(sys.stderr)),
         is_verbose=given["is_verbose"],
     )

@@ -1,5 +1,7 @@
 """A page of ours in headless Chromium: what it shows after a script has used it as a reader would."""
 
+import base64
+import hashlib
 import json
 import os
 import re
@@ -20,6 +22,7 @@ _OPTIONS: Final = (
     "--hide-scrollbars",
     "--window-size=1300,800",
     "--virtual-time-budget=20000",  # ms, which pass as fast as they can
+    "--enable-logging=stderr",  # what the console says: each refusal of a policy
     "--dump-dom",
 )
 _RESULT: Final = re.compile(r'data-result="RESULT(.*?)TLUSER"', re.DOTALL)
@@ -40,29 +43,36 @@ const settled = () => new Promise(done => setTimeout(() => setTimeout(done, 60),
 """
 
 
-def used(page: Path, script: str, *, ready: str = "true") -> Any:
+def used(page: Path, script: str, *, ready: str = "true", refused: int = 0) -> Any:
     """What `script`, the body of an async function, returns in a page. The page itself stays as it is.
 
-    Nothing comes from the network: there is none for the browser.
+    Nothing comes from the network: there is none for the browser. The script is let through the page's policy, and
+    nothing else: `refused` is how many times the policy refuses something, in frames as well.
     """
     browser = next(filter(None, map(shutil.which, _NAMES)), None)
     if browser is None:
         pytest.skip("no chromium (apt-get install chromium)")
-    text = page.read_text()
-    code = f"<script><![CDATA[{_SCRIPT % (ready, script)}]]></script>\n</svg>"
+    using = _SCRIPT % (ready, script)
+    digest = base64.b64encode(hashlib.sha256(using.encode()).digest()).decode()
+    text, policies = re.subn(r"; script-src ", f"; script-src 'sha256-{digest}' ", page.read_text(), count=1)
+    assert policies == 1, "it has no policy"
+    code = f"<script><![CDATA[{using}]]></script>\n</svg>"
     if page.suffix != ".svg":
-        code = f"<script>{_SCRIPT % (ready, script)}</script></body>"
+        code = f"<script>{using}</script></body>"
     copy = page.with_name(f"used-{page.name}")
     copy.write_text(code.join(text.rsplit("</svg>" if page.suffix == ".svg" else "</body>", 1)))
     options = [*_OPTIONS, f"--user-data-dir={page.parent / 'profile'}", "--proxy-server=127.0.0.1:9"]
-    shown = subprocess.run(
+    done = subprocess.run(
         [browser, *options, copy.as_uri()],
         capture_output=True,
         text=True,
         check=True,
         timeout=300,
         env=os.environ | {"HOME": str(page.parent)},
-    ).stdout
+    )
+    shown = done.stdout
+    refusals = [line for line in done.stderr.splitlines() if "violates the following Content Security Policy" in line]
+    assert len(refusals) == refused, refusals
     found = _RESULT.search(shown)
     assert found is not None, shown[-2000:]
     result = json.loads(unescape(found[1]))

@@ -73,7 +73,10 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run what the command line asks for."""
+        """Run what the command line asks for. Raises UsageError: it would write over what it names otherwise."""
+        from kinst.rewriter.commandline.apart import check_files_of  # --help needs it not
+
+        check_files_of(ctx)
         hints = apply_old_spellings(ctx)
         if not ctx.params.get("quiet"):
             for hint in hints:

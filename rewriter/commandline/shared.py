@@ -7,9 +7,10 @@ from typing import Final
 import click
 
 from kinst.rewriter.commandline.option import Choice, Decorator, old_spelling, option, together
-from kinst.rewriter.file_name import FileName
+from kinst.rewriter.file_name import FileName, OutputFile
 
 FILE: Final = FileName(path_type=Path)
+WRITTEN: Final = OutputFile(path_type=Path)
 NAMES: Final = "Names"
 OUTPUT: Final = "Output"
 HELP: Final = "Help"
@@ -60,6 +61,18 @@ def form(choices: Sequence[str], says: str) -> Decorator:
             help=says,
         ),
         old,
+    )
+
+
+def csv_safe() -> Decorator:
+    """--csv-safe."""
+    return option(
+        "--csv-safe",
+        group=OUTPUT,
+        is_flag=True,
+        is_rare=True,
+        help="Put an apostrophe before texts in CSV that a spreadsheet would take for formulas: those that begin with "
+        "= + - or @.",
     )
 
 

@@ -7,10 +7,10 @@ import json
 import re
 import select
 import subprocess
-import sys
 from types import TracebackType
 from typing import Final, Self
 
+from kinst.rewriter.own_process import own_command, own_environment
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import UsageError
 
@@ -29,7 +29,7 @@ class Assembler:
 
     def __init__(self, facts: ArchFacts, *, is_plain: bool) -> None:
         """The process starts with the first instruction."""
-        self._arguments = [sys.executable, "-P", "-m", _MODULE, facts.name, "plain" if is_plain else "own"]
+        self._arguments = own_command(_MODULE, facts.name, "plain" if is_plain else "own")
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
@@ -68,7 +68,9 @@ class Assembler:
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
             pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-            self._process = subprocess.Popen(self._arguments, stdin=pipe, stdout=pipe, stderr=nowhere, text=True)
+            self._process = subprocess.Popen(
+                self._arguments, stdin=pipe, stdout=pipe, stderr=nowhere, text=True, env=own_environment()
+            )
         return self._process
 
     def _stop(self) -> None:

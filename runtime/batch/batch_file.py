@@ -17,7 +17,6 @@ inputs = "inputs.txt"            # arguments, a line for each call
 """
 
 import difflib
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -26,6 +25,7 @@ from typing import Any, Final, TypeVar
 
 from kinst.runtime.batch.input_files import FileTable
 from kinst.runtime.batch.tasks import Call, InputFile, Rewrite, Run, Task, Work
+from kinst.runtime.batch.toml_file import content
 from kinst.runtime.machine.configuration import ClockKind
 from kinst.runtime.tracing.program_text import read_script
 from kinst.runtime.tracing.quantities import seconds_of, size_of
@@ -34,6 +34,9 @@ from kinst.targets.method import Method
 
 _T = TypeVar("_T")
 Table = Mapping[str, Any]
+_LARGEST: Final = 1 << 30  # bytes of inputs
+_MOST: Final = 1_000_000_000  # of anything that is counted
+_SHOWN: Final = 60  # characters of a value that makes no sense
 CHUNK: Final = 2000  # inputs of one task: a second or two
 _CALL_SECONDS: Final = 0.1  # of the machine, for each input: ten million instructions
 
@@ -147,24 +150,7 @@ class Maker:
 
     def _lines(self, table: Table) -> list[str]:
         name = table.get("inputs")
-        return [] if name is None else _content(self.base / name).splitlines()
-
-
-def read_batch(path: Path) -> Table:
-    """The tables of a file. Raises UsageError: it is no TOML file."""
-    try:
-        return tomllib.loads(_content(path))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: {error}") from None
-
-
-def _content(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: is no text") from None
+        return [] if name is None else content(self.base / name, _LARGEST).splitlines()
 
 
 def _parts(kind: str, table: Table) -> list[Table]:
@@ -181,12 +167,14 @@ def _check(kind: str, table: Table, known: Mapping[str, type | str], others: Map
         if key not in known:
             near = difflib.get_close_matches(key, [*known, *others], 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join([*known, *others])}"
-            raise UsageError(f"{where}{key}: no such key: {hint}")
+            raise UsageError(f"{where}{key[:_SHOWN]}: no such key: {hint}")
         wanted = known[key]
         if isinstance(wanted, str):
             _strings(where + key, value)
         elif not isinstance(value, wanted) or isinstance(value, bool):
-            raise UsageError(f"{where}{key} = {value!r}: not {_NAMES[wanted]}")
+            raise UsageError(f"{where}{key} = {_shown(value)}: not {_NAMES[wanted]}")
+        elif wanted is int and not 0 <= int(table[key]) <= _MOST:
+            raise UsageError(f"{where}{key} = {_shown(value)}: not from 0 to {_MOST:,}")
 
 
 _NAMES: Final[Mapping[type, str]] = {str: "a text in quotes", int: "a whole number", dict: "a table"}
@@ -195,8 +183,14 @@ _NAMES: Final[Mapping[type, str]] = {str: "a text in quotes", int: "a whole numb
 def _strings(key: str, value: Any) -> list[str]:
     found = [value] if isinstance(value, str) else value
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise UsageError(f"{key} = {value!r}: not a text, or a list of texts")
+        raise UsageError(f"{key} = {_shown(value)}: not a text, or a list of texts")
     return found
+
+
+def _shown(value: Any) -> str:
+    """A value in a message: the beginning, if it is long."""
+    text = f"{value:#x}" if type(value) is int and abs(value) > _MOST else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _or_none(found: Sequence[_T]) -> Sequence[_T | None]:
@@ -207,7 +201,7 @@ def _or_none(found: Sequence[_T]) -> Sequence[_T | None]:
 def _choice(key: str, table: Table, known: Sequence[str]) -> str | None:
     found: str | None = table.get(key)
     if found is not None and found not in known:
-        raise UsageError(f"{key} = {found!r}: one of {', '.join(known)}")
+        raise UsageError(f"{key} = {_shown(found)}: one of {', '.join(known)}")
     return found
 
 

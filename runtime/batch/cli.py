@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kinst.rewriter.commandline import shared
+from kinst.rewriter.commandline.apart import NamedFile
 from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.help import Example
 from kinst.rewriter.commandline.option import Choice, option
@@ -71,6 +72,7 @@ _EXAMPLES: Final = (
     default="text",
     help="Of what is printed: text or json.",
 )
+@shared.csv_safe()
 @shared.quiet("No progress on stderr.")
 @shared.verbose("Tell of each task as it is done.")
 @shared.version_option()
@@ -107,16 +109,22 @@ def _carried_out(source: Path, given: dict[str, Any]) -> int:
     if given["dry_run"]:
         show_tasks(tasks, folder, given["form"])
         return 0
-    place = Place(folder, TableFormat(given["table"] or ("parquet" if has_parquet() else "csv")))
+    read = tuple(NamedFile(str(path), path) for path in [source, *files.places.values()])
+    place = Place(
+        folder, TableFormat(given["table"] or ("parquet" if has_parquet() else "csv")), read, given["csv_safe"]
+    )
     if place.form is TableFormat.PARQUET and not has_parquet():
         raise UsageError("--table parquet needs pyarrow: pip install 'kinst-rewrite[batch]'")
+    if given["csv_safe"] and place.form is not TableFormat.CSV:
+        raise UsageError("--csv-safe: is for --table csv")
     wishes = Wishes(given["retry"], given["form"], given["verbose"])
     return carry_out(tasks, place, _results(files, found, given), progress, wishes)
 
 
 def _batch(source: Path, given: dict[str, Any], progress: Progress) -> "tuple[FileTable, Batch]":
-    from kinst.runtime.batch.batch_file import Maker, read_batch
+    from kinst.runtime.batch.batch_file import Maker
     from kinst.runtime.batch.input_files import FileTable
+    from kinst.runtime.batch.toml_file import read_batch
 
     tables = dict(_tables(source, given))
     if source.suffix == ".toml":

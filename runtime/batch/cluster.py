@@ -16,6 +16,7 @@ from typing import Any, Final
 from kinst.runtime.batch.cluster_worker import carry_out, packed
 from kinst.runtime.batch.pool import Results, Tasks
 from kinst.runtime.batch.rows import Answer, Outcome, failure
+from kinst.runtime.batch.schema import checked_answer
 from kinst.runtime.batch.tasks import Places, Task
 from kinst.runtime.batch.worker import Limits
 from kinst.targets.errors import KinstError, UsageError
@@ -122,8 +123,10 @@ class _Cluster:
     def _answer(self, future: Any, task: Task) -> Answer | None:
         """None: the task must be sent again."""
         if future.status == "finished":
-            answer: Answer = future.result()
-            return answer
+            try:
+                return checked_answer(future.result())
+            except ValueError as wrong:
+                return failure(task, Outcome.FAILED, f"on the cluster: what a worker says is no answer: {wrong}")
         if future.status == "cancelled":
             return None
         error = future.exception()

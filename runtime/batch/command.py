@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from kinst.rewriter.command_output import json_array, remark, write_lines
+from kinst.rewriter.commandline.apart import NamedFile, check_apart
 from kinst.rewriter.progress import Progress
 from kinst.rewriter.wording import counted
 from kinst.runtime.batch.coverage import merged
-from kinst.runtime.batch.journal import Journal, open_journal, peek
+from kinst.runtime.batch.journal import JOURNAL, Journal, open_journal, peek
 from kinst.runtime.batch.page import batch_page_lines
 from kinst.runtime.batch.pool import Results, Tasks
 from kinst.runtime.batch.rows import COLUMNS, COVERAGE, GOOD, Answer, Row, table_rows
@@ -27,6 +28,12 @@ class Place:
 
     folder: Path
     form: TableFormat
+    read: tuple[NamedFile, ...] = ()  # the files that the batch reads: none of them may be one of these
+    csv_is_safe: bool = False  # whether no cell of a CSV table is a formula to a spreadsheet
+
+    def files(self) -> tuple[Path, ...]:
+        """All files that are written."""
+        return self.folder / JOURNAL, self.table, self.coverage, self.page
 
     @property
     def table(self) -> Path:
@@ -96,9 +103,11 @@ def carry_out(
         wishes: what else is wanted.
 
     Raises:
+        UsageError: it would write over what it reads.
         KinstError: the place is used by another process, or what is there is not ours.
         KeyboardInterrupt: what was done until then is kept.
     """
+    check_apart(place.read, [NamedFile("the output", one) for one in place.files()])
     place.folder.mkdir(parents=True, exist_ok=True)
     with open_journal(place.folder) as journal:
         done = {digest for digest in tasks if (journal.is_good(digest) if wishes.retry else digest in journal)}
@@ -125,10 +134,10 @@ def _news(task: Task, answer: Answer) -> Iterator[str]:
 
 def _written(tasks: Tasks, journal: Journal, place: Place, before: int, form: str) -> int:
     rows = _Rows(tasks, journal)
-    write_table(place.table, rows, COLUMNS, place.form)
+    write_table(place.table, rows, COLUMNS, place.form, csv_is_safe=place.csv_is_safe)
     coverage = merged(tasks, journal)
     if coverage:
-        write_table(place.coverage, coverage, COVERAGE, place.form)
+        write_table(place.coverage, coverage, COVERAGE, place.form, csv_is_safe=place.csv_is_safe)
     write_lines(batch_page_lines(place.folder.name, rows, coverage), place.page)
     value = _value(rows, coverage, len(tasks), before, place)
     write_lines([json.dumps(value, indent=2)] if form == "json" else _told(value))

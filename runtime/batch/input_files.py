@@ -4,6 +4,7 @@ import glob
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -40,7 +41,10 @@ class FileTable:
         return self._known[path]
 
     def _read(self, path: Path, name: str) -> InputFile:
-        digest, size = hashlib.sha256(), path.stat().st_size
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise UsageError(f"{name}: not a regular file")
+        digest, size = hashlib.sha256(), status.st_size
         with path.open("rb") as file, self._progress("reading", size) as done:
             while piece := file.read(_PIECE):
                 digest.update(piece)

@@ -5,17 +5,20 @@ A line is written at once and whole; one that is not, since the process was kill
 
 import fcntl
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from kinst.runtime.batch.rows import Answer
+from kinst.runtime.batch.schema import checked
 from kinst.runtime.batch.tasks import DIGEST_LENGTH
 from kinst.targets.errors import KinstError, UsageError
 
-_NAME: Final = "journal.jsonl"
+JOURNAL: Final = "journal.jsonl"
+_DIGEST: Final = re.compile(f"[0-9a-f]{{{DIGEST_LENGTH}}}")
 _FIELDS: Final = tuple(field.name for field in fields(Answer))
 
 
@@ -40,9 +43,8 @@ class Journal:
 
     def _note(self, line: bytes, place: int) -> None:
         try:
-            value = json.loads(line)
-            digest, answer = value["task"], _answer(value)
-        except (ValueError, KeyError, TypeError):
+            digest, answer = _entry(line)
+        except ValueError:
             raise KinstError(
                 f"{self._file.name}: is no journal of kinst-batch, or is damaged at byte {place}"
             ) from None
@@ -67,11 +69,21 @@ class Journal:
     def answer(self, digest: str) -> Answer:
         """What came of a task that was done."""
         self._file.seek(self._places[digest])
-        return _answer(json.loads(self._file.readline()))
+        return _entry(self._file.readline())[1]
 
 
-def _answer(value: Mapping[str, Any]) -> Answer:
-    return Answer(tuple(value["rows"]), tuple(value["coverage"]), value["seconds"], value["megabytes"])
+def _entry(line: bytes) -> tuple[str, Answer]:
+    """A line -> a task and its answer. Raises ValueError: nobody of us has written it."""
+    try:
+        value = json.loads(line)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(value, dict) or value.keys() != {"task", *_FIELDS}:
+        raise ValueError("no entry")
+    digest = value.pop("task")
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        raise ValueError("no digest")
+    return digest, checked(**value)
 
 
 @contextmanager
@@ -83,7 +95,7 @@ def open_journal(folder: Path) -> Iterator[Journal]:
         KinstError: it cannot be read.
         OSError: it cannot be written.
     """
-    with (folder / _NAME).open("a+b") as file:
+    with (folder / JOURNAL).open("a+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -94,7 +106,7 @@ def open_journal(folder: Path) -> Iterator[Journal]:
 
 def peek(folder: Path) -> frozenset[str]:
     """The digests in the journal of a folder, which may not be there; nothing is written."""
-    path = folder / _NAME
+    path = folder / JOURNAL
     if not path.exists():
         return frozenset()
     start = len('{"task":"')

@@ -65,7 +65,7 @@ def _verdict(sums: _Sums) -> str:
     counts = Counter[str]()
     for found in sums.outcomes.values():
         counts.update(found)
-    told = [f"<b class={_tone(outcome)}>{number:,} {outcome}</b>" for outcome, number in counts.most_common()]
+    told = [f"<b class={_tone(outcome)}>{number:,} {escape(outcome)}</b>" for outcome, number in counts.most_common()]
     more = "" if sums.count <= _MOST else f" <small>(the first {_MOST:,} are listed below)</small>"
     return f"{sums.count:,} rows: {', '.join(told)}{more}"
 
@@ -82,7 +82,7 @@ def _outcomes(sums: _Sums) -> Iterator[str]:
     yield f"<thead><tr><th scope=col>kind<th scope=col>what<th scope=col>machine{heads}</thead><tbody>"
     for (kind, what, machine), found in sorted(sums.outcomes.items()):
         cells = "".join(f"<td class='number {_tone(one)}'>{found[one]:,}" if found[one] else "<td>" for one in shown)
-        yield f"<tr><td>{kind}<td><code>{escape(what)}</code><td>{escape(machine)}{cells}"
+        yield f"<tr><td>{escape(kind)}<td><code>{escape(what)}</code><td>{escape(machine)}{cells}"
     yield "</tbody>"
 
 
@@ -93,7 +93,8 @@ def _reasons(sums: _Sums) -> Iterator[str]:
     yield "<th scope=col>reason (N: a number)<th scope=col>for example</thead><tbody>"
     for (outcome, reason), number in sums.reasons.most_common(_REASONS):
         names = ", ".join(escape(name) for name in sums.examples[outcome, reason])
-        yield f"<tr><td class={_tone(outcome)}>{outcome}<td class=number>{number:,}<td>{escape(reason)}<td>{names}"
+        told = f"<td class={_tone(outcome)}>{escape(outcome)}<td class=number>{number:,}"
+        yield f"<tr>{told}<td>{escape(reason)}<td>{names}"
     yield "</tbody></table></div>"
 
 
@@ -110,13 +111,13 @@ def _coverage(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _covered(row: Row, most: int) -> str:
-    names = f"<td>{escape(row['image'])}<td>{escape(row['function'])}<td class=number>{row['offset']}"
+    names = f"<td>{escape(row['image'])}<td>{escape(row['function'])}<td class=number>{row['offset']:d}"
     place = f"{names}<td><code>{escape(row['instruction'])}</code>"
     if row["inputs"] is None:
         return f"<tr class=soft>{place}<td colspan=4>not counted: {escape(row['refused'] or '')}"
     if not row["inputs"]:
         return f"<tr class=bad>{place}<td class=number>0<td>not reached<td><td>"
-    bar = f"<td><meter min=0 max={most} value={row['inputs']}>{row['inputs']}</meter>"
+    bar = f"<td><meter min=0 max={most:d} value={row['inputs']:d}>{row['inputs']:d}</meter>"
     inputs, hits, first = (f"<td class=number>{row[name]:,}" for name in ("inputs", "hits", "first"))
     return f"<tr>{place}{inputs}{bar}{hits}{first}"
 

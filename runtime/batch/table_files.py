@@ -1,6 +1,5 @@
 """Rows -> a file: CSV, JSON lines or Parquet. Each is read again by what people use: spreadsheets, jq, pandas."""
 
-import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +9,9 @@ from typing import Any, BinaryIO, Final
 
 from kinst.rewriter.fresh_file import replaced_file
 from kinst.runtime.batch.rows import Row
+from kinst.runtime.consumer.csv_output import csv_writer, safe_cells
 
+Cells = Callable[[Iterable[Any]], list[Any]]
 Columns = Mapping[str, tuple[type, str]]
 
 
@@ -22,17 +23,21 @@ class TableFormat(Enum):
     PARQUET = "parquet"
 
 
-def write_table(path: Path, rows: Iterable[Row], columns: Columns, form: TableFormat) -> None:
-    """Write a table, or replace it when all is written. Raises UsageError: a library is missing."""
+def write_table(
+    path: Path, rows: Iterable[Row], columns: Columns, form: TableFormat, *, csv_is_safe: bool = False
+) -> None:
+    """Write a table, or replace it when all is written. `csv_is_safe`: see `safe_cells`. Raises UsageError: a library
+    is missing."""
     with replaced_file(path) as file:
-        _WRITERS[form](file, rows, columns)
+        writer = _write_safe_csv if csv_is_safe and form is TableFormat.CSV else _WRITERS[form]
+        writer(file, rows, columns)
 
 
-def _write_csv(file: BinaryIO, rows: Iterable[Row], columns: Columns) -> None:
+def _write_csv(file: BinaryIO, rows: Iterable[Row], columns: Columns, cells: Cells = list) -> None:
     text = io.TextIOWrapper(file, "utf-8", errors="backslashreplace", newline="", write_through=True)
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv_writer(text)
     writer.writerow(columns)
-    writer.writerows([row[name] for name in columns] for row in rows)
+    writer.writerows(cells(row[name] for name in columns) for row in rows)
     text.detach()
 
 
@@ -46,6 +51,10 @@ def _write_parquet(file: BinaryIO, rows: Iterable[Row], columns: Columns) -> Non
     from kinst.runtime.batch.parquet_file import write_parquet
 
     write_parquet(file, rows, columns)
+
+
+def _write_safe_csv(file: BinaryIO, rows: Iterable[Row], columns: Columns) -> None:
+    _write_csv(file, rows, columns, safe_cells)
 
 
 _WRITERS: Final[Mapping[TableFormat, Callable[[BinaryIO, Iterable[Row], Columns], None]]] = {

@@ -2,11 +2,12 @@
 
 import os
 import subprocess
-import sys
 from typing import Final
 
+from kinst.rewriter.own_process import own_command, own_environment
 from kinst.runtime.batch.frames import receive, send
 from kinst.runtime.batch.rows import Answer, Outcome, failure
+from kinst.runtime.batch.schema import checked_answer
 from kinst.runtime.batch.worker import Order
 
 _TRIES: Final = 2  # of a task whose worker died: it may have been the worker's own fault
@@ -35,8 +36,9 @@ class WorkerProcess:
         assert process.stdin is not None and process.stdout is not None, "both are pipes"
         try:
             send(process.stdin.fileno(), order)
-            answer: Answer | None = receive(process.stdout.fileno())
-        except (OSError, ValueError):  # the worker is dead, or `stop` has closed the pipe
+            said = receive(process.stdout.fileno())
+            answer = None if said is None else checked_answer(said)
+        except (OSError, ValueError):  # the worker is dead, `stop` has closed the pipe, or it says what is no answer
             answer = None
         if answer is None:
             self.close()
@@ -61,11 +63,11 @@ class WorkerProcess:
 def _started() -> "subprocess.Popen[bytes]":
     """A new worker. It has a group of its own, so that Ctrl-C reaches only the process that it works for."""
     return subprocess.Popen(
-        [sys.executable, "-m", "kinst.runtime.batch.worker"],
+        own_command("kinst.runtime.batch.worker"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=None if os.environ.get(_TRACEBACK) else subprocess.DEVNULL,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=own_environment() | {"OPENBLAS_NUM_THREADS": "1"},
         start_new_session=True,
     )
 

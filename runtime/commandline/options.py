@@ -10,12 +10,19 @@ from kinst.rewriter.commandline.help import Example
 from kinst.rewriter.commandline.option import Choice, Decorator, option, together
 from kinst.rewriter.commandline.probe_completion import complete_function
 from kinst.rewriter.commandline.reporting import METHOD_HELP
-from kinst.rewriter.file_name import FileName
+from kinst.rewriter.file_name import FileName, OutputFile, TextWithFile
 from kinst.runtime.commandline.completion import (
     PROGRAM_COMPLETERS,
     complete_d_option,
     complete_file,
     complete_machine,
+)
+from kinst.runtime.commandline.files import (
+    file_at_address,
+    file_of_disk,
+    file_of_memory,
+    file_of_module,
+    file_of_script,
 )
 from kinst.runtime.machine.configuration import ClockKind
 from kinst.runtime.tracing.output_format import Format
@@ -23,6 +30,7 @@ from kinst.runtime.tracing.program_text import Origin
 from kinst.targets.method import Method
 
 _FILE: Final = FileName(path_type=Path, dir_okay=False)
+_WRITTEN: Final = OutputFile(path_type=Path, dir_okay=False)
 _D: Final = "D programs, as of dtrace(1)"
 _MACHINE: Final = "Machine"
 _RUN: Final = "Run"
@@ -109,6 +117,7 @@ def _one_letter_each() -> Decorator:
                 metavar=metavar,
                 multiple=True,
                 shell_complete=PROGRAM_COMPLETERS.get(origin),
+                type=TextWithFile(file_of_script) if origin is Origin.SCRIPT else None,
             )
             for origin, (metavar, text) in PROGRAMS.items()
         ),
@@ -189,7 +198,7 @@ output_options: Final = together(
         "--output",
         "output",
         group=shared.OUTPUT,
-        type=_FILE,
+        type=_WRITTEN,
         metavar="FILE",
         help="Append the output to FILE instead of writing it to stdout; formats other than text and json replace "
         "FILE.",
@@ -208,10 +217,11 @@ output_options: Final = together(
         metavar="FORMAT",
         brief="text, json, csv, parquet, perfetto, flamegraph, ...",
     ),
+    shared.csv_safe(),
     option(
         "--report",
         group=shared.OUTPUT,
-        type=_FILE,
+        type=_WRITTEN,
         metavar="FILE",
         help="Beside the output, write the run as a page for a browser: plots of aggregations, hits over time, "
         "functions that were hit, records, the console.",
@@ -230,6 +240,7 @@ name_options: Final = together(
         is_rare=True,
         metavar="NAME=FILE",
         multiple=True,
+        type=TextWithFile(file_of_module),
         help="A kernel module: its types, in D also NAME`type; its probes, if it was patched.",
     ),
     option(
@@ -287,6 +298,7 @@ machine_options: Final = together(
         group=_MACHINE,
         is_rare=True,
         metavar="FILE[,rw|,ro]",
+        type=TextWithFile(file_of_disk),
         shell_complete=complete_file,
         multiple=True,
         help="A disk (virtio), a raw image: what the guest writes is forgotten, or with ,rw written to FILE. "
@@ -301,6 +313,7 @@ machine_options: Final = together(
         multiple=True,
         metavar="FILE@ADDRESS",
         shell_complete=complete_file,
+        type=TextWithFile(file_at_address),
         help="Put a file's bytes at a physical address, for example what firmware IMAGE is to start. Repeatable; "
         "OpenSBI's fw_dynamic starts the first.",
         brief="Put the bytes of a file at an address.",
@@ -361,7 +374,7 @@ console_options: Final = together(
     option(
         "--console",
         group=_RUN,
-        type=_FILE,
+        type=_WRITTEN,
         metavar="FILE",
         help="Write the guest's console there instead of to stdout.",
         is_rare=True,
@@ -437,6 +450,7 @@ run_options: Final = together(
         "--read",
         group=_RUN,
         metavar="SOURCE",
+        type=TextWithFile(file_of_memory),
         help="Run nothing, and read what a standalone IMAGE found where it ran: SOURCE is an ELF core (QEMU's "
         "dump-guest-memory), FILE@ADDRESS for bytes of memory (pmemsave), or gdb:HOST:PORT.",
         brief="Read what a standalone IMAGE found elsewhere.",

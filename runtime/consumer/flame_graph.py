@@ -7,9 +7,10 @@ in a document or an image viewer, it is the same picture at rest.
 import zlib
 from collections.abc import Iterator, Sequence
 from html import escape
-from importlib.resources import files
 from typing import BinaryIO, Final
 
+from kinst.rewriter.page import picture_code, picture_head, picture_script
+from kinst.rewriter.page_policy import Code
 from kinst.runtime.consumer.flame_tree import Box, boxes
 from kinst.runtime.consumer.folded_stacks import FrameKind, StackDocument, StackReader, Stacks
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
@@ -46,14 +47,14 @@ class FlameGraph(StackDocument):
             yield self._box(box, found[0].weight, height - _BOTTOM - _ROW * (box.depth + 1))
         told = escape(self._told(found[0], 1))
         yield f'<text id="status" x="10" y="{height - 10}" aria-live="polite">{told}</text>\n'
-        yield f"<script><![CDATA[\n{_page('flame_graph.js')}]]></script>\n</svg>\n"
+        yield f"{picture_script(flame_graph_code())}</svg>\n"
 
     def _head(self, height: int) -> Iterator[str]:
         title = escape(self._title)
         yield '<?xml version="1.0" encoding="utf-8"?>\n'
         yield f'<svg xmlns="http://www.w3.org/2000/svg" width="100%" height="{height}" lang="en">\n'
         yield f"<title>{title}</title>\n<desc>Flame graph of {escape(self._what)}. {_HELP}</desc>\n"
-        yield f"<style><![CDATA[\n{_page('flame_graph.css')}]]></style>\n"
+        yield picture_head(flame_graph_code())
         yield f'<text class="title" x="10" y="26">{title}</text>\n'
         yield f'<text class="what" x="10" y="48">{escape(self._what)}</text>\n'
         yield (
@@ -89,5 +90,6 @@ def _cut(label: str, width: float) -> str:
     return label if len(label) <= room else label[: room - 1] + "…"
 
 
-def _page(name: str) -> str:
-    return files("kinst.runtime.consumer").joinpath("pages", name).read_text(encoding="utf-8")
+def flame_graph_code() -> Code:
+    """The script and the style of every flame graph."""
+    return picture_code("kinst.runtime.consumer", "flame_graph", has_style_attributes=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from kinst.rewriter.page import page_file
+from kinst.rewriter.page import picture_code, picture_head, picture_script
+from kinst.rewriter.page_policy import Code
 
 _LEVELS: Final = 8  # shades of what is not 0
 _WIDTH: Final = 1200  # pixels of the picture, which is scaled to where it is shown
@@ -57,7 +58,7 @@ def _pieces(title: str, what: str, panels: Sequence[Panel], unit: str) -> Iterat
     size = f'viewBox="0 0 {_WIDTH} {height}" width="100%" height="{height}" preserveAspectRatio="xMinYMin"'
     yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} lang="en">\n'
     yield f"<title>{escape(title)}</title>\n<desc>Heat map of {escape(what)}. {_HELP}</desc>\n"
-    yield f"<style><![CDATA[\n{page_file('kinst.runtime.consumer', 'heat_map.css')}]]></style>\n"
+    yield picture_head(heat_map_code())
     yield f'<text class="title" x="12" y="26">{escape(title)}</text>\n'
     yield f'<text class="what" x="12" y="46">{escape(what)}</text>\n'
     y = _TOP
@@ -66,8 +67,12 @@ def _pieces(title: str, what: str, panels: Sequence[Panel], unit: str) -> Iterat
         y += _height(panel)
     most = [max((max(row.counts.values(), default=0) for row in panel.rows), default=0) for panel in narrow]
     yield from _legend(max(most, default=0), unit, height)
-    script = page_file("kinst.runtime.consumer", "heat_map.js")
-    yield f"<script><![CDATA[\n{script}]]></script>\n</svg>\n"
+    yield f"{picture_script(heat_map_code())}</svg>\n"
+
+
+def heat_map_code() -> Code:
+    """The script and the style of every heat map."""
+    return picture_code("kinst.runtime.consumer", "heat_map")
 
 
 def _narrowed(panel: Panel) -> Panel:

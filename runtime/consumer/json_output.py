@@ -39,7 +39,8 @@ empty, ascending, named by their smallest value (the lowest one of lquantize and
 Values are normalized; "normal" is the divisor, if it is not 1.
 
 A value v is a number with its type's sign, a string, "0x..." for pointers, an object for structs, a list for arrays, a
-{"address", "symbol"} object or a list of them for stacks. Bytes that are not UTF-8 are written \\xNN.
+{"address", "symbol"} object or a list of them for stacks. Bytes that are not UTF-8 are written \\xNN. Controls, and
+marks that turn the direction of writing, are \\uNNNN in the document: it can be shown on a terminal.
 """
 
 import json
@@ -59,7 +60,9 @@ from kinst.runtime.providers.provider import Probe
 from kinst.runtime.trap.faults import FAULT_TEXTS
 
 Entry = Record | ErrorRecord | bytes
-_ESCAPED: Final = re.compile("[\udc80-\udcff]")  # how Python keeps bytes of names that are not UTF-8
+_DELETE: Final = "\x7f"
+_SUSPECT: Final = re.compile(r"[^\x00-\x7e]")  # json.dumps has escaped the controls below
+_BYTES: Final = range(0xDC80, 0xDD00)  # how Python keeps bytes of names that are not UTF-8
 
 
 class JsonOutput:
@@ -194,7 +197,16 @@ class JsonOutput:
 
 
 def _encoded(document: str) -> bytes:
-    try:
-        return document.encode()
-    except UnicodeEncodeError:
-        return _ESCAPED.sub(lambda found: rf"\\x{ord(found[0]) - 0xDC00:02x}", document).encode()
+    if not document.isascii() or _DELETE in document:
+        document = _SUSPECT.sub(_escaped, document)
+    return document.encode()
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """What is not seen, or would act on a terminal, as JSON's escape; it is the same text to whoever reads JSON."""
+    letter, code = found[0], ord(found[0])
+    if letter.isprintable():
+        return letter
+    if code in _BYTES:
+        return rf"\\x{code - 0xDC00:02x}"
+    return json.dumps(letter)[1:-1] if letter != _DELETE else r"\u007f"

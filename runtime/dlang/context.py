@@ -45,8 +45,8 @@ class EveryProbe:
 class OptionValues(Protocol):
     """The options as the front end reads and sets them. `kinst.runtime.dlang.options.Options` implements it."""
 
-    def set(self, name: str, value: str | None) -> None:
-        """-x name=value, #pragma D option name=value. Raises DError: D_PRAGMA_OPTSET."""
+    def set_by_program(self, name: str, value: str | None) -> None:
+        """#pragma D option name=value. Raises DError: D_PRAGMA_OPTSET."""
         ...
 
     def is_on(self, name: str) -> bool:

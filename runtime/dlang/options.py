@@ -20,6 +20,7 @@ Value = int | str
 class When(Enum):
     """When an option may be set."""
 
+    COMMAND = "command"  # by the user alone: it starts a command of the host
     COMPILE = "compile"
     RUN = "run"  # before the run starts
     ALWAYS = "always"  # setopt() too
@@ -45,6 +46,7 @@ class _BadValueError(ValueError):
     """A value that cannot be read; the text, if any, says why."""
 
 
+_NOT_THEN: Final = {When.COMMAND: "it starts a command: give -C or -x on the command line"}
 _POSITIVE: Final = frozenset({"yes", "enable", "enabled", "true", "on", "set"})
 _NEGATIVE: Final = frozenset({"no", "disable", "disabled", "false", "off", "unset"})
 _UNITS: Final = {
@@ -146,12 +148,13 @@ def _options() -> dict[str, _Option]:
 
     add(
         When.COMPILE, _flag, 0,
-        "argref", "cpp", "cpphdrs", "defaultargs", "droptags", "empty", "errtags", "explain", "kdefs", "knodefs",
+        "argref", "cpphdrs", "defaultargs", "droptags", "empty", "errtags", "explain", "kdefs", "knodefs",
         "nolibs", "pspec", "strip", "udefs", "unodefs", "verbose", "zdefs", "lazyload", "aggpercpu",
     )  # fmt: skip
     add(When.COMPILE, _word, "", "define", "incdir", "undef", "libdir", "syslibdir", "ctypes", "dtypes")
     add(When.COMPILE, _version, VERSION, "version")
-    add(When.COMPILE, _word, "cpp", "cpppath")
+    add(When.COMMAND, _flag, 0, "cpp")
+    add(When.COMMAND, _word, "cpp", "cpppath")
     add(When.COMPILE, _word, "", "amin")
     add(When.COMPILE, _one_of("kernel", "dynamic", "static", "primary"), "kernel", "linkmode")
     add(When.COMPILE, _one_of("a", "c", "s", "t"), "a", "stdc")
@@ -206,7 +209,11 @@ class Options:
         return _TABLE[name].read is _flag
 
     def set(self, name: str, value: str | None) -> None:
-        """Set an option before the run. Raises DError D_PRAGMA_OPTSET."""
+        """Set an option before the run, as the user says. Raises DError D_PRAGMA_OPTSET."""
+        self._set(name, value, (When.COMMAND, When.COMPILE, When.RUN, When.ALWAYS))
+
+    def set_by_program(self, name: str, value: str | None) -> None:
+        """#pragma D option. A program cannot have commands started. Raises DError D_PRAGMA_OPTSET."""
         self._set(name, value, (When.COMPILE, When.RUN, When.ALWAYS))
 
     def set_while_running(self, name: str, value: str | None) -> None:
@@ -218,7 +225,7 @@ class Options:
         if option is None:
             raise _refused(name, value, f"Invalid option name{nearest(name, _TABLE)}")
         if option.when not in allowed:
-            raise _refused(name, value, "Operation illegal when tracing is active")
+            raise _refused(name, value, _NOT_THEN.get(option.when, "Operation illegal when tracing is active"))
         try:
             parsed = option.read(value)
         except _BadValueError as error:

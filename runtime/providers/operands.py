@@ -20,6 +20,7 @@ Value = Callable[[Firing], int]
 FindSymbol = Callable[[str], int | None]  # name -> run-time address; None: no such symbol
 _MASK: Final = (1 << 64) - 1
 _NUMBER: Final = re.compile(r"[$#]?([+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}))")
+_OCTAL: Final = re.compile(r"[0-7]+")
 _SYMBOL: Final = re.compile(r"([A-Za-z_.][\w.$]*)\s*(?:([+-])\s*(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}))?", re.ASCII)
 _SEGMENT: Final = re.compile(r"%(fs|gs):((?!%[fg]s:).+)")
 _DISPLACED: Final = re.compile(r"([^()]*?(?:%lo\([^()]*\))?)\(([^()]*)\)")  # displacement(base,index,scale)
@@ -64,7 +65,7 @@ class Operands:
     def _place(self, text: str, size: int) -> Value:
         number = _NUMBER.fullmatch(text)
         if number is not None:
-            return _constant(int(number[1], 0))
+            return _constant(_integer(number[1]))
         if text.startswith("$"):
             return _constant(self._symbol(text[1:]))
         register = self._register(text)
@@ -119,7 +120,7 @@ class Operands:
             return base
         number = _NUMBER.fullmatch(parts[1])
         if number is not None and len(parts) == 2:
-            offset = int(number[1], 0)
+            offset = _integer(number[1])
             return lambda firing: base(firing) + offset
         index = self._known_register(parts[1])
         shift, kind = 0, "uxtw" if parts[1].startswith("w") else "lsl"
@@ -136,7 +137,7 @@ class Operands:
             return 0
         number = _NUMBER.fullmatch(text)
         if number is not None:
-            return int(number[1], 0)
+            return _integer(number[1])
         low = _LOW.fullmatch(text)
         if low is not None:
             return _signed(self._symbol(low[1]), 12)
@@ -147,8 +148,17 @@ class Operands:
         address = None if found is None else self.find(found[1])
         if found is None or address is None:
             raise _Unknown
-        offset = int(found[3], 0) if found[3] else 0
+        offset = _integer(found[3]) if found[3] else 0
         return address + (-offset if found[2] == "-" else offset)
+
+
+def _integer(text: str) -> int:
+    """A number as assemblers read it: with a zero before it, octal."""
+    digits = text.lstrip("+-")
+    is_octal = digits[:1] == "0" and digits.isdigit()
+    if is_octal and not _OCTAL.fullmatch(digits):
+        raise _Unknown
+    return int(text, 8 if is_octal else 0)
 
 
 def _signed(value: int, bits: int) -> int:

@@ -3,6 +3,7 @@
 Like `kinst.runtime.tracing.building`, for a guest that runs elsewhere, or ran.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -53,9 +54,9 @@ class Readout:
 class ReadoutBuilding:
     """Makes a `Readout` of what was prepared: a `kinst.runtime.tracing.built.Build`."""
 
-    def __init__(self, source: Source, interval: int | None) -> None:
-        """Read `source` once, or again every `interval` ns."""
-        self._source, self._interval = source, interval
+    def __init__(self, source: Source, interval: int | None, end: float = math.inf) -> None:
+        """Read `source` once, or again every `interval` ns, up to `end`, of time.monotonic()."""
+        self._source, self._interval, self._end = source, interval, end
 
     def __call__(
         self, prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]
@@ -71,7 +72,7 @@ class ReadoutBuilding:
         board = prepared.facts
         ram = range(board.ram_base, board.ram_base + board.ram_size)
         placement = Placement(image, manifest, manifest.standalone, ram)
-        readings = Readings(self._source, self._interval, placement, probes, host)
+        readings = Readings(self._source, self._interval, self._end, placement, probes, host)
         segments = ((one.address, one.load_address, one.size) for one in image.segments if one.kind == PT_LOAD)
         loaded = Loaded(image, 0, image.entry, tuple(segments))
         return Readout(prepared, probes.surroundings(host, loaded, types, readings.begin, warn), readings)

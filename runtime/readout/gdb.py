@@ -6,16 +6,19 @@ alone. Virtual addresses are those of the CPU that the stub chooses. QEMU can be
 
 import re
 import socket
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
 from kinst.runtime.readout.memory import Memory, Space, UnreadableError
-from kinst.runtime.readout.packets import LONGEST, Packets, StubError
+from kinst.runtime.readout.packets import LONGEST, Packets, Patience, StubError
 from kinst.targets.errors import MachineError
 from kinst.targets.visible import visible
 
-SECONDS: Final = 5.0  # that a stub may take for a reply
+_LONGEST_TEXT: Final = 1 << 16  # characters of what a monitor prints; QEMU's is a line
+_PATIENCE: Final = Patience()
+_LEAST: Final = 0.1  # seconds to connect, if there is no time left at all
 _SMALLEST: Final = 400  # bytes of a packet, if the stub does not say how many it takes
 _PHYSICAL: Final = "Qqemu.PhyMemMode:"
 _NOT_BEGUN: Final = "prelaunch"  # what QEMU's monitor calls a guest that -S holds
@@ -24,23 +27,24 @@ _NOT_BEGUN: Final = "prelaunch"  # what QEMU's monitor calls a guest that -S hol
 class GdbStub:
     """A stub at a host's port; implements `kinst.runtime.readout.memory.Source`."""
 
-    def __init__(self, host: str, port: int, seconds: float = SECONDS) -> None:
+    def __init__(self, host: str, port: int, patience: Patience = _PATIENCE) -> None:
         """Nothing is connected yet."""
         self.name = f"gdb:{host}:{port}"
         self._place = host, port
-        self._seconds = seconds
+        self._patience = patience
 
     @contextmanager
     def open(self) -> Iterator[Memory]:
         """See `Source`."""
         try:
-            connection = socket.create_connection(self._place, self._seconds)
+            left = max(_LEAST, min(self._patience.reply, self._patience.end - time.monotonic()))
+            connection = socket.create_connection(self._place, left)
         except OSError as error:
             why = "no answer" if isinstance(error, TimeoutError) else error.strerror
             raise MachineError(f"{self.name}: cannot connect: {why}") from None
         with connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            packets = Packets(self.name, connection, self._seconds)
+            packets = Packets(self.name, connection, self._patience)
             try:
                 guest = _HaltedGuest(self.name, packets)
                 yield guest
@@ -74,6 +78,7 @@ class _HaltedGuest:
 
     def leave(self) -> None:
         """Let it go on, as it did before."""
+        self._packets.hurry()
         if self._is_physical:
             self._packets.ask(f"{_PHYSICAL}0")
         if not self._has_not_begun():
@@ -84,6 +89,8 @@ class _HaltedGuest:
         text, reply = "", self._packets.ask("qRcmd," + b"info status".hex())
         while re.fullmatch(r"O([0-9a-fA-F]{2})+", reply):
             text += bytes.fromhex(reply[1:]).decode("latin-1")
+            if len(text) > _LONGEST_TEXT:
+                raise StubError(f"{self._name}: its monitor prints more than {_LONGEST_TEXT:,} characters")
             reply = self._packets.reply()
         return _NOT_BEGUN in text
 
@@ -92,7 +99,9 @@ class _HaltedGuest:
         self._enter(space)
         found = bytearray()
         while len(found) < size:
-            found += self._some(space, address + len(found), min(size - len(found), self._most))
+            some = self._some(space, address + len(found), min(size - len(found), self._most))
+            self._packets.earn(len(some))
+            found += some
         return bytes(found)
 
     def _enter(self, space: Space) -> None:

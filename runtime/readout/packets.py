@@ -8,16 +8,20 @@
 (GDB manual, appendix E, "Overview".)
 """
 
+import math
 import re
 import socket
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from kinst.targets.errors import MachineError
 
 LONGEST: Final = 1 << 20  # bytes of a reply
 _TRIES: Final = 3  # of sending and of asking again
+_SLOWEST: Final = 1000  # bytes of memory a second, over a line of 19,200 baud
+_LEAST: Final = 0.1  # seconds to send something, if there is no time left at all
 _RUN: Final = 29  # what a run's character has more than repetitions
 
 
@@ -25,15 +29,34 @@ class StubError(MachineError):
     """Behind the connection there is no stub that does what the protocol says. The message names it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many seconds a stub may take."""
+
+    reply: float = 5.0  # for one reply
+    exchange: float = 30.0  # for all that is asked of it at a time, and for as long as memory comes from it
+    end: float = math.inf  # of time.monotonic(): nothing is awaited after it
+
+
 class Packets:
     """A connection to a stub."""
 
-    def __init__(self, name: str, connection: socket.socket, seconds: float) -> None:
-        """`name` is for messages; `seconds` is how long a reply may take."""
-        self._name, self._connection, self._seconds = name, connection, seconds
+    def __init__(self, name: str, connection: socket.socket, patience: Patience) -> None:
+        """`name` is for messages. The exchange begins now."""
+        self._name, self._connection, self._patience = name, connection, patience
         self._received = bytearray()
-        self._deadline = 0.0
+        self._start = time.monotonic()
+        self._end = min(self._start + patience.exchange, patience.end)
+        self._deadline = self._end
         self.has_acknowledgements = True
+
+    def earn(self, size: int) -> None:
+        """Allow more time for the exchange: `size` bytes of memory have come."""
+        self._end = min(self._end + size / _SLOWEST, self._patience.end)
+
+    def hurry(self) -> None:
+        """Allow no more for the rest of the exchange than for a few replies."""
+        self._end = min(self._end, time.monotonic() + _TRIES * self._patience.reply)
 
     def ask(self, request: str) -> str:
         """Send a request and return the reply to it. Raises StubError."""
@@ -47,7 +70,7 @@ class Packets:
 
     def reply(self) -> str:
         """The next reply. Raises StubError."""
-        self._deadline = time.monotonic() + self._seconds
+        self._begin()
         for _ in range(_TRIES):
             text, check = self._packet()
             if not self.has_acknowledgements:
@@ -59,12 +82,19 @@ class Packets:
         raise StubError(f"{self._name}: what it sends does not arrive: the checksum was wrong {_TRIES} times")
 
     def _send(self, request: str) -> None:
-        self._deadline = time.monotonic() + self._seconds
+        self._begin()
         for _ in range(_TRIES):
             self._put(_framed(request))
             if not self.has_acknowledgements or self._is_acknowledged():
                 return
         raise StubError(f"{self._name}: refused a request {_TRIES} times ({request[:40]})")
+
+    def _begin(self) -> None:
+        """Of a request, or of waiting for a reply. Raises StubError: there is no time left for any."""
+        now = time.monotonic()
+        if now >= self._end:
+            raise self._late()
+        self._deadline = min(now + self._patience.reply, self._end)
 
     def _is_acknowledged(self) -> bool:
         """Skip to the answer whether the request arrived."""
@@ -118,12 +148,22 @@ class Packets:
         self._received += found
 
     def _silent(self) -> StubError:
-        return StubError(f"{self._name}: no reply for {self._seconds:g} seconds: is it a gdb stub, and is it free?")
+        if self._deadline >= self._end:
+            return self._late()
+        waited = f"no reply for {self._patience.reply:g} seconds"
+        return StubError(f"{self._name}: {waited}: is it a gdb stub, and is it free?")
+
+    def _late(self) -> StubError:
+        """Replies come, and lead to nothing; or there was hardly any time."""
+        took = time.monotonic() - self._start
+        return StubError(f"{self._name}: given up after {took:.1f} seconds: what it replies has no end")
 
     def _put(self, data: bytes) -> None:
-        self._connection.settimeout(self._seconds)
+        self._connection.settimeout(max(_LEAST, self._deadline - time.monotonic()))
         try:
             self._connection.sendall(data)
+        except TimeoutError:
+            raise self._silent() from None
         except OSError as error:
             raise StubError(f"{self._name}: the connection is lost: {error.strerror}") from None
 

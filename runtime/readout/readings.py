@@ -1,5 +1,7 @@
 """Readings of a guest's memory, once or again and again -> its probes fire for what each has found."""
 
+import math
+import time
 from collections.abc import Callable
 
 from kinst.runtime.machine.configuration import End
@@ -10,16 +12,24 @@ from kinst.runtime.tracing.limits import Limits
 from kinst.runtime.tracing.running import PAUSES
 from kinst.runtime.tracing.standalone.findings import Found
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes
+from kinst.targets.errors import MachineError
 
 
 class Readings:
     """The readings of one run. Live, each interval brings what is new; also a `Timed` of the host."""
 
     def __init__(
-        self, source: Source, interval: int | None, placement: Placement, probes: StandaloneProbes, host: NoGuest
+        self,
+        source: Source,
+        interval: int | None,
+        end: float,
+        placement: Placement,
+        probes: StandaloneProbes,
+        host: NoGuest,
     ) -> None:
-        """Nothing is read yet. `interval` in ns; None: there is one reading."""
-        self._source, self._interval = source, interval
+        """Nothing is read yet. `interval` in ns; None: there is one reading. `end`, of time.monotonic(): when the time
+        of the command is over."""
+        self._source, self._interval, self._end = source, interval, end
         self._placement, self._probes, self._host = placement, probes, host
         self._next = 0
         self._first: Found | None = None
@@ -43,9 +53,15 @@ class Readings:
             return machine.end or End.NOTHING_LEFT
         self._next = self._host.now() + self._interval
         self._host.attach(self)
-        end = machine.run(limits.timeout, limits.wall_timeout)
-        if end in PAUSES:
-            self._fire(self._read(is_last=True))
+        try:
+            left = limits.wall_timeout if math.isinf(self._end) else max(0, int((self._end - time.monotonic()) * 1e9))
+            end = machine.run(limits.timeout, left)
+            if end in PAUSES:
+                self._fire(self._read(is_last=True))
+        except MachineError:
+            if time.monotonic() < self._end:
+                raise
+            return End.WALL_TIMEOUT  # a reading was cut off
         return end
 
     def deadline(self) -> int:

@@ -1,5 +1,6 @@
 """The value of --read -> where memory comes from."""
 
+import math
 import re
 from pathlib import Path
 from typing import Final
@@ -7,6 +8,7 @@ from typing import Final
 from kinst.runtime.readout.files import CoreDump, RawDump
 from kinst.runtime.readout.gdb import GdbStub
 from kinst.runtime.readout.memory import Source
+from kinst.runtime.readout.packets import Patience
 from kinst.targets.elf.core import read_core
 from kinst.targets.elf.file import map_file
 from kinst.targets.errors import ImageError, UsageError
@@ -18,23 +20,24 @@ _RAW: Final = re.compile(r"(?P<file>.+)@(?P<address>0[xX][0-9a-fA-F]{1,16}|[0-9]
 _PORTS: Final = range(1, 1 << 16)
 
 
-def source_of(text: str) -> Source:
-    """The source that `text` names. A stub is not connected yet.
+def source_of(text: str, end: float = math.inf) -> Source:
+    """The source that `text` names. A stub is not connected yet. `end`, of time.monotonic(): a stub is not awaited any
+    more.
 
     Raises:
         UsageError: it names none, or a file that cannot be read.
     """
     try:
-        return _stub(text) if text.startswith("gdb:") else _file(text)
+        return _stub(text, end) if text.startswith("gdb:") else _file(text)
     except ImageError as error:
         raise UsageError(f"--read {text}: {error}") from None
 
 
-def _stub(text: str) -> Source:
+def _stub(text: str, end: float) -> Source:
     found = _GDB.fullmatch(text)
     if found is None or int(found["port"]) not in _PORTS:
         raise UsageError(f"--read {text}: gdb:HOST:PORT, for example gdb:localhost:1234")
-    return GdbStub(found["host"].strip("[]") or "localhost", int(found["port"]))
+    return GdbStub(found["host"].strip("[]") or "localhost", int(found["port"]), Patience(end=end))
 
 
 def _file(text: str) -> Source:

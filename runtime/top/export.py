@@ -1,19 +1,19 @@
 """Rows of the live view -> a CSV file in the working directory, under a name that is not in use."""
 
-import csv
 import io
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
 from kinst.rewriter.fresh_file import fresh_file
+from kinst.runtime.consumer.csv_output import csv_writer
 from kinst.runtime.top.ranking import RankedRow
 
 
 def export(rows: Sequence[RankedRow], heading: str) -> Path:
     """Write the rows as they are sorted; `heading` names their values. Returns the file. Raises OSError."""
     text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
+    table = csv_writer(text)
     table.writerow(["key", heading, "per_second_host", "per_second_guest", "share"])
     table.writerows(
         [one.key, one.value, f"{one.rate:.1f}", f"{one.guest_rate:.1f}", f"{one.share:.6f}"] for one in rows

@@ -45,7 +45,7 @@ def _document(form: Format, tracing: Tracing, output: BinaryIO) -> Document:
     if form is Format.PERFETTO:
         return _perfetto(tracer, output)
     if form.is_table:
-        return TableDocument(_rows(form, tracer, output), tracer.totals, JsonValues(tracer.symbols))
+        return TableDocument(_rows(form, tracing, output), tracer.totals, JsonValues(tracer.symbols))
     if form is Format.HEATMAP:
         return _heat_map(tracing, output)
     return _of_stacks(form, tracing, output)
@@ -63,12 +63,12 @@ def _heat_map(tracing: Tracing, output: BinaryIO) -> Document:
     return document
 
 
-def _rows(form: Format, tracer: Tracer, output: BinaryIO) -> RowWriter:
-    shape = shape_of(tracer.clauses)
+def _rows(form: Format, tracing: Tracing, output: BinaryIO) -> RowWriter:
+    shape = shape_of(tracing.tracer.clauses)
     if form is Format.CSV:
         from kinst.runtime.consumer.csv_output import CsvWriter
 
-        return CsvWriter(output, shape)
+        return CsvWriter(output, shape, is_safe=tracing.request.csv_is_safe)
     from kinst.runtime.consumer.arrow_output import ArrowWriter  # an extra
 
     return ArrowWriter(output, shape, is_parquet=form is Format.PARQUET)

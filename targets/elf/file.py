@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.elf.header import ElfHeader, FileKind, read_elf_header, read_section_headers
 from kinst.targets.elf.sections import Section, sections_of
+from kinst.targets.elf.shrunk_files import MAPPINGS
 from kinst.targets.elf.symbols import Symbols, read_symbols
 from kinst.targets.errors import ImageError
 
@@ -102,15 +103,15 @@ def map_file(path: Path) -> NDArray[np.uint8]:
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
         raise ImageError(f"cannot be read: {getattr(error, 'strerror', error)}") from None
     try:
-        return map_descriptor(descriptor)
+        return map_descriptor(descriptor, path)
     except OSError as error:
         raise ImageError(f"cannot be read: {error.strerror}") from None
     finally:
         os.close(descriptor)
 
 
-def map_descriptor(descriptor: int) -> NDArray[np.uint8]:
-    """An open file as an array, mapped read-only.
+def map_descriptor(descriptor: int, path: Path) -> NDArray[np.uint8]:
+    """An open file as an array, mapped read-only. If it becomes shorter, its reader gets a KinstError with `path`.
 
     Raises:
         ImageError: it is not a regular file.
@@ -121,4 +122,7 @@ def map_descriptor(descriptor: int) -> NDArray[np.uint8]:
         raise ImageError("is a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file")
     if status.st_size == 0:
         return np.zeros(0, np.uint8)
-    return np.frombuffer(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), np.uint8)
+    mapping = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+    data = np.frombuffer(mapping, np.uint8)
+    MAPPINGS.note(path, mapping, data.ctypes.data)
+    return data

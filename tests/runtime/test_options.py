@@ -1,8 +1,11 @@
 """Options: what each kind of value may be, and what is refused."""
 
+from pathlib import Path
+
 import pytest
 
 from kinst.runtime.dlang.options import OptionError, Options
+from tests.commands.all_commands import run
 
 
 def test_a_word_of_denial_goes_back_to_the_default() -> None:
@@ -99,3 +102,17 @@ def test_defaults_and_words() -> None:
     for name, value in (("define", "A=1"), ("undef", "B"), ("incdir", "/x")):
         options.set(name, value)
     assert options.definitions == [("-D", "A=1"), ("-U", "B"), ("-I", "/x")]
+
+
+@pytest.mark.parametrize("first", ["cpp\n#pragma D option cpppath={0}/host", "cpppath={0}/host\n#pragma D option cpp"])
+def test_a_script_cannot_have_the_next_one_start_a_command(first: str, tmp_path: Path) -> None:
+    host, trap = tmp_path / "host", tmp_path / "trap"
+    host.write_text(f"#!/bin/sh\ntouch {trap}\ncat\n")
+    host.chmod(0o755)
+    (tmp_path / "one.d").write_text(f"#pragma D option {first.format(tmp_path)}\nBEGIN {{ exit(0); }}\n")
+    (tmp_path / "two.d").write_text("BEGIN { exit(0); }\n")
+    result = run("kinst-run", "-s", tmp_path / "one.d", "-s", tmp_path / "two.d")
+    assert (result.exit_code, trap.exists()) == (1, False)
+    assert "it starts a command: give -C or -x on the command line" in result.stderr
+    as_the_user = run("kinst-run", "-x", f"cpppath={host}", "-C", "-s", tmp_path / "two.d")
+    assert (as_the_user.exit_code, trap.exists()) == (0, True), as_the_user.stderr

@@ -6,6 +6,8 @@ from html import escape
 from typing import Any
 
 from kinst.rewriter.page import page_lines
+from kinst.runtime.consumer.flame_graph import flame_graph_code
+from kinst.runtime.consumer.heat_map import heat_map_code
 from kinst.runtime.consumer.report.collected import FirstAndLast
 from kinst.runtime.consumer.report.coverage import Coverage
 from kinst.targets.visible import visible_lines
@@ -39,7 +41,8 @@ def report_lines(report: Report) -> Iterator[str]:
         "facts": "".join(f"<tr><th scope=row>{escape(name)}</th>{_cell(text)}</tr>\n" for name, text in report.facts),
         "messages": "".join(_messages(report)),
     }
-    yield from page_lines("kinst.runtime.consumer", "report", texts, _data(report))
+    pictures = (flame_graph_code(), heat_map_code())
+    yield from page_lines("kinst.runtime.consumer", "report", texts, _data(report), pictures)
 
 
 def _cell(text: str) -> str:

@@ -56,7 +56,7 @@ def set_option(node: tree.Pragma, options: OptionValues) -> None:
         return
     name, equals, value = node.words[0].partition("=")
     try:
-        options.set(name, value if equals else None)
+        options.set_by_program(name, value if equals else None)
     except DError as error:
         raise DError(error.tag, error.message, error.span or node.span) from error
 

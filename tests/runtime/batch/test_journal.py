@@ -1,14 +1,21 @@
 """What was done is known again, whatever happened to the process that did it."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kinst.runtime.batch.journal import open_journal, peek
 from kinst.runtime.batch.rows import Answer
+from kinst.runtime.batch.schema import checked_answer
 from kinst.targets.errors import KinstError, UsageError
 
-GOOD = Answer(({"outcome": "done", "sites": 3},), ({"offset": 0, "hits": 1},), 1.5, 20)
+COVERED = {
+    "image": "i", "function": "f", "offset": 0, "instruction": "nop",
+    "hits": 1, "inputs": 1, "first": 0, "refused": None,
+}  # fmt: skip
+GOOD = Answer(({"outcome": "done", "sites": 3},), (COVERED,), 1.5, 20)
 BAD = Answer(({"outcome": "done"}, {"outcome": "crashed", "reason": "why"}))
 DIGESTS = ("a" * 32, "b" * 32)
 
@@ -56,6 +63,63 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         open_journal(tmp_path),
     ):
         pass
+
+
+ENTRY: dict[str, Any] = {
+    "task": DIGESTS[0],
+    "rows": [{"outcome": "done"}],
+    "coverage": [COVERED],
+    "seconds": 1.5,
+    "megabytes": 20,
+}
+WRONG_ROWS: list[Any] = [
+    7, [], {}, {"outcome": "<script>alert(1)</script>"}, {"outcome": ["done"]}, {"outcome": {}}, {"reason": "x"},
+    {"outcome": "done", "reason": 7}, {"outcome": "done", "sites": "7"}, {"outcome": "done", "sites": 1 << 64},
+    {"outcome": "done", "sites": True}, {"outcome": "done", "seconds": 1e999}, {"outcome": "done", "task<b>": "x"},
+    {"outcome": "done", "console": [[]]},
+]  # fmt: skip
+WRONG_COVERAGE: list[dict[str, Any]] = [
+    {"offset": "<script>alert(1)</script>"}, {"offset": None}, {"inputs": None}, {"first": None}, {"hits": "7"},
+    {"function": None}, {"instruction": 7}, {"more": 1},
+]  # fmt: skip
+WRONG_SECONDS: list[Any] = ["1", None, [], -1, 1e999, float("nan"), 10**400]
+WRONG_MEGABYTES: list[Any] = ["1", None, 1.5, -1, 1 << 63]
+FORGED: list[Any] = [
+    7, [], None, "x", {}, {**ENTRY, "more": 1}, {key: ENTRY[key] for key in ENTRY if key != "rows"},
+    {**ENTRY, "task": 7}, {**ENTRY, "task": "../" * 8}, {**ENTRY, "task": {}}, {**ENTRY, "rows": 1},
+    *({**ENTRY, "rows": [row]} for row in WRONG_ROWS),
+    *({**ENTRY, "coverage": [COVERED | other]} for other in WRONG_COVERAGE),
+    {**ENTRY, "coverage": [{}]}, {**ENTRY, "coverage": {}},
+    *({**ENTRY, "seconds": one} for one in WRONG_SECONDS),
+    *({**ENTRY, "megabytes": one} for one in WRONG_MEGABYTES),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", FORGED, ids=range(len(FORGED)))
+def test_what_nobody_of_us_has_written_is_refused(entry: Any, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text(json.dumps(entry) + "\n")
+    with (
+        pytest.raises(KinstError, match=r"is no journal of kinst-batch, or is damaged at byte 0$"),
+        open_journal(tmp_path),
+    ):
+        pass
+    with pytest.raises(ValueError, match="no answer"):
+        checked_answer(entry)
+
+
+def test_depth_and_digits_are_no_tracebacks(tmp_path: Path) -> None:
+    for text in ("[" * 100_000, "9" * 10_000, '{"task":' * 5000):
+        (tmp_path / "journal.jsonl").write_text(text + "\n")
+        with pytest.raises(KinstError, match=r"damaged at byte 0$"), open_journal(tmp_path):
+            pass
+
+
+def test_text_that_no_file_can_have_is_escaped(tmp_path: Path) -> None:
+    row = {"outcome": "done", "reason": "a\udc80b"}
+    (tmp_path / "journal.jsonl").write_text(json.dumps({**ENTRY, "rows": [row]}) + "\n")
+    with open_journal(tmp_path) as journal:
+        assert journal.answer(DIGESTS[0]).rows[0]["reason"] == "a\\udc80b"
 
 
 def test_another_file_is_left_alone(tmp_path: Path) -> None:

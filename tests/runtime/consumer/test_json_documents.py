@@ -285,3 +285,17 @@ def test_a_guest(machine: str) -> None:
     ]  # fmt: skip
     assert sum(row["value"] for row in where["aggregation-data"]) == 42
     assert all(is_frame(frame) for row in where["aggregation-data"] for frame in row["keys"][0])
+
+
+def test_what_would_act_on_a_terminal_is_an_escape() -> None:
+    """C1 controls, DEL, and marks that turn the direction of writing; to who reads JSON it is the same text."""
+    hostile = "\x7f\x9b2J\u202ea\u2066\u200f\ufeff\U000e0041\u2028"
+    shown = "\u00e9\u6f22\U0001f600"  # what is seen stays as it is
+    program = f'BEGIN {{ printf("%s", "{hostile}{shown}"); exit(0); }}'
+    for form in ("json", "jsonl"):
+        printed = CliRunner().invoke(run, ["--format", form, "-x", "strsize=1k", "-n", program]).stdout
+        assert shown in printed
+        assert all(letter.isprintable() for letter in printed.replace("\n", ""))
+        line = next(line for line in printed.splitlines() if "output" in line)
+        values = json.loads(line.rstrip(","))["output"]
+        assert values[0]["message"] == hostile + shown

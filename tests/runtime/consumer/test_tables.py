@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from kinst.runtime.batch.table_files import TableFormat, write_table
 from kinst.runtime.cli import run
+from tests.commands.all_commands import run as run_command
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "kernel-arm64.elf"
 PROGRAM = """
@@ -94,3 +96,35 @@ def test_what_a_call_returned_is_no_row(form: str) -> None:
     result = CliRunner().invoke(run, ["--format", form, str(SAMPLE), "--call", "fibonacci(10)"])
     assert result.stderr == "fibonacci(10) = 0x37\n"
     assert "fibonacci" not in result.stdout
+
+
+FORMULAS = ["=1+2", "+x", "-x", "@SUM(A1)", "\tx", "\rx", "a=", "", "-"]
+
+
+def test_texts_are_no_formulas_if_that_is_wanted() -> None:
+    values = ", ".join(json.dumps(one) for one in FORMULAS)
+    form = "%s" * len(FORMULAS)
+    program = f'BEGIN {{ printf("{form}%d", {values}, -5); exit(0); }}'
+    quoted = [f"'{one}" if one and one[0] in "=+-@\t\r" else one for one in FORMULAS]
+    options: list[tuple[tuple[str, ...], list[str]]] = [((), FORMULAS), (("--csv-safe",), quoted)]
+    for words, shown in options:
+        (row,) = csv.DictReader(StringIO(output("csv", *words, "-n", program)))
+        assert [row[f"value{number}"] for number in range(1, len(FORMULAS) + 2)] == [*shown, "-5"]
+
+
+def test_a_table_of_a_batch_has_no_formulas_either(tmp_path: Path) -> None:
+    columns = {"a": (str, ""), "b": (int, "")}
+    rows = [{"a": one, "b": -1} for one in ("=1", "x", None)]
+    for is_safe, shown in ((False, "=1,-1"), (True, "'=1,-1")):
+        write_table(tmp_path / "t.csv", rows, columns, TableFormat.CSV, csv_is_safe=is_safe)
+        assert (tmp_path / "t.csv").read_text() == f"a,b\n{shown}\nx,-1\n,-1\n"
+
+
+@pytest.mark.parametrize(("words", "why"), [
+    (("kinst-run", "-n", "BEGIN", "--csv-safe"), "--csv-safe: is for --format csv, and this is text"),
+    (("kinst-batch", str(SAMPLE), "-p", "fbt:::", "--csv-safe", "--table", "jsonl"), "--csv-safe: is for --table csv"),
+])  # fmt: skip
+def test_it_is_for_csv(words: tuple[str, ...], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run_command(*words)
+    assert (result.exit_code, result.stderr) == (2, f"{words[0]}: {why}\n")

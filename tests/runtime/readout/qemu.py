@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kinst.runtime.readout.packets import Packets
+from kinst.runtime.readout.packets import Packets, Patience
 from tests.samples.machines import MACHINES
 
 
@@ -56,7 +56,7 @@ class Emulator:
     def run_to(self, address: int) -> None:
         """Let a guest run that -S holds, until it comes to an address: there it stays."""
         with socket.create_connection(("localhost", self.port)) as connection:
-            packets = Packets("QEMU", connection, 60)
+            packets = Packets("QEMU", connection, Patience(reply=60, exchange=600))
             assert packets.ask("?")[0] == "T"
             assert packets.ask(f"Z1,{address:x},4") == "OK"
             assert packets.ask("c")[0] == "T"

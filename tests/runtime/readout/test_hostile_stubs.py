@@ -2,16 +2,18 @@
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
 
 from kinst.runtime.readout.gdb import GdbStub
-from kinst.runtime.readout.memory import Space
+from kinst.runtime.readout.memory import Space, UnreadableError
+from kinst.runtime.readout.packets import Patience
 from kinst.targets.errors import MachineError
 
-SECONDS = 0.3  # that a reply may take
+PATIENCE = Patience(reply=0.3, exchange=2.0)
 Reply = Callable[[str], bytes]  # to a request
 
 
@@ -29,7 +31,7 @@ def willing(request: str) -> bytes:
 
 
 @contextmanager
-def stub(reply: Reply, *, asked: list[str] | None = None) -> Iterator[GdbStub]:
+def stub(reply: Reply, *, asked: list[str] | None = None, patience: Patience = PATIENCE) -> Iterator[GdbStub]:
     """A server of one connection."""
 
     def answer(connection: socket.socket, request: str) -> None:
@@ -48,7 +50,7 @@ def stub(reply: Reply, *, asked: list[str] | None = None) -> Iterator[GdbStub]:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         try:
-            yield GdbStub("localhost", server.getsockname()[1], SECONDS)
+            yield GdbStub("localhost", server.getsockname()[1], patience)
         finally:
             thread.join(10)  # what was asked last has been read then
 
@@ -128,6 +130,33 @@ def test_what_is_no_reply_is_told_in_one_line(request_: str, answer: bytes, why:
     with pytest.raises(MachineError, match=rf"^gdb:localhost:[0-9]+: {why}") as failed:
         read(answering(request_, answer))
     assert "\n" not in str(failed.value)
+
+
+def test_a_monitor_that_prints_without_end_is_cut_off() -> None:
+    def printing(request: str) -> bytes:
+        return framed("O" + "41" * 30_000) * 4 if request.startswith("qRcmd") else willing(request)
+
+    patient = stub(printing, patience=Patience(reply=60.0))
+    prints_too_much = pytest.raises(MachineError, match=r"its monitor prints more than 65,536 characters$")
+    with patient as source, prints_too_much, source.open():
+        pass
+
+
+@pytest.mark.parametrize("answer", ["E01", "04"])
+def test_replies_that_lead_nowhere_are_given_up(answer: str) -> None:
+    """Each comes at once; memory of a byte at a time earns a thousandth of a second."""
+    refusing = stub(answering("m", framed(answer)))
+    with refusing as source, pytest.raises(MachineError, match="given up after 2"), source.open() as memory:
+        while True:
+            with suppress(UnreadableError):
+                memory.read(Space.VIRTUAL, 0x1000, 1)
+                time.sleep(0.01)
+
+
+def test_nothing_is_awaited_behind_the_end_of_the_command() -> None:
+    patience = Patience(end=time.monotonic() + 0.4)
+    with stub(answering("?", b""), patience=patience) as source, pytest.raises(MachineError, match="given up after 0"):
+        source.open().__enter__()
 
 
 def test_a_guest_is_let_go_whatever_was_wrong() -> None:
