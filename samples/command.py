@@ -20,7 +20,7 @@ from kinst.samples.fetching import placed
 from kinst.targets.errors import UsageError
 
 _HERE: Final = Path(__file__).parent
-_MODULES: Final = tuple(path.name for path in _HERE.glob("*.py"))
+_OURS: Final = tuple(path.name for path in (*_HERE.glob("*.py"), *_HERE.glob("*.toml")))
 _EXAMPLES: Final = (
     Example(
         "kinst-samples samples",
@@ -86,8 +86,8 @@ def _copy(folder: Path) -> None:
 
 
 def _not_copied(folder: str, names: Sequence[str]) -> set[str]:
-    """Caches of Python, and the modules of this folder itself."""
-    return {name for name in names if name == "__pycache__" or (Path(folder) == _HERE and name in _MODULES)}
+    """Caches of Python, and what this command itself is made of."""
+    return {name for name in names if name == "__pycache__" or (Path(folder) == _HERE and name in _OURS)}
 
 
 def _summary(folder: Path) -> Sequence[str]:

@@ -88,9 +88,8 @@ class _Arriving(io.RawIOBase):
         errors: list[OSError] = []
         for address in self._download.addresses:
             try:
-                response: HTTPResponse = urlopen(
-                    Request(address, headers={"Range": f"bytes={begin}-"}), None, _PATIENCE
-                )
+                request = Request(address, headers={"Range": f"bytes={begin}-"})
+                response: HTTPResponse = build_opener().open(request, timeout=_PATIENCE)
             except HTTPError as error:
                 error.close()
                 errors.append(error)

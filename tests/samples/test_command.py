@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from kinst.samples.command import copy_samples
 
 ROOT = Path(__file__).parent.parent.parent
-NOT_COPIED = {path.name for path in (ROOT / "samples").glob("*.py")}
+NOT_COPIED = {path.name for kind in ("*.py", "*.toml") for path in (ROOT / "samples").glob(kind)}
 LAUNCH = "from kinst.samples.command import copy_samples; copy_samples()"
 
 
