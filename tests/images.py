@@ -5,13 +5,14 @@ the newest, by the index of the mirror that the system's own apt uses. Run as ``
 fill the cache and print the paths.
 """
 
+import argparse
 import lzma
 import os
 import re
 import sys
 import tarfile
 import urllib.request
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache
@@ -177,10 +178,15 @@ def _download(package: str) -> Download:
     return _index(architecture, suite)[name]
 
 
-def main(names: Iterable[str]) -> None:
-    for name in names:
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="poe images", description="Download real images, and print where they are.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(IMAGES)}; default: all")
+    names: list[str] = parser.parse_args().names
+    if unknown := [name for name in names if name not in IMAGES]:
+        parser.error(f"no image {', '.join(unknown)}; there are {', '.join(IMAGES)}")
+    for name in names or IMAGES:
         print(real_image(name), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or IMAGES)
+    main()
