@@ -4,7 +4,7 @@ Values are integers and words; sizes are in bytes, rates in ns (docs/facts/dlang
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -183,6 +183,14 @@ def _options() -> dict[str, _Option]:
 
 
 _TABLE: Final = _options()
+_EXAMPLES: Final[Mapping[Callable[[str | None], Value | None], str]] = {  # reader -> what a value looks like
+    _flag: "it takes none",
+    _number: "a number, as in =8, or on or off",
+    _rate: "a time or a frequency, as in =100ms or =10hz",
+    _size: "a size in bytes, as in =4k",
+    _string_size: "a size in bytes, as in =1k",
+    _word: "a word, as in =NAME",
+}
 
 
 class Options:
@@ -222,7 +230,7 @@ class Options:
         try:
             parsed = option.read(value)
         except _BadValueError as error:
-            raise _refused(name, value, str(error) or "Invalid value for specified option") from None
+            raise _refused(name, value, str(error) or _invalid(name, option)) from None
         if name == "version" and (versions.read(str(parsed)) or LATEST) > versions.wanted(self):
             raise _refused(name, value, "Requested version conflicts with an earlier setting")
         if name in ("define", "undef", "incdir"):
@@ -255,6 +263,13 @@ class Options:
 
     def _value(self, name: str) -> Value:
         return self._values.get(name, _TABLE[name].default)
+
+
+def _invalid(name: str, option: _Option) -> str:
+    """What is wrong with a value, by one that works."""
+    example = _EXAMPLES.get(option.read)
+    text = "Invalid value for specified option"
+    return text if example is None else f"{text}: {example.replace('=', f'{name}=', 1)}"
 
 
 def _refused(name: str, value: str | None, why: str) -> OptionError:

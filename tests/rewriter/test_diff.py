@@ -78,7 +78,7 @@ def test_moved_headers_and_several_steps_are_explained(spare: bool, tmp_path: Pa
 def test_identical_files_have_no_difference(tmp_path: Path) -> None:
     original = small().write(tmp_path)
     found = difference(original, small().write(tmp_path, "same.elf"))
-    assert found.is_explained and list(text_lines(found)) == ["the files are identical"]
+    assert found.is_explained and list(text_lines(found)) == ["the files are identical, and not patched"]
 
 
 def test_without_a_manifest_nothing_is_explained(tmp_path: Path) -> None:
