@@ -16,6 +16,7 @@ from kinst.rewriter.commandline.option import Choice, option
 from kinst.rewriter.commandline.reporting import reported, unescaped
 from kinst.rewriter.progress import bars
 from kinst.samples.debian_images import IMAGES
+from kinst.samples.documents import documents_folder
 from kinst.samples.fetching import placed
 from kinst.targets.errors import UsageError
 
@@ -32,7 +33,7 @@ _EXAMPLES: Final = (
     ),
     Example("kinst-samples --fetch opensbi-1.6", "opensbi/fw_jump.elf, as the documents use it, from Debian's archive"),
 )
-_IMAGES: Final = "Real images"
+_IMAGES: Final = "Real images and documents"
 
 
 @click.command(cls=Command, examples=_EXAMPLES, pages=("samples/README.md", "docs/cookbook/index.md"))
@@ -49,12 +50,22 @@ _IMAGES: Final = "Real images"
     "download that broke off goes on. Repeatable.",
     brief="Get firmware or a kernel as the documents use it.",
 )
+@option(
+    "--docs",
+    "is_for_docs",
+    group=_IMAGES,
+    is_flag=True,
+    help="Print where the documents are, as they were installed: README.md, docs and samples/README.md below it.",
+    brief="Print where the documents are.",
+)
 @shared.version_option()
-def copy_samples(folder: Path | None, images: Sequence[str]) -> None:
+def copy_samples(folder: Path | None, *, images: Sequence[str], is_for_docs: bool) -> None:
     """Copy the sample kernels, D programs and the provider to DIR, a new folder; DIR/README.md says what they are. With
     --fetch get real firmware and kernels instead."""
     with reported("kinst-samples"):
-        if images:
+        if is_for_docs:
+            click.echo(documents_folder())
+        elif images:
             _fetch(images, folder or Path())
         elif folder is None:
             raise UsageError(

@@ -273,4 +273,7 @@ def test_a_million_differences_are_counted_and_a_few_described(tmp_path: Path) -
     (tmp_path / "noise.elf").write_bytes(noise)
     found = difference(original, tmp_path / "noise.elf")
     assert found.unexplained_count == 2_000_000 and len(found.unexplained) == 1000
-    assert list(text_lines(found))[-1] == "not explained: 2,000,000 differences"
+    assert (
+        list(text_lines(found))[-1]
+        == "not explained: 2,000,000 differences: the second file is not patched, it has no manifest"
+    )
