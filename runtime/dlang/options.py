@@ -185,11 +185,11 @@ def _options() -> dict[str, _Option]:
 _TABLE: Final = _options()
 _EXAMPLES: Final[Mapping[Callable[[str | None], Value | None], str]] = {  # reader -> what a value looks like
     _flag: "it takes none",
-    _number: "a number, as in =8, or on or off",
-    _rate: "a time or a frequency, as in =100ms or =10hz",
-    _size: "a size in bytes, as in =4k",
-    _string_size: "a size in bytes, as in =1k",
-    _word: "a word, as in =NAME",
+    _number: "on, off or a number, such as 8",
+    _rate: "a time or a frequency, such as 100ms or 10hz",
+    _size: "a size in bytes, such as 4k",
+    _string_size: "a size in bytes, such as 1k",
+    _word: "a word",
 }
 
 
@@ -230,7 +230,7 @@ class Options:
         try:
             parsed = option.read(value)
         except _BadValueError as error:
-            raise _refused(name, value, str(error) or _invalid(name, option)) from None
+            raise _refused(name, value, str(error) or _invalid(option)) from None
         if name == "version" and (versions.read(str(parsed)) or LATEST) > versions.wanted(self):
             raise _refused(name, value, "Requested version conflicts with an earlier setting")
         if name in ("define", "undef", "incdir"):
@@ -265,11 +265,11 @@ class Options:
         return self._values.get(name, _TABLE[name].default)
 
 
-def _invalid(name: str, option: _Option) -> str:
+def _invalid(option: _Option) -> str:
     """What is wrong with a value, by one that works."""
     example = _EXAMPLES.get(option.read)
     text = "Invalid value for specified option"
-    return text if example is None else f"{text}: {example.replace('=', f'{name}=', 1)}"
+    return text if example is None else f"{text}: {example}"
 
 
 def _refused(name: str, value: str | None, why: str) -> OptionError:
