@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from kinst.rewriter.diff import Diff
 from kinst.rewriter.diff_listing import SiteListing, listings
-from kinst.rewriter.diff_report import json_value
+from kinst.rewriter.diff_report import IDENTICAL, json_value
 from kinst.rewriter.page import page_lines
 from kinst.rewriter.patching.report import patch_line
 from kinst.rewriter.progress import Progress, silent
@@ -55,7 +55,7 @@ def _verdict(diff: Diff) -> Iterator[str]:
     if not diff.is_explained:
         yield f'<strong class="bad">{counted(diff.unexplained_count, "difference")} unexplained</strong>'
     elif diff.manifest is None:
-        yield '<strong class="good">the files are identical</strong>'
+        yield f'<strong class="good">{IDENTICAL}</strong>'
     else:
         yield '<strong class="good">every difference is explained</strong>'
 

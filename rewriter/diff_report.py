@@ -31,6 +31,7 @@ _FIELDS: Final = {
     12: "e_shnum",
     13: "e_shstrndx",
 }
+IDENTICAL: Final = "the files are identical, and not patched"
 _KINDS: Final = {
     PT_NULL: "NULL",
     PT_LOAD: "LOAD",
@@ -59,8 +60,9 @@ def text_lines(diff: Diff, *, verbose: bool = False) -> Iterator[str]:
 def verdict(diff: Diff) -> str:
     """The last line: whether every difference is explained."""
     if not diff.is_explained:
-        return f"not explained: {counted(diff.unexplained_count, 'difference')}"
-    return "every difference is explained" if diff.manifest is not None else "the files are identical"
+        text = f"not explained: {counted(diff.unexplained_count, 'difference')}"
+        return text if diff.manifest is not None else f"{text}: the second file is not patched, it has no manifest"
+    return "every difference is explained" if diff.manifest is not None else IDENTICAL
 
 
 def json_lines(diff: Diff, *, verbose: bool = False) -> Iterator[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from kinst.rewriter.cache_home import cache_home
 from kinst.rewriter.fresh_file import fresh_file
 from kinst.targets import elf
 from kinst.targets.elf.file import ElfFile
@@ -28,7 +29,7 @@ class KeptAnswers:
     def __init__(self, image: ElfFile, debug_file: Path | None) -> None:
         """Nothing is kept for an image without a build-id."""
         identity = build_id(image)
-        self._folder = None if identity is None else _home() / "kinst-rewrite" / "inlinecall" / identity.hex()
+        self._folder = None if identity is None else cache_home() / "kinst-rewrite" / "inlinecall" / identity.hex()
         self._state = [str(debug_file or ""), _state(image.path), _code_state()]
 
     def read(self, function: str) -> Values | None:
@@ -53,7 +54,7 @@ class KeptAnswers:
             "functions": functions,
         }
         with contextlib.suppress(OSError):
-            _home().mkdir(parents=True, exist_ok=True, mode=0o700)
+            cache_home().mkdir(parents=True, exist_ok=True, mode=0o700)
             for folder in reversed(path.parents[:3]):  # ours: kinst-rewrite/inlinecall/<build-id>
                 folder.mkdir(exist_ok=True, mode=0o700)
             if _is_private(path.parent):
@@ -77,11 +78,6 @@ def _content(path: Path) -> bytes:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
         return file.read()
-
-
-def _home() -> Path:
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return named if named.is_absolute() else Path.home() / ".cache"  # the XDG rules: a relative one is ignored
 
 
 def _state(path: Path) -> list[int]:

@@ -14,7 +14,7 @@ from kinst.rewriter.commandline.help import Example
 from kinst.rewriter.commandline.option import option
 from kinst.rewriter.commandline.reporting import check_files, reported
 from kinst.rewriter.wording import counted
-from kinst.targets.errors import ImageError
+from kinst.targets.errors import ImageError, UsageError
 
 _FEW: Final = 8  # damaged units that are named without --verbose
 _EXAMPLES: Final = (
@@ -35,7 +35,7 @@ _EXAMPLES: Final = (
 
 @click.command(cls=Command, examples=_EXAMPLES, pages=("docs/cookbook/functions.md",))
 @click.argument("function")
-@click.argument("image", type=shared.FILE)
+@click.argument("image", type=shared.FILE, required=False, metavar="IMAGE")
 @shared.debug_file()
 @shared.form(["text", "json"], "text, as of inlinecall(1), or json.")
 @shared.quiet("No remarks on stderr.")
@@ -48,13 +48,14 @@ _EXAMPLES: Final = (
 )
 @shared.version_option()
 def inlinecall(
-    function: str, image: Path, *, debug_file: Path | None, form: str, quiet: bool, verbose: bool, no_cache: bool
+    function: str, image: Path | None, *, debug_file: Path | None, form: str, quiet: bool, verbose: bool, no_cache: bool
 ) -> None:
     """List the inlined copies of FUNCTION in IMAGE, a kernel or module with debug information, as inlinecall(1) does.
 
     These are the places that kinst::FUNCTION:entry and kinst::FUNCTION:return probe.
     """
     with reported("kinst-inlinecall"):
+        image = _told_apart(function, image)
         check_files(image, debug_file)
         from kinst.rewriter.inlinecall import inlinecall_lines
         from kinst.rewriter.inlinecall_answer import find_answer
@@ -69,6 +70,17 @@ def inlinecall(
             raise ImageError("\n".join(_told(damage, len(damage) if verbose else _FEW)))
         if not values and form == "text" and not quiet:
             click.echo(f"kinst-inlinecall: {function}: is not inlined anywhere: probe fbt::{function}:", err=True)
+
+
+def _told_apart(function: str, image: Path | None) -> Path:
+    """The image. Raises UsageError where a file is in the place of the function's name."""
+    usage = "kinst-inlinecall [OPTIONS] FUNCTION IMAGE"
+    if image is None:
+        missing = "FUNCTION" if Path(function).is_file() else "IMAGE"
+        raise UsageError(f"{missing}: is missing: {usage}")
+    if Path(function).is_file() and not image.exists():
+        raise UsageError(f"{function}: is a file, in the place of the function: {usage}: {image} comes first")
+    return image
 
 
 def _told(damage: Sequence[str], count: int) -> list[str]:

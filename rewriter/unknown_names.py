@@ -14,7 +14,8 @@ _FEW: Final = 8  # static probes that a message lists
 
 def no_module(name: ProbeName, image: str) -> KinstError:
     """For a name whose module is not that of the image, `image`."""
-    return ProbeError(f"{name}: no module {name.module!r}: this image is {image!r}{_misplaced(name.module)}")
+    why = _misplaced(name.module) or _loaded(name.module)
+    return ProbeError(f"{name}: no module {name.module!r}: this image is {image!r}{why}")
 
 
 def no_kind(name: ProbeName, static: Sequence[StaticProbe]) -> KinstError:
@@ -45,6 +46,13 @@ def _misnamed(name: ProbeName, what: str) -> KinstError:
     """`what` tells what the last field may be. Fields that are left out are those on the left: one word is a name."""
     alone = "" if name.function or name.provider else f"; those of a function {name.name} are {name.name}:"
     return ProbeNameError(f"{name}: the name of {what}, not {name.name!r}{_misplaced(name.function) or alone}")
+
+
+def _loaded(module: str) -> str:
+    """What to do for a module that the image loads."""
+    if is_glob(module):
+        return ""
+    return f"; for one that it loads, kinst-rewrite its file and name the result: --module {module}=PATCHED.ko"
 
 
 def _misplaced(field: str) -> str:

@@ -76,6 +76,11 @@ _HOMES: Final = {
 }
 
 
+def __dir__() -> list[str]:
+    """The public names: what an interactive session completes."""
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """Import an exported name at its first use (PEP 562)."""
     if name not in _HOMES:

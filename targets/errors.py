@@ -37,6 +37,10 @@ class ManifestError(KinstError):
     """A manifest that is damaged, or written by a newer format than this one."""
 
 
+class DownloadError(KinstError):
+    """A file cannot be had from elsewhere, or is not what it should be."""
+
+
 class PlacementError(KinstError):
     """No room for trampolines: out of reach of the sites, or on top of something else."""
 

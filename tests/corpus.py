@@ -7,6 +7,7 @@ Kernel modules of three machines, modules of GRUB, firmware, hypervisors, static
 Exit status 1 if one fails.
 """
 
+import argparse
 import csv
 import re
 import sys
@@ -84,6 +85,13 @@ def summary(rows: Iterable[Mapping[str, str]]) -> Iterator[str]:
 
 def main(words: Sequence[str]) -> int:
     """Do what is left, and print the table."""
+    parser = argparse.ArgumentParser(
+        prog="poe corpus",
+        usage="%(prog)s [-h] [OPTION of kinst-batch...]",
+        description=(__doc__ or "").partition("\n")[0],
+        allow_abbrev=False,
+    )
+    _, words = parser.parse_known_args(words)
     lay_out(files())
     csv.field_size_limit(1 << 30)
     options = [str(_FOLDER / "all"), "--probe", PROBES, "-o", str(_FOLDER / "batch"), "--table", "csv", *words]

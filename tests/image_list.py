@@ -1,6 +1,9 @@
 """The real images that tests and benchmarks know, by name: which member of which Debian package each is."""
 
+import re
 from dataclasses import dataclass
+
+from kinst.samples import debian_images
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,24 +15,32 @@ class RealImage:
     suite: str
     member: str
 
-    @property
-    def is_large(self) -> bool:
-        """A kernel with debug information, streamed out of its package instead of downloading all of it."""
-        return self.member.endswith("vmlinux")
+
+def documented(name: str) -> RealImage:
+    """One that users get, too: in the version that the documents use (`EXACT` knows it), never a newer one."""
+    image = debian_images.IMAGES[name]
+    return RealImage(re.escape(image.package), image.architecture, image.suite, image.member)
 
 
+DEBUG_KERNEL = r"usr/lib/debug/(?:.*/)?vmlinux[^/]*"
+# Name in the tests -> name in `kinst-samples --fetch`, which gets exactly that.
+EXACT = {name: name for name in debian_images.IMAGES} | {
+    "linux-amd64": "linux-6.1-amd64",
+    "linux-arm64": "linux-6.1-arm64",
+    "linux-riscv64": "linux-6.12-riscv64",
+}
 # What every run of the tests downloads: 17 MB of packages.
 SMALL = {
-    "opensbi-1.1": RealImage("opensbi", "all", "bookworm", "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_jump.elf"),
-    "opensbi-1.6": RealImage("opensbi", "all", "trixie", "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_jump.elf"),
-    "u-boot-riscv64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-riscv64/uboot.elf"),
+    "opensbi-1.1": documented("opensbi-1.1"),
+    "opensbi-1.6": documented("opensbi-1.6"),
+    "u-boot-riscv64": documented("u-boot-riscv64"),
     "u-boot-riscv64-smode": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-riscv64_smode/uboot.elf"),
-    "u-boot-arm64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu_arm64/uboot.elf"),
+    "u-boot-arm64": documented("u-boot-arm64"),
     "u-boot-amd64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-x86_64/uboot.elf"),
     "u-boot-arm32": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu_arm/uboot.elf"),
     "u-boot-mips64": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/malta64el/uboot.elf"),
     "u-boot-ppc": RealImage("u-boot-qemu", "all", "trixie", "usr/lib/u-boot/qemu-ppce500/uboot.elf"),
-    "gnumach": RealImage(r"gnumach-image-1\.8-amd64-up-dbg", "amd64", "trixie", "boot/gnumach-1.8-amd64-up-dbg.gz"),
+    "gnumach": documented("gnumach"),
     "xen-arm64": RealImage(
         r"xen-hypervisor-[0-9.]+-arm64-dbg", "arm64", "trixie", r"usr/lib/debug/boot/xen-syms-[0-9.]+-arm64"
     ),
@@ -65,17 +76,17 @@ MORE = {
     "gnumach-xen": RealImage(
         r"gnumach-image-1\.8-xen-amd64-dbg", "amd64", "trixie", "boot/gnumach-1.8-xen-amd64-dbg.gz"
     ),
-    "busybox-amd64": RealImage("busybox-static", "amd64", "trixie", "usr/bin/busybox"),
+    "busybox-amd64": documented("busybox-amd64"),
     "libc-amd64": RealImage("libc6", "amd64", "trixie", "usr/lib/x86_64-linux-gnu/libc.so.6"),
     "ld-amd64": RealImage("libc6", "amd64", "trixie", "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"),
     "musl-amd64": RealImage("musl", "amd64", "trixie", "usr/lib/x86_64-linux-musl/libc.so"),
     "fzf-amd64": RealImage("fzf", "amd64", "trixie", "usr/bin/fzf"),
-    "busybox-arm64": RealImage("busybox-static", "arm64", "trixie", "usr/bin/busybox"),
+    "busybox-arm64": documented("busybox-arm64"),
     "libc-arm64": RealImage("libc6", "arm64", "trixie", "usr/lib/aarch64-linux-gnu/libc.so.6"),
     "ld-arm64": RealImage("libc6", "arm64", "trixie", "usr/lib/aarch64-linux-gnu/ld-linux-aarch64.so.1"),
     "musl-arm64": RealImage("musl", "arm64", "trixie", "usr/lib/aarch64-linux-musl/libc.so"),
     "fzf-arm64": RealImage("fzf", "arm64", "trixie", "usr/bin/fzf"),
-    "busybox-riscv64": RealImage("busybox-static", "riscv64", "trixie", "usr/bin/busybox"),
+    "busybox-riscv64": documented("busybox-riscv64"),
     "libc-riscv64": RealImage("libc6", "riscv64", "trixie", "usr/lib/riscv64-linux-gnu/libc.so.6"),
     "ld-riscv64": RealImage("libc6", "riscv64", "trixie", "usr/lib/riscv64-linux-gnu/ld-linux-riscv64-lp64d.so.1"),
     "musl-riscv64": RealImage("musl", "riscv64", "trixie", "usr/lib/riscv64-linux-musl/libc.so"),
@@ -131,12 +142,12 @@ MODULES = {
     "grub-riscv64": RealImage("grub-efi-riscv64-bin", "riscv64", "trixie", "usr/lib/grub/riscv64-efi/kernel.img"),
 }
 LARGE = {
-    "linux-amd64": RealImage(r"linux-image-6\.1\.0-\d+-cloud-amd64-dbg", "amd64", "bookworm", "vmlinux"),
-    "linux-arm64": RealImage(r"linux-image-6\.1\.0-\d+-cloud-arm64-dbg", "arm64", "bookworm", "vmlinux"),
-    "linux-riscv64": RealImage(r"linux-image-6\.12\.\d+\+deb13-riscv64-dbg", "riscv64", "trixie", "vmlinux"),
-    "linux-6.12-amd64": RealImage(r"linux-image-6\.12\.\d+\+deb13-cloud-amd64-dbg", "amd64", "trixie", "vmlinux"),
-    "linux-6.12-arm64": RealImage(r"linux-image-6\.12\.\d+\+deb13-cloud-arm64-dbg", "arm64", "trixie", "vmlinux"),
-    "linux-7-riscv64": RealImage(r"linux-image-7\.\d+\.\d+\+deb14-riscv64-dbg", "riscv64", "forky", "vmlinux"),
+    "linux-amd64": documented("linux-6.1-amd64"),
+    "linux-arm64": documented("linux-6.1-arm64"),
+    "linux-riscv64": documented("linux-6.12-riscv64"),
+    "linux-6.12-amd64": RealImage(r"linux-image-6\.12\.\d+\+deb13-cloud-amd64-dbg", "amd64", "trixie", DEBUG_KERNEL),
+    "linux-6.12-arm64": RealImage(r"linux-image-6\.12\.\d+\+deb13-cloud-arm64-dbg", "arm64", "trixie", DEBUG_KERNEL),
+    "linux-7-riscv64": RealImage(r"linux-image-7\.\d+\.\d+\+deb14-riscv64-dbg", "riscv64", "forky", DEBUG_KERNEL),
 }
 # As they are installed, stripped: Debian's newest of each machine, one for real time, one with pages of 16 KiB.
 INSTALLED = {

@@ -1,28 +1,29 @@
 """Image name -> path of a real kernel or firmware image, downloaded from Debian once and cached outside the repository.
 
-The packages come from the mirror that the system's own apt uses, by its index; dpkg is not touched and no
-root is needed. Run as ``python -m tests.images [NAME...]`` to fill the cache and print the paths.
+What users get (`kinst-samples --fetch`) is fetched as they do it, the same version for ever. Of other packages it is
+the newest, by the index of the mirror that the system's own apt uses. Run as ``python -m tests.images [NAME...]`` to
+fill the cache and print the paths.
 """
 
-import fcntl
-import gzip
-import hashlib
-import io
+import argparse
 import lzma
 import os
 import re
-import shutil
 import sys
 import tarfile
 import urllib.request
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO
 
-from kinst.rewriter.progress import Done, bars
-from tests.image_list import IMAGES, LARGE, MORE, SMALL, RealImage
+from kinst.rewriter.progress import bars
+from kinst.samples import debian_images
+from kinst.samples.debian_package import DEBIAN, addresses, data_tar, system_mirror
+from kinst.samples.download import Download, arriving
+from kinst.samples.fetching import alone, extracted, fetched, images_folder
+from tests.image_list import EXACT, IMAGES, LARGE, MORE, SMALL, RealImage
 
 __all__ = [
     "LARGE",
@@ -36,7 +37,7 @@ __all__ = [
     "real_image",
 ]
 
-CACHE = Path(os.environ.get("KINST_IMAGES") or Path.home() / ".cache" / "kinst-rewrite" / "images")
+CACHE = images_folder()
 
 
 def real_image(name: str) -> Path:
@@ -45,17 +46,13 @@ def real_image(name: str) -> Path:
     if not path.exists():
         with downloading_alone():
             if not path.exists():
-                _fetch(IMAGES[name], path)
+                _fetch(name, path)
     return path
 
 
-@contextmanager
-def downloading_alone() -> Iterator[None]:
+def downloading_alone() -> AbstractContextManager[None]:
     """One process at a time: the workers of the tests ask for the same images."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return alone(CACHE)
 
 
 def at_hand(*names: str) -> tuple[str, ...]:
@@ -89,65 +86,73 @@ def members_of(name: str, image: RealImage) -> list[Path]:
 
 
 def _fetch_members(image: RealImage, folder: Path) -> None:
-    partial = folder.with_suffix(f".{os.getpid()}")
-    partial.mkdir()
-    uri = _download_uri(_newest_package(image))
-    with urllib.request.urlopen(uri) as response, tarfile.open(fileobj=data_tar(response), mode="r|") as archive:
-        for member in archive:
-            content = archive.extractfile(member) if re.fullmatch(image.member, member.name[2:]) else None
-            if content is not None:
-                (partial / Path(member.name).name).write_bytes(content.read())
-    partial.rename(folder)
+    download = _download(_newest_package(image))
+    _unpack(download, folder, lambda name: Path(name).name if re.fullmatch(image.member, name) else None)
 
 
 def _fetch_modules(kernel: str, folder: Path) -> None:
     """Those of drivers and file systems that small systems need, decompressed."""
-    package = (CACHE / kernel / "image.sha256").read_text().split()[1].replace("-dbg:", ":")
+    wanted = re.compile(r".*/kernel/(?:drivers/(?:block|virtio|char)|fs|lib|crypto)/.*?([^/]+\.ko)(?:\.xz)?")
+    _unpack(_modules_download(kernel), folder, lambda name: found[1] if (found := wanted.fullmatch(name)) else None)
+
+
+def _modules_download(kernel: str) -> Download:
+    """The package of the same build. In the source package of the debug information it is the one without signatures;
+    riscv64 has no other."""
+    if exact := EXACT.get(kernel):
+        image = debian_images.IMAGES[exact]
+        kind = "" if image.architecture == "riscv64" else "-unsigned"
+        return Download(addresses(replace(image, package=image.package.removesuffix("-dbg") + kind).path))
+    return _download((CACHE / kernel / "image.sha256").read_text().split()[1].replace("-dbg:", ":"))
+
+
+def _unpack(download: Download, folder: Path, named: Callable[[str], str | None]) -> None:
+    """The files of a package that `named` gives a name, decompressed, as a folder that is whole or not there."""
     partial = folder.with_suffix(f".{os.getpid()}")
-    partial.mkdir()
+    partial.mkdir(parents=True)
+    kept = partial / "package.deb"
     with (
-        _download(package) as response,
-        tarfile.open(fileobj=data_tar(response), mode="r|") as archive,
+        arriving(download, kept, bars(sys.stderr)) as package,
+        tarfile.open(fileobj=data_tar(package), mode="r|") as tar,
     ):
-        for member in archive:
-            found = re.search(
-                r"/kernel/(?:drivers/(?:block|virtio|char)|fs|lib|crypto)/.*?([^/]+\.ko)(\.xz)?$", member.name
-            )
-            content = archive.extractfile(member) if found else None
-            if found and content is not None:
+        for member in tar:
+            name = named(member.name.removeprefix("./")) if member.isfile() else None
+            content = tar.extractfile(member) if name is not None else None
+            if name is not None and content is not None:
                 data = content.read()
-                (partial / found[1]).write_bytes(lzma.decompress(data) if found[2] else data)
+                (partial / name).write_bytes(lzma.decompress(data) if member.name.endswith(".xz") else data)
+    kept.unlink()
     partial.rename(folder)
 
 
-def _fetch(image: RealImage, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _fetch(name: str, path: Path) -> None:
+    if exact := EXACT.get(name):
+        fetched(exact, debian_images.IMAGES[exact], bars(sys.stderr))
+        if exact != name:
+            path.parent.symlink_to(exact)
+        return
+    image = IMAGES[name]
     package = _newest_package(image)
-    partial = path.with_suffix(f".{os.getpid()}")
-    with partial.open("wb") as out:
-        if image.is_large:
-            _stream_member(image, package, out)
-        else:
-            _unpack_member(image, package, out)
-    with partial.open("rb") as whole:
-        digest = hashlib.file_digest(whole, "sha256").hexdigest()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    digest = extracted(_download(package), image.member, path, bars(sys.stderr))
     path.with_suffix(".sha256").write_text(f"{digest}  {package}\n")
-    partial.rename(path)
 
 
 @cache
-def _index(architecture: str, suite: str) -> dict[str, str]:
-    """Name -> address of each package."""
+def _index(architecture: str, suite: str) -> dict[str, Download]:
+    """Name -> where each package is."""
     mirror, index = package_index("amd64" if architecture == "all" else architecture, suite)
-    found = re.findall(r"^Package: (\S+)$|^Filename: (\S+)$", index, re.MULTILINE)
-    names, files = (one for one, _ in found[::2]), (file for _, file in found[1::2])
-    return {name: f"{mirror}/{file}" for name, file in zip(names, files, strict=True)}
+    fields = re.findall(r"^(Package|Filename|Size): (\S+)$", index, re.MULTILINE)
+    return {
+        name: Download((f"{mirror}/{file}",), int(size))
+        for (_, name), (_, file), (_, size) in zip(fields[::3], fields[1::3], fields[2::3], strict=True)
+    }
 
 
 def package_index(architecture: str, suite: str) -> tuple[str, str]:
     """The mirror and its index of a suite, which is downloaded once. Not by apt: it takes no index whose Release is
     newer, as a mirror in renewal has it for days, and packages are no less there then."""
-    mirror = _system_mirror()
+    mirror = system_mirror() or DEBIAN
     path = CACHE / "indices" / f"{suite}-{architecture}.xz"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -156,19 +161,6 @@ def package_index(architecture: str, suite: str) -> tuple[str, str]:
             partial.write_bytes(response.read())
         partial.rename(path)
     return mirror, lzma.decompress(path.read_bytes()).decode()
-
-
-def _system_mirror() -> str:
-    """The URI of the system's own Debian archive, from deb822 or one-line sources."""
-    sources = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]
-    for source in sources:
-        if source.suffix not in (".list", ".sources") or not source.exists():
-            continue
-        for line in source.read_text().splitlines():
-            found = re.match(r"(?:URIs:|deb(?:\s+\[.*?\])?)\s+(\S+/debian)/?(?:\s|$)", line)
-            if found:
-                return found.group(1)
-    raise LookupError("no Debian mirror in /etc/apt: real images cannot be downloaded on this machine")
 
 
 def _newest_package(image: RealImage) -> str:
@@ -180,72 +172,21 @@ def _newest_package(image: RealImage) -> str:
     return f"{newest}:{image.architecture}/{image.suite}"
 
 
-def _download_uri(package: str) -> str:
+def _download(package: str) -> Download:
     name, _, where = package.rpartition(":")
     architecture, _, suite = where.partition("/")
     return _index(architecture, suite)[name]
 
 
-class _Told(io.RawIOBase):
-    """A download that tells how many bytes came."""
-
-    def __init__(self, source: BinaryIO, done: Done) -> None:
-        self._source, self._done = source, done
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._source.read(size)
-        self._done(len(data))
-        return data
-
-
-@contextmanager
-def _download(package: str) -> Iterator[BinaryIO]:
-    """A package as it comes, with a bar on a terminal."""
-    with ExitStack() as stack:
-        response = stack.enter_context(urllib.request.urlopen(_download_uri(package)))
-        size = int(response.headers.get("Content-Length") or 0)
-        yield _Told(response, stack.enter_context(bars(sys.stderr)("downloading", size)))  # type: ignore[misc]
-
-
-def _unpack_member(image: RealImage, package: str, out: BinaryIO) -> None:
-    with _download(package) as response:
-        _copy_tar_member(data_tar(response), image.member, out)
-
-
-def _stream_member(image: RealImage, package: str, out: BinaryIO) -> None:
-    """Decompress while the package arrives and stop at the end of the member, about a third of the download."""
-    with _download(package) as response:
-        _copy_tar_member(data_tar(response), r".*/vmlinux[^/]*", out)
-
-
-def data_tar(deb: BinaryIO) -> BinaryIO:
-    """The files of a package, decompressed. A .deb is an ar archive: 8 bytes of magic, then members of 60 header bytes
-    each; data.tar.xz is the last."""
-    assert deb.read(8) == b"!<arch>\n"
-    while True:
-        header = deb.read(60)
-        name, size = header[:16].decode().strip().rstrip("/"), int(header[48:58])
-        if name.startswith("data.tar"):
-            return deb if name == "data.tar" else lzma.open(deb)  # type: ignore[return-value]
-        deb.read(size + size % 2)
-
-
-def _copy_tar_member(data: BinaryIO, pattern: str, out: BinaryIO) -> None:
-    with tarfile.open(fileobj=data, mode="r|") as archive:
-        for member in archive:
-            if member.isfile() and re.fullmatch(pattern, member.name.removeprefix("./")):
-                content = archive.extractfile(member)
-                assert content is not None
-                plain = gzip.GzipFile(fileobj=content) if member.name.endswith(".gz") else content
-                shutil.copyfileobj(plain, out, 1 << 20)
-                return
-    raise LookupError(f"no member {pattern} in the package")
-
-
-def main(names: Iterable[str]) -> None:
-    for name in names:
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="poe images", description="Download real images, and print where they are.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(IMAGES)}; default: all")
+    names: list[str] = parser.parse_args().names
+    if unknown := [name for name in names if name not in IMAGES]:
+        parser.error(f"no image {', '.join(unknown)}; there are {', '.join(IMAGES)}")
+    for name in names or IMAGES:
         print(real_image(name), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or IMAGES)
+    main()

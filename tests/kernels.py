@@ -5,6 +5,7 @@ console must be the plain one's but for times; functions whose entries and retur
 those that are on a stack at the end, and those that never return.
 """
 
+import argparse
 import os
 import re
 import resource
@@ -12,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -98,12 +98,15 @@ def proved(name: str, folder: Path) -> bool:
     return not (gone or new or plain.errors or probed.errors)
 
 
-def main(names: Iterable[str]) -> int:
+def main() -> int:
     """0 if all is as it should be."""
+    parser = argparse.ArgumentParser(prog="poe kernels", description="Boot kernels with every function's probes.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; default: those in the cache")
+    names = parser.parse_args().names or at_hand(*NAMES)
     with tempfile.TemporaryDirectory() as folder:
         results = [proved(name, Path(folder)) for name in names]
     return 0 if all(results) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or at_hand(*NAMES)))
+    sys.exit(main())

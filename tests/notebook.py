@@ -1,5 +1,6 @@
 """samples/notebook.ipynb: executed anew, with its outputs (`poe notebook` writes them into the file)."""
 
+import argparse
 import os
 from pathlib import Path
 from typing import Any, Final
@@ -34,4 +35,5 @@ def executed() -> Any:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="poe notebook", description=(__doc__ or "").partition("\n")[0]).parse_args()
     nbformat.write(executed(), NOTEBOOK)  # type: ignore[no-untyped-call]

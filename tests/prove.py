@@ -8,13 +8,14 @@ that `kinst:::` and `fbt:::` stand for, in a process of its own, one after the o
 objdump does not confirm are right all the same, and how many are. Exit status 1 if one fails.
 """
 
+import argparse
 import hashlib
 import resource
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -104,8 +105,9 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def main(names: Iterable[str]) -> int:
+def main() -> int:
     """Prove the images, one line each as it is done, then the table."""
+    names = _named()
     proofs = []
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         for name in names:
@@ -125,10 +127,14 @@ def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
         print("  ".join([*cells, row[-1]]))
 
 
-def _named(words: Sequence[str]) -> Sequence[str]:
+def _named() -> Sequence[str]:
+    parser = argparse.ArgumentParser(prog="poe prove", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--run", action="store_true", help="another proof, of programs: see --run --help")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(IMAGES)}; default: all that run")
+    words: list[str] = parser.parse_args().names
     unknown = [word for word in words if word not in IMAGES]
     if unknown:
-        sys.exit(f"no image {', '.join(unknown)}; there are {', '.join(IMAGES)}")
+        parser.error(f"no image {', '.join(unknown)}; there are {', '.join(IMAGES)}")
     return words or [name for name in IMAGES if name not in UNSUPPORTED]
 
 
@@ -137,4 +143,4 @@ if __name__ == "__main__":
         from tests.running.command import main as run
 
         sys.exit(run(sys.argv[2:]))
-    sys.exit(main(_named(sys.argv[1:])))
+    sys.exit(main())

@@ -4,6 +4,7 @@ As whoever gets the wheel: without the checkout and without requirements.lock. T
 tour ends well.
 """
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,7 @@ def works(python: str, folder: Path) -> bool:
 
 def main() -> int:
     """Try each; 0: all that are here work."""
+    argparse.ArgumentParser(prog="poe pythons", description=(__doc__ or "").partition("\n")[0]).parse_args()
     failed = False
     with tempfile.TemporaryDirectory() as scratch:
         subprocess.run([sys.executable, "-m", "uv", "build", "--quiet", "-o", scratch], cwd=ROOT, check=True)

@@ -1,5 +1,6 @@
 """`python -m docs.generate`: write docs/reference and docs/man from the code."""
 
+import argparse
 from pathlib import Path
 
 from docs.generate import dlang, error_tags, man, markdown
@@ -37,6 +38,7 @@ def documents() -> dict[Path, str]:
 
 def main() -> None:
     """Write them, and remove those of commands that are gone."""
+    argparse.ArgumentParser(prog="poe reference", description=(__doc__ or "").partition(": ")[2]).parse_args()
     wanted = documents()
     for folder in {path.parent for path in wanted}:
         folder.mkdir(exist_ok=True)

@@ -73,7 +73,7 @@ def _write_end(formatter: click.HelpFormatter, left: int, pages: Sequence[str]) 
     if left:
         formatter.write(f"{counted(left, 'more option')}, more examples and all there is to say: --help-all\n")
     if pages:
-        formatter.write(f"Recipes and all the rest: {', '.join(pages)}\n")
+        formatter.write(f"Recipes, in $(kinst-samples --docs): {', '.join(pages)}\n")
 
 
 def _group(one: click.Option) -> str:

@@ -4,7 +4,7 @@ Values are integers and words; sizes are in bytes, rates in ns (docs/facts/dlang
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -186,6 +186,14 @@ def _options() -> dict[str, _Option]:
 
 
 _TABLE: Final = _options()
+_EXAMPLES: Final[Mapping[Callable[[str | None], Value | None], str]] = {  # reader -> what a value looks like
+    _flag: "it takes none",
+    _number: "on, off or a number, such as 8",
+    _rate: "a time or a frequency, such as 100ms or 10hz",
+    _size: "a size in bytes, such as 4k",
+    _string_size: "a size in bytes, such as 1k",
+    _word: "a word",
+}
 
 
 class Options:
@@ -229,7 +237,7 @@ class Options:
         try:
             parsed = option.read(value)
         except _BadValueError as error:
-            raise _refused(name, value, str(error) or "Invalid value for specified option") from None
+            raise _refused(name, value, str(error) or _invalid(option)) from None
         if name == "version" and (versions.read(str(parsed)) or LATEST) > versions.wanted(self):
             raise _refused(name, value, "Requested version conflicts with an earlier setting")
         if name in ("define", "undef", "incdir"):
@@ -262,6 +270,13 @@ class Options:
 
     def _value(self, name: str) -> Value:
         return self._values.get(name, _TABLE[name].default)
+
+
+def _invalid(option: _Option) -> str:
+    """What is wrong with a value, by one that works."""
+    example = _EXAMPLES.get(option.read)
+    text = "Invalid value for specified option"
+    return text if example is None else f"{text}: {example}"
 
 
 def _refused(name: str, value: str | None, why: str) -> OptionError:

@@ -484,4 +484,9 @@ class Program:
     aggregations: tuple[Aggregation, ...]
     variables: tuple[Variable, ...]
     types: tuple[CType, ...] = ()  # declared by the program; print() shows them by name
-    is_destructive: bool = False
+    destructive: str = ""  # the first function or action that is, empty if none is
+
+    @property
+    def is_destructive(self) -> bool:
+        """Whether it changes more than what is recorded."""
+        return bool(self.destructive)

@@ -55,7 +55,7 @@ class EventsProvider:
 
     def __init__(self, name: str, events: Sequence[Event], host: ProviderHost) -> None:
         """Points at the places that the image has; none of them is armed."""
-        self.registration = Registration(name, _ATTRIBUTES)
+        self.registration = Registration(name, _ATTRIBUTES, needs="a Linux kernel with the names of its tracepoints")
         self._enablings: dict[int, Enabling] = {}
         self._events: dict[int, Event] = {}  # by identifier, once there is one
         self._identifiers: dict[str, int] = {}

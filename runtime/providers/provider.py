@@ -64,6 +64,7 @@ class Registration:
     privilege: Privilege = Privilege.KERNEL
     family: str = ""  # a name that several providers share: `sdt` for all static probes
     identifiers: range = range(0)  # the first identifiers of its probes, the same in every run
+    needs: str = ""  # what an image without any of its probes lacks, in words
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,11 @@ class _End:
 class SyscallProvider:
     """See `kinst.runtime.providers.provider.Provider`."""
 
-    registration = Registration("syscall", ProviderAttributes(EVOLVING, EVOLVING, EVOLVING, EVOLVING, PRIVATE))
+    registration = Registration(
+        "syscall",
+        ProviderAttributes(EVOLVING, EVOLVING, EVOLVING, EVOLVING, PRIVATE),
+        needs="a Linux kernel with the names of its functions",
+    )
 
     def __init__(self, host: ProviderHost) -> None:
         """A point at both ends of each handler; none of them is armed."""

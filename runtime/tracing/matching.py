@@ -15,6 +15,7 @@ from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.providers.profile import refusal
 from kinst.runtime.providers.provider import Action, Providers
+from kinst.runtime.tracing.bpftrace_names import bpftrace_name
 from kinst.targets.c_types import CType
 from kinst.targets.errors import ProbeNameError
 from kinst.targets.nearest import nearest
@@ -152,7 +153,8 @@ class Matching:
     def reason(self, fields: str) -> str:
         """Why a description matches nothing; empty if there is no known reason."""
         provider, name = fields.split(":")[0], fields.split(":")[-1]
-        reason = self._why(fields) or refusal(name)
+        reason = bpftrace_name(fields) if provider not in self._providers.names else ""
+        reason = reason or self._why(fields) or refusal(name) or self._lacking(provider)
         names = {*self._providers.names, *self._others}
         if not reason and not any(map(matcher(provider), names)):
             near = difflib.get_close_matches(provider, sorted(names), 1)
@@ -162,6 +164,18 @@ class Matching:
             reason = nearest(name, _WITHOUT_FUNCTION).removeprefix("; ")
             reason = reason or f"a word alone is the name of a probe; those of a function {name} are {name}:"
         return reason
+
+    def _lacking(self, provider: str) -> str:
+        """Why a provider that is there has no probes at all, if what makes its probes is not in every image."""
+        for one in self._providers:
+            known = one.registration
+            if (
+                known.name == provider
+                and known.needs
+                and not len(self._providers.match(ProbeName(provider, "", "", "")))
+            ):
+                return f"provider {provider} has no probes here: it needs {known.needs}"
+        return ""
 
     def _arguments(self, identifiers: NDArray[np.intp]) -> tuple[tuple[CType, ...] | None, bool]:
         """The argument types that all these probes share, and whether they differ."""

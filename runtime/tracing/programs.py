@@ -10,6 +10,7 @@ from kinst.runtime.dlang.syntax import diagnostics, parser, preprocess, sugar, t
 from kinst.runtime.dlang.syntax.cursor import Names
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.syntax.macros import Macros, check_used
+from kinst.runtime.tracing.bpftrace_names import bpftrace_name
 from kinst.runtime.tracing.program_text import ProgramText
 from kinst.targets.errors import KinstError, ProbeNameError
 from kinst.targets.probe import PROVIDERS, ProbeName, parse_probe_name
@@ -22,9 +23,9 @@ class ProgramError(KinstError):
         what = "failed to compile script" if program.is_script else "invalid probe specifier"
         what = "failed to compile library" if program.is_library else what
         caret = diagnostics.caret(error)
-        message = (
-            f"{what} {program.name}: {diagnostics.describe(error, has_tags=has_tags, has_lines=program.is_script)}"
-        )
+        is_long = not program.is_script and "\n" in program.text  # the line with the place says enough
+        said = diagnostics.describe(error, has_tags=has_tags, has_lines=program.is_script or is_long)
+        message = f"{what}: {said}" if is_long else f"{what} {program.name}: {said}"
         super().__init__("\n".join([message, *(f"    {line}" for line in caret.splitlines()), *hint.splitlines()]))
         self.tag = error.tag
 
@@ -93,6 +94,9 @@ class ProgramReader:
 
     def failed(self, program: ProgramText, error: DError, *, hint: str = "") -> ProgramError:
         """The error as the user sees it. `hint` may give a reason."""
+        theirs = bpftrace_name(error.span.text) if error.tag == "D_SYNTAX" and error.span is not None else ""
+        if theirs:
+            error = DError(error.tag, f"{error.message}: {theirs}", error.span)
         return ProgramError(program, error, has_tags=self._options.is_on("errtags"), hint=hint)
 
     def check_arguments(self, program: ProgramText) -> None:

@@ -170,8 +170,9 @@ class Tracer:
         Raises:
             KinstError: destructive actions without -w, or buffers that are impossible.
         """
-        if any(program.is_destructive for program in programs) and not self.options.is_on("destructive"):
-            raise KinstError("could not enable tracing: Destructive actions not allowed")
+        destructive = next((program.destructive for program in programs if program.is_destructive), "")
+        if destructive and not self.options.is_on("destructive"):
+            raise KinstError(f"could not enable tracing: Destructive actions not allowed: {destructive}() needs -w")
         enabled: list[Enabled] = []
         counts = []
         self._prompt = _prompt_actions([clause for program in programs for clause in program.clauses])

@@ -13,6 +13,7 @@ Each row says how many probes are enabled and how many functions are called in t
 turn every call, plain or probed, misses Unicorn's cache of jump targets, and that shows in all columns.
 """
 
+import argparse
 import os
 import statistics
 import time
@@ -136,6 +137,9 @@ def hits() -> None:
 
 def main() -> None:
     """Print the tables."""
+    argparse.ArgumentParser(
+        prog="poe bench", description=" ".join((__doc__ or "").split("\n\n")[0].split())
+    ).parse_args()
     hits()
     clauses.main()
     gdb.main()

@@ -24,7 +24,7 @@ def test_help_fits_a_screen_and_teaches_by_example(name: str) -> None:
     assert len(lines) <= SCREEN and max(map(len, lines)) <= 80
     shown = lines[lines.index("Examples:") + 1 :]
     assert 2 <= sum(line.startswith(f"  {name} ") for line in shown) <= 3
-    assert lines[-1].startswith("Recipes and all the rest: ")
+    assert lines[-1].startswith("Recipes, in $(kinst-samples --docs): ")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

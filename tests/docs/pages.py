@@ -22,22 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.image_list import SMALL
+from kinst.samples import debian_images
+from tests.image_list import EXACT, IMAGES, SMALL
 
 ROOT: Final = Path(__file__).parents[2]
-# What a page calls a real image -> its name in tests/image_list.py.
+# What a page calls a real image -> its name in tests/image_list.py. `kinst-samples --fetch` puts it there.
 PLACES: Final = {
-    "opensbi/fw_jump.elf": "opensbi-1.6",
-    "opensbi-1.1/fw_jump.elf": "opensbi-1.1",
-    "u-boot/u-boot.elf": "u-boot-riscv64",
-    "u-boot-arm64/u-boot.elf": "u-boot-arm64",
-    "gnumach/gnumach": "gnumach",
-    "linux/vmlinux": "linux-amd64",
-    "linux-arm64/vmlinux": "linux-arm64",
-    "linux-riscv64/vmlinux": "linux-riscv64",
-    "busybox/busybox": "busybox-amd64",
-    "busybox-arm64/busybox": "busybox-arm64",
-    "busybox-riscv64/busybox": "busybox-riscv64",
+    image.place: next(name for name, exact in EXACT.items() if exact == fetched and name in IMAGES)
+    for fetched, image in debian_images.IMAGES.items()
 }
 _BLOCK: Final = re.compile(
     r"^```console\n(?P<console>.*?)^```|^```python\n(?P<program>.*?)^```\n\n```text\n(?P<printed>.*?)^```",

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import PAGES, ROOT, Example, Page
+from tests.image_list import EXACT
 from tests.images import at_hand, real_image
 from tests.samples.machines import missing
 
@@ -106,3 +107,16 @@ def test_every_command_that_is_shown_with_a_prompt_is_run() -> None:
         if language != "console" and re.search(r"^\$ kinst-", text, re.MULTILINE)
     }
     assert prompts == set()
+
+
+def test_every_real_image_comes_by_a_command_that_its_page_shows() -> None:
+    """Whoever has a page and a network has its images, in the version that prints what is shown."""
+    wanted = {
+        (page.name, f"--fetch {EXACT[name]}")
+        for page in PAGES
+        if page.path.parent.name != "reference"  # whose examples are those of --help
+        for name in page.images.values()
+    }
+    assert len(wanted) > 10
+    texts = {page.name: page.text for page in PAGES}
+    assert {(page, command) for page, command in wanted if command not in texts[page]} == set()

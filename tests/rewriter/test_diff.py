@@ -78,7 +78,7 @@ def test_moved_headers_and_several_steps_are_explained(spare: bool, tmp_path: Pa
 def test_identical_files_have_no_difference(tmp_path: Path) -> None:
     original = small().write(tmp_path)
     found = difference(original, small().write(tmp_path, "same.elf"))
-    assert found.is_explained and list(text_lines(found)) == ["the files are identical"]
+    assert found.is_explained and list(text_lines(found)) == ["the files are identical, and not patched"]
 
 
 def test_without_a_manifest_nothing_is_explained(tmp_path: Path) -> None:
@@ -273,4 +273,7 @@ def test_a_million_differences_are_counted_and_a_few_described(tmp_path: Path) -
     (tmp_path / "noise.elf").write_bytes(noise)
     found = difference(original, tmp_path / "noise.elf")
     assert found.unexplained_count == 2_000_000 and len(found.unexplained) == 1000
-    assert list(text_lines(found))[-1] == "not explained: 2,000,000 differences"
+    assert (
+        list(text_lines(found))[-1]
+        == "not explained: 2,000,000 differences: the second file is not patched, it has no manifest"
+    )

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 from kinst.samples.command import copy_samples
 
 ROOT = Path(__file__).parent.parent.parent
-NOT_COPIED = {"__init__.py", "command.py"}
+NOT_COPIED = {path.name for kind in ("*.py", "*.toml") for path in (ROOT / "samples").glob(kind)}
 LAUNCH = "from kinst.samples.command import copy_samples; copy_samples()"
 
 
@@ -53,6 +54,21 @@ def test_what_is_there_is_left_alone(taken: str, tmp_path: Path) -> None:
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
     assert CliRunner().invoke(copy_samples, [str(tmp_path)]).exit_code == 0
     assert (tmp_path / "kernel-riscv64.elf").exists()
+
+
+def test_the_documents_are_where_it_says() -> None:
+    result = CliRunner().invoke(copy_samples, ["--docs"])
+    assert (result.exit_code, result.output) == (0, f"{ROOT}\n")
+
+
+def test_the_wheel_brings_every_document() -> None:
+    """Each has a place among data-files: setuptools has no pattern for folders in folders."""
+    places = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
+    brought = {path for patterns in places.values() for pattern in patterns for path in ROOT.glob(pattern)}
+    assert {path for path in (ROOT / "docs").rglob("*.md") if path not in brought} == set()
+    for place, patterns in places.items():
+        folder = place.removeprefix("share/doc/kinst-rewrite").strip("/")
+        assert folder == "share/man/man1" or {str(Path(one).parent) for one in patterns} == {folder or "."}
 
 
 @pytest.mark.long

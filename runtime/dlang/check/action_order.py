@@ -29,11 +29,11 @@ def note_aggregating(state: ClauseState, span: Span) -> None:
     state.has_aggregated = state.has_recorded = True
 
 
-def note_destructive(state: ClauseState, span: Span) -> None:
-    """Refuse a destructive action after speculate(). Raises DError: D_ACT_SPEC."""
+def note_destructive(state: ClauseState, name: str, span: Span) -> None:
+    """Refuse a destructive action, `name`, after speculate(). Raises DError: D_ACT_SPEC."""
     if state.has_speculated:
         raise DError("D_ACT_SPEC", "destructive actions may not follow speculate( )", span)
-    state.is_destructive = True
+    state.destructive = state.destructive or name
 
 
 def note_speculate(state: ClauseState, span: Span) -> None:

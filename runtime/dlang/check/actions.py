@@ -147,7 +147,7 @@ def _printf(node: tree.Call, checking: Checking) -> Action:
     if kind == "printf":
         note_recording(checking.state, node.span)
     else:
-        note_destructive(checking.state, node.span)
+        note_destructive(checking.state, node.function, node.span)
     return program.Printf(kind, text, tuple(_printed(argument, checking) for argument in arguments))
 
 
@@ -213,7 +213,7 @@ def _discard(node: tree.Call, checking: Checking) -> Action:
 def _destructive(node: tree.Call, checking: Checking) -> Action:
     """stop, raise, breakpoint, panic, chill."""
     values = _arguments(node, checking)
-    note_destructive(checking.state, node.span)
+    note_destructive(checking.state, node.function, node.span)
     return program.Destructive(node.function, checking.convert(values[0], LONG) if values else None)
 
 

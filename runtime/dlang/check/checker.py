@@ -59,17 +59,17 @@ class Checker:
         session.variables.begin_program()
         self.declare(unit)
         clauses: list[program.Clause] = []
-        is_destructive = False
+        destructive = ""
         for item in unit.items:
             if isinstance(item, tree.Clause):
                 with _bounded(item):
                     made, destroys = self._clause(item)
                 clauses += made
-                is_destructive = is_destructive or destroys
+                destructive = destructive or destroys
         pragmas.finish(Expressions(session))
         known = session.program.aggregations
         variables, types = session.variables.declared(), session.scope.declared
-        return Program(settled(clauses, known), tuple(known.values()), variables, types, is_destructive)
+        return Program(settled(clauses, known), tuple(known.values()), variables, types, destructive)
 
     def settled(self, checked: Program) -> Program:
         """A program that was checked before others, with the keys of aggregations that they share."""
@@ -108,9 +108,9 @@ class Checker:
 
     # -- clauses ------------------------------------------------------------------------------------------------------
 
-    def _clause(self, node: tree.Clause) -> tuple[list[program.Clause], bool]:
+    def _clause(self, node: tree.Clause) -> tuple[list[program.Clause], str]:
         clauses: list[program.Clause] = []
-        is_destructive = False
+        destructive = ""
         bodies: dict[object, _Body] = {}  # all that statements learn from a description is args[]
         for description in node.descriptions:
             matched = self._matched(description)
@@ -119,14 +119,14 @@ class Checker:
             if body is None:
                 reader = Expressions(self._session, matched)
                 body = bodies[key] = _body(reader, node)
-                is_destructive = is_destructive or reader.state.is_destructive
+                destructive = destructive or reader.state.destructive
             if matched.count:
                 clauses.append(
                     program.Clause(
                         matched.description, body.predicate, body.actions, body.numbers, node.span, body.record_size
                     )
                 )
-        return clauses, is_destructive
+        return clauses, destructive
 
     def _matched(self, description: tree.ProbeDescription) -> MatchedProbes:
         try:

@@ -20,7 +20,7 @@ class ClauseState:
     has_committed: bool = False
     has_speculated: bool = False
     has_exited: bool = False
-    is_destructive: bool = False
+    destructive: str = ""  # the first function or action that changes more than what is recorded
 
 
 @dataclass(slots=True)

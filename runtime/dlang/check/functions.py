@@ -125,7 +125,7 @@ def call(node: tree.Call, checking: Checking) -> program.Expression:
     values = [checking.expression(argument) for argument in node.arguments]
     prototypes.check(f"{node.function}( )", prototype, values, node.span)
     if node.function in DESTRUCTIVE:
-        note_destructive(checking.state, node.span)
+        note_destructive(checking.state, node.function, node.span)
     parameters = (parameter for parameter in prototype.parameters if parameter is not None)
     passed = [_passed(node.function, value, to, checking) for value, to in zip(values, parameters, strict=False)]
     return program.Call(prototype.result, node.function, tuple(passed))

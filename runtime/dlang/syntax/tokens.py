@@ -15,6 +15,10 @@ END_OF_PREDICATE: Final = "end of predicate"
 END: Final = "end"
 ERROR: Final = "error"
 
+_LOOPS: Final = ("do", "for", "while")
+_NO_LOOPS: Final = (
+    ": D has no loops, so that each clause ends; what is to happen again is a clause at a probe, such as tick-1ms"
+)
 _LONGEST: Final = 80  # characters of a token that messages repeat
 
 
@@ -38,4 +42,5 @@ def syntax_error(token: Token) -> DError:
     if len(written) > _LONGEST:
         written = f"{written[:_LONGEST]}..."
     near = "end of input" if token.kind == END else f'"{written}"'
-    return DError("D_SYNTAX", f"syntax error near {near}", span)
+    why = _NO_LOOPS if token.kind != END and token.text in _LOOPS else ""
+    return DError("D_SYNTAX", f"syntax error near {near}{why}", span)

@@ -298,7 +298,7 @@ def test_setopt_of_what_cannot_be_set() -> None:
         "dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): "
         'couldn\'t set option "bufsize" to "5m": Operation illegal when tracing is active\n'
         "dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): "
-        'couldn\'t set option "quiet" to "x": Invalid value for specified option\n'
+        'couldn\'t set option "quiet" to "x": Invalid value for specified option: on, off or a number, such as 8\n'
     )
 
 

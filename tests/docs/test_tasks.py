@@ -1,0 +1,58 @@
+"""What CONTRIBUTING and the others say to type is there; `poe TASK --help` says what a task does, without doing it."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.docs.pages import ROOT
+from tests.docs.tasks import TASKS, command_of
+
+DOCUMENTS = ("CONTRIBUTING.md", "README.md", "ARCHITECTURE.md", "docs/releasing.md")
+# Who says what it does in its first lines: these are not ours, and long to start or fetched anew.
+OTHERS = ("ruff", "mypy", "lint-imports", "pytest", "mkdocs", "uv")
+
+
+def first_word(name: str) -> str:
+    return (command_of(name) or "").partition(" ")[0]
+
+
+def help_of(name: str) -> subprocess.CompletedProcess[str]:
+    """What `poe NAME --help` prints. A job that starts instead has a short time."""
+    command = [sys.executable, "-m", "poethepoet", name, "--help"]
+    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "100"}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def says_how_to_use_it(name: str) -> bool:
+    result = help_of(name)
+    assert (result.returncode, "Traceback" in result.stderr) == (0, False), result.stdout + result.stderr
+    return re.search(r"^ *usage:", result.stdout, re.IGNORECASE | re.MULTILINE) is not None
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if first_word(name) not in OTHERS])
+def test_help_of_our_jobs_says_what_they_do(name: str) -> None:
+    assert says_how_to_use_it(name)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in TASKS if first_word(name) in OTHERS])
+def test_help_of_all_others_does_too(name: str) -> None:
+    assert says_how_to_use_it(name)
+
+
+def test_every_task_is_one_command_or_has_its_own_help() -> None:
+    """poe gives --help to one command; a sequence or a script of the shell would run, whatever was asked."""
+    more = {name for name in TASKS if command_of(name) is None}
+    assert {
+        name for name in more if not any("--help" in arg["options"] for arg in TASKS[name].get("args", []))
+    } == set()
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_name_tasks_that_there_are(name: str) -> None:
+    named = set(re.findall(r"\bpoe ([a-z][a-z-]+)", (ROOT / name).read_text()))
+    assert named
+    assert named <= set(TASKS)
