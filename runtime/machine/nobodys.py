@@ -26,7 +26,8 @@ def nothing_at(address: int | None, space: AddressSpace, facts: MachineFacts, me
 
 def _taken(facts: MachineFacts, memory: PhysicalMemory) -> Iterator[range]:
     for region in memory.regions:
-        yield range(region.base, region.base + region.size)
+        if region.base < TRAMPOLINE_FRAMES:
+            yield range(region.base, region.base + region.size)
     for device in facts.devices.values():
         if device.space is Space.MEMORY:
             yield range(device.address, device.address + device.size)

@@ -69,7 +69,8 @@ def watch(request: Request, limits: Limits, wishes: Wishes) -> int:
     if run.error is not None:
         raise run.error
     assert run.ending is not None, "it ends well or not"
-    for line in run.ending.lines(is_verbose=True) if run.ending.end is not End.INTERRUPTED else ():  # who ends it knows
+    is_left = run.is_left and run.ending.end is End.INTERRUPTED
+    for line in () if is_left else run.ending.lines(is_verbose=True):
         click.echo(f"{_NAME}: {line}", err=True)
     return status_of(output, run.ending)
 
