@@ -38,7 +38,7 @@ def placed(text: str) -> FileAt:
     content = mapped("--load", path)
     if not content:
         raise UsageError(f"--load {name}: is empty")
-    if content[:4] == _ELF:
+    if bytes(content[:4]) == _ELF:
         from kinst.runtime.commandline.placed_elf import placed_elf
 
         return placed_elf(path, address)

@@ -89,7 +89,8 @@ class Whereabouts:
     def _nothing_there(self) -> Iterator[str]:
         """What the CPU asked for that nobody has, if that is its last fault."""
         system, fault = self._system, self._system.progress.last
-        nothing = nothing_at(fault and fault.address, system.space, system.facts, system.memory)
+        address = None if fault is None else fault.address
+        nothing = nothing_at(address, system.space, system.facts, system.memory)
         if nothing is not None:
             yield f"{system.facts.name} has nothing at {nothing.start:#x} to {nothing.stop:#x}"
 
