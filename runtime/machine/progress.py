@@ -65,6 +65,13 @@ class Progress:
             self._last = None
             self._seen.clear()
 
+    def event(self, pc: int, handler: int, what: str, *, is_fault: bool) -> None:
+        """Note an exception, which is a fault or something that the guest asked for, as a system call."""
+        if is_fault:
+            self.fault(pc, handler, what)
+        else:
+            self.went_on()
+
     def fault(self, pc: int, handler: int, what: str, address: int | None = None) -> None:
         """Note that an instruction faulted, and that the CPU is at `handler` now."""
         if 0 < handler - pc <= _LONGEST:  # it was emulated

@@ -469,18 +469,16 @@ class System:
             self.undefined[pc] = self.instruction(pc)
         name = self.exceptions.name(event)
         self._outcome(self.exceptions.event(self.current, event), pc, name)
-        if is_undefined:
-            self.progress.fault(pc, self.engine.pc(), name)
-        else:
-            self.progress.went_on()
+        self.progress.event(pc, self.engine.pc(), name, is_fault=is_undefined)
 
     def _page_fault(self, fault: PageFault) -> None:
         pc = self.engine.pc()
         if self.on_event is not None:
             self.on_event(fault, pc)
             return
-        self._outcome(self.exceptions.page_fault(self.current, fault), pc, str(fault))
-        self.progress.fault(pc, self.engine.pc(), str(fault), fault.address)
+        what = str(fault)
+        self._outcome(self.exceptions.page_fault(self.current, fault), pc, what)
+        self.progress.fault(pc, self.engine.pc(), what, fault.address)
 
     def _outcome(self, outcome: Outcome, pc: int, what: str) -> None:
         match outcome:
