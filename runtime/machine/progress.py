@@ -30,9 +30,9 @@ class Progress:
     interrupt, no system call, nothing on the console.
     """
 
-    def __init__(self, registers: Callable[[], Sequence[int]], stack_pointer: int) -> None:
-        """Nothing has faulted. `registers` gives those of the running CPU, `stack_pointer` is the index among them."""
-        self._registers, self._stack_pointer = registers, stack_pointer
+    def __init__(self, get: Callable[[str], int], registers: Sequence[str], stack_pointer: int) -> None:
+        """Nothing has faulted. `get` gives the running CPU's `registers`; `stack_pointer` is the index among them."""
+        self._get, self._registers, self._stack_pointer = get, registers, stack_pointer
         self._at, self._first_count = 0, 0
         self._last: tuple[int, str, int | None] | None = None
         self._seen: dict[int, tuple[int | None, Sequence[int]] | None] = {}  # place -> address, registers
@@ -91,7 +91,7 @@ class Progress:
 
     def _compare(self, pc: int, what: str, address: int | None) -> None:
         """Whether the CPU is as it was at the last fault there, or only deeper in its stack."""
-        registers, sp = tuple(self._registers()), self._stack_pointer
+        registers, sp = tuple(map(self._get, self._registers)), self._stack_pointer
         before, self._seen[pc] = self._seen[pc], (address, registers)
         if before is None:
             return

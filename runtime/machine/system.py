@@ -94,8 +94,7 @@ class System:
         self.current.registers = self.engine.live
         self.current.power_on()
         self.trap = self._make_trap_path()
-        get, names = self.engine.live.get, self.arch.registers
-        self.progress = Progress(lambda: [get(name) for name in names], self.arch.stack_pointer)
+        self.progress = Progress(self.engine.live.get, self.arch.registers, self.arch.stack_pointer)
         self._counters = self._count_breakpoints()
         self.engine.map_window(OPEN_BUS, PAGE, Window(self.open_bus, 0))
         self.memory.add_ram(OPEN_BUS_CODE, PAGE)
@@ -467,8 +466,7 @@ class System:
         is_undefined = self.exceptions.is_undefined(event)
         if is_undefined and len(self.undefined) < _UNDEFINED_KEPT and pc not in self.undefined:
             self.undefined[pc] = self.instruction(pc)
-        name = self.exceptions.name(event)
-        self._outcome(self.exceptions.event(self.current, event), pc, name)
+        self._outcome(self.exceptions.event(self.current, event), pc, name := self.exceptions.name(event))
         self.progress.event(pc, self.engine.pc(), name, is_fault=is_undefined)
 
     def _page_fault(self, fault: PageFault) -> None:
@@ -476,8 +474,7 @@ class System:
         if self.on_event is not None:
             self.on_event(fault, pc)
             return
-        what = str(fault)
-        self._outcome(self.exceptions.page_fault(self.current, fault), pc, what)
+        self._outcome(self.exceptions.page_fault(self.current, fault), pc, what := str(fault))
         self.progress.fault(pc, self.engine.pc(), what, fault.address)
 
     def _outcome(self, outcome: Outcome, pc: int, what: str) -> None:

@@ -1,7 +1,7 @@
 """Which rows of faults are a circle, and which are work."""
 
 from collections.abc import Iterator
-from itertools import count, repeat
+from itertools import chain, count, repeat
 
 import pytest
 
@@ -12,7 +12,8 @@ SP = 1
 
 def progress(states: Iterator[tuple[int, int]]) -> Progress:
     """Of a CPU with two registers, of which the second is its stack pointer."""
-    return Progress(lambda: next(states), SP)
+    values = chain.from_iterable(states)
+    return Progress(lambda _name: next(values), ("a0", "sp"), SP)
 
 
 def faults(watch: Progress, number: int, *places: int, address: int | None = 0x10) -> None:
