@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
@@ -257,6 +258,7 @@ def list_probes(image: Path, specs: tuple[str, ...], *, form: str, **options: An
 _DIFF_EXAMPLES: Final = (
     Example("kinst-diff fw_jump.elf p.elf --verbose", "every site, with its instruction before and after"),
     Example("kinst-diff fw_jump.elf p.elf --format html -o diff.html", "both side by side, for a browser"),
+    Example("kinst-diff before.folded after.folded -o diff.svg", "what takes more, and what less, in a flame graph"),
 )
 
 
@@ -276,9 +278,14 @@ def diff(original: Path, patched: Path, *, form: str, output: Path | None, quiet
 
     Each trampoline is derived again from the original's bytes and compared: the manifest is not trusted.
 
+    Two files of folded stacks (.folded) give a flame graph of the second one, as SVG: red is what has a greater part
+    of the whole than in the first.
+
     Exit code: 0 if every difference is explained, 1 if one is not, 2 for a wrong command line.
     """
     check_files(original, patched)
+    if original.suffix == patched.suffix == ".folded":
+        return _stacks(original, patched, output)
     from kinst.rewriter.diff import compare
     from kinst.rewriter.diff_page import diff_page_lines
     from kinst.rewriter.diff_report import json_lines, text_lines, verdict
@@ -295,6 +302,14 @@ def diff(original: Path, patched: Path, *, form: str, output: Path | None, quiet
             lines = iter([verdict(found)]) if quiet else text_lines(found, verbose=verbose)
     write_lines(lines, output)
     return 0 if found.is_explained else 1
+
+
+def _stacks(before: Path, after: Path, output: Path | None) -> int:
+    """Draw what differs in two profiles. Pictures are the runtime's, which is found by name as `entry` does it."""
+    difference = import_module("kinst.runtime.consumer.flame_difference").difference
+    picture = b"".join(difference(before, after)).decode("utf-8", "backslashreplace")
+    write_lines(iter(picture.splitlines()), output)
+    return 0
 
 
 def _alone(options: dict[str, Any]) -> dict[str, Any] | None:

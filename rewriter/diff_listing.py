@@ -8,7 +8,7 @@ import numpy as np
 
 from kinst.rewriter.diff import Diff
 from kinst.rewriter.diff_report import standalone_code
-from kinst.rewriter.disassemble import Line, disassemble
+from kinst.rewriter.disassemble import Line, differing, disassemble
 from kinst.targets.errors import ImageError
 from kinst.targets.instruction import Verdict
 from kinst.targets.manifest import Manifest
@@ -100,4 +100,5 @@ def _beside(diff: Diff, line: Line) -> Beside:
         return Beside(address, before, line.text, after, line.text)
     changed = max(place for place, byte in enumerate(after) if byte != before[place]) if after else 0
     lines = (one.text for one in disassemble(facts, after, address) if one.address <= address + changed)
-    return Beside(address, before, line.text, after, "; ".join(lines))
+    before_text, after_text = differing(line.text, before, "; ".join(lines), after)
+    return Beside(address, before, before_text, after, after_text)

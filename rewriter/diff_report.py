@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.claims import unproved
 from kinst.rewriter.diff import Diff, Unexplained
-from kinst.rewriter.disassemble import disassemble
+from kinst.rewriter.disassemble import differing, disassemble
 from kinst.rewriter.layout import PT_GNU_STACK, PT_NULL, PT_PHDR, Piece
 from kinst.rewriter.patching.report import patch_line, patch_values, patches_text
 from kinst.rewriter.places import Places
@@ -204,13 +204,14 @@ def sites(diff: Diff) -> Iterator[dict[str, Any]]:
         after = before if site["verdict"] == Verdict.DEFER else facts.breakpoints[len(before)]
         if manifest.standalone is not None:
             after = diff.patched.read(address, len(before))
+        text, text_after = differing(_text(diff, before, address), before, _text(diff, after, address), after)
         yield {
             "address": address,
             "site": places.site(row),
             "before": before.hex(" "),
-            "instruction": _text(diff, before, address),
+            "instruction": text,
             "after": after.hex(" "),
-            "breakpoint": _text(diff, after, address),
+            "breakpoint": text_after,
             "kind": facts.kinds(int(site["kind"])).name,
             "verdict": Verdict(int(site["verdict"])).name,
             "trampoline": slot,

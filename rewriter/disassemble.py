@@ -6,14 +6,16 @@ for each. capstone is imported when something is decoded: a run of a patched arm
 """
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.arch.facts import ArchFacts, Syntax
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.arch.registry import arch_by_name
 
 if TYPE_CHECKING:
     import capstone
@@ -29,12 +31,14 @@ _CS_INSN = np.dtype(
         "itemsize": 248,
     }
 )
+_BYTES: Final = ".byte"  # the mnemonic of what does not decode
 _BATCH = 1 << 13  # instructions a call: 2 MB of cs_insn, which stays in the cache
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One instruction as text: mnemonic, a blank, operands. Bytes that do not decode read ``.byte``."""
+    """One instruction as text: mnemonic, a blank, operands. One that capstone does not know reads as the assembler
+    takes it: ``.insn`` (riscv64) or ``.inst`` (arm64) and its word, ``.byte`` where there are no words."""
 
     address: int
     size: int
@@ -43,10 +47,38 @@ class Line:
 
 def disassemble(facts: ArchFacts, code: bytes, address: int) -> list[Line]:
     """The instructions of `code`, which is at `address`. Every byte belongs to exactly one line."""
-    lines = _engine(facts.capstone).disasm_lite(code, address)
-    return [
-        Line(at, size, f"{mnemonic} {operands}".rstrip().replace("\t", " ")) for at, size, mnemonic, operands in lines
-    ]
+    lines = _engine(facts.name).disasm_lite(code, address)
+    texts = (
+        (at, size, f"{mnemonic} {operands}" if mnemonic != _BYTES else _undecoded(facts, code[at - address :][:size]))
+        for at, size, mnemonic, operands in lines
+    )
+    return [Line(at, size, text.rstrip().replace("\t", " ")) for at, size, text in texts]
+
+
+def is_decoded(facts: ArchFacts, text: str) -> bool:
+    """Whether the text of a line is that of an instruction which capstone knows."""
+    return text.partition(" ")[0] not in {_BYTES, facts.word_directive}
+
+
+def differing(before: str, code_before: bytes, after: str, code_after: bytes) -> tuple[str, str]:
+    """The texts of what stood at a place and of what stands there now, which differ if the bytes do: some instructions
+    have several encodings, of which capstone prints the same."""
+    if before != after or code_before == code_after:
+        return before, after
+    return f"{before} ({code_before.hex(' ')})", f"{after} ({code_after.hex(' ')})"
+
+
+def _undecoded(facts: ArchFacts, code: bytes) -> str:
+    """What capstone stepped over: an instruction's word, or bytes that are none."""
+    if facts.word_directive is not None and len(code) == _word_size(facts, code):
+        return f"{facts.word_directive} {int.from_bytes(code, 'little'):#0{2 + 2 * len(code)}x}"
+    return f"{_BYTES} {', '.join(f'{byte:#04x}' for byte in code)}"
+
+
+def _word_size(facts: ArchFacts, code: bytes) -> int:
+    """Bytes of the instruction that begins with these, whether or not anybody knows it."""
+    word = int.from_bytes(code[:8], "little")
+    return next(size for pattern, size in facts.linux.lengths if word & pattern.mask == pattern.value)
 
 
 class Sweep:
@@ -90,14 +122,28 @@ def _amd64_engine(bits: int) -> "capstone.Cs":
 
 
 @cache
-def _engine(mode: Syntax) -> "capstone.Cs":
+def _engine(machine: str) -> "capstone.Cs":
     import capstone
 
+    facts = arch_by_name(machine)
+    mode = facts.capstone
     modes = [getattr(capstone, name) for name in mode.modes]
     engine = capstone.Cs(getattr(capstone, mode.arch), sum(modes))
     engine.syntax = getattr(capstone, mode.syntax or "CS_OPT_SYNTAX_DEFAULT")
     engine.skipdata = True
+    if facts.word_directive is not None:
+        engine.skipdata_setup = (_BYTES, _whole_words(facts), None)
     return engine
+
+
+def _whole_words(facts: ArchFacts) -> Callable[[Any, int, int, object], int]:
+    """How far capstone steps over what it does not know. By itself it goes on in the middle of a word if there are
+    shorter instructions (riscv64), and takes the rest of it for others."""
+
+    def size(code: Any, length: int, offset: int, _data: object) -> int:
+        return min(_word_size(facts, code[offset : min(length, offset + 8)]), length - offset)
+
+    return size
 
 
 @cache

@@ -5,6 +5,7 @@ So that a link is right both where the files are read (in a checkout, on a forge
 
 import posixpath
 import re
+from html import escape, unescape
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,9 @@ PAGES: Final = {
     "samples/README.md": "samples.md",
 }
 _SOURCES: Final = {page: source for source, page in PAGES.items()}
+_CONSOLE: Final = re.compile(r'<div class="highlight">(.*?)</code>', re.DOTALL)
+_TAG: Final = re.compile(r"<[^>]*>")
+_PROMPT, _MORE = "$ ", ">"  # of a shell, and of the other lines of a command
 _LINK: Final = re.compile(r"(\]\()(?![a-z]+:|#)([^)#\s]+)")
 
 
@@ -46,3 +50,23 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         )
 
     return _LINK.sub(linked, markdown)
+
+
+def on_page_content(html: str, **_: object) -> str:
+    """Let the copy button of a block of a terminal give what was typed there, without prompts and what was printed."""
+
+    def told(match: re.Match[str]) -> str:
+        typed = commands(unescape(_TAG.sub("", match[1])))
+        return match[0].replace("<div ", f'<div data-copy="{escape(typed)}" ', 1) if typed else match[0]
+
+    return _CONSOLE.sub(told, html)
+
+
+def commands(text: str) -> str:
+    """What was typed in a block of a terminal: the lines behind prompts."""
+    typed, is_open = [], False
+    for line in text.splitlines():
+        is_open = line.startswith(_PROMPT) or (is_open and line.startswith(_MORE))
+        if is_open:
+            typed.append(line.removeprefix(_PROMPT) if line.startswith(_PROMPT) else line[2:])
+    return "\n".join(typed)

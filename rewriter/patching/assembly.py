@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from kinst.rewriter.disassemble import disassemble
+from kinst.rewriter.disassemble import disassemble, is_decoded
 from kinst.rewriter.patching import riscv64
 from kinst.rewriter.patching.assembler import Assembler
 from kinst.rewriter.patching.request import PatchRequest
@@ -226,8 +226,9 @@ class _Instruction:
             )
 
     def _disassembled(self, code: bytes, address: int) -> str:
-        lines = disassemble(self._symbols.facts, code, address)
-        is_bad = not lines or any(line.text.startswith(".byte") for line in lines)
+        facts = self._symbols.facts
+        lines = disassemble(facts, code, address)
+        is_bad = not lines or not all(is_decoded(facts, line.text) for line in lines)
         if is_bad or (len(lines) != 1 and not self._encoder.is_ours):
             raise PatchError(f"{self._text!r}: would become {code.hex(' ')}, no single instruction: write hex:...")
         return "; ".join(line.text for line in lines)

@@ -10,15 +10,18 @@ class MovedImage:
     """What was loaded, and the copies found since. A copy's *distance* is how far it is from its link address, in
     bytes."""
 
-    def __init__(self, image: Image, distances: Callable[[], Sequence[int]]) -> None:
+    def __init__(
+        self, image: Image, distances: Callable[[], Sequence[int]], find: Callable[[int], bool] = lambda _address: False
+    ) -> None:
         """
         Args:
             image: the image as it was loaded.
             distances: those of all copies: first what was loaded, last the newest copy.
+            find: looks whether an address that is in none of them is in another copy, which it adds.
         """
         loads = [segment for segment in image.segments if segment.kind == PT_LOAD and segment.size]
         self._spans = [range(segment.address, segment.address + segment.size) for segment in loads]
-        self._distances = distances
+        self._distances, self._find = distances, find
 
     def original(self, address: int) -> int:
         """The same place in what was loaded; an address outside every copy is returned as it is."""
@@ -26,7 +29,7 @@ class MovedImage:
         for distance in known:
             if self._is_linked(address - distance):
                 return address - distance + known[0]
-        return address
+        return self.original(address) if self._find(address) else address
 
     def locate(self, link: int, site: int) -> int:
         """Where the code at `site` finds what was linked at an address: in the copy that the code is part of, or in the

@@ -35,9 +35,9 @@ def file_of_module(text: str) -> Path | None:
 
 
 def file_at_address(text: str) -> Path | None:
-    """That of --load: FILE@ADDRESS."""
-    name, _, _ = text.rpartition("@")
-    return Path(name) if name else None
+    """That of --load: FILE@ADDRESS, or an ELF file by itself."""
+    name, at, _ = text.rpartition("@")
+    return Path(name if at else text)
 
 
 def file_of_memory(text: str) -> Path | None:

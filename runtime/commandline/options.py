@@ -311,12 +311,12 @@ machine_options: Final = together(
         group=_MACHINE,
         is_rare=True,
         multiple=True,
-        metavar="FILE@ADDRESS",
+        metavar="FILE[@ADDRESS]",
         shell_complete=complete_file,
         type=TextWithFile(file_at_address),
-        help="Put a file's bytes at a physical address, for example what firmware IMAGE is to start. Repeatable; "
-        "OpenSBI's fw_dynamic starts the first.",
-        brief="Put the bytes of a file at an address.",
+        help="Put a file at a physical address, for example what firmware IMAGE is to start: its bytes, or the "
+        "segments of an ELF file, which has addresses itself. Repeatable; OpenSBI's fw_dynamic starts the first.",
+        brief="Put a file at an address.",
     ),
     option(
         "--clock",

@@ -2,13 +2,16 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kinst.runtime.input.expression import Expression, expression
 from kinst.runtime.machine.configuration import FileAt
 from kinst.runtime.machine.disk import Disk, DiskMode, open_disk
 from kinst.runtime.tracing.quantities import seconds_of, size_of
 from kinst.targets.errors import ImageError, UsageError
+
+_ELF: Final = b"\x7fELF"
+_NO_PLACE: Final = "--load {}: FILE@ADDRESS, for example u-boot.bin@0x80200000; an ELF file has its address itself"
 
 
 def mapped(option: str, path: Path) -> memoryview:
@@ -22,15 +25,26 @@ def mapped(option: str, path: Path) -> memoryview:
 
 
 def placed(text: str) -> FileAt:
-    """A file and the address that it is put at. Raises UsageError."""
-    name, at, address = text.rpartition("@")
-    found = re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19}", address)
-    if not at or not name or found is None or "\0" in name:
-        raise UsageError(f"--load {text}: FILE@ADDRESS, for example u-boot.bin@0x80200000")
-    content = mapped("--load", Path(name))
+    """A file and the address that it is put at, which an ELF file has itself. Raises UsageError."""
+    name, at, last = text.rpartition("@")
+    found = re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19}", last)
+    if not at or found is None:
+        name, found = text, None
+    if not name or "\0" in name:
+        raise UsageError(_NO_PLACE.format(text))
+    path, address = Path(name), None if found is None else int(last, 16 if last[:2] in ("0x", "0X") else 10)
+    if found is None and not path.exists():
+        raise UsageError(_NO_PLACE.format(text))
+    content = mapped("--load", path)
     if not content:
         raise UsageError(f"--load {name}: is empty")
-    return FileAt(Path(name).name, int(address, 16 if address[:2] in ("0x", "0X") else 10), content)
+    if bytes(content[:4]) == _ELF:
+        from kinst.runtime.commandline.placed_elf import placed_elf
+
+        return placed_elf(path, address)
+    if address is None:
+        raise UsageError(_NO_PLACE.format(text))
+    return FileAt(path.name, address, content)
 
 
 def disk(text: str) -> Disk:

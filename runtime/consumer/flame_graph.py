@@ -68,15 +68,20 @@ class FlameGraph(StackDocument):
         """A frame with its colour, which follows from its name, its place, and what is told of it."""
         x, width = (box.start / whole, box.weight / whole) if whole else (0.0, 1.0)
         label = box.frame.text if box.frame.kind is FrameKind.KEY else box.frame.text.rpartition("`")[2]
-        shade = zlib.crc32(box.frame.text.encode("utf-8", "surrogatepass"))
+        kind, style = self._colour(box, width)
         return (
-            f'<g class="f {box.frame.kind.value}" role="button" tabindex="{0 if box.depth == 0 else -1}"'
-            f' style="--h:{shade % 37 - 18};--l:{(shade >> 8) % 13 - 6}%" data-name="{escape(label)}"'
+            f'<g class="f {kind}" role="button" tabindex="{0 if box.depth == 0 else -1}"'
+            f' style="{style}" data-name="{escape(label)}"'
             f' data-x="{x:.9g}" data-w="{width:.9g}" data-d="{box.depth}">'
             f"<title>{escape(self._told(box, width))}</title>"
             f'<rect x="{100 * x:.6g}%" y="{y}" width="{100 * width:.6g}%" height="{_ROW - 1}" rx="1.5"/>'
             f'<text x="{100 * x:.6g}%" dx="3" y="{y + 13}">{escape(_cut(label, width))}</text></g>\n'
         )
+
+    def _colour(self, box: Box, width: float) -> tuple[str, str]:
+        """A frame's class, and its style: here by its name alone."""
+        shade = zlib.crc32(box.frame.text.encode("utf-8", "surrogatepass"))
+        return box.frame.kind.value, f"--h:{shade % 37 - 18};--l:{(shade >> 8) % 13 - 6}%"
 
     def _told(self, box: Box, width: float) -> str:
         unit = self._unit.rstrip("s") if box.weight == 1 else self._unit

@@ -20,6 +20,10 @@ _HEAD: Final = 28  # of a panel's title
 _AXIS: Final = 30
 _FOOT: Final = 54  # of the legend and the line that tells of a cell
 _COLUMNS: Final = 256  # the most
+_THIN: Final = 0.6  # pixels of the narrowest cell
+_SEEN: Final = 3.0  # and of one among few
+_FEW: Final = 64  # cells of a panel
+_MANY: Final = 128  # a count from which on all shades are used
 _LABEL: Final = 25  # characters
 _UNITS: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 _UNPRINTABLE: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), 0xFFFD)  # not in XML
@@ -105,6 +109,7 @@ def _panel(panel: Panel, end: int, y: int, unit: str) -> Iterator[str]:
     high, top = _row_height(panel), y + _HEAD
     scale = (_WIDTH - _LEFT - _RIGHT) * panel.width / end
     most = max((max(row.counts.values(), default=0) for row in panel.rows), default=0)
+    least = _SEEN if sum(len(row.counts) for row in panel.rows) <= _FEW else _THIN
     room = (_WIDTH - _LEFT - _RIGHT, high * len(panel.rows))
     yield f'<rect class="room" x="{_LEFT}" y="{top}" width="{room[0]}" height="{room[1]}"/>\n'
     for place, row in enumerate(panel.rows):
@@ -117,7 +122,7 @@ def _panel(panel: Panel, end: int, y: int, unit: str) -> Iterator[str]:
                 told = escape(f"{times}, {row.label}: {count:,} {unit}")
                 yield (
                     f'<rect class="c l{_level(count, most)}" data-c="{column}" data-r="{place}"'
-                    f' x="{_LEFT + column * scale:.2f}" y="{at}" width="{max(scale, 0.6):.2f}" height="{high - 1}">'
+                    f' x="{_LEFT + column * scale:.2f}" y="{at}" width="{max(scale, least):.2f}" height="{high - 1}">'
                     f"<title>{told}</title></rect>\n"
                 )
     yield from _axis(end, top + high * len(panel.rows))
@@ -158,8 +163,10 @@ def duration(time: int) -> str:
 def _legend(most: int, unit: str, height: int) -> Iterator[str]:
     y = height - _FOOT + 10
     yield f'<text class="what" x="12" y="{y + 11}">{escape(unit)} in a cell, the most of its panel last:</text>\n'
-    for level in range(1, _LEVELS + 1):
-        yield f'<rect class="c l{level}" x="{330 + 26 * level}" y="{y}" width="25" height="14"/>\n'
+    # A few values have fewer shades than there are.
+    shades = sorted({_level(count, most) for count in range(1, most + 1)}) if most < _MANY else range(1, _LEVELS + 1)
+    for place, level in enumerate(shades, 1):
+        yield f'<rect class="c l{level}" x="{330 + 26 * place}" y="{y}" width="25" height="14"/>\n'
     told = f"at the most {most:,}" if most else "nothing was counted"
-    yield f'<text class="what" x="{330 + 26 * _LEVELS + 40}" y="{y + 11}">{told}</text>\n'
+    yield f'<text class="what" x="{330 + 26 * len(shades) + 40}" y="{y + 11}">{told}</text>\n'
     yield f'<text id="status" x="12" y="{height - 10}" aria-live="polite">{_HELP}</text>\n'

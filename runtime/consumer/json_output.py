@@ -18,8 +18,12 @@
                 {"cpu": 0, "state": "runs", "address": "0x...", "symbol": "m`f+0x4", "instruction": "ret"}],
                                          state: runs, waits, off
               "not-started": [1],        CPUs that the guest never switched on
-              "passed-over": "...",      enabled sites that hold what cannot be probed, written by the guest: how many,
-              why "lacking": ["..."]}}}      instructions that the guest executed and the emulator lacks
+              "passed-over": "...",      enabled sites that hold what cannot be probed, of the guest: how many, why
+              "stuck": {"cpu": 0, "state": "runs", "address": "0x...", "symbol": "m`f", "instruction": "j 0",
+                        "what": "spins", "why": "it has printed nothing",
+                        "nothing-at": ["0x88000000", "0x10000000000"]},     what the guest did instead of going on;
+                                         nothing-at: the range without memory or devices that it asked
+              "lacking": ["..."]}}}      instructions that the guest executed and the emulator lacks
 
 Objects in "output":
 

@@ -108,6 +108,7 @@ class AddressSpace:
         self._asked_for: int | None = None  # where an exception's frame is stored, while there are such pages
         self._is_kept_off = False  # the running instruction's store was to one of them
         self.device_pages: set[int] = set()
+        self.open_page = 0  # physical: the last page that was reached to which nothing answers
         self.has_only_aliases = False  # `--call`: the guest has no MMU and nothing else
         # Called with a physical page before an alias of it gets into the TLB.
         self.alias_reached: Callable[[int], None] = lambda _page: None
@@ -374,6 +375,7 @@ class AddressSpace:
             return None
         if access is Access.FETCH:
             return OPEN_BUS_CODE | physical & 0xFFF, _EXECUTE
+        self.open_page = physical & -PAGE
         return OPEN_BUS | physical & 0xFFF, _READ_WRITE
 
     # -- accesses of the trap path ------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ class Bus:
         self._on_write = on_write
         self._starts: list[int] = []
         self._devices: list[Device] = []
+        self.unanswered = 0  # reads so far where there is no device
+        self.asked = 0  # the address of the last of them
 
     @property
     def is_used(self) -> bool:
@@ -44,7 +46,10 @@ class Bus:
     def read(self, address: int, size: int) -> int:
         """Read `size` bytes from the device at `address`."""
         found = self._find(address)
-        return (1 << 8 * size) - 1 if found is None else found[0].read(found[1], size)
+        if found is None:
+            self.unanswered, self.asked = self.unanswered + 1, address
+            return (1 << 8 * size) - 1
+        return found[0].read(found[1], size)
 
     def write(self, address: int, size: int, value: int) -> None:
         """Write `size` bytes to the device at `address`."""

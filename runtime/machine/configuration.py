@@ -15,11 +15,12 @@ class ClockKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FileAt:
-    """Raw bytes for physical memory, the option `--load`."""
+    """Bytes for physical memory, the option `--load`."""
 
     name: str  # the file's, for messages
     address: int
     content: bytes | memoryview
+    entry: int | None = None  # where it starts; None: where it is
 
 
 @dataclass(frozen=True, slots=True)

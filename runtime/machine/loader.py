@@ -83,10 +83,29 @@ def _loaded(
     distance: int,
 ) -> Loaded:
     """Write the segments at their physical addresses plus `distance`."""
-    for segment in segments:
-        _load_segment(image, segment, segment.load_address + distance, memory, facts)
     placed = tuple((one.address + loaded.bias, one.load_address + distance, one.size) for one in segments)
+    for segment, (_, physical, size) in zip(segments, placed, strict=True):
+        if memory.find(physical, size) is None:
+            whole = range(min(start for _, start, _ in placed), max(start + size for _, start, size in placed))
+            raise MachineError(
+                f"{image.path}: segment {segment.index}: {_no_room(physical, size, memory, facts, whole)}"
+            )
+        content = image.data[segment.offset : segment.offset + segment.file_size]
+        memory.write(physical, content.data)
     return replace(loaded, segments=placed)
+
+
+def misplaced(loaded: Loaded, facts: MachineFacts) -> str | None:
+    """What is to be said of an image in the machine's flash that is not linked to start there, as all that belongs
+    there is: it is another board's, which has RAM at these addresses. None if there is nothing to say."""
+    first = min((physical for _, physical, _ in loaded.segments), default=0)
+    for base, size in facts.other_memory:
+        if base < first < base + size:
+            return (
+                f"{loaded.image.path}: is linked for memory at {first:#x} to {loaded.end:#x}, where {facts.name} has "
+                f"flash, {base:#x} to {base + size:#x}: it is for another board, and will hardly run on this one"
+            )
+    return None
 
 
 def _load_range(
@@ -95,8 +114,11 @@ def _load_range(
     """Write one piece of the file, by a Multiboot header's address fields, whatever the program headers say."""
     load = header.load
     assert load is not None
+    where = range(load.address, load.address + load.room)
     if memory.find(load.address, load.room) is None:
-        raise MachineError(f"{image.path}: its Multiboot header: {_no_room(load.address, load.room, memory, facts)}")
+        raise MachineError(
+            f"{image.path}: its Multiboot header: {_no_room(load.address, load.room, memory, facts, where)}"
+        )
     memory.write(load.address, image.data[load.offset : load.offset + load.size].data)
     distance = load.address - load.offset
     placed = tuple((s.address, s.offset + distance, s.size) for s in segments if s.file_size)
@@ -124,21 +146,17 @@ def _moved(
     return bias, bias
 
 
-def _load_segment(
-    image: "Image", segment: "Segment", physical: int, memory: PhysicalMemory, facts: MachineFacts
-) -> None:
-    if memory.find(physical, segment.size) is None:
-        raise MachineError(f"{image.path}: segment {segment.index}: {_no_room(physical, segment.size, memory, facts)}")
-    content = image.data[segment.offset : segment.offset + segment.file_size]
-    memory.write(physical, content.data)
-
-
-def _no_room(physical: int, size: int, memory: PhysicalMemory, facts: MachineFacts) -> str:
-    """Why [physical, physical + size) cannot be loaded, and what would help. More memory only extends RAM at its
-    end."""
+def _no_room(physical: int, size: int, memory: PhysicalMemory, facts: MachineFacts, whole: range) -> str:
+    """Why [physical, physical + size) of an image that wants to be at `whole` cannot be loaded, and what would help.
+    More memory only extends RAM at its end."""
     ram = next(region for region in memory.regions if region.base == facts.ram_base)
-    end = physical + size
     what = f"{size:#x} bytes at {physical:#x} are not in {facts.name}'s RAM, {ram.base:#x} to {ram.base + ram.size:#x}"
-    if ram.base <= physical and end - ram.base <= _MOST_RAM:
-        return f"{what}: try --memory {-(-(end - ram.base) >> 20)}m or more"
-    return f"{what}: it is linked for another board, see --machine"
+    wanted = f"{whole.start:#x} to {whole.stop:#x}"
+    if whole.start < ram.base or whole.stop - ram.base > _MOST_RAM:
+        return (
+            f"{what}, and no --memory will do: the image wants {wanted}, and is linked for another board, see --machine"
+        )
+    advice = f"--memory {-(-(whole.stop - ram.base) >> 20)}m or more"
+    if whole.start < ram.base + facts.ram_size:
+        return f"{what}: try {advice}"
+    return f"{what}: the image wants RAM at {wanted}, as another board has it; if it is for this one, {advice}"

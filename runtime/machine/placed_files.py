@@ -25,8 +25,8 @@ class PlacedFiles:
 
     @property
     def first(self) -> int | None:
-        """Where the first file is, which firmware starts that asks what to start; None: there is no file."""
-        return self._ranges[0].start if self._ranges else None
+        """Where the first file starts, which firmware starts that asks what to start; None: there is no file."""
+        return next((file.address if file.entry is None else file.entry for file in self._files), None)
 
     @property
     def starts(self) -> frozenset[int]:

@@ -68,7 +68,7 @@ class System:
             self.memory.add_ram(address, size)
         self.space = AddressSpace(self.engine, self.memory, new_walker(self.arch), self._nothing_there)
         self.clock: MachineClock = self._make_clock(configuration.clock)
-        self._bus, self._ports = Bus(self._written), PortBus(self._written)
+        self._bus, self.ports, self.open_bus = Bus(self._written), PortBus(self._written), Bus()
         self.space.bus = self._bus
         self._turn_ends = self.exit_code = 0
         self._timed: list[Timed] = []
@@ -88,15 +88,15 @@ class System:
         self.lines_shown: Callable[[VirtualCpu], None] | None = None
         self.serial_line = SerialLine()
         self.before_sleep: Callable[[], None] = lambda: None
-        self._progress = Progress()
         self.undefined: dict[int, bytes] = {}  # the first few undefined instructions that the guest executed
         self.cpus = [self._make_cpu(number) for number in range(configuration.cpus)]
         self.current = self.cpus[0]
         self.current.registers = self.engine.live
         self.current.power_on()
         self.trap = self._make_trap_path()
+        self.progress = Progress(self.engine.live.get, self.arch.registers, self.arch.stack_pointer)
         self._counters = self._count_breakpoints()
-        self.engine.map_window(OPEN_BUS, PAGE, Window(Bus(), 0))
+        self.engine.map_window(OPEN_BUS, PAGE, Window(self.open_bus, 0))
         self.memory.add_ram(OPEN_BUS_CODE, PAGE)
         self.memory.write(OPEN_BUS_CODE, b"\xff" * PAGE)
         self._hook_instructions()
@@ -192,9 +192,9 @@ class System:
 
     def attach_ports(self, device: Device, port: int, *, is_whole: bool = False) -> None:
         """Put a device's window at an I/O port; with `is_whole` for accesses to all of its ports at once."""
-        if not self._ports.is_used:
-            self.engine.on_ports(self._ports)
-        attach = self._ports.attach_whole if is_whole else self._ports.attach
+        if not self.ports.is_used:
+            self.engine.on_ports(self.ports)
+        attach = self.ports.attach_whole if is_whole else self.ports.attach
         attach(device, port)
 
     def attach_timed(self, timed: Timed) -> None:
@@ -215,6 +215,7 @@ class System:
 
     def console_output(self, data: bytes) -> None:
         """Pass on what the guest's console sends."""
+        self.progress.went_on()
         self.console_sink(data)
 
     def flush_tlb(self) -> None:
@@ -443,6 +444,7 @@ class System:
             self.engine.set_pc(pc)
             sp = cpu.registers.get(self.arch.registers[self.arch.stack_pointer])
             self.exceptions.interrupt(cpu, number)
+            self.progress.went_on()
             if self.interrupted is not None:
                 self.interrupted(pc, sp)
         return number is None
@@ -461,24 +463,27 @@ class System:
         if self.on_event is not None:
             self.on_event(event, pc)
             return
-        if len(self.undefined) < _UNDEFINED_KEPT and pc not in self.undefined and self.exceptions.is_undefined(event):
+        is_undefined = self.exceptions.is_undefined(event)
+        if is_undefined and len(self.undefined) < _UNDEFINED_KEPT and pc not in self.undefined:
             self.undefined[pc] = self.instruction(pc)
-        self._outcome(self.exceptions.event(self.current, event), pc, self.exceptions.name(event))
+        self._outcome(self.exceptions.event(self.current, event), pc, name := self.exceptions.name(event))
+        self.progress.event(pc, self.engine.pc(), name, is_fault=is_undefined)
 
     def _page_fault(self, fault: PageFault) -> None:
         pc = self.engine.pc()
         if self.on_event is not None:
             self.on_event(fault, pc)
             return
-        self._outcome(self.exceptions.page_fault(self.current, fault), pc, str(fault))
+        self._outcome(self.exceptions.page_fault(self.current, fault), pc, what := str(fault))
+        self.progress.fault(pc, self.engine.pc(), what, fault.address)
 
     def _outcome(self, outcome: Outcome, pc: int, what: str) -> None:
         match outcome:
             case Outcome.RESUME:
-                if self._progress.is_none(pc, self.engine.pc()):
+                if self.progress.is_none(pc, self.engine.pc()):
                     raise GuestError(f"{self._told(pc, what)} again and again in its own handler")
             case Outcome.ANSWERED:
-                self._progress = Progress()
+                self.progress.answered()
             case Outcome.WAIT:
                 self.current.is_waiting = True
                 self.yield_cpu()

@@ -54,6 +54,10 @@ class RelocatedCopies:
         found."""
         return self._distances
 
+    def add(self, distance: int) -> None:
+        """Note a copy that was found otherwise."""
+        self._distances.append(distance)
+
     def pristine(self, address: int, content: bytes) -> bytes:
         """Bytes read at a virtual address, with the original ones at armed sites, also in copies."""
         for distance in self._distances:

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 import click
 
 from kinst.runtime.consumer.output import TextOutput
-from kinst.runtime.machine.configuration import ClockKind
+from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.top.guest_run import Copied, GuestRun
 from kinst.runtime.top.sample import Sample
 from kinst.runtime.top.scrollback import Notes, Scrollback
@@ -69,7 +69,8 @@ def watch(request: Request, limits: Limits, wishes: Wishes) -> int:
     if run.error is not None:
         raise run.error
     assert run.ending is not None, "it ends well or not"
-    for line in run.ending.lines(is_verbose=True):
+    is_left = run.is_left and run.ending.end is End.INTERRUPTED
+    for line in () if is_left else run.ending.lines(is_verbose=True):
         click.echo(f"{_NAME}: {line}", err=True)
     return status_of(output, run.ending)
 
@@ -110,7 +111,7 @@ def _run(
     run = GuestRun(tracing, guest, output, limits)
     prepared = guest.prepared
     has_two_clocks = prepared.request.configuration.clock is not ClockKind.HOST
-    titles = Titles(prepared.path.name, prepared.facts.name, key, has_two_clocks)
+    titles = Titles(prepared.request.name or prepared.path.name, prepared.facts.name, key, has_two_clocks)
     notes.hold()
     try:
         TopScreen(run, titles, *printed).run()

@@ -4,8 +4,9 @@ import io
 import threading
 from typing import BinaryIO
 
-from kinst.runtime.machine.configuration import End
+from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.top.door import Door
+from kinst.runtime.top.interludes import Interludes
 from kinst.runtime.top.sample import Sample
 from kinst.runtime.top.sampler import Sampler
 from kinst.runtime.top.scrollback import Scrollback
@@ -47,18 +48,25 @@ class GuestRun:
         self._running = tracing.start(output, is_live=True)
         self.door = Door(self._between, lambda: self.host.finish(End.INTERRUPTED), self._sampler.stood_still)
         guest.system.serial_line.attach(self.door)
+        is_counted = guest.prepared.request.configuration.clock is ClockKind.ICOUNT
+        self._interludes = Interludes(guest.system, self.door.look) if is_counted else None
         self.ending: Ending | None = None
+        self.is_left = False  # it was ended since nobody wants to see more
         self.error: BaseException | None = None
         self._thread = threading.Thread(target=self._go, name="guest")
 
     def start(self) -> None:
         """Let it run."""
+        if self._interludes is not None:
+            self._interludes.start()
         self._thread.start()
 
     def stop(self) -> None:
         """End it, if it runs, and wait until all that comes at the end is printed."""
         self.door.end()
         self._thread.join()
+        if self._interludes is not None:
+            self._interludes.close()
         self.door.close()
 
     @property

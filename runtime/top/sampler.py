@@ -18,6 +18,7 @@ from kinst.targets.visible import visible
 
 INTERVAL: Final = 500_000_000  # ns of the host's time between two samples
 _PATIENCE: Final = 20  # a sample may take a twentieth of the time
+_LONGEST: Final = 4 * INTERVAL  # but what is shown is never older; the first sample takes long, since names are read
 _GROWING: Final = frozenset({AggregatingFunction.COUNT, AggregatingFunction.SUM})
 _SHOWN: Final = Style(hex, lambda _address, symbol: symbol.rpartition("`")[2], bytes.hex)
 
@@ -48,7 +49,7 @@ class Sampler:
         now = time.monotonic_ns()
         if now >= self._next or is_due():
             self.take()
-            self._next = now + max(INTERVAL, _PATIENCE * (time.monotonic_ns() - now))
+            self._next = now + min(max(INTERVAL, _PATIENCE * (time.monotonic_ns() - now)), _LONGEST)
 
     def take(self) -> Sample:
         """Take a sample, which is the latest from then on."""

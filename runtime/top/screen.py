@@ -157,7 +157,7 @@ class TopScreen(App[None]):
         if threading.current_thread() is threading.main_thread():
             loop = asyncio.get_running_loop()
             for number in _ENDING:
-                loop.add_signal_handler(number, self.action_leave)
+                loop.add_signal_handler(number, self.action_interrupt)
         self.query_one("#output").border_title = "output"
         self.query_one("#cpus").border_title = "CPUs"
         self._focus("#table")
@@ -255,11 +255,14 @@ class TopScreen(App[None]):
         return not is_key or action in allowed.get(focused or "", (action,))
 
     def action_leave(self) -> None:
-        """End the run and leave."""
+        """End the run and leave: who wants that knows that it is interrupted."""
+        self._run.is_left = True
+        self.action_interrupt()
+
+    def action_interrupt(self) -> None:
+        """End the run."""
         self._run.door.end()
         self.exit()
-
-    action_interrupt = action_leave
 
     def action_pause(self) -> None:
         """Pause, or continue."""

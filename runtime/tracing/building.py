@@ -17,10 +17,11 @@ from kinst.runtime.machine.call import load_for_call
 from kinst.runtime.machine.hosted import refuse_program
 from kinst.runtime.machine.interrupts import Interrupt, Interrupts
 from kinst.runtime.machine.loaded import Loaded
-from kinst.runtime.machine.loader import load_image
+from kinst.runtime.machine.loader import load_image, misplaced
 from kinst.runtime.machine.started_files import watch_started_files
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.module_sites import ModuleSites
+from kinst.runtime.patched.own_copies import OwnCopies
 from kinst.runtime.patched.sites import Patched, trampoline_code
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.systems.linux import LINUX
@@ -63,14 +64,17 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     request = prepared.request
     system = System(prepared.facts, new_board(prepared.facts.name), request.configuration)
     loaded = _loaded(prepared, system)
+    wrong = None if prepared.call is not None else misplaced(loaded, prepared.facts)
+    if wrong is not None:
+        warn(wrong)
     watch_started_files(system, warn)
     if prepared.manifest is not None and prepared.manifest.standalone is not None:
         _write_jumps(prepared, system, loaded)
         probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone)
         standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
-        return Guest(prepared, system, loaded, None, standalone.surroundings(types, warn), None, standalone)
+        return Guest(prepared, system, loaded, None, standalone.surroundings(types, warn), None, standalone, warn=warn)
     code = _patched_code(prepared, system, loaded, warn)
-    moved = MovedImage(loaded.image, lambda: (loaded.bias,)) if code is None else code.moved
+    moved = _moved(system, loaded) if code is None else code.moved
     is_user = user_mode(system.arch, system.engine.live.get)
     host, dtrace = GuestHost(system, is_user), DtraceProvider()
     sites = None if code is None else code.sites
@@ -133,7 +137,7 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
         replays=replays_of(system, profile),
     )
     inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
-    return Guest(prepared, system, loaded, code, surroundings, inlines)
+    return Guest(prepared, system, loaded, code, surroundings, inlines, warn=warn)
 
 
 def _arm(prepared: Prepared, code: PatchedCode | None, modules: Sequence[ModuleSites]) -> None:
@@ -179,6 +183,13 @@ def _patched_code(
         return None
     trampolines = trampoline_code(loaded, manifest) if plan is None else plan.trampolines.tobytes()
     return PatchedCode(Patched(manifest, loaded, trampolines), system, prepared.program, warn)
+
+
+def _moved(system: System, loaded: Loaded) -> MovedImage:
+    """Where an image without sites is."""
+    distances = [loaded.bias]
+    find = OwnCopies(loaded, system.memory, system.space.observe).finder(lambda: distances, distances.append)
+    return MovedImage(loaded.image, lambda: distances, find)
 
 
 def _contexts(system: System, stacks: MachineStacks, size: int | None) -> Contexts:

@@ -37,8 +37,36 @@ class CpuPlace:
     def __str__(self) -> str:
         if self.state is CpuState.OFF:
             return f"CPU {self.cpu} {self.state.value}"
+        return f"CPU {self.cpu} {self.state.value} at {self.where}"
+
+    @property
+    def where(self) -> str:
+        """The address, with its symbol and its instruction."""
         symbol, instruction = self.symbol and f" ({self.symbol})", self.instruction and f": {self.instruction}"
-        return f"CPU {self.cpu} {self.state.value} at {self.address:#x}{symbol}{instruction}"
+        return f"{self.address:#x}{symbol}{instruction}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """What a guest does instead of going on."""
+
+    place: CpuPlace
+    what: str  # "spins", "faults again and again"
+    why: str
+    nothing: range | None  # physical addresses which it asks, and where the machine has nothing
+    machine: str
+
+    def value(self) -> dict[str, Any]:
+        """As a value for JSON."""
+        value = {**self.place.value(), "what": self.what, "why": self.why}
+        if self.nothing is not None:
+            value["nothing-at"] = [hex(self.nothing.start), hex(self.nothing.stop)]
+        return value
+
+    def __str__(self) -> str:
+        nothing = self.nothing
+        there = f"; {self.machine} has nothing at {nothing.start:#x} to {nothing.stop:#x}" if nothing else ""
+        return f"CPU {self.place.cpu} {self.what} at {self.place.where}; {self.why}{there}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +81,7 @@ class Ending:
     places: tuple[CpuPlace, ...] = ()
     lacking: tuple[str, ...] = ()  # sentences, one for each kind of missing instruction
     not_started: tuple[int, ...] = ()  # CPUs that the guest never switched on
+    stuck: Stuck | None = None  # what it was found to do instead of going on
     passed_over: str = ""  # enabled sites that hold what cannot be probed, written by the guest
 
     @property
@@ -71,6 +100,8 @@ class Ending:
             value["cpus"] = [place.value() for place in self.places]
         if self.not_started:
             value["not-started"] = list(self.not_started)
+        if self.stuck is not None:
+            value["stuck"] = self.stuck.value()
         if self.lacking:
             value["lacking"] = list(self.lacking)
         if self.passed_over:

@@ -17,6 +17,7 @@ from kinst.runtime.tracing.panic_watch import PanicWatch
 from kinst.runtime.tracing.patched_code import PatchedCode
 from kinst.runtime.tracing.preparing import Prepared
 from kinst.runtime.tracing.standalone.guest import StandaloneGuest
+from kinst.runtime.tracing.stuck_watch import StuckWatch
 from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.runtime.tracing.until import UntilWatch
 from kinst.runtime.tracing.whereabouts import Whereabouts
@@ -36,8 +37,11 @@ class Guest:
         surroundings: Surroundings,
         inlines: InlineClauses | None,
         standalone: StandaloneGuest | None = None,
+        *,
+        warn: Callable[[str], None],
     ) -> None:
-        """Made by `build`. `code` is None for an image without probes, and for one whose probes are its own."""
+        """Made by `build`. `code` is None for an image without probes, and for one whose probes are its own. `warn` is
+        called at once with what cannot wait."""
         self.prepared = prepared
         self.system = system
         self.loaded = loaded
@@ -52,6 +56,7 @@ class Guest:
         system.attach_timed(self._watch)
         self.typist = Typist(system)
         self.whereabouts = Whereabouts(system, loaded, surroundings.symbols)
+        self._stuck = StuckWatch(system, self.whereabouts, warn)
         self._standalone = standalone
         self._call: FunctionCall | None = None
         self._is_started = False
@@ -74,6 +79,8 @@ class Guest:
     def on_turn(self, callback: Callable[[], None]) -> None:
         """Let `callback` be called now and then, between two instructions."""
         callbacks = [callback, self._panic.look]
+        if self.prepared.call is None:
+            callbacks.append(self._stuck.look)
         if self._standalone is not None:
             callbacks.append(self._standalone.after_turn)
 
@@ -89,11 +96,12 @@ class Guest:
         Raises:
             MachineError: the guest stopped for good.
         """
-        system, watch, panic, typist = self.system, self._watch, self._panic, self.typist
+        system, watch, panic, typist, stuck = self.system, self._watch, self._panic, self.typist, self._stuck
 
         def sink(data: bytes) -> None:
             console(data)
             panic.hear(data)
+            stuck.hear()
             watch.look(data)
             typist.hear(data)
 
@@ -126,4 +134,5 @@ class Guest:
     def ending(self, outcome: Outcome) -> Ending:
         """What is known about the end of the run."""
         ending = self.whereabouts.ending(outcome, is_verbose=self.prepared.request.is_verbose)
+        ending = replace(ending, stuck=self._stuck.found)
         return ending if self.code is None else replace(ending, passed_over=self.code.passed_over())

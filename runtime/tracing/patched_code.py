@@ -13,6 +13,7 @@ from kinst.runtime.patched.call_blocks import CallBlocks
 from kinst.runtime.patched.deferred import DeferredSites
 from kinst.runtime.patched.mode_check import ModeCheck
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
+from kinst.runtime.patched.own_copies import OwnCopies
 from kinst.runtime.patched.relocated import RelocatedCopies
 from kinst.runtime.patched.second_cpu import SecondCpu
 from kinst.runtime.patched.sites import Patched, SiteTable
@@ -50,7 +51,8 @@ class PatchedCode:
         self.sites.spare = spare_trampolines(system, loaded, patched.manifest.trampolines[0])
         copies = RelocatedCopies(self.sites, loaded, system.trap, trampolines, system.exceptions, system.space)
         system.pristine = copies.pristine
-        self.moved = MovedImage(loaded.image, lambda: copies.distances)
+        find = OwnCopies(loaded, system.memory, system.space.observe).finder(lambda: copies.distances, copies.add)
+        self.moved = MovedImage(loaded.image, lambda: copies.distances, find)
         system.trap.dtrace_invop_add(ModeCheck(copies.claim, copies.pristine, system, warn).claim)
         self.frame_rules = FrameRules(system.arch, program, self._link_address)
         self.pending_returns = self._pending_returns(copies)

@@ -14,6 +14,7 @@ from kinst.runtime.consumer.heat_map import HeatRow, Panel, heat_map
 from kinst.runtime.consumer.heat_map_output import panels_of
 from kinst.runtime.consumer.json_values import JsonValues
 from kinst.runtime.consumer.messages import Drop
+from kinst.runtime.consumer.report.callers import callers_and_callees
 from kinst.runtime.consumer.report.collected import Collected
 from kinst.runtime.consumer.report.coverage import coverage
 from kinst.runtime.consumer.report.page import Report, report_lines
@@ -85,6 +86,7 @@ class Reporting:
         assert tracer.hits is not None, "a report asks for them"
         reason = str(end.get("reason", ""))
         records = Records(tracer.clauses, tracer.probe, tracer.symbols, self._start)
+        flame, calls = self._stacks()
         probes = [probe for number in tracer.enabled if (probe := tracer.probe(number)) is not None]
         return Report(
             title=title_of(self._tracing.request),
@@ -99,7 +101,8 @@ class Reporting:
             aggregations=list(self._aggregations()),
             coverage=coverage(probes, tracer.hits.by_probe, self._instructions(probes)),
             timeline=self._timeline(),
-            flame=self._flame(),
+            flame=flame,
+            calls=calls,
         )
 
     def _aggregations(self) -> Iterator[dict[str, Any]]:
@@ -122,16 +125,19 @@ class Reporting:
             panels.append(Panel("by task", list(_tasks(hits.by_task)), hits.by_task.width, hits.by_task.columns))
         return _drawn(heat_map("Hits of probes", "by CPU, and by task where tasks are known", panels, "hits"))
 
-    def _flame(self) -> str:
+    def _stacks(self) -> tuple[str, list[list[Any]]]:
+        """A flame graph of what was counted by stack, and who called whom there; nothing if nothing was."""
         tracer = self._tracing.tracer
         try:
             aggregations = with_stacks(tracer.clauses)
         except UsageError:
-            return ""
+            return "", []
         reader = StackReader(tracer.totals, tracer.symbols)
         stacks = reader.stacks(aggregations)
         title = title_of(self._tracing.request)
-        return _drawn(FlameGraph(self._page, reader, aggregations, title).pieces(stacks)) if stacks else ""
+        if not stacks:
+            return "", []
+        return _drawn(FlameGraph(self._page, reader, aggregations, title).pieces(stacks)), callers_and_callees(stacks)
 
     def _instructions(self, probes: Sequence[Probe]) -> Mapping[int, str]:
         """The instructions at kinst's probes, by identifier."""

@@ -9,6 +9,7 @@ from kinst.runtime.clauses.environment import Symbols
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.nobodys import nothing_at
 from kinst.runtime.machine.system import System
 from kinst.runtime.tracing.ending import CpuPlace, CpuState, Ending, Outcome, bare_ending
 from kinst.targets.errors import MachineError
@@ -31,6 +32,8 @@ class Whereabouts:
         is_wanted = self._system.has_run and (isinstance(outcome, MachineError) or outcome in _WANTED)
         places = self.places() if is_wanted else ()
         lacking = tuple(self._lacking()) if is_wanted or is_verbose else ()
+        if is_wanted and isinstance(outcome, MachineError):
+            lacking += tuple(self._nothing_there())
         never = tuple(cpu.number for cpu in self._system.cpus if not cpu.was_started)
         return replace(bare_ending(outcome), places=places, lacking=lacking, not_started=never)
 
@@ -43,9 +46,18 @@ class Whereabouts:
             return CpuPlace(cpu.number, CpuState.OFF)
         system = self._system
         system.show(cpu.number)
-        address = system.trap.original(system.engine.pc())
+        return self.at(cpu, system.engine.pc())
+
+    def at(self, cpu: VirtualCpu, address: int) -> CpuPlace:
+        """What the CPU that runs finds at an address."""
+        address = self._system.trap.original(address)
         state = CpuState.WAITS if cpu.is_waiting else CpuState.RUNS
         return CpuPlace(cpu.number, state, address, self._symbol(address), self._text(address, self._code(address)))
+
+    def is_loaded(self, address: int) -> bool:
+        """Whether an address is, for the CPU that runs, in what was loaded."""
+        physical = self._system.space.observe(address)
+        return any(physical is not None and 0 <= physical - start < size for _, start, size in self._loaded.segments)
 
     def _code(self, address: int) -> bytes:
         """The code at an address as the CPU sees it; what was loaded there if its translation tables are broken."""
@@ -73,6 +85,14 @@ class Whereabouts:
                 found = self._symbols.describe(virtual + physical - start, "stack")
                 return found if "`" in found else ""
         return ""
+
+    def _nothing_there(self) -> Iterator[str]:
+        """What the CPU asked for that nobody has, if that is its last fault."""
+        system, fault = self._system, self._system.progress.last
+        address = None if fault is None else fault.address
+        nothing = nothing_at(address, system.space, system.facts, system.memory)
+        if nothing is not None:
+            yield f"{system.facts.name} has nothing at {nothing.start:#x} to {nothing.stop:#x}"
 
     def _lacking(self) -> Iterator[str]:
         """One sentence for each kind of missing instruction, with the place of the first."""

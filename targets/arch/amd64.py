@@ -340,6 +340,7 @@ AMD64 = ArchFacts(
     ),
     # AT&T syntax, as DTrace's users know it from kgdb and objdump.
     capstone=Syntax("CS_ARCH_X86", ("CS_MODE_64",), "CS_OPT_SYNTAX_ATT"),
+    word_directive=None,
     keystone=Syntax("KS_ARCH_X86", ("KS_MODE_64",), "KS_OPT_SYNTAX_ATT"),
     keystone_plain=Syntax("KS_ARCH_X86", ("KS_MODE_64",), "KS_OPT_SYNTAX_INTEL"),
     engine=EngineFacts(

@@ -273,6 +273,7 @@ ARM64 = ArchFacts(
         static_call_trampoline=None,
     ),
     capstone=Syntax("CS_ARCH_ARM64", ("CS_MODE_ARM",), None),
+    word_directive=".inst",
     keystone=Syntax("KS_ARCH_ARM64", ("KS_MODE_LITTLE_ENDIAN",), None),
     keystone_plain=Syntax("KS_ARCH_ARM64", ("KS_MODE_LITTLE_ENDIAN",), None),
     engine=EngineFacts(

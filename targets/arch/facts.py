@@ -149,6 +149,8 @@ class ArchFacts:
     linux: LinuxFacts
 
     capstone: Syntax
+    # What the assembler calls an instruction that is given by its word; None: an instruction is no word.
+    word_directive: str | None
     keystone: Syntax | None  # None: it does not know the machine
     keystone_plain: Syntax | None  # the same for text without % and $
     engine: EngineFacts

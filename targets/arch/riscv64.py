@@ -273,6 +273,7 @@ RISCV64 = ArchFacts(
         static_call_trampoline=None,
     ),
     capstone=Syntax("CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC"), None),
+    word_directive=".insn",
     keystone=None,
     keystone_plain=None,
     engine=EngineFacts(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.generate.site import commands, on_page_content
 from tests.docs.pages import PAGES, ROOT
 from tests.docs.tasks import TASKS
 
@@ -45,3 +46,12 @@ def test_pages_take_nothing_from_elsewhere(site: Path) -> None:
     asking = {str(path): found[0] for path in site.rglob("*.html") if (found := ASKED_FOR.search(path.read_text()))}
     assert asking == {}
     assert "@import" not in "".join(path.read_text() for path in site.rglob("*.css"))
+
+
+def test_the_copy_button_gives_commands_and_neither_prompts_nor_output() -> None:
+    shown = "$ kinst-run a.elf \\\n>     -n 'BEGIN { exit(0); }\n> '\nkinst-run: matched\n> no command\n$ ls\na.elf\n"
+    assert commands(shown) == "kinst-run a.elf \\\n    -n 'BEGIN { exit(0); }\n'\nls"
+    html = '<div class="highlight"><code><span class="gp">$ </span>ls &gt; f\n<span class="go">x</span></code></div>'
+    assert on_page_content(html).startswith('<div data-copy="ls &gt; f" class="highlight">')
+    plain = '<div class="highlight"><pre><code>ls</code></pre></div>'
+    assert on_page_content(plain) == plain

@@ -18,6 +18,7 @@ from kinst.targets.instruction import Verdict
 from kinst.targets.manifest import find_manifest, pack_manifest
 from tests.chromium import used
 from tests.samples.machines import MACHINES
+from tests.writers.elf import EM_RISCV, Part, Symbol, elf64
 from tests.writers.manifests import with_manifest
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -90,6 +91,26 @@ def test_the_neighbours_of_a_site_are_instructions_of_both_files(tmp_path: Path)
             assert following[0] - line[0] == len(bytes.fromhex(found["texts"][line[1]]))
         for line in lines:
             assert (len(line) > 3) is (address + line[0] in sites)  # what changed is a site itself
+
+
+def test_a_site_that_capstone_does_not_know_differs_from_what_stands_there_now(tmp_path: Path) -> None:
+    """hfence.gvma of RISC-V's H extension begins with the two bytes of the breakpoint that is written over it."""
+    code = bytes.fromhex("73000062 8280")
+    original = tmp_path / "hypervisor.elf"
+    part = Part(".text", 0x80000000, code, 5)
+    original.write_bytes(elf64(EM_RISCV, part.address, [part], [Symbol("fence", part.address, len(code))]))
+    made = tmp_path / "p.elf"
+    result = CliRunner().invoke(rewrite, [str(original), "--probe", "kinst::fence:0", "-o", str(made)])
+    assert result.exit_code == 0, result.stderr
+
+    found = data(page((original, made)))
+    (site,) = found["sites"]
+    address, *texts = site[5][site[4]]
+
+    assert (address, [found["texts"][one] for one in texts]) == (
+        0,
+        ["73 00 00 62", ".insn 0x62000073", "73 00 10 00", "ebreak"],
+    )
 
 
 def test_a_difference_that_nothing_explains_is_on_the_page(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kinst.rewriter.assemble import assemble
-from kinst.rewriter.disassemble import Line, Sweep, disassemble
+from kinst.rewriter.disassemble import Line, Sweep, differing, disassemble, is_decoded
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import ARCHES, arch_by_name
 from kinst.targets.errors import UsageError
@@ -39,6 +39,37 @@ def test_every_byte_belongs_to_one_line(facts: ArchFacts) -> None:
 
 def test_what_does_not_decode_is_shown_as_bytes() -> None:
     assert disassemble(AMD64, b"\x06\xc3", 0) == [Line(0, 1, ".byte 0x06"), Line(1, 1, "retq")]
+
+
+@pytest.mark.parametrize(
+    ("facts", "code", "lines"),
+    [
+        # hfence.gvma, hfence.vvma a0, a1, nop: the H extension's. Its halves would be others by themselves.
+        (RISCV64, "73000062 7300b522 0100", [".insn 0x62000073", ".insn 0x22b50073", "c.nop"]),
+        (RISCV64, "0080 8280", [".insn 0x8000", "c.jr ra"]),  # reserved
+        (RISCV64, "8280 7300", ["c.jr ra", ".byte 0x73, 0x00"]),  # cut off
+        (ARM64, "ffffffff c0035fd6", [".inst 0xffffffff", "ret"]),
+    ],
+    ids=["hfence", "reserved", "cut", "arm64"],
+)
+def test_an_instruction_that_capstone_does_not_know_is_one_line_with_its_word(
+    facts: ArchFacts, code: str, lines: list[str]
+) -> None:
+    found = disassemble(facts, bytes.fromhex(code), 0x1000)
+
+    assert [line.text for line in found] == lines
+    assert [is_decoded(facts, line.text) for line in found] == [not text.startswith(".") for text in lines]
+
+
+def test_two_encodings_of_one_text_differ_where_they_are_beside_each_other() -> None:
+    """mov %rax, %rbx by its two opcodes."""
+    one, other = b"\x48\x89\xc3", b"\x48\x8b\xd8"
+    text = disassemble(AMD64, one, 0)[0].text
+    assert text == disassemble(AMD64, other, 0)[0].text
+
+    assert differing(text, one, text, other) == (f"{text} (48 89 c3)", f"{text} (48 8b d8)")
+    assert differing(text, one, text, one) == (text, text)
+    assert differing("nop", b"\x90", "ret", b"\xc3") == ("nop", "ret")
 
 
 def test_sizes_in_bulk_are_those_of_the_text() -> None:

@@ -1,9 +1,10 @@
 // Draws a run. Its data: "functions" are [module, function, probes, fired, hits, [[probe, hits, instruction], ...]],
 // "records" [ns, CPU, probe, text], "aggregations" {name, function, keys, count, prints, asPrinted, heat, rows} with
+// "calls" [function, in itself, with what it called, [[caller, count], ...], [[callee, count], ...]],
 // rows [[key, ...], number] or [[key, ...], [[bucket, count], ...]]; pictures are SVG.
 (async () => {
   const data = await unpacked();
-  const VIEWS = ["overview", "aggregations", "flame", "functions", "records", "console"];
+  const VIEWS = ["overview", "aggregations", "flame", "calls", "functions", "records", "console"];
   const plural = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
   const shown = value => typeof value === "number" ? number(value) : value === null ? "" : String(value);
   const share = (part, whole) => whole ? `${(100 * part / whole).toFixed(1)} %` : "";
@@ -105,6 +106,15 @@
       this.heads.forEach((head, number) => head.setAttribute(
         "aria-sort", number !== place ? "none" : this.isDown ? "descending" : "ascending"));
       this.filter(this.text || "");
+    }
+
+    choose(wanted) {
+      if (!this.list.rows.some(wanted)) {
+        one("filter").value = "";
+        this.filter("");
+      }
+      const place = this.list.rows.findIndex(wanted);
+      if (place >= 0) this.list.take(place);
     }
 
     filter(text) {
@@ -225,6 +235,36 @@
     one("view-flame").append(framed(data.flame, "Stacks: the width is what was counted", "flamegraph.svg"));
   }
 
+  function calls() {
+    const most = data.calls[0][2];
+    const table = new Table([
+      { name: "function", get: row => row[0], size: "minmax(140px, 2fr)" },
+      { name: "itself", get: row => row[1], size: "90px", isNumber: true },
+      { name: "with callees", get: row => row[2], size: "100px", isNumber: true },
+      { name: "", get: row => row[2], draw: row => bar(row[2], most), size: "minmax(60px, 1fr)", isNumber: true },
+    ], data.calls, "Callers and callees", row => one("call").replaceChildren(made("h2", "", row[0]),
+      ...neighbours("Called by", row[3], table), ...neighbours("Calls", row[4], table)));
+    one("view-calls").querySelector("p").after(table.node);
+    table.list.take(0);
+    return table;
+  }
+
+  // Functions beside one: each leads to its own row, if that is among those that the filter leaves.
+  function neighbours(title, rows, table) {
+    const parts = [made("h2", "", title)], node = made("table"), most = Math.max(0, ...rows.map(row => row[1]));
+    for (const [name, count] of rows) {
+      const line = made("tr"), cell = made("td", "code"), link = made("button", "link", name), wide = made("td", "wide");
+      link.type = "button";
+      link.addEventListener("click", () => table.choose(row => row[0] === name));
+      cell.append(link);
+      wide.append(bar(count, most));
+      line.append(made("td", "number", number(count)), cell, wide);
+      node.append(line);
+    }
+    parts.push(rows.length ? node : made("p", "none", "Nobody, in what was counted."));
+    return parts;
+  }
+
   function functions() {
     const [probed, hit, , left] = data.coverage;
     const most = Math.max(...data.functions.map(row => row[4]));
@@ -280,9 +320,10 @@
     if (tail) place.append(made("pre", "", tail));
   }
 
-  const drawings = { overview, aggregations, flame, functions, records, console: consoleText };
+  const drawings = { overview, aggregations, flame, calls, functions, records, console: consoleText };
   const isThere = {
     overview: true, aggregations: data.aggregations.length > 0, flame: Boolean(data.flame),
+    calls: data.calls.length > 0,
     functions: data.functions.length > 0, records: data.records.length > 0, console: data.console[0].length > 0,
   };
   const views = VIEWS.filter(name => isThere[name]), tables = new Map();
@@ -324,9 +365,12 @@
   for (const name of VIEWS) one("tab-" + name).hidden = !isThere[name];
   const count = (name, text) => { one("tab-" + name).querySelector("span").textContent = text; };
   count("aggregations", number(data.aggregations.length));
+  count("calls", number(data.calls.length));
   count("functions", number(data.coverage[0]));
   count("records", number(data.recordCount));
   walkTabs(views, show);
-  show(views.includes(location.hash.slice(1)) ? location.hash.slice(1) : "overview");
+  // A run that only took samples has nothing to say that its flame graph does not show.
+  const first = data.flame && !data.coverage[0] && !data.recordCount ? "flame" : "overview";
+  show(views.includes(location.hash.slice(1)) ? location.hash.slice(1) : first);
   document.documentElement.dataset.ready = "true";
 })();

@@ -30,6 +30,7 @@ class Report:
     coverage: Coverage
     timeline: str
     flame: str
+    calls: Sequence[Sequence[Any]]  # of the same stacks: `callers_and_callees`
 
 
 def report_lines(report: Report) -> Iterator[str]:
@@ -72,6 +73,7 @@ def _data(report: Report) -> dict[str, Any]:
         "coverage": [coverage.probed, coverage.hit, coverage.hits, coverage.left_out],
         "timeline": report.timeline,
         "flame": report.flame,
+        "calls": report.calls,
     }
 
 

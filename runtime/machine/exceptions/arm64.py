@@ -74,7 +74,7 @@ _NAMES: Mapping[int, str] = {
     Number.HVC: "hvc",
     Number.SMC: "smc",
 }
-_NEVER_DEFINED = frozenset({"udf", ".byte", "hvc", "smc", "svc", "brk", "hlt", "eret", "dcps1", "dcps2", "dcps3"})
+_NEVER_DEFINED = frozenset({"udf", ".inst", "hvc", "smc", "svc", "brk", "hlt", "eret", "dcps1", "dcps2", "dcps3"})
 
 MPIDR = 0x8000_0000  # MPIDR_EL1 of CPU 0; other CPUs have their number in the lowest bits
 MPIDR_EL1 = SystemRegister(3, 0, 0, 0, 5)

@@ -7,7 +7,7 @@ import pytest
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.configuration import ClockKind, Configuration
 from kinst.runtime.machine.loaded import Loaded
-from kinst.runtime.machine.loader import load_image
+from kinst.runtime.machine.loader import load_image, misplaced
 from kinst.runtime.machine.system import System
 from kinst.targets.errors import MachineError
 from kinst.targets.image import open_image
@@ -88,6 +88,44 @@ def test_any_other_image_outside_memory_is_refused(tmp_path: Path, content: byte
 def test_a_kernel_for_which_memory_is_too_small_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MachineError, match=r"0x40 bytes at 0x80200000 are not in .*: try --memory 3m or more"):
         loaded(tmp_path, EM_RISCV, boot_header(EM_RISCV, 0x20_0000), memory=0x20_0000)
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        (  # another's DRAM, and its SRAM
+            (0x4_0000, 0xFF3B_0000),
+            "and no --memory will do: the image wants 0x40000 to 0xff3b1000, and is linked for another board",
+        ),
+        ((0x8F60_0000,), "wants RAM at 0x8f600000 to 0x8f601000, as another board has it; .*, --memory 1271m or more"),
+        (
+            (0x4000_0000, 0x47FF_F800),
+            "are not in virt-arm64's RAM, 0x40000000 to 0x48000000: try --memory 129m or more",
+        ),
+    ],
+    ids=["sram", "ram", "end"],
+)
+def test_an_image_of_another_board_is_told_what_it_wants(tmp_path: Path, parts: tuple[int, ...], told: str) -> None:
+    path = tmp_path / "image.elf"
+    path.write_bytes(elf64(EM_AARCH64, parts[0], [Part(f".{at:x}", at, b"code", 7, size=0x1000) for at in parts]))
+    facts = machine_facts("virt-arm64")
+    system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    with pytest.raises(MachineError, match=told):
+        load_image(open_image(path), facts, system.memory)
+
+
+@pytest.mark.parametrize(
+    ("at", "told"),
+    [(0x20_0000, "memory at 0x200000 to 0x201000, where virt-arm64 has flash, 0x0 to 0x4000000"), (0, "")],
+)
+def test_what_is_linked_into_flash_starts_there_or_is_of_another_board(tmp_path: Path, at: int, told: str) -> None:
+    path = tmp_path / "image.elf"
+    path.write_bytes(elf64(EM_AARCH64, at, [Part(".text", at, b"code", 7, size=0x1000)]))
+    facts = machine_facts("virt-arm64")
+    system = System(facts, new_board(facts.name), Configuration(clock=ClockKind.ICOUNT))
+    found = misplaced(load_image(open_image(path), facts, system.memory), facts)
+    assert told in (found or "")
+    assert bool(found) is bool(told)
 
 
 def test_position_independent_firmware_moves_to_the_start_of_memory(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def test_a_kernel_from_its_start_to_its_end(tmp_path: Path) -> None:
         status, printed = top.ended()
     assert status == 0
     assert re.search(r"^6,\d{3} hits of \d\d probes in [\d.]+ s of the guest's time", printed, re.MULTILINE)
+    assert "interrupted" not in printed
     assert re.search(r"^ +820 +13\.\d%  memset$", printed, re.MULTILINE)
     assert "ended: power-off" in printed
     with (tmp_path / "kinst-top.csv").open() as file:

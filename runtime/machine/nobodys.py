@@ -1,0 +1,33 @@
+"""A physical address to which nothing answers -> the range of such addresses around it."""
+
+from collections.abc import Iterator
+
+from kinst.runtime.machine.address_space import TRAMPOLINE_FRAMES, AddressSpace
+from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.targets.machines.machine import MachineFacts, Space
+
+
+def nobodys(address: int, facts: MachineFacts, memory: PhysicalMemory) -> range | None:
+    """The physical addresses around one where the machine has neither memory nor a device, as far as those that the
+    tracer has for itself; None if it has one there."""
+    taken = sorted((one.start, one.stop) for one in _taken(facts, memory))
+    if address >= TRAMPOLINE_FRAMES or any(start <= address < stop for start, stop in taken):
+        return None
+    below = max((stop for _, stop in taken if stop <= address), default=0)
+    above = min((start for start, _ in taken if start > address), default=TRAMPOLINE_FRAMES)
+    return range(below, above)
+
+
+def nothing_at(address: int | None, space: AddressSpace, facts: MachineFacts, memory: PhysicalMemory) -> range | None:
+    """The same for a virtual address of the CPU that runs; None if somebody answers, or nothing is mapped there."""
+    physical = address if address is None or space.is_physical else space.observe(address)
+    return None if physical is None else nobodys(physical, facts, memory)
+
+
+def _taken(facts: MachineFacts, memory: PhysicalMemory) -> Iterator[range]:
+    for region in memory.regions:
+        if region.base < TRAMPOLINE_FRAMES:
+            yield range(region.base, region.base + region.size)
+    for device in facts.devices.values():
+        if device.space is Space.MEMORY:
+            yield range(device.address, device.address + device.size)

@@ -1,0 +1,59 @@
+"""A screen beside a guest by the instruction clock -> looks in the middle of a CPU's turn, where turns take long.
+
+A turn is as many instructions, and so takes as long as what probes do in it: seconds, if Python runs at each hit. Turns
+must end where they end without a screen. So the engine alone stops, between two blocks of code, and goes on in the same
+turn (`System.is_interlude`).
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from kinst.runtime.machine.system import System
+
+_INTERVAL: Final = 0.25  # seconds
+
+
+class Interludes:
+    """A thread that asks for looks while the engine runs."""
+
+    def __init__(self, system: System, look: Callable[[], None]) -> None:
+        """`look` is called in the guest's thread."""
+        self._system, self._look = system, look
+        self._before_run, self._is_interlude = system.before_run, system.is_interlude
+        self._lock = threading.Lock()
+        self._is_running = self._is_asked = False
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._ask, name="screen", daemon=True)
+        system.before_run, system.is_interlude = self._begin, self._end
+
+    def start(self) -> None:
+        """Begin to ask."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Nobody looks any more."""
+        self._is_over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _ask(self) -> None:
+        while not self._is_over.wait(_INTERVAL):
+            with self._lock:
+                if self._is_running:
+                    self._is_asked = True
+                    self._system.engine.stop()
+
+    def _begin(self) -> None:
+        if self._is_asked:
+            self._is_asked = False
+            self._look()
+        self._before_run()
+        with self._lock:
+            self._is_running = True
+
+    def _end(self) -> bool:
+        """After each run: whether it ended for a look."""
+        with self._lock:
+            self._is_running = False
+        return self._is_interlude() or self._is_asked
