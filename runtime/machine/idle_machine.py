@@ -6,6 +6,7 @@ from typing import Final
 
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.machine.device import Timed
+from kinst.runtime.machine.timed import TimedDevices
 
 _NAP: Final = 20_000_000  # ns: the longest that Ctrl-C has to wait
 
@@ -17,7 +18,7 @@ class IdleMachine:
         self._is_virtual = clock is ClockKind.ICOUNT
         self._start = time.monotonic_ns()
         self._skipped = 0
-        self._timed: list[Timed] = []
+        self._observers = TimedDevices()
         self.end: End | None = None  # why the run is to end
         self.after_turn: Callable[[], None] = lambda: None
 
@@ -25,9 +26,9 @@ class IdleMachine:
         """Nanoseconds since the start. Virtual time passes only while everything waits."""
         return self._skipped if self._is_virtual else time.monotonic_ns() - self._start
 
-    def attach_timed(self, timed: Timed) -> None:
+    def attach_observer(self, timed: Timed) -> None:
         """Call `timed.advance` at its deadlines."""
-        self._timed.append(timed)
+        self._observers.attach(timed)
 
     def spend(self, duration: int) -> None:
         """Let `duration` ns pass; deadlines wait."""
@@ -46,27 +47,19 @@ class IdleMachine:
         limit = None if timeout is None else self.now() + timeout
         wall_limit = None if wall_timeout is None else time.monotonic_ns() + wall_timeout
         while self.end is None:
-            self._advance()
+            deadline = self._observers.advance(self.now())
             self.after_turn()
-            deadlines = [at for timed in self._timed if (at := timed.deadline()) is not None]
             if self.end is not None:
                 break
             if limit is not None and self.now() >= limit:
                 return End.TIMEOUT
             if wall_limit is not None and time.monotonic_ns() >= wall_limit:
                 return End.WALL_TIMEOUT
-            if not deadlines:
+            if deadline is None:
                 return End.NOTHING_LEFT
-            self._wait(min(deadlines) if limit is None else min(limit, *deadlines))
+            self._wait(deadline if limit is None else min(limit, deadline))
         end, self.end = self.end, None
         return end
-
-    def _advance(self) -> None:
-        now = self.now()
-        for timed in self._timed:
-            deadline = timed.deadline()
-            if deadline is not None and deadline <= now:
-                timed.advance()
 
     def _wait(self, until: int) -> None:
         left = max(0, until - self.now())

@@ -25,6 +25,7 @@ from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.runtime.machine.placed_files import PlacedFiles
 from kinst.runtime.machine.progress import Progress
 from kinst.runtime.machine.serial_line import SerialLine
+from kinst.runtime.machine.timed import TimedDevices
 from kinst.runtime.machine.translation_switch import TranslationSwitch
 from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import Access, PageFault
@@ -71,7 +72,7 @@ class System:
         self._bus, self.ports, self.open_bus = Bus(self._written), PortBus(self._written), Bus()
         self.space.bus = self._bus
         self._turn_ends = self.exit_code = 0
-        self._timed: list[Timed] = []
+        self._timed, self._observers = TimedDevices(), TimedDevices()
         self._timed_by_identity: dict[int, Timed] = {}  # devices are not hashable
         self._is_running = self._has_yielded = self.has_run = False
         self._end: End | None = None
@@ -163,8 +164,7 @@ class System:
         def write(encoding: tuple[int, int, int, int, int], value: int) -> bool:
             register = known.get(encoding)
             is_done = register is not None and self.exceptions.write_register(self.current, register, value)
-            for timed in self._timed:
-                self.notice_deadline(timed)
+            self._timed.each(self.notice_deadline)
             return is_done
 
         self.engine.on_system_registers(known, read, write)
@@ -198,9 +198,13 @@ class System:
         attach(device, port)
 
     def attach_timed(self, timed: Timed) -> None:
-        """Call `timed.advance` at its deadlines."""
-        self._timed.append(timed)
+        """Call `timed.advance` at its deadlines, at which turns end."""
+        self._timed.attach(timed)
         self._timed_by_identity[id(timed)] = timed
+
+    def attach_observer(self, timed: Timed) -> None:
+        """Call `timed.advance` at its deadlines, of which the guest must not know: turns go on behind them."""
+        self._observers.attach(timed)
 
     def _written(self, device: Device) -> None:
         timed = self._timed_by_identity.get(id(device))
@@ -273,41 +277,44 @@ class System:
 
     def _turn(self, limit: int | None) -> None:
         self.serial_line.look()
-        deadline = self._advance_devices()
+        deadline, observed = self._advance(self._timed), self._advance(self._observers)
         cpu = self._next_cpu()
         if cpu is None:
             self.serial_line.wait()
             cpu = self._next_cpu()
         if cpu is None:
-            self._idle(deadline, limit)
+            self._idle(deadline, observed, limit)
             return
         self._load(cpu)
         is_delayed = self._take_interrupt(cpu)
-        length = _SLICE if len(self.cpus) == 1 else _TURN
-        bounds = [bound - self.clock.now() for bound in (deadline, limit) if bound is not None]
+        now, length = self.clock.now(), _SLICE if len(self.cpus) == 1 else _TURN
+        self._turn_ends = min([now + length, *(max(now + 1, one) for one in (deadline, limit) if one is not None)])
         self._has_yielded = False
-        self._run_engine(cpu, max(1, min([length, *bounds])), is_delayed=is_delayed)
-        while self._is_cut(cpu, is_delayed=is_delayed) and (left := self._turn_ends - self.clock.now()) > 0:
-            self._run_engine(cpu, left, is_delayed=is_delayed)
+        self._run_engine(cpu, observed, is_delayed=is_delayed)
+        while self._is_cut(cpu, observed, is_delayed=is_delayed) and self._turn_ends > self.clock.now():
+            observed = self._advance(self._observers)
+            if self._has_yielded:
+                break
+            self._run_engine(cpu, observed, is_delayed=is_delayed)
         self.after_turn()
 
-    def _is_cut(self, cpu: VirtualCpu, *, is_delayed: bool) -> bool:
-        """Whether a run ended for the sake of `before_run` alone: where turns end is the guest's affair."""
-        is_cut = self.is_interlude() and not self._has_yielded
-        return is_cut and not (is_delayed and self.exceptions.pending(cpu) is not None)
+    def _is_cut(self, cpu: VirtualCpu, observed: int | None, *, is_delayed: bool) -> bool:
+        """Whether a run ended for `before_run` or observers alone: where turns end is the guest's affair."""
+        is_cut = self.is_interlude() or (observed is not None and observed <= self.clock.now())
+        return is_cut and not self._has_yielded and not (is_delayed and self.exceptions.pending(cpu) is not None)
 
-    def _run_engine(self, cpu: VirtualCpu, length: int, *, is_delayed: bool) -> None:
+    def _run_engine(self, cpu: VirtualCpu, observed: int | None, *, is_delayed: bool) -> None:
         self.before_run()
         if self.memory.is_code_stale:
             self.memory.is_code_stale = False
             self.engine.forget_all_code()
         if is_delayed:
             self.engine.stop_when_unmasked()
-        self._turn_ends = self.clock.now() + length
+        until = self._turn_ends if observed is None else min(self._turn_ends, observed)
         if self.engine.one.is_next:
             self.clock.begin_one()
         else:
-            self.clock.begin(length)
+            self.clock.begin(max(1, until - self.clock.now()))
         self._is_running = True
         try:
             stop = self.engine.run()
@@ -333,17 +340,10 @@ class System:
             case _:
                 assert_never(stop)
 
-    def _advance_devices(self) -> int | None:
-        """Let the devices act that are due. Returns the next deadline (ns), or None."""
-        now, current = self.clock.now(), self.current
-        earliest: int | None = None
-        for timed in self._timed:
-            deadline = timed.deadline()
-            if deadline is not None and deadline <= now:
-                timed.advance()
-                deadline = timed.deadline()
-            if deadline is not None and (earliest is None or deadline < earliest):
-                earliest = deadline
+    def _advance(self, timed: TimedDevices) -> int | None:
+        """Let those act that are due. Returns the next deadline (ns), or None."""
+        current = self.current
+        earliest = timed.advance(self.clock.now())
         self._load(current)  # a timer's probe may have looked at another CPU
         return earliest
 
@@ -384,8 +384,8 @@ class System:
                 return cpu
         return None
 
-    def _idle(self, deadline: int | None, limit: int | None) -> None:
-        bounds = [bound for bound in (deadline, limit) if bound is not None]
+    def _idle(self, *deadlines: int | None) -> None:
+        bounds = [bound for bound in deadlines if bound is not None]
         descriptors = self.serial_line.descriptors()
         if descriptors:
             bounds.append(self.clock.now() + LONGEST_SLEEP)

@@ -53,7 +53,7 @@ class Guest:
         signs_of = lambda image: panic_of(image, request.system) if request.ends_on_panic else ()  # noqa: E731
         self._panic = PanicWatch(system, prepared.original, loaded, signs_of)
         self._watch = UntilWatch(system)
-        system.attach_timed(self._watch)
+        system.attach_observer(self._watch)
         self.typist = Typist(system)
         self.whereabouts = Whereabouts(system, loaded, surroundings.symbols)
         self._stuck = StuckWatch(system, self.whereabouts, warn)

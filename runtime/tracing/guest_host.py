@@ -24,7 +24,7 @@ class GuestHost:
 
     def attach(self, timed: Timed) -> None:
         """See `Host`."""
-        self._system.attach_timed(Shifted(timed))
+        self._system.attach_observer(Shifted(timed))
 
     def cpus(self) -> Sequence[int]:
         """The CPUs that are on, with those that wait for an interrupt."""

@@ -93,7 +93,7 @@ class NoGuest:
 
     def attach(self, timed: Timed) -> None:
         """See `Host`."""
-        self.machine.attach_timed(Shifted(timed))
+        self.machine.attach_observer(Shifted(timed))
 
     def cpus(self) -> Sequence[int]:
         """A single one, on which timers fire."""

@@ -20,3 +20,11 @@ def test_drops_are_reported_at_the_same_time(case: Case, cpus: int) -> None:
     assert told[2].count("speculation") > 1
     assert printed(case, PROGRAM, "auto", cpus) == told
     assert printed(case, PROGRAM, "block", cpus) == told
+
+
+@pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
+def test_probes_that_watch_the_time_leave_the_turns_of_two_cpus_alone(case: Case) -> None:
+    counting = 'fbt:::entry { @[probefunc, cpu] = max(timestamp); } END { printa("%s %d %@d\\n", @); }'
+    ticking = "tick-230us { n++; } profile-300us { n++; }"
+    options = "#pragma D option quiet\n"
+    assert printed(case, options + counting + ticking, "auto", 2) == printed(case, options + counting, "auto", 2)
