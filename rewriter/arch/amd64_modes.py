@@ -37,7 +37,9 @@ def legacy_functions(
         ranges: (k, 2) offsets of the functions.
         found: their instructions, read as 64-bit code.
     """
-    jumps = np.union1d(_far_jumps(code, address), switches(code, address, ranges, found))
+    far = _far_jumps(code, address)
+    far = _apart(code, address, far, ranges, found) if len(far) and len(ranges) else far
+    jumps = np.union1d(far, switches(code, address, ranges, found))
     rows = np.searchsorted(ranges[:, 0], jumps, side="right") - 1
     inside = (rows >= 0) & (jumps < ranges[rows, 1]) if len(ranges) else np.zeros(0, np.bool_)
     entering: NDArray[np.intp] = rows[inside]
@@ -56,6 +58,34 @@ def _far_jumps(code: NDArray[np.uint8], address: int) -> NDArray[np.int64]:
     following = displacements(code, at + 1, 4)
     found: NDArray[np.int64] = at[(following - (at + _SIZE) - address % _PAGE) % _PAGE == 0]
     return found
+
+
+def _apart(
+    code: NDArray[np.uint8], address: int, jumps: NDArray[np.int64], ranges: NDArray[np.int64], found: Instructions
+) -> NDArray[np.int64]:
+    """Those that may be instructions: not those inside of another one, whichever mode their function is read in. Bytes
+    of 64-bit code may look so: c1 ea 02 is a shift, and Linux 7.2 has one behind which a selector and the right offset
+    in a page seem to follow."""
+    at = jumps[~np.isin(jumps, (found.address - np.uint64(address)).view(np.int64))]
+    rows = np.searchsorted(ranges[:, 0], at, side="right") - 1
+    sweeper = Sweep(code, bits=32)
+    inner = [
+        jump for jump, row in zip(at.tolist(), rows.tolist(), strict=True) if _is_inside(sweeper, jump, ranges[row])
+    ]
+    return np.setdiff1d(jumps, np.array(inner, np.int64))
+
+
+def _is_inside(sweeper: Sweep, jump: int, function: NDArray[np.int64]) -> bool:
+    """Whether an instruction of a function, read as 32-bit code, is around this offset. Bytes that are none are passed
+    over one by one."""
+    at, end = function.tolist()
+    while at < jump < end:
+        ends = at + np.cumsum(sweeper.sizes(at, end).astype(np.int64))
+        stop = int(ends[-1]) if len(ends) else at
+        if stop >= jump:
+            return jump not in ends
+        at = stop + 1
+    return False
 
 
 def _leading_to(

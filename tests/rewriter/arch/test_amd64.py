@@ -220,6 +220,14 @@ def test_far_transfers_of_64_bit_code_are_known_by_their_width(code: str) -> Non
     assert legacy(bytes.fromhex(code), b"\x55\xc3", address=0x1000000) == [False, False]
 
 
+def test_a_far_jump_inside_of_another_instruction_is_none() -> None:
+    # shr edx, 2; mov [rbx + 0x20], eax: ea 02 ... 20 00 with an offset that is right in its page.
+    shift = bytes.fromhex("c1ea 0248c743 2000 e5b0 c3")
+    address = 0x1000000 + 0x43C74802 % 4096 - 9
+    assert legacy(b"\x90" + shift, b"\x55\xc3", address=address) == [False, False]
+    assert legacy(b"\xfa\x90" + shift[1:], b"\x55\xc3", address=address) == [True, False]
+
+
 @pytest.mark.parametrize("name", at_hand("linux-amd64", "linux-6.12-amd64"))
 def test_linux_entry_for_pvh_guests_is_no_64_bit_code(name: str) -> None:
     """It ends by lret, and what it jumps to is 64-bit code."""
