@@ -14,6 +14,9 @@ def same(left: str, right: str) -> bool:
     return bare(expression(left)) == bare(expression(right))
 
 
+NO_LOOPS = "D has no loops, so that each clause ends; what is to happen again is a clause at a probe, such as tick-1ms"
+
+
 @pytest.mark.parametrize(
     ("text", "meaning"),
     [
@@ -158,8 +161,8 @@ def test_expressions_that_are_right(text: str) -> None:
         ("BEGIN { @a[] = count(); }", 'syntax error near "]"'),
         ("BEGIN { f(,); }", 'syntax error near ","'),
         ("BEGIN { a ? b; }", 'syntax error near ";"'),
-        ("BEGIN { for (;;) ; }", 'syntax error near "for"'),
-        ("BEGIN { while (1) ; }", 'syntax error near "while"'),
+        ("BEGIN { for (;;) ; }", f'syntax error near "for": {NO_LOOPS}'),
+        ("BEGIN { while (1) ; }", f'syntax error near "while": {NO_LOOPS}'),
         ("BEGIN { int x; }", 'syntax error near "int"'),
         ("BEGIN { { a; } }", 'syntax error near "{"'),
         ("BEGIN { if x a; }", 'syntax error near "x"'),
