@@ -15,8 +15,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -25,7 +26,7 @@ from kinst.rewriter.diff import compare
 from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Opened, Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
-from kinst.targets.image import open_image
+from kinst.targets.image import Image, open_image
 from kinst.targets.manifest import Manifest
 from kinst.targets.probe import parse_probe_names
 from tests.boundaries import Stray, strays
@@ -65,8 +66,9 @@ def prove(name: str) -> Proof:
     try:
         opened = open_source(Source(path))
         machine = opened.program.image.facts.name
-        manifest, failures = _rewritten(opened, path)
-        sites, found = len(manifest.sites), strays(opened.program, path, manifest.sites)
+        with _unpacked(path, opened.program.image) as elf:
+            manifest, failures = _rewritten(opened, elf)
+            sites, found = len(manifest.sites), strays(opened.program, elf, manifest.sites)
     except Exception as problem:  # whatever it is, the other images are still to be tried
         failures = [*failures, f"{type(problem).__name__}: {problem}"]
     real = [stray for stray in found if not stray.reason]
@@ -78,6 +80,19 @@ def prove(name: str) -> Proof:
 
 def _some(found: Sequence[Stray]) -> str:
     return ", ".join(str(stray) for stray in found[:4])
+
+
+@contextmanager
+def _unpacked(path: Path, image: Image) -> Iterator[Path]:
+    """The ELF file that an installed kernel is packed around, which is what is patched; others are it themselves."""
+    with path.open("rb") as file:
+        if file.read(4) == b"\x7fELF":
+            yield path
+            return
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        elf = Path(folder, "unpacked.elf")
+        elf.write_bytes(image.data.tobytes())
+        yield elf
 
 
 def _rewritten(opened: Opened, original: Path) -> tuple[Manifest, list[str]]:
