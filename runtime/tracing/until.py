@@ -23,7 +23,7 @@ class UntilWatch:
 
     def look_for(self, expression: Expression | None) -> None:
         """Search from now on. A line that has begun is searched as well if the expression is the same as before."""
-        if expression is not self._expression:
+        if expression != self._expression:
             self._expression = expression
             self._line = b""
 

@@ -201,6 +201,15 @@ def test_it_runs_until_and_for_as_long_as_is_said_by_either_clock() -> None:
             assert [record.values for record in trace.take()] == [(1,)]
 
 
+def test_a_line_that_several_runs_print_is_found() -> None:
+    with sample() as image, image.trace(clock="icount") as trace:
+        ends = [trace.run(until="^kernel: booting", seconds=2e-6)]
+        while ends[-1] is End.TIMEOUT:
+            ends.append(trace.run(until="^kernel: booting", seconds=2e-6))
+        assert ends[-1] is End.UNTIL
+        assert len(ends) > 10
+
+
 def test_what_an_action_raises_ends_the_run() -> None:
     with sample() as image, image.trace(actions={"fbt::vfs_get:entry": lambda _hit: 1 // 0}) as trace:
         with pytest.raises(ZeroDivisionError):
