@@ -289,21 +289,20 @@ class System:
         is_delayed = self._take_interrupt(cpu)
         now, length = self.clock.now(), _SLICE if len(self.cpus) == 1 else _TURN
         self._turn_ends = min([now + length, *(max(now + 1, one) for one in (deadline, limit) if one is not None)])
-        self._has_yielded = False
-        self._run_engine(cpu, observed, is_delayed=is_delayed)
-        while self._is_cut(cpu, observed, is_delayed=is_delayed) and self._turn_ends > self.clock.now():
-            observed = self._advance(self._observers)
-            if self._has_yielded:
-                break
-            self._run_engine(cpu, observed, is_delayed=is_delayed)
+        is_cut, self._has_yielded = True, False
+        while is_cut and not self._has_yielded:  # an observer may end the run
+            stop = self._run_engine(cpu, observed, is_delayed=is_delayed)
+            is_cut = self._is_cut(cpu, stop, observed, is_delayed=is_delayed)
+            observed = self._advance(self._observers) if is_cut else None
         self.after_turn()
 
-    def _is_cut(self, cpu: VirtualCpu, observed: int | None, *, is_delayed: bool) -> bool:
+    def _is_cut(self, cpu: VirtualCpu, stop: Stop, observed: int | None, *, is_delayed: bool) -> bool:
         """Whether a run ended for `before_run` or observers alone: where turns end is the guest's affair."""
         is_cut = self.is_interlude() or (observed is not None and observed <= self.clock.now())
+        is_cut = is_cut and stop is Stop.REQUESTED and self._turn_ends > self.clock.now()
         return is_cut and not self._has_yielded and not (is_delayed and self.exceptions.pending(cpu) is not None)
 
-    def _run_engine(self, cpu: VirtualCpu, observed: int | None, *, is_delayed: bool) -> None:
+    def _run_engine(self, cpu: VirtualCpu, observed: int | None, *, is_delayed: bool) -> Stop:
         self.before_run()
         if self.memory.is_code_stale:
             self.memory.is_code_stale = False
@@ -322,6 +321,7 @@ class System:
             self._is_running = False
             self.clock.end()
         self._deal_with(cpu, stop)
+        return stop
 
     def _deal_with(self, cpu: VirtualCpu, stop: Stop) -> None:
         match stop:
