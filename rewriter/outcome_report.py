@@ -57,13 +57,10 @@ def summary_lines(resolution: Resolution, lost: Refusals, kept: int) -> Iterator
 
 def without_trampolines(resolution: Resolution, plan: Plan) -> Iterator[tuple[ProbeName, str]]:
     """The names of which no site can have its trampoline where the trampolines are, and why."""
-    address = resolution.code.instructions.address
-    for outcome in resolution.outcomes if len(plan.lost) else ():
-        sites = address[outcome.choice.instructions]
-        if len(sites) and np.isin(sites, plan.lost.address).all():
-            reasons = plan.lost.take(np.isin(plan.lost.address, sites)).counts()
-            why, place = " or ".join(reason.text for reason in reasons), plan.placement.address
-            yield outcome.name, f"{why}, at {place:#x} near most of the sites: probe what is far in a run of its own"
+    for name, sites in resolution.wholly_among(plan.lost.address):
+        reasons = plan.lost.take(np.isin(plan.lost.address, sites)).counts()
+        why, place = " or ".join(reason.text for reason in reasons), plan.placement.address
+        yield name, f"{why}, at {place:#x} near most of the sites: probe what is far in a run of its own"
 
 
 def refusal_lines(resolution: Resolution, lost: Refusals, kept: int, *, is_each: bool) -> Iterator[str]:

@@ -2,7 +2,7 @@
 name."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -102,6 +102,13 @@ class Resolution:
         """Those of all functions: decoded only if names did not choose all."""
         rows = np.arange(len(self.program.functions))
         return self.found if np.array_equal(self.rows, rows) else instructions_of(self.program, rows, progress)
+
+    def wholly_among(self, addresses: NDArray[np.uint64]) -> Iterator[tuple[ProbeName, NDArray[np.uint64]]]:
+        """The names all of whose sites are at some addresses, and these sites, ascending."""
+        for outcome in self.outcomes if len(addresses) else ():
+            sites = np.unique(self.code.instructions.address[outcome.choice.instructions])
+            if len(sites) and np.isin(sites, addresses).all():
+                yield outcome.name, sites
 
     @property
     def refusals(self) -> Refusals:

@@ -35,11 +35,8 @@ def no_jump_summary(no_jumps: Mapping[int, str], kept: int) -> str:
 
 def without_jumps(resolution: Resolution, plan: Plan) -> Iterator[tuple[ProbeName, str]]:
     """The names of which no site can be a jump, and why."""
-    address = resolution.code.instructions.address
-    for outcome in resolution.outcomes if plan.no_jumps else ():
-        sites = np.unique(address[outcome.choice.instructions]).tolist()
-        if all(site in plan.no_jumps for site in sites):
-            yield outcome.name, no_jump_summary({site: plan.no_jumps[site] for site in sites}, 0)
+    for name, sites in resolution.wholly_among(np.array([*plan.no_jumps], np.uint64)):
+        yield name, no_jump_summary({site: plan.no_jumps[site] for site in sites.tolist()}, 0)
 
 
 def moving_text(plan: Plan) -> str:

@@ -196,7 +196,8 @@ def _planned(
         if request.method is Method.JUMP:  # it names options that are not here
             raise PlacementError(f"{error}, of kinst-rewrite --standalone") from None
         raise
-    reasons |= dict((*without_trampolines(resolution, plan), *without_jumps(resolution, plan)))
+    reasons |= without_trampolines(resolution, plan)
+    reasons |= without_jumps(resolution, plan)
     kept = len(plan.manifest.sites)
     told = (*summary_lines(resolution, plan.lost, kept), no_jump_summary(plan.no_jumps, kept), moving_text(plan))
     refusals = tuple(filter(None, told))
