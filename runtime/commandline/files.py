@@ -22,10 +22,17 @@ def file_of_script(text: str) -> Path | None:
     return None if text == "-" else Path(text)
 
 
-def file_of_disk(text: str) -> Path | None:
-    """That of --disk: FILE, FILE,rw or FILE,ro."""
+def file_of_disk(text: str) -> Path:
+    """That of --disk."""
+    return disk_parts(text)[0]
+
+
+def disk_parts(text: str) -> tuple[Path, DiskMode]:
+    """The file and the mode of --disk: FILE, FILE,rw or FILE,ro."""
     name, comma, mode = text.rpartition(",")
-    return Path(name if comma and mode in (DiskMode.READ_WRITE.value, DiskMode.READ_ONLY.value) else text)
+    if comma and mode in (DiskMode.READ_WRITE.value, DiskMode.READ_ONLY.value):
+        return Path(name), DiskMode(mode)
+    return Path(text), DiskMode.COPY
 
 
 def file_of_module(text: str) -> Path | None:

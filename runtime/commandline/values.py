@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from kinst.runtime.commandline.files import disk_parts
 from kinst.runtime.input.expression import Expression, expression
 from kinst.runtime.machine.configuration import FileAt
-from kinst.runtime.machine.disk import Disk, DiskMode, open_disk
+from kinst.runtime.machine.disk import Disk, open_disk
 from kinst.runtime.tracing.quantities import seconds_of, size_of
 from kinst.targets.errors import ImageError, UsageError
 
@@ -49,10 +50,7 @@ def placed(text: str) -> FileAt:
 
 def disk(text: str) -> Disk:
     """A disk of --disk. Raises KinstError."""
-    name, comma, mode = text.rpartition(",")
-    if comma and mode in (DiskMode.READ_WRITE.value, DiskMode.READ_ONLY.value):
-        return open_disk(Path(name), DiskMode(mode))
-    return open_disk(Path(text))
+    return open_disk(*disk_parts(text))
 
 
 def typed(path: Path | None) -> tuple[bytes, ...]:
