@@ -16,6 +16,7 @@ from kinst.runtime.clauses.profiles import PanicSign
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.system import System
+from kinst.runtime.tracing.now_and_then import NowAndThen
 from kinst.targets.elf.symbols import STT_FUNC
 from kinst.targets.image import Image
 from kinst.targets.kernel_names import own_names
@@ -35,7 +36,7 @@ class PanicWatch:
         self._nameless = None if (image.symbols.kind == STT_FUNC).any() else image
         self._heard = b""
         self._words: list[tuple[int, PanicSign]] = []
-        self._next: int | None = None  # when to look; None: never
+        self._pace = NowAndThen(_PERIOD)
         self._quiet_since: int | None = None  # None: it has not panicked
         self._find_signs(image)
 
@@ -51,16 +52,13 @@ class PanicWatch:
 
     def look(self) -> None:
         """End the run if the kernel has panicked and has said all that it had to say."""
-        if self._next is None:
-            return
         now = self._system.clock.now()
-        if now < self._next:
+        if not self._pace.is_due(now):
             return
-        self._next = now + _PERIOD
         if self._quiet_since is None:
             self._quiet_since = now if self._has_panicked() else None
         elif now - self._quiet_since >= _REST:
-            self._next = None
+            self._pace.stop()
             self._system.finish(End.GUEST_PANIC)
 
     def _find_signs(self, image: Image) -> None:
@@ -69,7 +67,10 @@ class PanicWatch:
         addresses = [image.symbols.address_of(sign.symbol) for sign in signs]
         places = [None if address is None else self._loaded.physical(address) for address in addresses]
         self._words = [(place, sign) for place, sign in zip(places, signs, strict=True) if place is not None]
-        self._next = 0 if signs and len(self._words) == len(signs) else None
+        if signs and len(self._words) == len(signs):
+            self._pace.begin()
+        else:
+            self._pace.stop()
 
     def _has_panicked(self) -> bool:
         memory = self._system.memory

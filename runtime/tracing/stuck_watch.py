@@ -16,6 +16,7 @@ from kinst.runtime.machine.nobodys import nobodys, nothing_at
 from kinst.runtime.machine.progress import Fault
 from kinst.runtime.machine.system import System
 from kinst.runtime.tracing.ending import CpuPlace, Stuck
+from kinst.runtime.tracing.now_and_then import NowAndThen
 from kinst.runtime.tracing.whereabouts import Whereabouts
 
 _PERIOD: Final = 50_000_000  # ns of the machine's time between two looks
@@ -30,7 +31,7 @@ class StuckWatch:
     def __init__(self, system: System, whereabouts: Whereabouts, warn: Callable[[str], None]) -> None:
         """`warn` is called once, with the line."""
         self._system, self._whereabouts, self._warn = system, whereabouts, warn
-        self._next: int | None = 0  # when to look; None: never
+        self._pace = NowAndThen(_PERIOD)
         self._states: set[tuple[int, ...]] = set()
         self._since = self._unanswered = 0  # when the newest of the states was seen, and reads by then
         self._has_printed = False
@@ -42,16 +43,14 @@ class StuckWatch:
 
     def look(self) -> None:
         """Say so if the guest gets no further."""
-        if self._next is None:
-            return
         now = self._system.clock.now()
-        if now < self._next:
+        if not self._pace.is_due(now):
             return
-        self._next = now + _PERIOD
         circle = self._system.progress.circle
         found = self._spin(now) if circle is None else self._circle(circle)
         if found is not None:
-            self.found, self._next = found, None
+            self.found = found
+            self._pace.stop()
             self._warn(str(found))
 
     # -- faults -------------------------------------------------------------------------------------------------------
