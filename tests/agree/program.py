@@ -23,7 +23,8 @@ class Clause:
 
     def text(self) -> str:
         """As D has it."""
-        predicate = f" /{self.predicate}/" if self.predicate else ""
+        space = " " if self.predicate.startswith("*") else ""  # "/*" begins a comment
+        predicate = f" /{space}{self.predicate}/" if self.predicate else ""
         return f"{', '.join(self.probes)}{predicate} {{ {' '.join(f'{one};' for one in self.statements)} }}"
 
     def smaller(self) -> Iterator["Clause"]:
