@@ -14,6 +14,7 @@ from kinst.runtime.consumer.json_values import JsonValues, Style
 from kinst.runtime.consumer.messages import Drop, drop_message, error_message
 from kinst.runtime.consumer.performed_actions import PerformedActions
 from kinst.runtime.dlang.program import Aggregate
+from kinst.runtime.dlang.syntax.tree import UNNAMED
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.tracing.hits import Place
 from kinst.runtime.tracing.results import Aggregated, FlamePicture, Record, Records
@@ -118,8 +119,9 @@ class Reader:
         _, kept = self._read()
         return kept.take()
 
-    def aggregation(self, name: str) -> Aggregated:
-        """The current content of an aggregation, by its name without the @: key -> value, in dtrace's order.
+    def aggregation(self, name: str = UNNAMED) -> Aggregated:
+        """The current content of an aggregation, by its name without the @: key -> value, in dtrace's order. The one
+        that programs write as a bare `@` is `_`, which is also the default.
 
         A key is the value itself if the aggregation has one key, a tuple if it has several, and () if it has none. A
         value is a number; for quantize(), lquantize() and llquantize() it is a dict from the smallest value of a bucket
@@ -128,6 +130,15 @@ class Reader:
 
         Raises:
             UsageError: no program has an aggregation of that name.
+
+        Example:
+            >>> program = "fbt::fibonacci:entry { @ = count(); @sizes = quantize(arg0); }"
+            >>> with open_image("samples/kernel-arm64.elf") as image:
+            ...     trace = image.trace(program, call="fibonacci(6)")
+            ...     trace.run()
+            <End.RETURNED: 'returned'>
+            >>> trace.aggregation()[()], trace.aggregation("sizes")[()]
+            (25, {0: 5, 1: 8, 2: 8, 4: 4})
         """
         found = self.aggregations
         if name not in found:

@@ -15,6 +15,7 @@ import kinst.runtime
 from kinst.rewriter.probe_choice import probe_names
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
+from kinst.runtime import Options
 from kinst.runtime.attached.attach import Attached
 from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.registry import NAMES
@@ -48,7 +49,7 @@ def attached(run: Run, *programs: str, **options: Any) -> Attached:
     """A bare image's file has to be named: Qiling was given bytes."""
     if isinstance(run, Bare):
         options.setdefault("image", run.image.path)
-    tracing: Attached = kinst.runtime.attach(run.ql, programs, **options)
+    tracing: Attached = kinst.runtime.attach(run.ql, *programs, **options)
     return tracing
 
 
@@ -129,7 +130,7 @@ def test_the_text_is_dtraces() -> None:
     program = (
         'BEGIN { printf("begun\\n"); } fbt::say:entry { @[copyinstr(arg0)] = count(); } END { printf("ended\\n"); }'
     )
-    with attached(run, program, options={"quiet": None}, output=output):
+    with attached(run, program, options=Options(d={"quiet": True}), output=output):
         assert output.getvalue() == b""
         run.run()
 
@@ -420,5 +421,5 @@ def test_a_program_that_is_wrong_is_one_line(machine: str) -> None:
 
     assert "nobody" in refused(run.ql, "fbt:::entry { trace(nobody); }")
     with pytest.raises(UsageError, match="option nonsense"):
-        kinst.runtime.attach(run.ql, "BEGIN", options={"nonsense": None})
+        kinst.runtime.attach(run.ql, "BEGIN", options=Options(d={"nonsense": True}))
     assert run.run() == RESULT
