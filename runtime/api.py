@@ -69,6 +69,11 @@ def open_image(
 
     Raises:
         KinstError: the image cannot be used.
+
+    Example:
+        >>> with open_image("samples/kernel-arm64.elf") as image:
+        ...     print(*image.probes("fbt::vfs_*:entry")[:2])
+        fbt:kernel-arm64:vfs_walk:entry fbt:kernel-arm64:vfs_read:entry
     """
     source = Source(Path(path), name, path_of(symbols), path_of(debug_file), code_ranges(code))
     return ImageFile(source, modules_of(modules))
@@ -79,8 +84,8 @@ class ImageFile:
 
     def __init__(self, source: Source, modules: tuple[tuple[str, Path], ...]) -> None:
         """Made by `open_image`."""
-        self._source = source
-        self.modules = modules  # kernel modules, each a name and a file
+        self.source = source  # the file, and where names for its code come from
+        self.modules = modules  # kernel modules that it may load: names and files
         self._opened: Opened | None = open_source(source)
 
     def __enter__(self) -> Self:
@@ -97,7 +102,7 @@ class ImageFile:
     def opened(self) -> Opened:
         """What the rewriter knows of it, for a closer look. Raises UsageError after `close`."""
         if self._opened is None:
-            raise UsageError(f"{self._source.path}: was closed")
+            raise UsageError(f"{self.source.path}: was closed")
         return self._opened
 
     def probes(self, *descriptions: str) -> Probes:
@@ -138,7 +143,7 @@ class ImageFile:
         method: MethodName | None = None,
         trampoline_base: int | None = None,
     ) -> tuple[str, ...]:
-        """Write a copy with these probes in it. Returns what was refused, a line for each description.
+        """Write a copy with these probes in it.
 
         Args:
             output: the file.
@@ -147,9 +152,20 @@ class ImageFile:
                 standalone.
             trampoline_base: the link address of the trampolines; None: where there is room.
 
+        Returns:
+            What was refused: a line for each description.
+
         Raises:
             KinstError: a description matches nothing, or there is no room for the trampolines.
             OSError: the file cannot be written.
+
+        Example:
+            >>> with open_image("samples/kernel-arm64.elf") as image:
+            ...     image.rewrite("patched.elf", "kinst::fibonacci:", "fbt::fibonacci:return")
+            ()
+            >>> with open_image("patched.elf") as patched:
+            ...     len(patched.probes())
+            22
         """
         opened = self.opened
         names = probe_names(descriptions, opened.program.image)
@@ -186,7 +202,7 @@ class ImageFile:
             ...     trace.run()
             ...     trace.aggregation("calls")
             <End.RETURNED: 'returned'>
-            {4: 1, 3: 1, 0: 2, 2: 2, 1: 3}
+            {2: 1, 3: 1, 4: 1, 1: 2}
         """
         options, machine = options or Options(), machine or Machine()
         request = Request(
@@ -220,8 +236,8 @@ class ImageFile:
         Example:
             >>> with open_image("samples/kernel-arm64.elf") as image:
             ...     sweep = image.sweep("fibonacci")
-            ...     [sweep.call(number).result for number in range(8)]
-            [0, 1, 1, 2, 3, 5, 8, 13]
+            ...     [sweep.call(number).result for number in range(1, 8)]
+            [1, 1, 2, 3, 5, 8, 13]
         """
         counted = (function if function[:2] not in ("0x", "0X") else "") if coverage is None else coverage
         machine = machine or Machine(clock="icount")
@@ -265,22 +281,23 @@ class ImageFile:
                 raise MachineError(f"{text}: did not return: {end.value}")
             return trace.result
 
-    def requested(self, request: Request) -> Request:
-        """The same request, of this image."""
-        source = self._source
-        return replace(
-            request,
-            image=source.path,
-            name=source.module,
-            symbols=source.symbols,
-            debug_file=source.debug_file,
-            code=source.code,
-        )
-
     def _enabled(self, request: Request) -> tuple[Tracing, list[str]]:
         """What is traced, with its probes enabled, and the messages that come."""
         messages: list[str] = []
-        tracing = Tracing(self.requested(request), messages.append, self.opened)
+        tracing = Tracing(requested(self, request), messages.append, self.opened)
         for _ in tracing.enable():
             pass
         return tracing, messages
+
+
+def requested(image: ImageFile, request: Request) -> Request:
+    """The same request, of this image."""
+    source = image.source
+    return replace(
+        request,
+        image=source.path,
+        name=source.module,
+        symbols=source.symbols,
+        debug_file=source.debug_file,
+        code=source.code,
+    )

@@ -124,6 +124,12 @@ class Trace(Reader):
             MachineError: the guest stopped for good.
             KinstError: the run was already over.
             Exception: what an action raised, which ends the run.
+
+        Example:
+            >>> with open_image("samples/kernel-arm64.elf") as image:
+            ...     trace = image.trace("fbt::vfs_create:entry { trace(cpu); }", machine=Machine(clock="icount"))
+            ...     trace.run(seconds=0.01), trace.run(seconds=10), trace.take()[0].values, trace.ending.reason
+            (<End.TIMEOUT: 'timeout'>, <End.POWER_OFF: 'power-off'>, (0,), 'power-off')
         """
         return self._go(limits(seconds, wall_seconds, until))
 

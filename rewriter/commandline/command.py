@@ -38,7 +38,7 @@ class Command(click.Command):
         **settings: Any,
     ) -> None:
         super().__init__(name, **settings | {"context_settings": {"max_content_width": _WIDTH}})
-        self.examples, self.pages, self.absent = tuple(examples), tuple(pages), _ABSENT | absent
+        self.examples, self.pages, self.absent = tuple(examples), tuple(pages), {**_ABSENT, **absent}
         self.params += [_full_help(), _color(), _completion()]
 
     def main(

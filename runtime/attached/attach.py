@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self, TextIO
 
 from kinst.rewriter.rewriting import Opened
-from kinst.runtime.api import ImageFile
+from kinst.runtime.api import ImageFile, requested
 from kinst.runtime.attached.building import AttachedBuilding
 from kinst.runtime.clauses.environment import ErrorRecord
 from kinst.runtime.clauses.environment import Record as Recorded
@@ -98,7 +98,7 @@ def _of_image(
 ) -> tuple[Request, Opened | None]:
     """The request for that image; and what it is, if it was opened."""
     if isinstance(image, ImageFile):
-        return replace(image.requested(request), modules=image.modules), image.opened
+        return replace(requested(image, request), modules=image.modules), image.opened
     path = building.guest.path if image is None else Path(image)
     if path is None:
         raise UsageError("Qiling was given bytes and no file: name the ELF file that they are of: attach(..., image=)")

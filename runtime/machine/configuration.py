@@ -55,13 +55,13 @@ class Configuration:
 class End(Enum):
     """Why the machine stopped."""
 
-    POWER_OFF = "power-off"
+    POWER_OFF = "power-off"  # the guest switched the machine off
     RESET = "reset"  # the guest restarted the machine, which ends the run: nothing starts the image again
     GUEST_PANIC = "guest-panic"  # the guest's kernel panicked, and will not restart
-    UNTIL = "until"
-    TIMEOUT = "timeout"
-    WALL_TIMEOUT = "wall-timeout"
-    INTERRUPTED = "interrupted"
+    UNTIL = "until"  # a line of its console matched
+    TIMEOUT = "timeout"  # of the machine's time
+    WALL_TIMEOUT = "wall-timeout"  # of the host's
+    INTERRUPTED = "interrupted"  # Ctrl-C
     RETURNED = "returned"  # `--call`: the function returned
     EXIT = "exit"  # a clause called exit()
     PANIC = "panic"  # a clause called panic()

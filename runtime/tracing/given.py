@@ -89,9 +89,9 @@ class Options:
         UsageError: there is no such method or option of D, or the option has no such value.
 
     Example:
-        >>> Options(d={"strsize": "1k", "stackframe": 50})
+        >>> Options(d={"strsize": "1q"})
         Traceback (most recent call last):
-        kinst.targets.errors.UsageError: option stackframe: Invalid option name; the nearest is stackframes
+        kinst.targets.errors.UsageError: option strsize: Invalid value for specified option: a size in bytes, such as 1k
     """
 
     d: Mapping[str, str | int | bool] = field(default_factory=dict)

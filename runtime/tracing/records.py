@@ -14,7 +14,6 @@ from kinst.runtime.consumer.json_values import JsonValues, Style
 from kinst.runtime.consumer.messages import Drop, drop_message, error_message
 from kinst.runtime.consumer.performed_actions import PerformedActions
 from kinst.runtime.dlang.program import Aggregate
-from kinst.runtime.dlang.syntax.tree import UNNAMED
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.tracing.hits import Place
 from kinst.runtime.tracing.results import Aggregated, FlamePicture, Record, Records
@@ -119,7 +118,7 @@ class Reader:
         _, kept = self._read()
         return kept.take()
 
-    def aggregation(self, name: str = UNNAMED) -> Aggregated:
+    def aggregation(self, name: str = "_") -> Aggregated:
         """The current content of an aggregation, by its name without the @: key -> value, in dtrace's order. The one
         that programs write as a bare `@` is `_`, which is also the default.
 
@@ -138,7 +137,7 @@ class Reader:
             ...     trace.run()
             <End.RETURNED: 'returned'>
             >>> trace.aggregation()[()], trace.aggregation("sizes")[()]
-            (25, {0: 5, 1: 8, 2: 8, 4: 4})
+            (13, {1: 5, 2: 5, 4: 3})
         """
         found = self.aggregations
         if name not in found:

@@ -16,12 +16,12 @@ class Called:
 
     result: int | None  # 64 unsigned bits
     end: End | None  # None: the machine cannot go on, and `error` says why
-    error: str = ""
+    error: str = ""  # what the machine cannot do
     hits: dict[int, int] = field(default_factory=dict)  # by identifier of a probe: how often it fired
 
 
 class Sweep:
-    """A function in a machine of its own, from `ImageFile.sweep`. `machine` is the name of its architecture.
+    """A function in a machine of its own, from `ImageFile.sweep`.
 
     Example:
         >>> with open_image("samples/kernel-arm64.elf") as image:
@@ -40,7 +40,7 @@ class Sweep:
         self._system, self._loaded = guest.system, guest.loaded
         self._function = function
         self._address = find_function(guest.loaded.image, function, guest.discovered)
-        self.machine = guest.system.arch.name
+        self.machine = guest.system.arch.name  # the architecture: amd64, arm64, riscv64
         self._fold = guest.surroundings.fold
         self._memory = CallMemory(self._system)
         self._registers = self._system.engine.states.save()

@@ -5,6 +5,7 @@ import io
 import platform as host
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -369,6 +370,21 @@ def test_the_image_is_found_where_it_was_put(machine: str) -> None:
     assert tracing.aggregation("_") == {(): 2}
 
 
+def test_an_opened_image_says_where_its_names_come_from(machine: str, tmp_path: Path) -> None:
+    """And the options are those that a trace takes."""
+    run, names = Linux(static(machine)), tmp_path / "System.map"
+    names.write_text(f"{address_of(open_image(static(machine)), 'total'):x} T sum_of_all\n")
+    opened = kinst.runtime.open_image(static(machine), name="mine", symbols=names)
+    options = Options(d={"strsize": 16}, method="emulate")
+
+    with kinst.runtime.attach(
+        run.ql, "fbt:mine:sum_of_all:entry { @ = count(); }", options=options, image=opened
+    ) as it:
+        assert run.run() == RESULT
+
+    assert it.aggregation() == {(): 2}
+
+
 # -- what cannot be ---------------------------------------------------------------------------------------------------
 
 
@@ -420,6 +436,7 @@ def test_a_program_that_is_wrong_is_one_line(machine: str) -> None:
     run = Linux(static(machine))
 
     assert "nobody" in refused(run.ql, "fbt:::entry { trace(nobody); }")
+    assert "method jump: is for open_image" in refused(run.ql, "BEGIN", options=Options(method="jump"))
     with pytest.raises(UsageError, match="option nonsense"):
         kinst.runtime.attach(run.ql, "BEGIN", options=Options(d={"nonsense": True}))
     assert run.run() == RESULT
