@@ -213,9 +213,10 @@ def _rewrite(
     if output is None:
         check_files_of(click.get_current_context(), NamedFile("the output", target))
     source = _source(path, options)
-    from kinst.rewriter.rewrite_command import rewrite_image
+    from kinst.rewriter.rewrite_command import RewriteOptions, rewrite_image
 
-    rewrite_image(source, target, progress, trampoline_base=base, as_json=form == "json", **options)
+    asked = RewriteOptions(trampoline_base=base, as_json=form == "json", **options)
+    rewrite_image(source, target, asked, progress)
 
 
 _LIST_EXAMPLES: Final = (
@@ -249,9 +250,9 @@ def list_probes(image: Path, specs: tuple[str, ...], *, form: str, **options: An
     """
     check_files(image, options["symbols"], options["debug_file"])
     source = _source(image, options)
-    from kinst.rewriter.list_command import list_image
+    from kinst.rewriter.list_command import ListOptions, list_image
 
-    list_image(source, specs, _progress(quiet=options["quiet"]), as_json=form == "json", **options)
+    list_image(source, specs, ListOptions(as_json=form == "json", **options), _progress(quiet=options["quiet"]))
     return 0
 
 

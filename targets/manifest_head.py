@@ -121,9 +121,19 @@ def _static(value: Mapping[str, Any]) -> StaticProbe:
     if not places or not is_name(provider) or not is_name(name) or is_glob(function):
         raise ValueError(f"{provider[:40]}:::{name[:40]} is no static probe")
     semaphores, declared = tuple(map(address_of, value["semaphores"])), tuple(map(text_of_value, value["declared"]))
-    words = address_of(value["id_word"]), address_of(value["switch"])
     callees = None if value.get("callees") is None else _callees(value["callees"])
-    return StaticProbe(provider, module, function, name, places, semaphores, declared, *words, callees)
+    return StaticProbe(
+        provider,
+        module,
+        function,
+        name,
+        places=places,
+        semaphores=semaphores,
+        declared=declared,
+        id_word=address_of(value["id_word"]),
+        switch=address_of(value["switch"]),
+        callees=callees,
+    )
 
 
 def _callees(value: Mapping[str, Any]) -> Callees:

@@ -150,16 +150,7 @@ class _Printed(Kept):
     def __init__(self, tracer: Tracer, messages: list[str], output: TextIO | BinaryIO) -> None:
         super().__init__(tracer, messages)
         stream: Any = getattr(output, "buffer", output)
-        self._text = TextOutput(
-            stream,
-            sys.stderr,
-            tracer.clauses,
-            tracer.totals,
-            tracer.symbols,
-            tracer.probe,
-            tracer.options,
-            epid=tracer.epid,
-        )
+        self._text = TextOutput(stream, sys.stderr, tracer)
 
     @property
     def status(self) -> int | None:

@@ -117,7 +117,17 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
     if manifest is not None and request.method is not None:
         manifest = replace(manifest, method=request.method.value)
     original = image if opened is None else opened.program.image
-    return Prepared(request, image, manifest, planned, facts, call, late, original, modules)
+    return Prepared(
+        request=request,
+        image=image,
+        manifest=manifest,
+        planned=planned,
+        facts=facts,
+        call=call,
+        opened=late,
+        original=original,
+        modules=modules,
+    )
 
 
 def _with_modules(request: Request, opened: Opened | None) -> tuple[Opened | None, tuple[PatchedModule, ...]]:
