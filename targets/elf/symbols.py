@@ -4,6 +4,7 @@ The tables of a vmlinux hold up to 236,000 symbols: LIEF makes one Python object
 riscv64 kernel), so the tables are read as arrays from the mapped file.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,6 +38,7 @@ _WITHOUT_PLACE: Final = (STT_SECTION, STT_FILE)
 _NM_WEAK: Final = frozenset("wWvV")
 _NM_CODE: Final = frozenset("tTwWi")
 _DATA_BOUNDS: Final = (b"_sdata", b"_edata")
+_BOUND: Final = re.compile(rb"(|\w*_)__(start|stop)_(__\w+)")  # functions are called __start_tty and __stop_tty, too
 _NM_UNDEFINED: Final = frozenset("Uwv")
 _NM_TYPES: Final = frozenset("abBcCdDgGiInNpPrRsStTuUvVwW-?A")
 
@@ -240,12 +242,14 @@ def nm_columns(
     """The same in columns.
 
     The letter of what lies in .data of Linux for amd64 is that of code, since a page of it may be executed. It is data
-    nevertheless, up to the next symbol.
+    nevertheless, up to the next symbol. So is a table that the linker put into .text, as KVM's of exceptions for arm64.
     """
     letter = np.frombuffer(letters, np.uint8)
     kind = np.where(_is_letter(letter, _NM_CODE), STT_FUNC, STT_NOTYPE).astype(np.uint8)
     size = size.copy()
-    inside = _within_data(address, names)
+    tables, ends = _tables(address, names)
+    kind[ends] = STT_NOTYPE  # nothing begins there but what has a name of its own
+    inside = np.union1d(_within_data(address, names), tables)
     kind[inside] = STT_OBJECT
     size[inside] = np.where(size[inside] > 0, size[inside], _to_the_next(address, inside))
     binding = np.where(letter < ord("a"), STB_GLOBAL, STB_LOCAL)
@@ -267,6 +271,21 @@ def _within_data(address: NDArray[np.uint64], names: Sequence[bytes]) -> NDArray
         return np.zeros(0, np.intp)
     start, end = (address[bounds[name]] for name in _DATA_BOUNDS)
     return np.flatnonzero((address >= start) & (address < end))
+
+
+def _tables(address: NDArray[np.uint64], names: Sequence[bytes]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The rows of names for the start of what nothing but __start_X and __stop_X name, and those for its end: ld gives
+    a section X these, for what walks over its records. KVM's have a prefix (objcopy --prefix-symbols)."""
+    bounds = [(row, *found.groups()) for row, name in enumerate(names) if (found := _BOUND.fullmatch(name))]
+    stops = {(before, section): row for row, before, which, section in bounds if which == b"stop"}
+    pairs = [(row, stops.get((before, section), row)) for row, before, which, section in bounds if which == b"start"]
+    rows = np.array(pairs, np.intp).reshape(-1, 2)
+    named = np.ones(len(names), np.bool_)
+    named[rows] = False
+    starts, ends = np.sort(address[named]), address[rows]
+    first, last = np.searchsorted(starts, ends[:, 0]), np.searchsorted(starts, ends[:, 1])
+    rows = rows[(first == last) & (ends[:, 0] < ends[:, 1])]
+    return rows[:, 0], rows[:, 1]
 
 
 def _to_the_next(address: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np.uint64]:
