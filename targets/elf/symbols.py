@@ -202,14 +202,16 @@ def _placed(symbols: Symbols, sections: tuple[Section, ...]) -> Symbols:
     return replace(symbols, address=address)
 
 
-def read_symbol_file(path: Path, *, regions: Sequence[CodeRegion] = ()) -> Symbols:
+def read_symbol_file(path: Path, *, regions: Sequence[CodeRegion] = (), is_hosted: bool = False) -> Symbols:
     """The symbols of a System.map or of the output of nm (with -S too), as ``--symbols`` takes it.
 
     Every line is "address [size] type name", addresses in hex; undefined symbols (no address) are skipped, and what nm
-    prints after the name (a version or a module in brackets) is dropped.
+    prints after the name (a version or a module in brackets) is dropped. The letter of a table in .text is that of a
+    function: where functions have sizes (nm -S), or FDEs (user programs), what has none is only a label.
 
     Args:
         path: the file.
+        is_hosted: the image is a user program or library.
         regions: the code of the image it is to name: a file of another image, or of another link address, is refused.
 
     Raises:
@@ -226,7 +228,8 @@ def read_symbol_file(path: Path, *, regions: Sequence[CodeRegion] = ()) -> Symbo
         raise ImageError(f"{path}: no symbols: expected lines such as 'ffffffff81000000 T _text'")
     symbols = nm_symbols(found)
     _check_fit(path, symbols, regions)
-    return symbols
+    label = (symbols.kind == STT_FUNC) & (symbols.size == 0) & (is_hosted | bool(symbols.size.any()))
+    return replace(symbols, kind=np.where(label, STT_NOTYPE, symbols.kind).astype(np.uint8))
 
 
 def nm_symbols(found: Iterable[tuple[int, int, str, str]]) -> Symbols:
