@@ -22,6 +22,7 @@ from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.file import is_elf
 from kinst.targets.elf.symbols import STT_FUNC, Symbols, no_symbols, read_symbol_file
 from kinst.targets.errors import ProbeError
+from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image, open_debug_symbols
 from kinst.targets.kernel_names import own_names
 from kinst.targets.manifest import SITE, Manifest
@@ -89,7 +90,9 @@ def _given(image: Image, source: Source, manifest: Manifest | None) -> Symbols:
 
 def _symbol_file(path: Path, image: Image) -> Symbols:
     """The symbols of a System.map, the output of nm, or an ELF file."""
-    return open_debug_symbols(path, image) if is_elf(path) else read_symbol_file(path, regions=image.code_regions)
+    if is_elf(path):
+        return open_debug_symbols(path, image)
+    return read_symbol_file(path, regions=image.code_regions, is_hosted=is_hosted(image))
 
 
 def listed_probes(

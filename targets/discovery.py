@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.address_uses import AddressUses, Use, UsesOf, address_uses, joined_uses
+from kinst.targets.address_uses import AddressUses, Use, UsesOf, address_uses
 from kinst.targets.called_by_loader import called_by_loader
 from kinst.targets.code_pointers import code_pointers
 from kinst.targets.columns import is_in, is_one_of
@@ -83,7 +83,7 @@ def discover(image: Image, spans: Spans, sweep: Sweep, uses_of: UsesOf, known: K
     settled = _settled(swept, known.signal_frames)
     frames = np.unique(np.concatenate([known.frames, settled]), axis=0)
     certain[Evidence.FDE] = np.union1d(certain[Evidence.FDE], settled[:, 0])
-    uses = _uses(image, swept, certain, strict, uses_of)
+    uses = _uses(image, swept, certain, uses_of)
     trust = _Trust.of(swept, strict, described)
     found = _weighed_starts(image, swept, certain, frames, trust, known.hints, uses)
     return Discovered(found.address, found.end, found.evidence, strict)
@@ -114,16 +114,16 @@ def _weighed_starts(
     return bounded if is_done else _bounded(swept, found, frames)
 
 
-def _uses(image: Image, swept: Swept, starts: Starts, strict: Spans, uses_of: UsesOf) -> AddressUses:
-    """What code does with addresses where no function surely starts, and symbols and FDEs cover nearly all code."""
+def _uses(image: Image, swept: Swept, starts: Starts, uses_of: UsesOf) -> AddressUses:
+    """What code does with addresses where no function surely starts."""
     certain = _all(starts)
 
     def wanted(address: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        found = covered(strict, address)
+        found = image.is_code(address)
         found[found] = ~is_in(address[found], certain)
         return found
 
-    return address_uses(image, swept.instructions, uses_of, wanted) if len(strict) else joined_uses([])
+    return address_uses(image, swept.instructions, uses_of, wanted)
 
 
 @dataclass(frozen=True, slots=True)

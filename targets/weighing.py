@@ -3,6 +3,8 @@
 Bytes that merely decode are no code where better evidence (symbols, FDEs) covers the rest: there a prologue alone
 counts only if it leaves nothing unexplained up to its neighbours. And weak evidence gives way to what contradicts it:
 an instruction that reads there, one that no program has, a jump to nowhere, text, a body that never comes to an end.
+Where nothing covers the code, as in stripped firmware, a function that only its look or a label vouches for gives way
+to a read alone; the other signs are found in code of assembly, too.
 
 Some files are built without FDEs and linked with others that have them. Data that decodes contradicts itself within a
 few dozen bytes; 16 KB that never do are such a file's code (measured: 600 KB of busybox, 960 KB of dav1d without one
@@ -97,10 +99,12 @@ def weighed(
         strict: where symbols and FDEs cover nearly all code.
         read: addresses that code reads as data, ascending.
     """
-    is_weak = (found.evidence >= Evidence.POINTER) & covered(strict, found.address)
+    is_strict = covered(strict, found.address)
+    is_weak = (found.evidence >= Evidence.POINTER) & is_strict
+    good = is_strict | (found.evidence < Evidence.LABEL) | ~_is_read(swept, found, read)
+    good &= is_strict | (found.evidence < Evidence.PROLOGUE) | ~_is_behind(found.take(good), found.address, read)
     if not is_weak.any() or not len(part):
-        return found.address
-    good = ~is_weak
+        return found.address[good]
     good[is_weak] = ~_contradicted(image, swept, part, found, is_weak, read)
     is_likely = good & is_weak & (found.evidence >= Evidence.PROLOGUE)
     rest = good & ~is_likely
@@ -114,11 +118,9 @@ def _contradicted(
 ) -> NDArray[np.bool_]:
     """Which of the weak starts something speaks against."""
     bodies = found.take(weak)
-    first, last = (np.searchsorted(part.address, side) for side in (bodies.address, bodies.end))
-    stops = np.append(np.flatnonzero(part.is_terminator), len(part) - 1)
-    run = part.end[stops[np.searchsorted(stops[:-1], first)]]  # a table behind that may be the function's own
-    ends = np.minimum(run, bodies.end)
-    bad: NDArray[np.bool_] = np.searchsorted(read, ends) > np.searchsorted(read, bodies.address)
+    last = np.searchsorted(part.address, bodies.end)
+    first = np.searchsorted(part.address, bodies.address)
+    bad = _is_read(part, bodies, read)
     count = np.append(0, np.cumsum(_is_lost(image, swept, part)))
     named = bodies.evidence == Evidence.LABEL
     bad |= (count[last] > count[first]) & ~(named & (not is_hosted(image)))
@@ -127,6 +129,27 @@ def _contradicted(
     spans = zip(bodies.address[left].tolist(), bodies.end[left].tolist(), strict=True)
     bad[left] = [_TEXT.search(image.read(start, end - start)) is not None for start, end in spans]
     return bad
+
+
+def _is_read(swept: Swept, bodies: Candidates, read: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which bodies code reads as data, up to where control leaves them first: a table behind may be their own."""
+    if not len(swept):
+        return np.zeros(len(bodies.address), np.bool_)
+    stops = np.append(np.flatnonzero(swept.is_terminator), len(swept) - 1)
+    run = swept.end[stops[np.searchsorted(stops[:-1], np.searchsorted(swept.address, bodies.address))]]
+    ends = np.minimum(run, bodies.end)
+    found: NDArray[np.bool_] = np.searchsorted(read, ends) > np.searchsorted(read, bodies.address)
+    return found
+
+
+def _is_behind(good: Candidates, address: NDArray[np.uint64], read: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which addresses are in the data that code reads from an address between functions on: it ends at one that more
+    than its look vouches for."""
+    data = read[~covered(np.stack([good.address, good.end], axis=1), read)]
+    sure = good.address[good.evidence < Evidence.PROLOGUE]
+    latest = (np.append(np.uint64(0), one)[np.searchsorted(one, address, "right")] for one in (data, sure))
+    found: NDArray[np.bool_] = np.greater(*latest)
+    return found
 
 
 def _goes_astray(image: Image, swept: Swept, part: Swept) -> NDArray[np.bool_]:

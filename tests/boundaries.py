@@ -24,6 +24,12 @@ OBJDUMP = {
 # .2byte or .4byte: how long it is, its lowest bits tell.
 _NO_CODE = (b"(bad)", b".byte", b".word", b".short", b".long", b".inst", b"udf", b".8byte")
 _WAIT = b"\x9b"
+# (mask, bits) of instructions of arm64 that Linux 7.2 has and objdump 2.40 does not know: SME2's ldr and
+# str of ZT0, gcsstr and gcssttr, and FEAT_LSUI's cast, ldtadd, ldtclr, ldtset and swpt. 2.47.50 reads them so.
+_NEWER = (
+    *((0xFFFFFC1F, 0xE11F8000), (0xFFFFFC1F, 0xE13F8000), (0xFFFFEC00, 0xD91F0C00), (0xFFA07C00, 0xC9807C00)),
+    *((0xBF20FC00, 0x19200400), (0xBF20FC00, 0x19201400), (0xBF20FC00, 0x19203400), (0xBF20FC00, 0x19208400)),
+)
 _IN_STEP = 64  # bytes after which a sweep of amd64 code has found the boundaries, wherever it began
 
 
@@ -51,12 +57,19 @@ def _stray(program: Program, starts: NDArray[np.uint64], site: np.void) -> Stray
     address, code = int(site["address"]), bytes(site["original"])[: int(site["size"])]
     before = program.image.read(address - 1, 1)[:1]
     if program.image.facts.name != "amd64":
-        return Stray(address, code.hex(" "), "")
+        return Stray(address, code.hex(" "), newer_than_objdump(code) if program.image.facts.name == "arm64" else "")
     if code[0] in range(0xD8, 0xE0) and before == _WAIT:
         return Stray(address, code.hex(" "), "objdump shows fwait and what is behind it as one; the processor runs two")
     if _is_out_of_step(program, starts, address):
         return Stray(address, code.hex(" "), "objdump reads padding or a table before a function as code")
     return Stray(address, code.hex(" "), "")
+
+
+def newer_than_objdump(code: bytes) -> str:
+    """Why a word of arm64 may be an instruction that objdump does not know; empty: it may not."""
+    word = int.from_bytes(code, "little")
+    known = any(word & mask == bits for mask, bits in _NEWER)
+    return "an instruction that is newer than this objdump" if known else ""
 
 
 def _is_out_of_step(program: Program, starts: NDArray[np.uint64], address: int) -> bool:

@@ -4,6 +4,7 @@ The tables of a vmlinux hold up to 236,000 symbols: LIEF makes one Python object
 riscv64 kernel), so the tables are read as arrays from the mapped file.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,6 +38,7 @@ _WITHOUT_PLACE: Final = (STT_SECTION, STT_FILE)
 _NM_WEAK: Final = frozenset("wWvV")
 _NM_CODE: Final = frozenset("tTwWi")
 _DATA_BOUNDS: Final = (b"_sdata", b"_edata")
+_BOUND: Final = re.compile(rb"(|\w*_)__(start|stop)_(__\w+)")  # functions are called __start_tty and __stop_tty, too
 _NM_UNDEFINED: Final = frozenset("Uwv")
 _NM_TYPES: Final = frozenset("abBcCdDgGiInNpPrRsStTuUvVwW-?A")
 
@@ -200,14 +202,16 @@ def _placed(symbols: Symbols, sections: tuple[Section, ...]) -> Symbols:
     return replace(symbols, address=address)
 
 
-def read_symbol_file(path: Path, *, regions: Sequence[CodeRegion] = ()) -> Symbols:
+def read_symbol_file(path: Path, *, regions: Sequence[CodeRegion] = (), is_hosted: bool = False) -> Symbols:
     """The symbols of a System.map or of the output of nm (with -S too), as ``--symbols`` takes it.
 
     Every line is "address [size] type name", addresses in hex; undefined symbols (no address) are skipped, and what nm
-    prints after the name (a version or a module in brackets) is dropped.
+    prints after the name (a version or a module in brackets) is dropped. The letter of a table in .text is that of a
+    function: where functions have sizes (nm -S), or FDEs (user programs), what has none is only a label.
 
     Args:
         path: the file.
+        is_hosted: the image is a user program or library.
         regions: the code of the image it is to name: a file of another image, or of another link address, is refused.
 
     Raises:
@@ -224,7 +228,8 @@ def read_symbol_file(path: Path, *, regions: Sequence[CodeRegion] = ()) -> Symbo
         raise ImageError(f"{path}: no symbols: expected lines such as 'ffffffff81000000 T _text'")
     symbols = nm_symbols(found)
     _check_fit(path, symbols, regions)
-    return symbols
+    label = (symbols.kind == STT_FUNC) & (symbols.size == 0) & (is_hosted | bool(symbols.size.any()))
+    return replace(symbols, kind=np.where(label, STT_NOTYPE, symbols.kind).astype(np.uint8))
 
 
 def nm_symbols(found: Iterable[tuple[int, int, str, str]]) -> Symbols:
@@ -240,12 +245,14 @@ def nm_columns(
     """The same in columns.
 
     The letter of what lies in .data of Linux for amd64 is that of code, since a page of it may be executed. It is data
-    nevertheless, up to the next symbol.
+    nevertheless, up to the next symbol. So is a table that the linker put into .text, as KVM's of exceptions for arm64.
     """
     letter = np.frombuffer(letters, np.uint8)
     kind = np.where(_is_letter(letter, _NM_CODE), STT_FUNC, STT_NOTYPE).astype(np.uint8)
     size = size.copy()
-    inside = _within_data(address, names)
+    tables, ends = _tables(address, names)
+    kind[ends] = STT_NOTYPE  # nothing begins there but what has a name of its own
+    inside = np.union1d(_within_data(address, names), tables)
     kind[inside] = STT_OBJECT
     size[inside] = np.where(size[inside] > 0, size[inside], _to_the_next(address, inside))
     binding = np.where(letter < ord("a"), STB_GLOBAL, STB_LOCAL)
@@ -267,6 +274,21 @@ def _within_data(address: NDArray[np.uint64], names: Sequence[bytes]) -> NDArray
         return np.zeros(0, np.intp)
     start, end = (address[bounds[name]] for name in _DATA_BOUNDS)
     return np.flatnonzero((address >= start) & (address < end))
+
+
+def _tables(address: NDArray[np.uint64], names: Sequence[bytes]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The rows of names for the start of what nothing but __start_X and __stop_X name, and those for its end: ld gives
+    a section X these, for what walks over its records. KVM's have a prefix (objcopy --prefix-symbols)."""
+    bounds = [(row, *found.groups()) for row, name in enumerate(names) if (found := _BOUND.fullmatch(name))]
+    stops = {(before, section): row for row, before, which, section in bounds if which == b"stop"}
+    pairs = [(row, stops.get((before, section), row)) for row, before, which, section in bounds if which == b"start"]
+    rows = np.array(pairs, np.intp).reshape(-1, 2)
+    named = np.ones(len(names), np.bool_)
+    named[rows] = False
+    starts, ends = np.sort(address[named]), address[rows]
+    first, last = np.searchsorted(starts, ends[:, 0]), np.searchsorted(starts, ends[:, 1])
+    rows = rows[(first == last) & (ends[:, 0] < ends[:, 1])]
+    return rows[:, 0], rows[:, 1]
 
 
 def _to_the_next(address: NDArray[np.uint64], rows: NDArray[np.intp]) -> NDArray[np.uint64]:

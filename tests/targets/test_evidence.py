@@ -8,6 +8,7 @@ import pytest
 
 from kinst.rewriter.program import Program, instructions_of, open_program
 from kinst.rewriter.resolve import resolve
+from kinst.rewriter.rewriting import Source, open_source
 from kinst.runtime import KinstError, api
 from kinst.targets.errors import UsageError
 from kinst.targets.evidence import Evidence
@@ -137,6 +138,27 @@ def test_a_pointer_counts_unless_code_reads_there(machine: int, tmp_path: Path) 
         code = first[machine] + middle + FUNCTION[machine] * 3
         found = starts(opened(machine, code, tmp_path, ((0, 64), (96, 96))))
         assert found.get(64) is expected
+
+
+@MACHINES
+def test_what_code_reads_is_no_function_where_nothing_describes_it_either(machine: int, tmp_path: Path) -> None:
+    """Neither is what follows it, up to a function that more than its look vouches for."""
+    for first, expected in ((READS, {0}), (KEEPS, {0, 64, 96})):
+        found = starts(opened(machine, first[machine] + FUNCTION[machine] * 2, tmp_path))
+        assert {*found} == expected
+
+
+def test_the_letter_of_nm_makes_no_function_of_a_table(tmp_path: Path) -> None:
+    """Where functions have sizes or FDEs, what has none is a label, and gives way to what speaks against it."""
+    program = opened(EM_X86_64, READS[EM_X86_64] + FUNCTION[EM_X86_64] * 2, tmp_path, is_hosted=True)
+    plain, sized = tmp_path / "plain", tmp_path / "sized"
+    plain.write_text(f"{CODE:x} t reader\n{CODE + 64:x} t K256\n{CODE + 96:x} t helper\n")
+    sized.write_text(f"{CODE:x} 0000000b t reader\n{CODE + 64:x} t K256\n{CODE + 96:x} 00000008 t helper\n")
+    names = {path: open_source(Source(program.image.path, symbols=path)).program.functions for path in (plain, sized)}
+    assert {path: set(found.names) for path, found in names.items()} == {
+        plain: {"reader", "helper"},
+        sized: {"reader", "helper"},
+    }
 
 
 VECTORS = {

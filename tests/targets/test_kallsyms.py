@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kinst.targets.arch.registry import arch_by_name
-from kinst.targets.elf.symbols import STT_FUNC, STT_OBJECT
+from kinst.targets.elf.symbols import STT_FUNC, STT_NOTYPE, STT_OBJECT
 from kinst.targets.image import open_image
 from kinst.targets.kallsyms import Kernel, KernelSymbols, kernel_symbols
 from kinst.targets.kernel_names import own_names
@@ -120,6 +120,27 @@ def test_what_is_in_data_is_no_function() -> None:
     assert (kinds["hpet"], sizes["hpet"]) == (STT_OBJECT, 64)
     assert (kinds["name_1199"], sizes["name_1199"]) == (STT_OBJECT, 64)
     assert kinds["_edata"] == STT_FUNC
+
+
+def test_a_table_that_the_linker_put_into_text_is_no_function() -> None:
+    """KVM's table of exceptions for arm64 (7.2) has two pairs of bounds. Functions can have such names as well."""
+    rows = [(TEXT + 64 * number, "t", f"name_{number}") for number in range(1200)]
+    for place, which in ((300, "start"), (301, "stop")):
+        for before in ("", "__kvm_nvhe_"):
+            rows.append((TEXT + 64 * place, "T", f"{before}__{which}___kvm_ex_table"))
+    rows += [(TEXT + 64 * place, "T", f"__{which}_tty") for place, which in ((310, "start"), (311, "stop"))]
+    rows += [(TEXT + 64 * place, "T", f"__{which}___used") for place, which in ((320, "start"), (322, "stop"))]
+    rows = sorted(row for row in rows if row[2] not in ("name_300", "name_310", "name_311"))
+    all_ = found(kernel(kallsyms(rows, TEXT + AT, "7.0")))
+    assert all_ is not None
+    table = all_.symbols
+    names = table.names(np.arange(len(table)))
+    kinds = dict(zip(names, table.kind.tolist(), strict=True))
+    sizes = dict(zip(names, table.size.tolist(), strict=True))
+    for before in ("", "__kvm_nvhe_"):
+        assert (kinds[f"{before}__start___kvm_ex_table"], sizes[f"{before}__start___kvm_ex_table"]) == (STT_OBJECT, 64)
+        assert kinds[f"{before}__stop___kvm_ex_table"] == STT_NOTYPE
+    assert {kinds[name] for name in ("name_301", "__start_tty", "__stop_tty", "__start___used")} == {STT_FUNC}
 
 
 def test_damage_is_no_crash() -> None:

@@ -301,6 +301,44 @@ def test_a_software_interrupt_wakes_another_hart() -> None:
     assert guest.system.current.registers.get("a0") == 1 << 3
 
 
+@dataclass
+class Observer:
+    """What acts whenever `period` nanoseconds are over, and is none of the guest's affair."""
+
+    period: int
+    due: int = 0
+
+    def deadline(self) -> int:
+        return self.due
+
+    def advance(self) -> None:
+        self.due += self.period
+
+
+def test_a_run_that_ends_with_a_fault_ends_the_turn_though_an_observer_is_due() -> None:
+    """Two harts write their numbers into one list, and a load that faults lets the other have a turn."""
+    log, vector, rounds = 0x8004_0000, 0x8003_0000, 60
+    amoadd, add = T1 << 20 | S0 << 15 | 3 << 12 | T2 << 7 | 0x2F, S0 << 20 | T2 << 15 | T2 << 7 | 0x33
+    once = (addi(T1, ZERO, 1), amoadd, shift_left_3(T2, T2), add, store(S2, T2, 8), load(T1, ZERO), addi(S3, S3, -1))
+    program = (
+        *la(T0, vector), csrw("mtvec", T0), csrr(S2, "mhartid"), *la(S0, log), *li(S3, rounds),
+        *once, bne(S3, ZERO, -4 * len(once)),
+        bne(S2, ZERO, 4 * 5), *li(T1, 2 * rounds), load(T2, S0), bne(T1, T2, -4), jal(ZERO, 4 * 3),
+        WFI, jal(ZERO, -4), *POWER_OFF,
+    )  # fmt: skip
+    written = []
+    for period in (None, 1, 3, 50):
+        guest = Guest(program, cpus=2)
+        memory = guest.system.memory
+        memory.write(vector, code(csrr(T0, "mepc"), addi(T0, T0, 4), csrw("mepc", T0), MRET))
+        if period is not None:
+            guest.system.attach_observer(Observer(period))
+        assert guest.run() is End.POWER_OFF
+        written.append(memory.read(log + 8, 16 * rounds)[::8])
+    assert sorted(written[0]) == [0] * rounds + [1] * rounds
+    assert {*written} == {written[0]}
+
+
 @pytest.mark.parametrize("clock", list(ClockKind))
 def test_a_guest_that_waits_for_nothing_ends_with_an_error(clock: ClockKind) -> None:
     guest = Guest((WFI, jal(ZERO, -4)), clock=clock)
