@@ -27,14 +27,12 @@ def sample(arch: str) -> Path:
     return SAMPLES / f"kernel-{arch}.elf"
 
 
-def traced(
-    image: Path, *descriptions: str, recorder: Recorder | None = None, **settings: Any
-) -> tuple[Trace, Recorder]:
+def traced(image: Path, *descriptions: str, recorder: Recorder | None = None, **machine: Any) -> tuple[Trace, Recorder]:
     """Not run yet."""
     recorder = recorder or Recorder()
     with api.open_image(image) as file:
         actions = dict.fromkeys(descriptions, recorder.fired)
-        return file.trace(actions=actions, machine=Machine(clock="icount"), **settings), recorder
+        return file.trace(actions=actions, machine=Machine(clock="icount", **machine)), recorder
 
 
 def patch(image: Path, out: Path, *descriptions: str) -> Path:
@@ -152,8 +150,8 @@ def test_begin_and_end_fire_once() -> None:
     [
         ({"descriptions": ("fbt::no_such_function:entry",)}, KinstError, "no_such_function"),
         ({"descriptions": ("ERRORS",)}, KinstError, "ERRORS"),
-        ({"machine": "pc-amd64"}, UsageError, "is for riscv64"),
-        ({"machine": "vax"}, UsageError, "no such machine"),
+        ({"board": "pc-amd64"}, UsageError, "is for riscv64"),
+        ({"board": "vax"}, UsageError, "no such machine"),
         ({"memory": 0x2000}, KinstError, "try --memory 1m or more"),
         ({"memory": 0x10_0001}, KinstError, "multiples"),
         ({"cpus": 0}, UsageError, "1 to 8"),
