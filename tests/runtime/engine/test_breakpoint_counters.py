@@ -10,10 +10,10 @@ import pytest
 import unicorn
 from unicorn import arm64_const, x86_const
 
-from kinst.runtime.engine.breakpoint_code import END, GETTIME, HOST_CODE, NEXT, WORDS
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 from kinst.runtime.engine.hit_records import ClockWord, HitRecords
-from tests.runtime.engine.host_memory import map_pages
+from kinst.runtime.engine.host.breakpoints import BREAKPOINTS, BreakpointRow
+from tests.runtime.engine.host_memory import host_code, map_pages
 
 CODE, STACK, PYTHON, FULL, TELL, BATCH, BACK = 0x10000, 0x2F000, 0x40000, 0x40080, 0x400C0, 0x40180, 0x50000
 TIME = 0x40200
@@ -79,14 +79,14 @@ class Host:
         for place, size in (
             (at, 8),
             (ctypes.addressof(self.live_pc), 8),
-            (ctypes.addressof(self.counters._state), 8 * WORDS),
+            (ctypes.addressof(self.counters._state), ctypes.sizeof(self.counters._state)),
             (ctypes.addressof(self.time), 8),
             (threads._rows.ctypes.data, threads._rows.nbytes),
             (ctypes.addressof(threads._any), 8),
         ):
             self.map(place, size)
         cpu.mem_map(CODE, 0x50000)
-        cpu.mem_write(CODE, HOST_CODE[name])
+        cpu.mem_write(CODE, host_code(BREAKPOINTS, name))
         for function in (PYTHON, FULL, TELL, BATCH, TIME):
             cpu.mem_write(function, returns)
         cpu.hook_add(unicorn.UC_HOOK_CODE, self.called, begin=PYTHON, end=TIME)
@@ -129,8 +129,8 @@ class Host:
     def event(self, pc: int, number: int = NUMBER) -> int | None:
         """An event of the guest's CPU: where it goes on; None if Python is called."""
         state = self.counters._state
-        self.map(state[7], (state[8] + 1) * 32)
-        self.map(state[9], 8192)
+        self.map(state.table, (state.table_mask + 1) * ctypes.sizeof(BreakpointRow))
+        self.map(state.cells, 8192)
         records = self.counters.records
         for array in (records._rows, records._places):
             self.map(array.ctypes.data, array.nbytes)
@@ -275,7 +275,7 @@ def test_where_there_is_no_room_for_a_record_whoever_makes_it_is_called(host: Ho
     host.counters.record(0x7000, 0x9000, has_credit=False)
     host.event(0x7000)
     state = host.counters._state
-    state[NEXT] = state[END]
+    state.next = state.end
 
     assert host.event(0x7000) is None
     assert host.full == 1
@@ -356,7 +356,7 @@ def test_a_record_has_the_time(host: Host) -> None:
     host.event(0x7000)
     assert [row[2] for row in records.take().tolist()] == [1000 - 10 * 30, 1000 - 10 * 31, 5000 - 10 * 32]
 
-    counters._state[GETTIME] = TIME
+    counters._state.gettime = TIME
     host.event(0x7000)
     assert records.take()[0, 2] == 5000 - 10 * 33 + 5_000_000_007
 
