@@ -1,5 +1,5 @@
-"""Breakpoints that a few bytes of host machine code handle: hits are only counted or recorded, and nobody is told of a
-single one, or they are told in the shortest way.
+"""Breakpoints that a few bytes of host machine code handle: hits are only counted or recorded, and no clause runs for a
+single one, or they are dispatched in the shortest way.
 
 A Python callback takes about a microsecond a hit, this takes less than a tenth of one: the hit is added to a cell of
 the running CPU, and the CPU goes on where the table says. Any other event is passed on to the callback in Python.
@@ -81,7 +81,7 @@ class BreakpointCounters:
         self._state.frame_numbers, self._state.frame_count = ctypes.addressof(self._numbers), len(read)
         self._state.frame_places, self._state.frame_pc = ctypes.addressof(self._places), frame + _WORD * pc
         self._state.general, self._state.general_count, self._state.frame = general, pc if general else 0, frame
-        self._told: dict[int, object] = {}  # by address, what the callback for hits that are told is called with
+        self._dispatched: dict[int, object] = {}  # by address, what the callback for dispatched hits is called with
         self._rows: dict[int, tuple[int, int, int]] = {}  # by address, what the table has
         self._used = 0  # rows of the table that are not free
         self._cells: list[NDArray[np.uint64]] = []  # of each CPU
@@ -97,12 +97,12 @@ class BreakpointCounters:
         return self._code is not None
 
     def callback(
-        self, otherwise: ctypes.c_void_p, full: ctypes.c_void_p, tell: ctypes.c_void_p
+        self, otherwise: ctypes.c_void_p, full: ctypes.c_void_p, dispatch: ctypes.c_void_p
     ) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
         """The function and the argument for Unicorn's UC_HOOK_INTR. `otherwise` gets what is not in the table, `full`
-        what would be recorded if there were room, and `tell` takes what hits that are told have in the table."""
+        what would be recorded if there were room, and `dispatch` takes what dispatched hits have in the table."""
         self._state.callback, self._state.full = otherwise.value or 0, full.value or 0
-        self._state.dispatch = tell.value or 0
+        self._state.dispatch = dispatch.value or 0
         if self._code is None:
             return otherwise, ctypes.c_void_p()
         return self._code.address, ctypes.c_void_p(ctypes.addressof(self._state))
@@ -126,14 +126,14 @@ class BreakpointCounters:
         key of the thread; hits of threads that are not known are passed on."""
         self._enter(address, (following, BATCHED | KEYED * is_keyed, int(has_credit)))
 
-    def tell(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
+    def dispatch(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
         """Call `hit` at the breakpoint at `address`, with the frame filled and its PC at the breakpoint. Then the CPU
         goes on at `following`; if that is 0, where `hit` leaves the frame's PC."""
         self._enter(address, (following, DISPATCHED | id(hit), int(has_credit)))
-        self._told[address] = hit  # so that it lives as long as its row
+        self._dispatched[address] = hit  # so that it lives as long as its row
 
     def stay(self) -> None:
-        """From within a hit that is told: the CPU is where it is to go on already."""
+        """From within a dispatched hit: the CPU is where it is to go on already."""
         self._state.stays = 1
 
     def _enter(self, address: int, row: tuple[int, int, int]) -> None:
@@ -148,7 +148,7 @@ class BreakpointCounters:
 
     def drop(self, address: int) -> None:
         """Pass the hits of a breakpoint on again."""
-        self._told.pop(address, None)
+        self._dispatched.pop(address, None)
         if self._rows.pop(address, None) is not None:
             _ROW.pack_into(self._table, self._place(address) * _ROW.size, _GONE, 0, 0, 0)
 

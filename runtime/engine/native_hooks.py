@@ -39,7 +39,7 @@ class _NativeHook(Generic[_State]):
 
     def __init__(self, state: _State, stop: int) -> None:
         """`stop` is the address of uc_emu_stop."""
-        self._state = state
+        self._state: _State = state
         state.stop = stop
         self._kept: object = None
 

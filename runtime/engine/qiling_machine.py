@@ -45,7 +45,7 @@ from kinst.targets.arch.facts import ArchFacts
 _Handle = ctypes.c_void_p
 _Result = TypeVar("_Result")
 _INTERRUPT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, _Handle)
-_TOLD = ctypes.CFUNCTYPE(None, ctypes.py_object)
+_DISPATCH = ctypes.CFUNCTYPE(None, ctypes.py_object)
 _TLB_FILL = ctypes.CFUNCTYPE(
     ctypes.c_bool, _Handle, ctypes.c_uint64, ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), _Handle
 )
@@ -167,12 +167,12 @@ class QilingMachine:
         clock: ClockWord,
     ) -> BreakpointCounters | None:
         """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions, but for the
-        breakpoints that are set in the returned object: those are counted, recorded or told. It is Unicorn's own
+        breakpoints that are set in the returned object: those are counted, recorded or dispatched. It is Unicorn's own
         callback, since every hit comes this way. What it raises is lost, so it must call `fail`.
 
         Args:
             handle: the callback.
-            failed: called with what a hit raises that is told; it puts the CPU where it goes on.
+            failed: called with what a dispatched hit raises; it puts the CPU where it goes on.
             breakpoint_at: the number of a breakpoint's exception, and how far the PC is behind it then, in bytes.
             clock: the time of what is recorded.
 
@@ -191,14 +191,14 @@ class QilingMachine:
             self._guarded(None, counters.full)
             handle(uc, number, data)
 
-        def tell(hit: Callable[[], None]) -> None:
+        def dispatch(hit: Callable[[], None]) -> None:
             try:
                 hit()
             except BaseException as error:
                 counters.stay()
                 failed(error)
 
-        callbacks = _INTERRUPT(handle), _INTERRUPT(full), _TOLD(tell)
+        callbacks = _INTERRUPT(handle), _INTERRUPT(full), _DISPATCH(dispatch)
         self._kept += *callbacks, counters
         addresses = (ctypes.cast(callback, ctypes.c_void_p) for callback in callbacks)
         self._hook_natively(const.UC_HOOK_INTR, *counters.callback(*addresses))

@@ -54,7 +54,7 @@ class _Breakpoints:
         if data.number(1) & 1:
             self.host.counters._state.gettime = breaking.TIME
         self.hit = self._change  # one object, by whose address it is known
-        self.host.told[id(self.hit)] = self.hit
+        self.host.dispatched[id(self.hit)] = self.hit
 
     def operate(self) -> None:
         """Something that Python does with the table, or an event of the guest."""
@@ -64,7 +64,7 @@ class _Breakpoints:
             self._hit_at(_word(self.data))
 
     def _change(self) -> None:
-        """A hit that is told may do it as well, also to its own row."""
+        """A dispatched hit may do it as well, also to its own row."""
         what, address = self.data.number(1), _word(self.data)
         if what < 120:
             self._enter(what & 3, address, 1 + (_word(self.data) >> 1))
@@ -84,7 +84,7 @@ class _Breakpoints:
         if way == 0:
             counters.set(address, following, counters.cell(), has_credit=has_credit)
         elif way == 1:
-            counters.tell(address, following, self.hit, has_credit=has_credit)
+            counters.dispatch(address, following, self.hit, has_credit=has_credit)
         else:
             counters.record(address, following, has_credit=has_credit, is_keyed=way == 3)
             self.keyed |= {address} if way == 3 else set()

@@ -30,9 +30,6 @@ class BreakpointState(ctypes.Structure):
     callback: Word  # Python's, for what is passed on
     event: Word  # the number of a breakpoint's
     pc: Word  # where the CPU has its PC
-    unused_3: Word
-    unused_4: Word
-    unused_5: Word
     bias: Word  # how far the PC is behind the breakpoint then
     table: Word  # of breakpoints: rows
     table_mask: Word  # the number of its rows less one
