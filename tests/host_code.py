@@ -18,6 +18,7 @@ from kinst.runtime.engine.host.routine import Routine
 from kinst.runtime.engine.host.walks import WALKS
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.arm64 import ARM64
+from kinst.targets.errors import UsageError
 
 FOLDER: Final = Path(__file__).parents[1] / "runtime" / "engine" / "host"
 ROUTINES: Final = (BLOCKS, BREAKPOINTS, BUDGET, ENCODINGS, WALKS)
@@ -96,9 +97,12 @@ def _pair(routine: Routine, layout: str, first: str, second: str) -> int:
 def main() -> None:
     """Write what the sources are assembled to."""
     argparse.ArgumentParser(prog="poe host-code", description=(__doc__ or "").partition(": ")[2]).parse_args()
-    for routine in ROUTINES:
-        for host in HOSTS:
-            (FOLDER / "assembled" / f"{routine.name}.{host}.bin").write_bytes(assembled(routine, host))
+    try:
+        made = {f"{routine.name}.{host}.bin": assembled(routine, host) for routine in ROUTINES for host in HOSTS}
+    except (NameFault, UsageError) as fault:
+        raise SystemExit(f"poe host-code: {fault}") from None
+    for name, code in made.items():
+        (FOLDER / "assembled" / name).write_bytes(code)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The host's machine code is what its sources say: keystone assembles them again, and GNU as agrees with it."""
 
 import ctypes
+import re
 import shutil
 import subprocess
 from itertools import product
@@ -13,6 +14,11 @@ from kinst.runtime.engine.host.fields import Half, Word, layout
 from kinst.runtime.engine.host.routine import Routine
 from tests.host_code import FOLDER, HOSTS, ROUTINES, NameFault, assembled, instructions
 
+# What a function must leave as it was; x18 is the platform's, and x29 with x30 are kept where functions are called.
+KEPT: Final = {
+    "x86_64": re.compile(r"\b(?:[re]?b[xp]|bp?l|r1[2-5][dwb]?)\b"),
+    "aarch64": re.compile(r"\b[xw](?:1[89]|2\d)\b(?!, x30)"),
+}
 PREFIXES: Final = {"x86_64": "x86_64-linux-gnu-", "aarch64": "aarch64-linux-gnu-"}
 
 
@@ -53,6 +59,13 @@ def test_another_assembler_says_the_same(host: str, tmp_path: Path) -> None:
         subprocess.run([f"{PREFIXES[host]}as", "-o", linked, source], check=True)
         subprocess.run([f"{PREFIXES[host]}objcopy", "-O", "binary", "-j", ".text", linked, code], check=True)
         assert code.read_bytes() == routine.code(host), routine.name
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("routine", ROUTINES, ids=lambda routine: routine.name)
+def test_registers_of_the_caller_are_not_touched(routine: Routine, host: str) -> None:
+    lines = instructions(routine, (FOLDER / f"{routine.name}.{host}.s").read_text())
+    assert [line for line in lines if KEPT[host].search(line)] == []
 
 
 def test_names_are_offsets_sizes_and_numbers() -> None:
