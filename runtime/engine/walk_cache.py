@@ -28,16 +28,15 @@ _WORDS: Final = tuple(struct.Struct(f"<{2 * count}Q") for count in range(MOST_WO
 class WalkCache:
     """The answers to one engine's TLB misses. On hosts without machine code for it, nothing is kept."""
 
-    def __init__(self, callback: ctypes.c_void_p) -> None:
-        """`callback` answers what is not kept. Nothing is kept before `compare` was called."""
-        self._callback = callback
+    def __init__(self, callback: ctypes.c_void_p, registers: RegisterFile) -> None:
+        """`callback` answers what is not kept; `registers` are the CPU's. Nothing is kept before `compare`."""
+        self._callback, self._live = callback, registers
         self._state = WalkState(callback.value or 0, is_off=1, high=1)
         self._words = memoryview(self._state).cast("B").cast("Q")  # the same, which Python reads faster
         self._code = WALKS.function()
         self._compared: list[tuple[int, int]] = []  # words of the state with a register's bits: address, index
         self._buffers: list[Any] = []
         self._places: dict[str, int] = {}  # a register's bits among the words of the state
-        self._live: RegisterFile
         self._table = mmap.mmap(-1, ROWS * ROW_SIZE)
         self._state.table = ctypes.addressof(ctypes.c_char.from_buffer(self._table))
         self._is_empty = True
@@ -47,15 +46,13 @@ class WalkCache:
         function = self._callback if self._code is None else self._code.address
         return function, ctypes.c_void_p(ctypes.addressof(self._state))
 
-    def compare(
-        self, library: ctypes.CDLL, registers: RegisterFile, context: Mapping[str, int], raised: str | None
-    ) -> None:
+    def compare(self, library: ctypes.CDLL, context: Mapping[str, int], raised: str | None) -> None:
         """Begin to keep answers. `context` has the registers that they depend on, at most 8, and which bits of them.
 
         `raised` is the first of these registers if the others can only be read while it is not 0: then it is 1
         meanwhile.
         """
-        state, self._live = self._state, registers
+        state, registers = self._state, self._live
         numbers, buffers = (ctypes.c_int * len(context))(), (ctypes.c_void_p * len(context))()
         for number, (name, bits) in enumerate(context.items()):
             slot, compared = registers.slot(name), state.registers[number]

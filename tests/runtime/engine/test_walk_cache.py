@@ -50,9 +50,9 @@ class Host:
 
     def __init__(self, name: str) -> None:
         arch, mode, self.arguments, self.stack, self.result, returns = HOSTS[name]
-        self.cache = WalkCache(ctypes.c_void_p(CALLBACK))
         self.engine = engine()
-        self.cache.compare(self.engine._library, self.engine.live, REGISTERS, "priv")
+        self.cache = WalkCache(ctypes.c_void_p(CALLBACK), self.engine.live)
+        self.cache.compare(self.engine._library, REGISTERS, "priv")
         self.cache._state.read, self.cache._state.write = READ, WRITE
         self.registers = {"priv": 1, "sstatus": 0, "satp": 0x8000}
         self.tables = (ctypes.c_uint64 * 2)(11, 22)
