@@ -102,7 +102,7 @@ def test_nothing_tells_the_run_from_the_plain_one_if_each_hit_is_told(case: Case
     assert differences(plain_run(case, cpus), told) == []
     counts = told.guest.system.trap.counted
     assert isinstance(counts, CountedSites)
-    assert len(counts._told) > len(told.guest.system.trap.hits) // 4
+    assert len(counts._dispatched) > len(told.guest.system.trap.hits) // 4
 
 
 @each_sample
