@@ -1,11 +1,27 @@
 """What holds for all tests of a process."""
 
 import gc
+from collections.abc import Iterator
+
+import pytest
 
 
 def pytest_collection_finish() -> None:
     """The tests themselves are never garbage: each run of a guest looks for some, and would look at half a million
     objects."""
+    gc.set_threshold(50_000)  # as the commands have it (`kinst.rewriter.entry`), which runs that end soon do not feel
+    _keep()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Nor is what a file of tests imported, or keeps for others: the libraries of an engine are as many again."""
+    yield
+    if nextitem is not None and nextitem.path != item.path:
+        _keep()
+
+
+def _keep() -> None:
     gc.collect()
     gc.freeze()
 

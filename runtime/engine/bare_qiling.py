@@ -26,12 +26,13 @@ class BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
 
     _internal_exception: BaseException | None
 
-    def __init__(self, facts: EngineFacts, cpu_model: int | None) -> None:
-        """`on_stop` and `on_restore` must be set before the object is used."""
+    def __init__(
+        self, facts: EngineFacts, cpu_model: int | None, stop: Callable[[], None], restored: Callable[[], None]
+    ) -> None:
+        """`stop` is called where a hook stops the machine, and `restored` when a snapshot was restored."""
         self._facts = facts
         self._cpu_model = cpu_model
-        self.on_stop: Callable[[], None]
-        self.on_restore: Callable[[], None]
+        self._stop, self._restored = stop, restored
         # A bare machine of Qiling needs a profile with memory, which is unmapped again at the end.
         profile = {"CODE": {"ram_size": 0x1000, "entry_point": 0x1000, "heap_size": 0x1000, "load_address": 0x1000}}
         super().__init__(
@@ -74,7 +75,7 @@ class BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
 
     def emu_stop(self) -> None:
         """Stop the machine from a hook. It can continue later."""
-        self.on_stop()
+        self._stop()
 
     def taken_error(self) -> BaseException | None:
         """The exception that one of the user's hooks raised since the last call; None if there is none."""
@@ -88,4 +89,4 @@ class BareQiling(Qiling):  # type: ignore[misc]  # Qiling has no types
     def restore(self, saved_states: Any = {}, *, snapshot: str | None = None) -> None:  # noqa: B006  # as Qiling's
         """Restore as Qiling does. Code that was translated before is translated again."""
         super().restore(saved_states, snapshot=snapshot)
-        self.on_restore()
+        self._restored()

@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.engine.block_code import BITS, CELLS, FIRST, INSIDE, MASK, ROWS, SECOND, SIZE, SLACK, SPAN
+from kinst.runtime.engine.host.blocks import SLACK, BlockState
+from kinst.runtime.engine.host.fields import HASH
 
 PLACES: Final = 2  # at which the code may be
-_HASH: Final = 0x9E3779B97F4A7C15
 _WORD: Final = (1 << 64) - 1
 _BYTES: Final = 8  # of a word
 _FREE: Final = _WORD
@@ -26,7 +26,7 @@ Taken = list[tuple[int, int, int]]  # CPU, number of the site, hits
 class BlockCounters:
     """The sites of one engine, and the cells of its CPUs."""
 
-    def __init__(self, state: "ctypes.Array[ctypes.c_uint64]") -> None:
+    def __init__(self, state: BlockState) -> None:
         """`state` is the hook's. Nothing is counted yet."""
         self._state = state
         self._base = 0  # the first address that has a bit, as the code was linked
@@ -46,17 +46,17 @@ class BlockCounters:
             leads: from how many bytes before each site control always comes to it, if a block that begins there has
                 the site inside.
         """
-        self._state[BITS] = 0
+        self._state.bits = 0
         self._sites, self._cells = len(addresses), []
         self.use(self._cpu)
         if not self._sites:
             return
         self._base = (int(addresses[0]) - SLACK) & _WORD  # a block that begins before the first site may have it inside
         offsets = addresses - np.uint64(self._base)
-        self._state[SPAN] = int(offsets[-1]) + 1
+        self._state.span = int(offsets[-1]) + 1
         self._offsets, self._leads = offsets, leads
         # As many as there may be bytes of blocks that begin before the last site, and a word more.
-        self._bits = memoryview(mmap.mmap(-1, (self._state[SPAN] + SLACK) // 8 + 2 * _BYTES))
+        self._bits = memoryview(mmap.mmap(-1, (self._state.span + SLACK) // 8 + 2 * _BYTES))
         numbers = np.arange(self._sites)
         has_lead = leads > 0
         self._make_rows(
@@ -70,11 +70,11 @@ class BlockCounters:
         """Set how far the code is from where it was linked, in bytes: at most `PLACES` numbers."""
         self._distances = distances
         if not distances or not self._sites:
-            self._state[BITS] = 0
+            self._state.bits = 0
             return
-        for word, distance in zip((FIRST, SECOND), (*distances, distances[0]), strict=False):
-            self._state[word] = (self._base + distance) & _WORD
-        self._state[BITS] = ctypes.addressof(ctypes.c_char.from_buffer(self._bits))
+        places = [(self._base + distance) & _WORD for distance in (*distances, distances[0])]
+        self._state.first, self._state.second = places[:PLACES]
+        self._state.bits = ctypes.addressof(ctypes.c_char.from_buffer(self._bits))
 
     def turn_on(self, numbers: NDArray[np.intp]) -> None:
         """Count at these sites."""
@@ -96,7 +96,7 @@ class BlockCounters:
         self._cpu = cpu
         while len(self._cells) <= cpu:
             self._cells.append(np.zeros(max(self._sites, 1), np.uint64))
-        self._state[CELLS] = self._cells[cpu].ctypes.data
+        self._state.cells = self._cells[cpu].ctypes.data
 
     def take(self) -> Taken:
         """What was counted since the last time, by CPU and site, ascending."""
@@ -110,30 +110,30 @@ class BlockCounters:
     def take_back(self, address: int) -> None:
         """If a site is at this address, where a run ended after the hook was called: it will be called again."""
         found = self._site_at(address)
-        if found is not None and (not found[1] or self._state[SIZE] & 0xFFFF_FFFF > found[1]):
+        if found is not None and (not found[1] or self._state.size & 0xFFFF_FFFF > found[1]):
             self._cells[self._cpu][found[0]] -= np.uint64(1)
 
     @property
     def has_stopped(self) -> bool:
         """Whether the last run ended because of a site inside a block, which nobody has asked for yet."""
-        return bool(self._state[INSIDE])
+        return bool(self._state.inside)
 
     def stopped_before(self) -> tuple[int, int] | None:
         """The address and the size of the block that ended the last run because of a site inside it."""
-        found, self._state[INSIDE] = self._state[INSIDE], 0
-        return (found, self._state[SIZE] & 0xFFFF_FFFF) if found else None
+        found, self._state.inside = self._state.inside, 0
+        return (found, self._state.size & 0xFFFF_FFFF) if found else None
 
     def count(self, address: int, size: int) -> bool:
         """What the machine code does for a block. True: the run ends before it."""
-        if not self._state[BITS]:
+        if not self._state.bits:
             return False
         offset = self._offset(address)
         if offset is None:
             return False
         number, lead = self._site_at(address) or (-1, 0)
-        self._state[SIZE] = size
+        self._state.size = size
         if any(self._has_bit(offset + step) for step in range(lead + 1, size)):
-            self._state[INSIDE] = address
+            self._state.inside = address
             return True
         if number >= 0 and size > lead:
             self._cells[self._cpu][number] += np.uint64(1)
@@ -141,20 +141,20 @@ class BlockCounters:
 
     def _offset(self, address: int) -> int | None:
         """How far an address is from the first that has a bit, at one of the places."""
-        offsets = ((address - self._state[word]) & _WORD for word in (FIRST, SECOND))
-        return next((offset for offset in offsets if offset < self._state[SPAN]), None)
+        offsets = ((address - first) & _WORD for first in (self._state.first, self._state.second))
+        return next((offset for offset in offsets if offset < self._state.span), None)
 
     def _has_bit(self, offset: int) -> bool:
         return bool(self._bits[offset >> 3] >> (offset & 7) & 1)
 
     def _site_at(self, address: int) -> tuple[int, int] | None:
         """The number of the site that is counted at an address, and how far behind it is."""
-        offset = self._offset(address) if self._state[BITS] else None
+        offset = self._offset(address) if self._state.bits else None
         if offset is None or not self._has_bit(offset):
             return None
-        place = (offset * _HASH & _WORD) >> 32
+        place = (offset * HASH & _WORD) >> 32
         while True:
-            place &= self._state[MASK]
+            place &= self._state.rows_mask
             if int(self._rows[place, 0]) == offset:
                 cell = int(self._rows[place, 1])
                 return (cell & 0xFFFF_FFFF) // _BYTES, cell >> 32
@@ -166,7 +166,7 @@ class BlockCounters:
         """Rows are looked for from a place that the distance gives to the one that has it."""
         size = 1 << (2 * len(offsets)).bit_length()
         mask = size - 1
-        places = ((offsets * np.uint64(_HASH)) >> np.uint64(32)).astype(np.int64) & mask
+        places = ((offsets * np.uint64(HASH)) >> np.uint64(32)).astype(np.int64) & mask
         rows = np.full((size, 2), _FREE, np.uint64)
         left = np.arange(len(offsets))
         while len(left):
@@ -178,7 +178,7 @@ class BlockCounters:
             left = np.setdiff1d(left, taken, assume_unique=True)
             places[left] = (places[left] + 1) & mask
         self._rows = rows
-        self._state[ROWS], self._state[MASK] = rows.ctypes.data, mask
+        self._state.rows, self._state.rows_mask = rows.ctypes.data, mask
 
 
 def _bit(offsets: NDArray[np.uint64]) -> NDArray[np.uint8]:

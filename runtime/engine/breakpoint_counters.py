@@ -1,5 +1,5 @@
-"""Breakpoints that a few bytes of host machine code handle: hits are only counted or recorded, and nobody is told of a
-single one, or they are told in the shortest way.
+"""Breakpoints that a few bytes of host machine code handle: hits are only counted or recorded, and no clause runs for a
+single one, or they are dispatched in the shortest way.
 
 A Python callback takes about a microsecond a hit, this takes less than a tenth of one: the hit is added to a cell of
 the running CPU, and the CPU goes on where the table says. Any other event is passed on to the callback in Python.
@@ -14,40 +14,22 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.engine.breakpoint_code import (
-    BIAS,
-    CALLBACK,
-    CELLS,
-    CPU,
-    CREDIT,
-    FRAME,
-    FRAME_COUNT,
-    FRAME_NUMBERS,
-    FRAME_PC,
-    FRAME_PLACES,
-    FULL,
-    GENERAL,
-    GENERAL_COUNT,
-    HOST_CODE,
-    KEYED,
-    MASK,
-    NUMBER,
-    PC,
-    RECORDED,
-    STAYS,
-    TABLE,
-    TELL,
-    TOLD,
-    WORDS,
-)
 from kinst.runtime.engine.hit_records import ClockWord, HitRecords
-from kinst.runtime.engine.native_hooks import host_function
+from kinst.runtime.engine.host.breakpoints import (
+    BATCHED,
+    BREAKPOINTS,
+    DISPATCHED,
+    KEYED,
+    BreakpointRow,
+    BreakpointState,
+)
+from kinst.runtime.engine.host.fields import HASH
 
 # Rows are looked for from a place that the address gives to the first free one. What stands for a free row or for one
 # that is gone is an address as well, and a guest can have a breakpoint there: it is passed on before it is looked for.
 _ROW: Final = struct.Struct("<QQQQ")
+assert _ROW.size == ctypes.sizeof(BreakpointRow)
 _FREE, _GONE = (1 << 64) - 1, (1 << 64) - 2
-_HASH: Final = 0x9E3779B97F4A7C15
 _FEWEST_ROWS: Final = 1 << 10
 _FEWEST_CELLS: Final = 1 << 10
 _WORD: Final = 8
@@ -84,22 +66,22 @@ class BreakpointCounters:
             clock: the time of what is recorded.
             number_of: gives Unicorn's number of any register.
         """
-        self._state = (ctypes.c_uint64 * WORDS)()
+        self._state = BreakpointState()
         self._nowhere = ctypes.c_uint64()
-        self._state[PC] = live_pc or 0
-        self._state[NUMBER], self._state[BIAS] = breakpoint_at
-        self._state[CREDIT] = credit or ctypes.addressof(self._nowhere)
-        self._code = None if live_pc is None else host_function(HOST_CODE)
+        self._state.pc = live_pc or 0
+        self._state.event, self._state.bias = breakpoint_at
+        self._state.credit = credit or ctypes.addressof(self._nowhere)
+        self._code = None if live_pc is None else BREAKPOINTS.function()
         self._when_full: Callable[[], None] = lambda: None
         copied = range(general, general + _WORD * pc, _WORD) if general else ()
         self.records = HitRecords(self._state, read_batch, registers, copied, clock, number_of)
         read = [index for index in range(len(registers)) if index > pc or (index < pc and not general)]
         self._numbers = (ctypes.c_int * len(read))(*(registers[index] for index in read))
         self._places = (ctypes.c_uint64 * len(read))(*(frame + _WORD * index for index in read))
-        self._state[FRAME_NUMBERS], self._state[FRAME_COUNT] = ctypes.addressof(self._numbers), len(read)
-        self._state[FRAME_PLACES], self._state[FRAME_PC] = ctypes.addressof(self._places), frame + _WORD * pc
-        self._state[GENERAL], self._state[GENERAL_COUNT], self._state[FRAME] = general, pc if general else 0, frame
-        self._told: dict[int, object] = {}  # by address, what the callback for hits that are told is called with
+        self._state.frame_numbers, self._state.frame_count = ctypes.addressof(self._numbers), len(read)
+        self._state.frame_places, self._state.frame_pc = ctypes.addressof(self._places), frame + _WORD * pc
+        self._state.general, self._state.general_count, self._state.frame = general, pc if general else 0, frame
+        self._dispatched: dict[int, object] = {}  # by address, what the callback for dispatched hits is called with
         self._rows: dict[int, tuple[int, int, int]] = {}  # by address, what the table has
         self._used = 0  # rows of the table that are not free
         self._cells: list[NDArray[np.uint64]] = []  # of each CPU
@@ -115,12 +97,12 @@ class BreakpointCounters:
         return self._code is not None
 
     def callback(
-        self, otherwise: ctypes.c_void_p, full: ctypes.c_void_p, tell: ctypes.c_void_p
+        self, otherwise: ctypes.c_void_p, full: ctypes.c_void_p, dispatch: ctypes.c_void_p
     ) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
         """The function and the argument for Unicorn's UC_HOOK_INTR. `otherwise` gets what is not in the table, `full`
-        what would be recorded if there were room, and `tell` takes what hits that are told have in the table."""
-        self._state[CALLBACK], self._state[FULL] = otherwise.value or 0, full.value or 0
-        self._state[TELL] = tell.value or 0
+        what would be recorded if there were room, and `dispatch` takes what dispatched hits have in the table."""
+        self._state.callback, self._state.full = otherwise.value or 0, full.value or 0
+        self._state.dispatch = dispatch.value or 0
         if self._code is None:
             return otherwise, ctypes.c_void_p()
         return self._code.address, ctypes.c_void_p(ctypes.addressof(self._state))
@@ -142,39 +124,39 @@ class BreakpointCounters:
     def record(self, address: int, following: int, *, has_credit: bool, is_keyed: bool = False) -> None:
         """Record the breakpoint at `address`, and let the CPU go on at `following`. With `is_keyed` the record has the
         key of the thread; hits of threads that are not known are passed on."""
-        self._enter(address, (following, RECORDED | KEYED * is_keyed, int(has_credit)))
+        self._enter(address, (following, BATCHED | KEYED * is_keyed, int(has_credit)))
 
-    def tell(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
+    def dispatch(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
         """Call `hit` at the breakpoint at `address`, with the frame filled and its PC at the breakpoint. Then the CPU
         goes on at `following`; if that is 0, where `hit` leaves the frame's PC."""
-        self._enter(address, (following, TOLD | id(hit), int(has_credit)))
-        self._told[address] = hit  # so that it lives as long as its row
+        self._enter(address, (following, DISPATCHED | id(hit), int(has_credit)))
+        self._dispatched[address] = hit  # so that it lives as long as its row
 
     def stay(self) -> None:
-        """From within a hit that is told: the CPU is where it is to go on already."""
-        self._state[STAYS] = 1
+        """From within a dispatched hit: the CPU is where it is to go on already."""
+        self._state.stays = 1
 
     def _enter(self, address: int, row: tuple[int, int, int]) -> None:
         self.drop(address)
         if address >= _GONE:
             return
         self._rows[address] = row
-        if 2 * (self._used + 1) > self._state[MASK]:
+        if 2 * (self._used + 1) > self._state.table_mask:
             self._make_table(max(_FEWEST_ROWS, 1 << (4 * len(self._rows)).bit_length()))
         else:
             self._put(address)
 
     def drop(self, address: int) -> None:
         """Pass the hits of a breakpoint on again."""
-        self._told.pop(address, None)
+        self._dispatched.pop(address, None)
         if self._rows.pop(address, None) is not None:
             _ROW.pack_into(self._table, self._place(address) * _ROW.size, _GONE, 0, 0, 0)
 
     def _make_table(self, size: int) -> None:
         self._table = memoryview(mmap.mmap(-1, size * _ROW.size))
         self._table[:] = b"\xff" * len(self._table)
-        self._state[TABLE] = ctypes.addressof(ctypes.c_char.from_buffer(self._table))
-        self._state[MASK] = size - 1
+        self._state.table = ctypes.addressof(ctypes.c_char.from_buffer(self._table))
+        self._state.table_mask = size - 1
         self._used = 0
         for address in self._rows:
             self._put(address)
@@ -185,9 +167,9 @@ class BreakpointCounters:
 
     def _place(self, key: int, address: int | None = None) -> int:
         """The first row that has `key`, from the place of an address on, which is `key` itself if it is not given."""
-        place = ((key if address is None else address) * _HASH & _FREE) >> 32
+        place = ((key if address is None else address) * HASH & _FREE) >> 32
         while True:
-            place &= self._state[MASK]
+            place &= self._state.table_mask
             if _ROW.unpack_from(self._table, place * _ROW.size)[0] == key:
                 return place
             place += 1
@@ -211,10 +193,10 @@ class BreakpointCounters:
 
     def use(self, cpu: int) -> None:
         """Count in the cells of this CPU: it runs."""
-        self._cpu = self._state[CPU] = cpu
+        self._cpu = self._state.cpu = cpu
         while len(self._cells) <= cpu:
             self._cells.append(np.zeros(max(_FEWEST_CELLS, 2 * self._count), np.uint64))
-        self._state[CELLS] = self._cells[cpu].ctypes.data
+        self._state.cells = self._cells[cpu].ctypes.data
 
     def take(self) -> Taken:
         """What was counted since the last time, by CPU and cell, ascending."""

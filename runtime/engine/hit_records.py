@@ -1,4 +1,4 @@
-"""Hits that the machine code of `breakpoint_code` records -> rows of numbers: where, on which CPU, when, by which
+"""Hits that the machine code of `host.breakpoints` records -> rows of numbers: where, on which CPU, when, by which
 thread, and registers."""
 
 import ctypes
@@ -9,34 +9,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.engine.breakpoint_code import (
-    BIAS,
-    CLOCK,
-    COUNT,
-    END,
-    FACTOR,
-    GETTIME,
-    IDENTITY,
-    IDENTITY_MASK,
-    KEY_ROWS,
-    KEY_WORDS,
-    KEYS,
-    NEXT,
-    NUMBERS,
-    PLACES,
-    READ_BATCH,
-    RECORD_SIZE,
-    SOURCE_COUNT,
-    SOURCES,
-    STACK_POINTER,
-    STEP,
-    WORDS,
-)
+from kinst.runtime.engine.host.breakpoints import KEY_ROWS, PAGE_SHIFT, BreakpointState, KeyRow, Record
+from kinst.runtime.engine.host.fields import index
 
 _ROOM: Final = 1 << 15  # records
-HEAD: Final = 4  # words of a record before its registers: the PC as Unicorn has it, the CPU, the time and the thread
 _WORD: Final = 8
-_PAGE_SHIFT: Final = 12
+HEAD: Final = ctypes.sizeof(Record) // _WORD  # words of a record before its registers
+_NEXT, _PLACES = index(BreakpointState, "next"), index(BreakpointState, "read_places")
 _HIGHEST: Final = (1 << 64) - 1
 
 
@@ -53,12 +32,12 @@ class ClockWord:
 class ThreadKeys:
     """The table in which the machine code looks for the threads of hits. It may forget any: then a hit is passed on."""
 
-    def __init__(self, state: "ctypes.Array[ctypes.c_uint64]") -> None:
+    def __init__(self, state: BreakpointState) -> None:
         """No thread is known."""
-        self._rows = np.zeros((KEY_ROWS, KEY_WORDS), np.uint64)
+        self._rows = np.zeros((KEY_ROWS, ctypes.sizeof(KeyRow) // _WORD), np.uint64)
         self._any = ctypes.c_uint64()  # a word that always has its value
         self._is_empty = True
-        state[KEYS] = self._rows.ctypes.data
+        state.keys = self._rows.ctypes.data
 
     def put(self, low: int, high: int, key: int, identity: int = 0, words: Sequence[tuple[int, int]] = ()) -> None:
         """Let hits of a thread be recorded with a key: those whose stack pointer is above `low` and up to `high`, both
@@ -69,7 +48,7 @@ class ThreadKeys:
         same = ctypes.addressof(self._any), 0
         first, second = (*words, same, same)[:2]
         row = np.array((low, high, identity, *first, *second, key), np.uint64)
-        self._rows[(high - 1 >> _PAGE_SHIFT) % KEY_ROWS] = row
+        self._rows[(high - 1 >> PAGE_SHIFT) % KEY_ROWS] = row
         self._is_empty = False
 
     def clear(self) -> None:
@@ -84,7 +63,7 @@ class HitRecords:
 
     def __init__(
         self,
-        state: "ctypes.Array[ctypes.c_uint64]",
+        state: BreakpointState,
         read_batch: int,
         numbers: Sequence[int],
         general: Sequence[int] = (),
@@ -94,9 +73,8 @@ class HitRecords:
         """`state` is what the code works with. `read_batch` is the address of uc_reg_read_batch, `numbers` are
         Unicorn's of the registers in the trap frame, and `general` the addresses of the first of these, as far as the
         emulator has them in memory. Without a clock the time is 0. `number_of` gives the number of any register."""
-        assert len(state) == WORDS
         self._state = state
-        self.bias = state[BIAS]
+        self.bias = state.bias
         self._live = memoryview(state).cast("B").cast("Q")  # which is faster
         self._numbers, self._general, self._number_of = numbers, general, number_of
         self.registers: tuple[int, ...] = ()  # indexes in the trap frame
@@ -108,8 +86,8 @@ class HitRecords:
         self._places = np.zeros((_ROOM, 0), np.uint64)
         self._zero = ctypes.c_uint64()
         self._clock = ClockWord(ctypes.addressof(self._zero)) if clock is None else clock
-        state[CLOCK], state[FACTOR] = self._clock.address, self._clock.factor
-        state[READ_BATCH] = read_batch
+        state.clock, state.factor = self._clock.address, self._clock.factor
+        state.read_batch = read_batch
         self.threads = ThreadKeys(state)
         self._begin()
 
@@ -130,7 +108,7 @@ class HitRecords:
     def want_time(self) -> None:
         """Let records have the time: that of the host takes a call, which is otherwise left out."""
         if self._clock.is_host:
-            self._state[GETTIME] = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
+            self._state.gettime = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
 
     def identify(self, stack_pointer: int, identity: str | None) -> None:
         """Say what identifies a thread: the stack pointer's index in the trap frame, and another register (None: none).
@@ -144,37 +122,37 @@ class HitRecords:
         self._start, self._size = self._rows.ctypes.data, self._rows.strides[0]
         self._words = self._rows.data.cast("B").cast("Q")
         self.width = self._size // _WORD
-        state[END] = self._start + self._rows.nbytes
-        state[SOURCES], state[SOURCE_COUNT] = ctypes.addressof(self._sources), len(self._sources)
-        state[NUMBERS], state[COUNT] = ctypes.addressof(self._wanted), len(self._wanted)
+        state.end = self._start + self._rows.nbytes
+        state.sources, state.source_count = ctypes.addressof(self._sources), len(self._sources)
+        state.read_numbers, state.read_count = ctypes.addressof(self._wanted), len(self._wanted)
         self._first_place = self._places.ctypes.data
-        state[RECORD_SIZE], state[STEP] = self._rows.strides[0], _WORD * len(self._wanted)
+        state.record_size, state.places_size = self._rows.strides[0], _WORD * len(self._wanted)
         if self._stack_pointer is not None:
-            state[STACK_POINTER] = _WORD * (HEAD + self.registers.index(self._stack_pointer))
-            state[IDENTITY] = state[STACK_POINTER] if not self._identity else self._rows.strides[0] - _WORD
-            state[IDENTITY_MASK] = (1 << 64) - 1 if self._identity else 0
+            state.stack_pointer = _WORD * (HEAD + self.registers.index(self._stack_pointer))
+            state.identity = state.stack_pointer if not self._identity else self._rows.strides[0] - _WORD
+            state.identity_mask = (1 << 64) - 1 if self._identity else 0
         self._rewind()
 
     def _rewind(self) -> None:
-        self._state[NEXT], self._state[PLACES] = self._start, self._first_place
+        self._state.next, self._state.read_places = self._start, self._first_place
 
     def is_empty(self) -> bool:
         """Whether nothing was recorded since the last time."""
-        return self._state[NEXT] == self._start
+        return self._state.next == self._start
 
     def take(self) -> NDArray[np.uint64]:
         """(n, `width`) what was recorded since the last time, in order: the breakpoint's address plus `bias`, the CPU,
         the time (ns), the key of the thread where that is wanted, the registers' values, and what is nobody's. It is
         there until the guest runs on."""
-        taken = self._rows[: (self._state[NEXT] - self._start) // self._size]
+        taken = self._rows[: (self._state.next - self._start) // self._size]
         self._rewind()
         return taken
 
     def take_words(self) -> list[int]:
         """The same, one row behind the other: the fastest way for a few."""
         state, start = self._live, self._start
-        end = state[NEXT]
+        end = state[_NEXT]
         if end == start:
             return []
-        state[NEXT], state[PLACES] = start, self._first_place
+        state[_NEXT], state[_PLACES] = start, self._first_place
         return self._words[: end - start >> 3].tolist()

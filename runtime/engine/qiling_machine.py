@@ -45,7 +45,7 @@ from kinst.targets.arch.facts import ArchFacts
 _Handle = ctypes.c_void_p
 _Result = TypeVar("_Result")
 _INTERRUPT = ctypes.CFUNCTYPE(None, _Handle, ctypes.c_uint32, _Handle)
-_TOLD = ctypes.CFUNCTYPE(None, ctypes.py_object)
+_DISPATCH = ctypes.CFUNCTYPE(None, ctypes.py_object)
 _TLB_FILL = ctypes.CFUNCTYPE(
     ctypes.c_bool, _Handle, ctypes.c_uint64, ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), _Handle
 )
@@ -68,13 +68,12 @@ _ACCESS: Final = {
 class QilingMachine:
     """The engine: one address space of physical memory, one CPU's state at a time."""
 
-    def __init__(self, arch: ArchFacts) -> None:
-        """Open an empty machine."""
+    def __init__(self, arch: ArchFacts, stopped: Callable[[], None] | None = None) -> None:
+        """Open an empty machine. `stopped` is called where a hook of its user stops it; None: it just stops."""
         self._facts = facts = arch.engine
         self._constants = import_module(f"unicorn.{facts.unicorn}_const")
         model = None if facts.cpu_model is None else getattr(self._constants, facts.cpu_model)
-        self.ql = BareQiling(facts, model)
-        self.ql.on_stop, self.ql.on_restore = self.stop, self._forget_everything
+        self.ql = BareQiling(facts, model, stopped or self.stop, self._forget_everything)
         self._library = loaded_library()
         # Short calls keep Python's lock, since releasing it would take longer than the calls.
         self._quick = ctypes.PyDLL(uclib._name)
@@ -114,11 +113,11 @@ class QilingMachine:
         self._tlb_fill: TlbFill = lambda _address, _access: None
         callback = _TLB_FILL(self._on_tlb_fill)
         self._kept.append(callback)
-        self._walks = WalkCache(ctypes.cast(callback, ctypes.c_void_p))
-        self._hook_natively(const.UC_HOOK_TLB_FILL, *self._walks.hook())
-        self._hook_natively(const.UC_HOOK_BLOCK, *self._block_hook.callback())
         self.states = CpuStates(self._library, self._handle, self._register_number, self._facts)
         self._live = self.states.live
+        self._walks = WalkCache(ctypes.cast(callback, ctypes.c_void_p), self._live)
+        self._hook_natively(const.UC_HOOK_TLB_FILL, *self._walks.hook())
+        self._hook_natively(const.UC_HOOK_BLOCK, *self._block_hook.callback())
         self._find_fault_address()
 
     # -- callbacks ----------------------------------------------------------------------------------------------------
@@ -143,7 +142,7 @@ class QilingMachine:
     def keep_walks(self, context: Mapping[str, int]) -> WalkCache:
         """From now on, `fill` is not called for a translation that is kept in the returned object. `context` has the
         registers that translations depend on, and which of their bits."""
-        self._walks.compare(self._library, self._live, context, self._facts.privilege)
+        self._walks.compare(self._library, context, self._facts.privilege)
         return self._walks
 
     def _on_tlb_fill(self, _uc: int, address: int, kind: int, entry: Any, _data: int) -> bool:
@@ -167,12 +166,12 @@ class QilingMachine:
         clock: ClockWord,
     ) -> BreakpointCounters | None:
         """Call `handle(_, number, _)` for every exception that QEMU raises, between two instructions, but for the
-        breakpoints that are set in the returned object: those are counted, recorded or told. It is Unicorn's own
+        breakpoints that are set in the returned object: those are counted, recorded or dispatched. It is Unicorn's own
         callback, since every hit comes this way. What it raises is lost, so it must call `fail`.
 
         Args:
             handle: the callback.
-            failed: called with what a hit raises that is told; it puts the CPU where it goes on.
+            failed: called with what a dispatched hit raises; it puts the CPU where it goes on.
             breakpoint_at: the number of a breakpoint's exception, and how far the PC is behind it then, in bytes.
             clock: the time of what is recorded.
 
@@ -191,14 +190,14 @@ class QilingMachine:
             self._guarded(None, counters.full)
             handle(uc, number, data)
 
-        def tell(hit: Callable[[], None]) -> None:
+        def dispatch(hit: Callable[[], None]) -> None:
             try:
                 hit()
             except BaseException as error:
                 counters.stay()
                 failed(error)
 
-        callbacks = _INTERRUPT(handle), _INTERRUPT(full), _TOLD(tell)
+        callbacks = _INTERRUPT(handle), _INTERRUPT(full), _DISPATCH(dispatch)
         self._kept += *callbacks, counters
         addresses = (ctypes.cast(callback, ctypes.c_void_p) for callback in callbacks)
         self._hook_natively(const.UC_HOOK_INTR, *counters.callback(*addresses))

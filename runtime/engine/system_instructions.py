@@ -9,7 +9,7 @@ import ctypes
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kinst.runtime.engine.native_hooks import host_function
+from kinst.runtime.engine.host.encodings import ENCODINGS, EncodingState
 
 Encoding = tuple[int, int, int, int, int]  # op0, op1, CRn, CRm, op2
 
@@ -20,47 +20,6 @@ TLBI_OF_ADDRESSES: Final = frozenset((1, op1, 8, crm, op2) for op1 in (0, 4) for
 _CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32), ctypes.c_void_p
 )
-# The callback's arguments are uc, register, fields, state. `fields` begins with CRn, CRm, op0, op1, op2, 32 bits each;
-# `state` holds the address of the Python callback and that of the table. The index is op0:op1:CRn:CRm:op2, 16 bits.
-_HOST_CODE: Final = {
-    "x86_64": bytes.fromhex(
-        "8b4208"  # mov eax, [rdx + 8]
-        "c1e003"  # shl eax, 3
-        "0b420c"  # or eax, [rdx + 12]
-        "c1e004"  # shl eax, 4
-        "0b02"  # or eax, [rdx]
-        "c1e004"  # shl eax, 4
-        "0b4204"  # or eax, [rdx + 4]
-        "c1e003"  # shl eax, 3
-        "0b4210"  # or eax, [rdx + 16]
-        "4c8b4108"  # mov r8, [rcx + 8]
-        "410fa300"  # bt [r8], eax
-        "7203"  # jc wanted
-        "31c0"  # xor eax, eax
-        "c3"  # ret
-        "ff21"  # wanted: jmp [rcx]
-    ),
-    "aarch64": b"".join(
-        word.to_bytes(4, "little")
-        for word in (
-            0x29411444,  # ldp w4, w5, [x2, #8]
-            0x29401C46,  # ldp w6, w7, [x2]
-            0xB9401048,  # ldr w8, [x2, #16]
-            0x2A040CA4,  # orr w4, w5, w4, lsl #3
-            0x2A0410C4,  # orr w4, w6, w4, lsl #4
-            0x2A0410E4,  # orr w4, w7, w4, lsl #4
-            0x2A040D04,  # orr w4, w8, w4, lsl #3
-            0xA9401865,  # ldp x5, x6, [x3]
-            0x53037C87,  # lsr w7, w4, #3
-            0x386748C6,  # ldrb w6, [x6, w7, uxtw]
-            0x1AC824C6,  # lsr w6, w6, w8
-            0x36000046,  # tbz w6, #0, not wanted
-            0xD61F00A0,  # br x5
-            0x2A1F03E0,  # not wanted: mov w0, wzr
-            0xD65F03C0,  # ret
-        )
-    ),
-}
 
 
 class SystemInstructionFilter:
@@ -75,10 +34,10 @@ class SystemInstructionFilter:
         for encoding in self._wanted:
             index = _index(encoding)
             self._table[index >> 3] |= 1 << (index & 7)
-        self._state = (ctypes.c_uint64 * 2)(
+        self._state = EncodingState(
             ctypes.cast(self._in_python, ctypes.c_void_p).value or 0, ctypes.addressof(self._table)
         )
-        self._code = host_function(_HOST_CODE)
+        self._code = ENCODINGS.function()
 
     def callback(self) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
         """The function and the argument for Unicorn."""

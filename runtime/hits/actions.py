@@ -80,7 +80,7 @@ class Batched:
         replay: Replay,
         count: Count | None = None,
     ) -> None:
-        """`run` does what a hit does now, and first tells what was recorded before; `replay` does it later. Both look
+        """`run` does what a hit does now, and first settles what was recorded before; `replay` does it later. Both look
         at what `reads` names. `count` does for several hits in which that is the same what `run` does for each; only
         what is replayed has none."""
         assert (delivery.way in (Way.COUNT, Way.RECORD)) == (count is not None)
@@ -92,7 +92,7 @@ class Batched:
 
 
 def counting(run: Callable[[Firing], None], count: Count, reads: Reads = NOTHING) -> Batched:
-    """An action that does nothing but count, so that the number of hits that are alike tells it all."""
+    """An action that does nothing but count, so that the number of hits that are alike is all that it needs."""
     return Batched(run, Delivery(Way.RECORD if reads else Way.COUNT), reads, counted_once(count), count)
 
 
@@ -111,4 +111,4 @@ def reads_of(action: Callable[[Firing], None]) -> Reads:
     return action.reads if isinstance(action, Batched) else NOTHING
 
 
-Told = Sequence[tuple[Batched, Enabling]]
+BatchedRuns = Sequence[tuple[Batched, Enabling]]

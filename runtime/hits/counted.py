@@ -14,7 +14,7 @@ to the last one.
 from collections.abc import Callable
 from typing import Protocol
 
-from kinst.runtime.hits.actions import Batched, Told
+from kinst.runtime.hits.actions import Batched, BatchedRuns
 from kinst.runtime.hits.recorded import RecordedSites, Records
 from kinst.runtime.trap.delivery import Way
 from kinst.runtime.trap.trap import Site
@@ -45,7 +45,7 @@ class Counters(Protocol):
         `is_keyed` the record has the key of the thread, and hits of threads that are not known are reported."""
         ...
 
-    def tell(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
+    def dispatch(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
         """Call `hit` at the breakpoint at `address`, and let the CPU go on at `following`; 0: where it says."""
         ...
 
@@ -79,8 +79,8 @@ class CountedSites:
         self.recorded = RecordedSites(counters.records, arch)
         counters.on_full(self.recorded.fold)
         self._cells: dict[int, int] = {}  # by address of a site
-        self._told: set[int] = set()  # addresses of sites
-        self._counts: dict[int, Told] = {}  # by cell: what runs for its hits
+        self._dispatched: set[int] = set()  # addresses of sites
+        self._counts: dict[int, BatchedRuns] = {}  # by cell: what runs for its hits
         self._left: list[int] = []  # cells whose breakpoints are gone
         self._users: dict[int, tuple[int, int]] = {}  # trampoline -> the one site that uses it, the next instruction
         self._shared: set[int] = set()  # trampolines of several sites
@@ -93,26 +93,26 @@ class CountedSites:
         if site.delivery.is_batched and following is not None:
             self._count(site, at, following)
         elif following:
-            self._tell(at, following, fire)
+            self._dispatch(at, following, fire)
         elif site.emulation is None:
             self._free(site.trampoline)
         elif at <= _HIGHEST:
-            self._tell(at, 0, hit)
+            self._dispatch(at, 0, hit)
 
-    def _tell(self, at: int, following: int, call: Callable[[], None]) -> None:
-        self._told.add(at)
-        self._counters.tell(at, following, call, has_credit=following in self._trampolines())
+    def _dispatch(self, at: int, following: int, call: Callable[[], None]) -> None:
+        self._dispatched.add(at)
+        self._counters.dispatch(at, following, call, has_credit=following in self._trampolines())
 
     def _count(self, site: Site, at: int, following: int) -> None:
         has_credit = following in self._trampolines()
-        told = [(one.action, one) for one in site.enablings if isinstance(one.action, Batched)]
-        assert len(told) == len(site.enablings), "what is batched was decided for all of them"
+        batched = [(one.action, one) for one in site.enablings if isinstance(one.action, Batched)]
+        assert len(batched) == len(site.enablings), "what is batched was decided for all of them"
         if site.delivery.way is Way.COUNT:
             cell = self._cells[at] = self._counters.cell()
-            self._counts[cell] = told
+            self._counts[cell] = batched
             self._counters.set(at, following, cell, has_credit=has_credit)
             return
-        self.recorded.add(at, told, is_replayed=site.delivery.way is Way.REPLAY)
+        self.recorded.add(at, batched, is_replayed=site.delivery.way is Way.REPLAY)
         is_keyed = self.recorded.is_keyed(at)
         self._counters.record(at, following, has_credit=has_credit, is_keyed=is_keyed)
 
@@ -155,8 +155,8 @@ class CountedSites:
         cell = self._cells.pop(address, None)
         if cell is not None:
             self._left.append(cell)
-        if cell is not None or address in self._told or self.recorded.remove(address):
-            self._told.discard(address)
+        if cell is not None or address in self._dispatched or self.recorded.remove(address):
+            self._dispatched.discard(address)
             self._counters.drop(address)
 
     def user(self, trampoline: int) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.hits.actions import Told
+from kinst.runtime.hits.actions import BatchedRuns
 from kinst.runtime.hits.distinct import distinct
 from kinst.runtime.hits.replayed import RecordedFiring, Replay
 from kinst.runtime.hits.thread_ranges import ThreadRanges
@@ -114,9 +114,9 @@ class RecordedSites:
         """There are none yet."""
         self._records = records
         self._pc, self._count = arch.pc, len(arch.registers)
-        self._alike: dict[int, tuple[Told, frozenset[int]]] = {}  # by address as records have it
+        self._alike: dict[int, tuple[BatchedRuns, frozenset[int]]] = {}  # by address as records have it
         self._replayed: dict[int, _Site] = {}  # by address as records have it
-        self._tell: dict[int, _Row] = {}  # what is done for a record of `_replayed`
+        self._rows: dict[int, _Row] = {}  # what is done for a record of `_replayed`
         self._columns: tuple[NDArray[np.uint64], NDArray[np.bool_]] | None = None  # see `_blank`
         self._kept: list[int] = []  # words of records that are alike, which nobody waits for
         self._firing = RecordedFiring([0] * self._count)
@@ -127,7 +127,7 @@ class RecordedSites:
         self._is_identified = False
 
     def know(self, ranges: ThreadRanges, host: Callable[[int], int | None]) -> None:
-        """Let threads be told by these. `host` gives the place in the host's memory of a 64-bit word of the guest's
+        """Know threads by these. `host` gives the place in the host's memory of a 64-bit word of the guest's
         virtual memory; None if it has none."""
         self._ranges, self._host = ranges, host
 
@@ -145,35 +145,35 @@ class RecordedSites:
                 self._keys.append(found.key)
             self._records.threads.put(found.low, found.high, number, found.identity, words)
 
-    def add(self, at: int, told: Told, *, is_replayed: bool) -> None:
-        """Tell these of hits at an address: each, in the order of all that are replayed, or those together that are
-        alike."""
-        found = (action.reads.registers_of(enabling) for action, enabling in told)
+    def add(self, at: int, batched: BatchedRuns, *, is_replayed: bool) -> None:
+        """Run these for hits at an address: for each, in the order of all that are replayed, or once for those that
+        are alike."""
+        found = (action.reads.registers_of(enabling) for action, enabling in batched)
         looked_at = frozenset[int]().union(*found)
         registers = looked_at - {self._pc}
         if not registers <= set(self._records.registers):
             self.want(lambda: self._records.want(registers))
         recorded_at = at + self._records.bias
         if is_replayed:
-            runs = tuple((enabling, action.replay) for action, enabling in told)
-            is_keyed = any(action.reads.has_thread for action, _ in told)
+            runs = tuple((enabling, action.replay) for action, enabling in batched)
+            is_keyed = any(action.reads.has_thread for action, _ in batched)
             if is_keyed and not self._is_identified:
                 self._is_identified = True
                 self.want(lambda: self._records.identify(self._stack_pointer, self._ranges.identity))
-            if any(action.reads.has_time for action, _ in told):
+            if any(action.reads.has_time for action, _ in batched):
                 self._records.want_time()
             site = _Site(at, runs, registers, is_keyed, self._pc in looked_at)
             self._replayed[recorded_at] = site
-            self._tell[recorded_at] = self._row(site)
+            self._rows[recorded_at] = self._row(site)
         else:
-            self._alike[recorded_at], self._columns = (told, registers), None
+            self._alike[recorded_at], self._columns = (batched, registers), None
 
     def want(self, change: Callable[[], None]) -> None:
         """Change what records have."""
         self.fold()
         change()
         self._columns = None
-        self._tell = {at: self._row(site) for at, site in self._replayed.items()}
+        self._rows = {at: self._row(site) for at, site in self._replayed.items()}
 
     def _row(self, site: _Site) -> _Row:
         wanted = self._records.registers
@@ -193,7 +193,7 @@ class RecordedSites:
             return False
         self.fold()
         self._replayed.pop(recorded_at, None)
-        self._tell.pop(recorded_at, None)
+        self._rows.pop(recorded_at, None)
         if self._alike.pop(recorded_at, None) is not None:
             self._columns = None
         return True
@@ -204,7 +204,7 @@ class RecordedSites:
         return site is not None and site.is_keyed
 
     def fold(self) -> None:
-        """Tell what was recorded."""
+        """Run what hits that were recorded do."""
         self.settle()
         self._count_kept()
         rows = self._records.take()  # there are some only if nothing is batched in order
@@ -219,17 +219,17 @@ class RecordedSites:
 
     def settle(self, _firing: Firing | None = None) -> None:
         """Run what is batched in order: something happens now. What is alike waits for `fold`."""
-        words = self._records.take_words() if self._tell else []
+        words = self._records.take_words() if self._rows else []
         if words:
-            self._tell_in_order(words)
+            self._replay_in_order(words)
         if len(self._kept) > _MOST_KEPT:
             self._count_kept()
 
-    def _tell_in_order(self, words: Sequence[int]) -> None:
-        width, firing, keys, tell = self._records.width, self._firing, self._keys, self._tell
+    def _replay_in_order(self, words: Sequence[int]) -> None:
+        width, firing, keys, rows = self._records.width, self._firing, self._keys, self._rows
         regs = firing.frame.regs
         for at in range(0, len(words), width):
-            row = tell.get(words[at])
+            row = rows.get(words[at])
             if row is None:
                 self._kept += words[at : at + width]
                 continue

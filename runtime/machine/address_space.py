@@ -82,9 +82,16 @@ class AddressSpace:
     """Translation for the CPU that runs."""
 
     def __init__(
-        self, engine: QilingMachine, memory: PhysicalMemory, walker: Walker, nothing_there: NothingThere
+        self,
+        engine: QilingMachine,
+        memory: PhysicalMemory,
+        bus: Bus,
+        walker: Walker,
+        nothing_there: NothingThere,
+        code_found: Callable[[int], None],
     ) -> None:
-        """`nothing_there` tells what an access meets to which no device and no memory answers."""
+        """`bus` has the devices. `nothing_there` says what an access meets to which no device and no memory answers;
+        `code_found` is called with a physical page before its code runs."""
         self._engine = engine
         self._memory = memory
         self._walker = walker
@@ -92,7 +99,7 @@ class AddressSpace:
         self._to_access = tuple(engine.translator(access) for access in Access)
         self._to_read, self._to_write = self._to_access[Access.READ], self._to_access[Access.WRITE]
         self._load, self._store = memory.load, memory.store
-        self.bus = Bus()  # the devices, which the machine adds
+        self._bus = bus
         self._overlay: dict[int, int] = {}  # virtual page -> physical page
         self._aliases: Sequence[tuple[int, int, int]] = ()
         self._written: set[int] = set()
@@ -109,13 +116,12 @@ class AddressSpace:
         self._is_kept_off = False  # the running instruction's store was to one of them
         self.device_pages: set[int] = set()
         self.open_page = 0  # physical: the last page that was reached to which nothing answers
-        self.has_only_aliases = False  # `--call`: the guest has no MMU and nothing else
+        self._has_only_aliases = False
         # Called with a physical page before an alias of it gets into the TLB.
         self.alias_reached: Callable[[int], None] = lambda _page: None
-        self._nothing_there = nothing_there
+        self._nothing_there, self._code_found = nothing_there, code_found
         # Called with the virtual and the physical address of a page, or of a part of it, that can be executed now.
         self.executable: Callable[[int, int], None] | None = None
-        self.code_found: Callable[[int], None] = lambda _page: None  # called with a physical page before its code runs
         self.fault: PageFault | None = None
         self._blocks: dict[int, set[int]] = {}  # log2 of the size -> numbers of blocks that may be in the TLB
         self._entries: list[int] = []  # physical addresses of what the last walk read
@@ -194,9 +200,10 @@ class AddressSpace:
             self._guard.stored(self._engine.pc(), self._engine.fault[0])
         return is_kept_off
 
-    def alias(self, ranges: Sequence[tuple[int, int, int]]) -> None:
-        """Map (virtual, physical, size) ranges without the guest's help."""
-        self._aliases = ranges
+    def alias(self, ranges: Sequence[tuple[int, int, int]], *, is_all: bool = False) -> None:
+        """Map (virtual, physical, size) ranges without the guest's help. With `is_all` there is nothing else: the guest
+        has no MMU."""
+        self._aliases, self._has_only_aliases = ranges, is_all
         self._forget()
 
     def ask_again(self) -> None:
@@ -295,7 +302,7 @@ class AddressSpace:
                 found = address - virtual + physical
                 self.alias_reached(found >> _PAGE_SHIFT)
                 return Translation(found, Permission.ALL)
-        if self.has_only_aliases:
+        if self._has_only_aliases:
             raise PageFault(address, access, 0)
         return self._walker.translate(registers, self._load_entry, store, address, access)
 
@@ -330,7 +337,7 @@ class AddressSpace:
             return physical, permissions | (_EXECUTE if permissions & _WRITE else 0)
         if access is Access.FETCH:
             self._memory.add_code_page(page)
-            self.code_found(page)
+            self._code_found(page)
             if page in self._written:
                 self._engine.flush_tlb()
             return physical, permissions
@@ -393,7 +400,7 @@ class AddressSpace:
         except MachineError:
             if not self._is_on_bus(physical):
                 raise
-            parts = [(at, self.bus.read(physical + at, min(size, 8))) for at in range(0, size, 8)]
+            parts = [(at, self._bus.read(physical + at, min(size, 8))) for at in range(0, size, 8)]
             return sum(part << 8 * at for at, part in parts)
 
     def _is_on_bus(self, physical: int) -> bool:
@@ -451,7 +458,7 @@ class AddressSpace:
             if not self._is_on_bus(physical):
                 raise
             for at in range(0, size, 8):
-                self.bus.write(physical + at, min(size, 8), value >> 8 * at & (1 << 8 * min(size, 8)) - 1)
+                self._bus.write(physical + at, min(size, 8), value >> 8 * at & (1 << 8 * min(size, 8)) - 1)
 
     def fetch(self, address: int, size: int) -> bytes:
         """Read instruction bytes as the running CPU would; raises PageFault."""

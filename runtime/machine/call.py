@@ -150,8 +150,7 @@ def load_for_call(image: Image, system: System, *, skip: int | None = None) -> L
     loaded = Loaded(image, 0, image.entry, tuple(placed))
     _relocate(loaded, system)
     pages = [(virtual & -PAGE, physical & -PAGE, size + virtual % PAGE) for virtual, physical, size in placed]
-    system.space.alias([*pages, (_TEXTS, _TEXTS, _STACK_TOP - _TEXTS)])
-    system.space.has_only_aliases = True
+    system.space.alias([*pages, (_TEXTS, _TEXTS, _STACK_TOP - _TEXTS)], is_all=True)
     return loaded
 
 

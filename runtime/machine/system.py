@@ -52,8 +52,7 @@ class System:
         self.arch = arch_by_name(facts.arch)
         self.board = board
         self.exceptions = board.exceptions
-        self.engine = QilingMachine(self.arch)
-        self.engine.ql.on_stop = lambda: self.finish(End.STOPPED)
+        self.engine = QilingMachine(self.arch, lambda: self.finish(End.STOPPED))
         self.command_line = configuration.command_line
         self.initrd = configuration.initrd
         self.kaslr_seed = configuration.kaslr_seed
@@ -67,10 +66,11 @@ class System:
         self.memory.add_ram(facts.ram_base, self.ram_size)
         for address, size in facts.other_memory:
             self.memory.add_ram(address, size)
-        self.space = AddressSpace(self.engine, self.memory, new_walker(self.arch), self._nothing_there)
-        self.clock: MachineClock = self._make_clock(configuration.clock)
         self._bus, self.ports, self.open_bus = Bus(self._written), PortBus(self._written), Bus()
-        self.space.bus = self._bus
+        self.space = AddressSpace(
+            self.engine, self.memory, self._bus, new_walker(self.arch), self._nothing_there, self._code_watch()
+        )
+        self.clock: MachineClock = self._make_clock(configuration.clock)
         self._turn_ends = self.exit_code = 0
         self._timed, self._observers = TimedDevices(), TimedDevices()
         self._timed_by_identity: dict[int, Timed] = {}  # devices are not hashable
@@ -101,8 +101,6 @@ class System:
         self.memory.add_ram(OPEN_BUS_CODE, PAGE)
         self.memory.write(OPEN_BUS_CODE, b"\xff" * PAGE)
         self._hook_instructions()
-        if self.exceptions.translation_switch is not None:
-            self._find_translation_switch(self.exceptions.translation_switch)
         if self.exceptions.interrupt_mask is not None:
             self.engine.watch_interrupt_mask(*self.exceptions.interrupt_mask)
 
@@ -169,14 +167,13 @@ class System:
 
         self.engine.on_system_registers(known, read, write)
 
-    def _find_translation_switch(self, bits: tuple[int, int]) -> None:
+    def _code_watch(self) -> Callable[[int], None]:
+        """What looks at each physical page before its code runs."""
+        bits = self.exceptions.translation_switch
+        if bits is None:
+            return lambda _page: None
         switch = TranslationSwitch(self.engine, bits, lambda found: self.exceptions.turn_on(self.current, found))
-
-        def look(page: int) -> None:
-            if self.space.is_physical:
-                switch.look(self.memory, page)
-
-        self.space.code_found = look
+        return lambda page: switch.look(self.memory, page) if self.space.is_physical else None
 
     # -- what boards and devices use ----------------------------------------------------------------------------------
 

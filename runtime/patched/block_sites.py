@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.engine.block_code import SLACK
 from kinst.runtime.engine.block_counters import PLACES
+from kinst.runtime.engine.host.blocks import SLACK
 from kinst.runtime.hits.actions import Batched
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.machine.system import System

@@ -1,9 +1,11 @@
 """Enabled probes, a machine and an output -> a traced run: BEGIN, the machine within its limits, END."""
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Final, Protocol
 
 from kinst.runtime.input.expression import Expression
@@ -127,9 +129,9 @@ def _shown(until: Expression) -> str:
 @contextmanager
 def _without_old_garbage() -> Iterator[None]:
     """Exempts what exists now, which stays as long as the run, from Python's full garbage collections. Many records
-    cause these; without the exemption a printf() clause takes four microseconds and not half of one. Who has exempted
-    something already, as `kinst-batch` for its processes, would not have it taken back."""
-    if gc.get_freeze_count():
+    cause these; without the exemption a printf() clause takes four microseconds and not half of one. Who exempted
+    something before the first run, as `kinst-batch` for its processes, would not have it taken back."""
+    if _is_exempted_by_others(os.getpid()):
         yield
         return
     gc.freeze()
@@ -137,3 +139,9 @@ def _without_old_garbage() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
+
+
+@cache
+def _is_exempted_by_others(_process: int) -> bool:
+    """Asked once a process, before it exempts anything itself: Python counts one by one, 50 ms for half a million."""
+    return gc.get_freeze_count() > 0

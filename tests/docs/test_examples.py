@@ -3,19 +3,20 @@
 import os
 import re
 import subprocess
-import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.commands.forking import Forking, forking
 from tests.docs.pages import PAGES, ROOT, Example, Page
 from tests.image_list import EXACT
 from tests.images import at_hand, real_image
 from tests.samples.machines import missing
 
 TOOL = re.compile(r"qemu-system-\w+|\w+-linux-gnu-\w+")
-LAUNCHER = "#!{python}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
+PYTHON = ".python"  # runs a program, as `python -c` does
 # Nobody else's settings change what is printed.
 PLAIN = {"COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "TERM": "dumb"}
 
@@ -39,7 +40,14 @@ def commands() -> dict[str, str]:
     return scripts
 
 
-def furnish(folder: Path, page: Page) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forking]:
+    """What starts the commands."""
+    with forking(tmp_path_factory.mktemp("server")) as found:
+        yield found
+
+
+def furnish(folder: Path, page: Page, server: Forking) -> dict[str, str]:
     """Put what a page names into `folder`; return the environment of its examples."""
     (folder / "samples").symlink_to(ROOT / "samples")
     for place, name in page.images.items():
@@ -48,16 +56,14 @@ def furnish(folder: Path, page: Page) -> dict[str, str]:
     scripts = folder / "bin"
     scripts.mkdir()
     for name, entry in commands().items():
-        module, function = entry.split(":")
-        launcher = scripts / name
-        launcher.write_text(LAUNCHER.format(python=sys.executable, module=module, function=function))
-        launcher.chmod(0o755)
+        server.client(scripts / name, entry)
+    server.client(folder / PYTHON, "")
     paths = {"PATH": f"{scripts}:{os.environ['PATH']}", "PYTHONPATH": f"{ROOT / '.typing'}:{ROOT}"}
     return os.environ | PLAIN | paths
 
 
 def run(example: Example, folder: Path, environment: dict[str, str]) -> None:
-    words = [sys.executable, "-c", example.code] if example.is_python else ["/bin/sh", "-c", example.code]
+    words = [str(folder / PYTHON), example.code] if example.is_python else ["/bin/sh", "-c", example.code]
     result = subprocess.run(
         words,
         cwd=folder,
@@ -81,11 +87,11 @@ def run(example: Example, folder: Path, environment: dict[str, str]) -> None:
         if page.blocks
     ],
 )
-def test_examples_print_what_is_shown(page: Page, tmp_path: Path) -> None:
+def test_examples_print_what_is_shown(page: Page, tmp_path: Path, server: Forking) -> None:
     """A block whose tools are not here is left out, and the test says so when it has run the others."""
     if absent := sorted(set(page.images.values()) - set(at_hand(*page.images.values()))):
         pytest.skip(f"not downloaded: {', '.join(absent)}")
-    environment, absent = furnish(tmp_path, page), []
+    environment, absent = furnish(tmp_path, page, server), []
     for block in page.blocks:
         tools = {tool for example in block for tool in TOOL.findall(example.code)}
         if why := missing(*sorted(tools)):

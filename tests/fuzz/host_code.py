@@ -12,10 +12,9 @@ from typing import Any, Final
 import unicorn
 from hypothesis import strategies as st
 
-from kinst.runtime.engine.block_code import HOST_CODE as BLOCK_CODE
-from kinst.runtime.engine.breakpoint_code import GETTIME
-from kinst.runtime.engine.native_hooks import InstructionCounter
-from kinst.runtime.engine.system_instructions import _HOST_CODE as SYSTEM_CODE
+from kinst.runtime.engine.host.blocks import BLOCKS
+from kinst.runtime.engine.host.budget import BUDGET, BudgetState
+from kinst.runtime.engine.host.encodings import ENCODINGS, Instruction
 from kinst.runtime.engine.system_instructions import SystemInstructionFilter
 from tests.fuzz.kind import Finding, Kind
 from tests.fuzz.traffic import Reader
@@ -23,7 +22,7 @@ from tests.runtime.engine import test_block_counters as counting
 from tests.runtime.engine import test_breakpoint_counters as breaking
 from tests.runtime.engine import test_native_hooks as hooking
 from tests.runtime.engine import test_walk_cache as walking
-from tests.runtime.engine.host_memory import map_pages
+from tests.runtime.engine.host_memory import host_code, map_pages
 
 _WORD: Final = 1 << 64
 _EDGES: Final = (0, 1, 2, 3, 4, 0xFFF, 0x1000, 1 << 31, 1 << 32, (1 << 63) - 1, 1 << 63, *range(_WORD - 6, _WORD))
@@ -53,9 +52,9 @@ class _Breakpoints:
         records.want([data.number(1) % breaking.IP])
         records.identify(1, "x" if data.number(1) & 1 else None)
         if data.number(1) & 1:
-            self.host.counters._state[GETTIME] = breaking.TIME
+            self.host.counters._state.gettime = breaking.TIME
         self.hit = self._change  # one object, by whose address it is known
-        self.host.told[id(self.hit)] = self.hit
+        self.host.dispatched[id(self.hit)] = self.hit
 
     def operate(self) -> None:
         """Something that Python does with the table, or an event of the guest."""
@@ -65,7 +64,7 @@ class _Breakpoints:
             self._hit_at(_word(self.data))
 
     def _change(self) -> None:
-        """A hit that is told may do it as well, also to its own row."""
+        """A dispatched hit may do it as well, also to its own row."""
         what, address = self.data.number(1), _word(self.data)
         if what < 120:
             self._enter(what & 3, address, 1 + (_word(self.data) >> 1))
@@ -85,7 +84,7 @@ class _Breakpoints:
         if way == 0:
             counters.set(address, following, counters.cell(), has_credit=has_credit)
         elif way == 1:
-            counters.tell(address, following, self.hit, has_credit=has_credit)
+            counters.dispatch(address, following, self.hit, has_credit=has_credit)
         else:
             counters.record(address, following, has_credit=has_credit, is_keyed=way == 3)
             self.keyed |= {address} if way == 3 else set()
@@ -129,7 +128,7 @@ def _count(drawn: tuple[str, bytes], _folder: Path) -> None:
     )
     if not 0 <= case.block[0] < _WORD:
         return
-    found, expected = counting.executed(case, hooking.HOSTS[name], BLOCK_CODE[name]), counting.in_python(case)
+    found, expected = counting.executed(case, hooking.HOSTS[name], host_code(BLOCKS, name)), counting.in_python(case)
     if found != expected:
         raise Finding(f"{found} in place of {expected}: {case}")
 
@@ -147,7 +146,7 @@ def _look(drawn: tuple[str, bytes], _folder: Path) -> None:
     marks = [_word(data) for _ in range(data.number(1) & 7)]
     register, last = data.number(1) & 3, address if data.number(1) & 1 else _word(data)
     mine, its = case(), case()
-    found = hooking.executed(mine, hooking.HOSTS[name], BLOCK_CODE[name])
+    found = hooking.executed(mine, hooking.HOSTS[name], host_code(BLOCKS, name))
     expected = hooking.in_python(its)
     if found != expected:
         raise Finding(f"{found} in place of {expected}: {mine}")
@@ -220,13 +219,13 @@ def _budget(drawn: tuple[str, bytes], _folder: Path) -> None:
     """Instructions anywhere, inside and outside of trampolines, and a budget of few."""
     name, content = drawn
     data = Reader(content)
-    state = (ctypes.c_uint64 * 16)(data.number(1) & 3, _word(data), data.number(2), hooking.STOP, 0, 63)
+    state = BudgetState(data.number(1) & 3, _word(data), data.number(2), stop=hooking.STOP, slot_mask=63)
     address = _word(data)
-    before, inside = state[0], (address - state[1]) % _WORD < state[2]
-    is_counted = not inside or not (address - state[1]) & 63
-    went, _ = _called(name, InstructionCounter.host_code[name], (hooking.UC, address, 4), state)
-    if (state[0], went) != (max(0, before - is_counted), hooking.STOP if is_counted and not before else None):
-        raise Finding(f"a budget of {before} became {state[0]} at {address:#x}")
+    before, inside = state.budget, (address - state.trampolines) % _WORD < state.trampolines_size
+    is_counted = not inside or not (address - state.trampolines) & 63
+    went, _ = _called(name, host_code(BUDGET, name), (hooking.UC, address, 4), state)
+    if (state.budget, went) != (max(0, before - is_counted), hooking.STOP if is_counted and not before else None):
+        raise Finding(f"a budget of {before} became {state.budget} at {address:#x}")
 
 
 def _system(drawn: tuple[str, bytes], _folder: Path) -> None:
@@ -239,12 +238,12 @@ def _system(drawn: tuple[str, bytes], _folder: Path) -> None:
 
     wanted = [encoding() for _ in range(data.number(1) & 15)]
     chosen = SystemInstructionFilter(wanted, lambda *_arguments: 1)
-    chosen._state[0] = hooking.STOP
+    chosen._state.callback = hooking.STOP
     asked = wanted[0] if wanted and data.number(1) & 1 else encoding()
     op0, op1, crn, crm, op2 = asked
-    fields = (ctypes.c_uint32 * 8)(crn, crm, op0, op1, op2)
+    fields = Instruction(crn, crm, op0, op1, op2)
     arguments = hooking.UC, 0, ctypes.addressof(fields)
-    went, result = _called(name, SYSTEM_CODE[name], arguments, chosen._state, chosen._table, fields)
+    went, result = _called(name, host_code(ENCODINGS, name), arguments, chosen._state, chosen._table, fields)
     if (went is not None) != (asked in wanted) or (went is None and result):
         raise Finding(f"the encoding {asked} of {wanted}")
 

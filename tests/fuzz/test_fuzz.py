@@ -76,6 +76,6 @@ def test_harm_is_found_and_made_small(harm: Callable[[int], None], kind: Harm, s
 
 def test_a_crash_is_found_with_its_input() -> None:
     fuzzed = Kind("harm", st.integers(0, 1000), lambda value, _folder: _crash(value))
-    (found,) = search(fuzzed, seed=1, seconds=0.1).found.values()
+    (found,) = search(fuzzed, seed=1, seconds=1).found.values()
     assert (found.harm, found.what) == (Harm.CRASH, "signal 11")
     assert int(found.input) > 3

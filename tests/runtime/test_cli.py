@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.in_process import kinst_run
 from tests.images import real_image
 
 ROOT = Path(__file__).parent.parent.parent
@@ -19,20 +20,21 @@ COMMAND = [sys.executable, "-W", "ignore", "-c", LAUNCH]
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / ".typing"), str(ROOT)])}
 
 
-def kinst_run(*arguments: str | Path, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+def started(*arguments: str | Path, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    """In a process of its own."""
     return subprocess.run(
         [*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT, check=False
     )
 
 
 def test_a_plain_run_prints_the_console_and_nothing_else() -> None:
-    result = kinst_run(SAMPLE)
+    result = started(SAMPLE)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == (ROOT / "samples" / "kernel.out").read_text()
 
 
 def test_descriptions_on_stderr_header_and_firings_with_the_console_on_stdout() -> None:
-    result = kinst_run(SAMPLE, "-n", "fbt::kmain:entry", "-n", "fbt::kmai[n]:entry,fbt::fibonacci:return")
+    result = started(SAMPLE, "-n", "fbt::kmain:entry", "-n", "fbt::kmai[n]:entry,fbt::fibonacci:return")
     lines = result.stdout.splitlines()
     assert result.stderr.splitlines()[0] == "kinst-run: description 'fbt::kmain:entry' matched 1 probe"
     assert lines[:2] == [HEADER, f"  0   {KMAIN}                      kmain:entry "]
@@ -87,6 +89,12 @@ def test_errors_are_one_line_with_an_exit_code(arguments: list[str | Path], code
     assert [line.startswith("    ") for line in result.stderr.splitlines()] in ([False], [False, True, True])
     assert result.stderr.startswith("kinst-run: ")
     assert message in result.stderr
+
+
+@pytest.mark.parametrize(("words", "code"), [(("nowhere.elf",), 1), (("-n", "BEGIN", "--timeout", "1y"), 2)])
+def test_a_process_has_the_streams_and_the_exit_code_of_an_error(words: tuple[str, ...], code: int) -> None:
+    result, expected = started(*words), kinst_run(*words)
+    assert (result.returncode, result.stdout, result.stderr) == (code, "", expected.stderr)
 
 
 def test_a_guest_stopped_for_good_is_an_error_after_its_output(tmp_path: Path) -> None:

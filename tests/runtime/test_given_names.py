@@ -8,9 +8,8 @@ import pytest
 
 from kinst.targets.elf.symbols import STT_FUNC
 from kinst.targets.image import open_image
+from tests.commands.in_process import command, kinst_run
 from tests.images import at_hand, real_image
-from tests.runtime.test_cli import kinst_run
-from tests.runtime.test_refusals import command
 
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
 SAMPLE = SAMPLES / "kernel-amd64.elf"

@@ -116,7 +116,7 @@ STUBBORN: Final = {
 def test_ctrl_c_ends_it(key: tuple[str, str], tmp_path: Path) -> None:
     guest = next(guest for guest in GUESTS if (guest.machine, guest.name) == key)
     words = [*STUBBORN[key], *guest.options, str(built(guest, tmp_path))]
-    status, told, wrong, _ = harm(words, interrupt_after=2.0)
+    status, told, wrong, _ = harm(words, interrupt_after=1.0)
     assert (status, wrong) == (0, "")
     assert [line[:18] for line in told] == ([] if "-qn" in guest.options else ["interrupted: CPU 0"])
 

@@ -10,11 +10,10 @@ from kinst.rewriter.resolve import numbering_of, resolve
 from kinst.rewriter.rewriting import Source, open_source
 from kinst.targets.probe import parse_probe_name
 from kinst.targets.probe_ids import FIRST_PROBE_ID
+from tests.commands.in_process import command, kinst_run
 from tests.gated import long_after_first
 from tests.images import at_hand, real_image
 from tests.rewriter.programs import program
-from tests.runtime.test_cli import kinst_run
-from tests.runtime.test_refusals import command
 
 ROOT = Path(__file__).parent.parent.parent
 SAMPLES = [ROOT / "samples" / f"kernel-{machine}.elf" for machine in ("amd64", "arm64", "riscv64")]

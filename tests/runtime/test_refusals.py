@@ -1,23 +1,15 @@
 """What was refused of a description is told by every command alike, on stderr, unless the user wants none of it."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.commands.in_process import command, kinst_run
 from tests.images import at_hand, real_image
-from tests.runtime.test_cli import ENVIRONMENT, kinst_run
 
 SAMPLE = Path(__file__).parent.parent.parent / "samples" / "kernel-amd64.elf"
 ALL = "fbt:::return: 4 of 173 refused: 2 opens an interrupt shadow that must cover the next instruction, 2 16- or "
 ONE_TICK = ("--timeout", "10ms", "--clock", "icount")
-
-
-def command(function: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    launch = f"from kinst.rewriter.cli import {function} as run; run(prog_name='kinst')"
-    words = [sys.executable, "-W", "ignore", "-c", launch, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, env=ENVIRONMENT, check=False)
 
 
 def told(stderr: str) -> list[str]:

@@ -1,11 +1,9 @@
 """The sample kernel: the committed images do what their sources say, on every machine and number of CPUs."""
 
-import os
 import re
 import shlex
 import struct
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 from elftools.dwarf.die import DIE
 from elftools.elf.elffile import ELFFile
 
+from tests.commands.in_process import kinst_run
 from tests.samples.machines import MACHINES, SAMPLES, Sample, expected_console, memory_at_exit, missing, run_qemu
 
 
@@ -39,15 +38,8 @@ def test_console_under_qemu_is_the_golden_one(emulated: Sample, cpus: int) -> No
 @pytest.mark.parametrize("machine", sorted(MACHINES))
 def test_console_under_kinst_run_is_the_golden_one(machine: str, cpus: int, tmp_path: Path) -> None:
     console = tmp_path / "console"
-    command = [sys.executable, "-c", "from kinst.runtime.cli import run; run()", str(MACHINES[machine].image)]
-    options = ["--cpus", str(cpus), "--clock", "icount", "--console", str(console)]
-    subprocess.run(
-        [*command, *options],
-        check=True,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": str(SAMPLES.parent / ".typing")},
-    )
+    result = kinst_run(MACHINES[machine].image, "--cpus", cpus, "--clock", "icount", "--console", console)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     assert console.read_text().replace("\r\n", "\n") == expected_console(cpus)
 
 

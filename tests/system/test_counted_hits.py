@@ -97,13 +97,13 @@ def test_a_hit_that_the_engine_tells_has_all_registers_of_the_site(case: Case) -
 
 @each_sample
 @pytest.mark.parametrize("cpus", [1, 2])
-def test_nothing_tells_the_run_from_the_plain_one_if_each_hit_is_told(case: Case, cpus: int) -> None:
-    told = run(case, ("fbt:::", "kinst:::"), cpus=cpus)
-    told.guest.system.trap.fired = told.guest.system.current.fired
-    assert differences(plain_run(case, cpus), told) == []
-    counts = told.guest.system.trap.counted
+def test_nothing_tells_the_run_from_the_plain_one_if_each_hit_is_dispatched(case: Case, cpus: int) -> None:
+    found = run(case, ("fbt:::", "kinst:::"), cpus=cpus)
+    found.guest.system.trap.fired = found.guest.system.current.fired
+    assert differences(plain_run(case, cpus), found) == []
+    counts = found.guest.system.trap.counted
     assert isinstance(counts, CountedSites)
-    assert len(counts._told) > len(told.guest.system.trap.hits) // 4
+    assert len(counts._dispatched) > len(found.guest.system.trap.hits) // 4
 
 
 @each_sample

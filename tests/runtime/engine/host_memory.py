@@ -1,9 +1,11 @@
-"""Memory of this process as that of a Unicorn engine, which executes a host's machine code on it."""
+"""Memory of this process as that of a Unicorn engine, which executes a host's machine code on it, and that code."""
 
 import ctypes
 from collections.abc import Iterable, Iterator
 
 import unicorn
+
+from kinst.runtime.engine.host.routine import Routine
 
 _PAGE = 4096
 
@@ -24,3 +26,10 @@ def _runs(pages: list[int]) -> Iterator[tuple[int, int]]:
         if end == len(pages) or pages[end] != pages[end - 1] + 1:
             yield pages[start], end - start
             start = end
+
+
+def host_code(routine: Routine, host: str) -> bytes:
+    """The machine code of a routine for a host that has it."""
+    found = routine.code(host)
+    assert found is not None
+    return found

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import unicorn
 
-from kinst.runtime.engine.block_code import BITS, CELLS, INSIDE, ROWS
+from kinst.runtime.engine.host.blocks import BLOCKS
 from kinst.runtime.engine.native_hooks import BlockHook
-from tests.runtime.engine.test_native_hooks import BACK, CODE, HOSTS, STATE, STOP, UC, Host
+from tests.runtime.engine.host_memory import host_code
+from tests.runtime.engine.test_native_hooks import BACK, CODE, HOSTS, STATE, STOP, UC, Host, state_in, state_with
 
 LINK, HERE, THERE = 0x40_0000, 0x10_0000, 0x8000_0000  # where code was linked, and how far from there it is
-TABLES: Final = {BITS: 0x200000, ROWS: 0x240000, CELLS: 0x280000}
+TABLES: Final = {"bits": 0x200000, "rows": 0x240000, "cells": 0x280000}
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,11 @@ def executed(case: Case, host: Host, code: bytes) -> Done:
     hook, cpu = case.hook(), unicorn.Uc(host.arch, host.mode)
     for start, size in ((CODE, 0x50000), (0x200000, 0x100000)):
         cpu.mem_map(start, size)
-    counters, words = hook.counters, list(hook._state)
-    for word, place in TABLES.items():
-        words[word] = place
+    counters = hook.counters
     cpu.mem_write(CODE, code)
-    cpu.mem_write(STATE, b"".join(word.to_bytes(8, "little") for word in words))
-    cpu.mem_write(TABLES[BITS], bytes(counters._bits))
-    cpu.mem_write(TABLES[ROWS], counters._rows.tobytes())
+    cpu.mem_write(STATE, state_with(hook, TABLES))
+    cpu.mem_write(TABLES["bits"], bytes(counters._bits))
+    cpu.mem_write(TABLES["rows"], counters._rows.tobytes())
     cpu.mem_write(STOP, host.returns)
     cpu.reg_write(host.stack, 0x30000)
     cpu.mem_write(0x30000, BACK.to_bytes(8, "little"))
@@ -93,16 +92,16 @@ def executed(case: Case, host: Host, code: bytes) -> Done:
     for register, value in zip(host.arguments, (UC, *case.block, STATE), strict=True):
         cpu.reg_write(register, value)
     cpu.emu_start(CODE, BACK)
-    cells = np.frombuffer(cpu.mem_read(TABLES[CELLS], 8 * len(case.sites)), np.uint64).tolist()
-    ended = bool(int.from_bytes(cpu.mem_read(STATE + 8 * 4, 8), "little"))
-    return ended, cells, bool(int.from_bytes(cpu.mem_read(STATE + 8 * INSIDE, 8), "little"))
+    cells = np.frombuffer(cpu.mem_read(TABLES["cells"], 8 * len(case.sites)), np.uint64).tolist()
+    after = state_in(cpu)
+    return bool(after.has_stopped), cells, bool(after.inside)
 
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_blocks_are_counted_as_in_python(name: str) -> None:
     seen = set()
     for case in cases():
-        found = executed(case, HOSTS[name], BlockHook.host_code[name])
+        found = executed(case, HOSTS[name], host_code(BLOCKS, name))
         assert found == in_python(case), case
         seen.add((found[0], any(found[1]), found[2]))
     assert seen == {(False, False, False), (False, True, False), (True, False, False), (True, False, True)}

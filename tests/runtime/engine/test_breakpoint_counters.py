@@ -10,12 +10,12 @@ import pytest
 import unicorn
 from unicorn import arm64_const, x86_const
 
-from kinst.runtime.engine.breakpoint_code import END, GETTIME, HOST_CODE, NEXT, WORDS
 from kinst.runtime.engine.breakpoint_counters import BreakpointCounters
 from kinst.runtime.engine.hit_records import ClockWord, HitRecords
-from tests.runtime.engine.host_memory import map_pages
+from kinst.runtime.engine.host.breakpoints import BREAKPOINTS, BreakpointRow
+from tests.runtime.engine.host_memory import host_code, map_pages
 
-CODE, STACK, PYTHON, FULL, TELL, BATCH, BACK = 0x10000, 0x2F000, 0x40000, 0x40080, 0x400C0, 0x40180, 0x50000
+CODE, STACK, PYTHON, FULL, DISPATCH, BATCH, BACK = 0x10000, 0x2F000, 0x40000, 0x40080, 0x400C0, 0x40180, 0x50000
 TIME = 0x40200
 UC, PC, NUMBER, BIAS = 0x1234, 77, 3, 1
 REGISTERS = (40, 41, 42, PC, 43)  # Unicorn's numbers in the trap frame
@@ -67,27 +67,27 @@ class Host:
         self.counters = BreakpointCounters(
             ctypes.addressof(self.live_pc), BATCH, REGISTERS, frame, general, IP, (NUMBER, BIAS), at, *time
         )
-        self.counters.callback(*map(ctypes.c_void_p, (PYTHON, FULL, TELL)))
+        self.counters.callback(*map(ctypes.c_void_p, (PYTHON, FULL, DISPATCH)))
         for array in (self.frame, self.general, self.counters._numbers, self.counters._places):
             self.map(ctypes.addressof(array), ctypes.sizeof(array))
         self.passed: list[int] = []  # numbers that Python is called with
         self.full = 0  # how often it is called because there is no room
         self.read = 0  # registers, by the emulator's interface
-        self.told: dict[int, Callable[[], None]] = {}  # by address of what the callback is called with
+        self.dispatched: dict[int, Callable[[], None]] = {}  # by address of what the callback is called with
         self.registers = {40: 0x4000, 41: 0x4100, 42: 0x4200, 43: 0x4300, IDENTITY: 0x5000}
         threads = self.counters.records.threads
         for place, size in (
             (at, 8),
             (ctypes.addressof(self.live_pc), 8),
-            (ctypes.addressof(self.counters._state), 8 * WORDS),
+            (ctypes.addressof(self.counters._state), ctypes.sizeof(self.counters._state)),
             (ctypes.addressof(self.time), 8),
             (threads._rows.ctypes.data, threads._rows.nbytes),
             (ctypes.addressof(threads._any), 8),
         ):
             self.map(place, size)
         cpu.mem_map(CODE, 0x50000)
-        cpu.mem_write(CODE, HOST_CODE[name])
-        for function in (PYTHON, FULL, TELL, BATCH, TIME):
+        cpu.mem_write(CODE, host_code(BREAKPOINTS, name))
+        for function in (PYTHON, FULL, DISPATCH, BATCH, TIME):
             cpu.mem_write(function, returns)
         cpu.hook_add(unicorn.UC_HOOK_CODE, self.called, begin=PYTHON, end=TIME)
 
@@ -96,9 +96,9 @@ class Host:
 
     def called(self, _uc: object, address: int, _size: int, _data: object) -> None:
         values = [self.cpu.reg_read(register) for register in self.arguments]
-        if address == TELL:
+        if address == DISPATCH:
             assert (self.cpu.reg_read(self.stack) - STACK) % 16 == 0  # as aligned as it was for the code itself
-            self.told[values[0]]()
+            self.dispatched[values[0]]()
             self._clobber()
             return
         if address == TIME:
@@ -129,8 +129,8 @@ class Host:
     def event(self, pc: int, number: int = NUMBER) -> int | None:
         """An event of the guest's CPU: where it goes on; None if Python is called."""
         state = self.counters._state
-        self.map(state[7], (state[8] + 1) * 32)
-        self.map(state[9], 8192)
+        self.map(state.table, (state.table_mask + 1) * ctypes.sizeof(BreakpointRow))
+        self.map(state.cells, 8192)
         records = self.counters.records
         for array in (records._rows, records._places):
             self.map(array.ctypes.data, array.nbytes)
@@ -275,7 +275,7 @@ def test_where_there_is_no_room_for_a_record_whoever_makes_it_is_called(host: Ho
     host.counters.record(0x7000, 0x9000, has_credit=False)
     host.event(0x7000)
     state = host.counters._state
-    state[NEXT] = state[END]
+    state.next = state.end
 
     assert host.event(0x7000) is None
     assert host.full == 1
@@ -284,13 +284,13 @@ def test_where_there_is_no_room_for_a_record_whoever_makes_it_is_called(host: Ho
 
 
 class Hits:
-    """A hit that is told: what it sees in the frame, and where it sends the CPU."""
+    """A dispatched hit: what it sees in the frame, and where it sends the CPU."""
 
     def __init__(self, host: Host, goes_to: int | None = None) -> None:
         self.host, self.goes_to = host, goes_to
         self.seen: list[list[int]] = []
         self.call = self._call
-        host.told[id(self.call)] = self.call
+        host.dispatched[id(self.call)] = self.call
 
     def _call(self) -> None:
         self.seen.append([*self.host.frame, self.host.credit.value])
@@ -298,9 +298,9 @@ class Hits:
             self.host.frame[IP] = self.goes_to
 
 
-def test_a_hit_is_told_with_the_frame_filled_and_the_cpu_goes_on(host: Host) -> None:
+def test_a_hit_is_dispatched_with_the_frame_filled_and_the_cpu_goes_on(host: Host) -> None:
     hits = Hits(host)
-    host.counters.tell(0xFFFF_8000_0000_1004, 0x9000, hits.call, has_credit=True)
+    host.counters.dispatch(0xFFFF_8000_0000_1004, 0x9000, hits.call, has_credit=True)
     assert host.event(0xFFFF_8000_0000_1004) == 0x9000
     host.registers[41] = 2**64 - 1
     assert host.event(0xFFFF_8000_0000_1004) == 0x9000
@@ -310,9 +310,9 @@ def test_a_hit_is_told_with_the_frame_filled_and_the_cpu_goes_on(host: Host) -> 
     assert (host.credit.value, host.counters.take(), host.read) == (2, [], 2 if host.copies else 8)
 
 
-def test_a_hit_that_is_told_may_say_where_the_cpu_goes_on(host: Host) -> None:
+def test_a_dispatched_hit_may_say_where_the_cpu_goes_on(host: Host) -> None:
     hits = Hits(host, 0x1234_5678_9ABC)
-    host.counters.tell(0x7000, 0, hits.call, has_credit=False)
+    host.counters.dispatch(0x7000, 0, hits.call, has_credit=False)
     assert host.event(0x7000) == 0x1234_5678_9ABC
     hits.goes_to = 0x7000 + BIAS  # there by itself
     assert host.event(0x7000) == 0x7000 + BIAS
@@ -324,15 +324,15 @@ def test_a_hit_that_puts_the_cpu_elsewhere_itself_has_it_stay_there(host: Host) 
         host.live_pc.value = 0xFA17
         host.counters.stay()
 
-    host.told[id(hit)] = hit
-    host.counters.tell(0x7000, 0x9000, hit, has_credit=True)
+    host.dispatched[id(hit)] = hit
+    host.counters.dispatch(0x7000, 0x9000, hit, has_credit=True)
     assert host.event(0x7000) == 0xFA17
-    host.counters.tell(0x7000, 0x9000, Hits(host).call, has_credit=True)
+    host.counters.dispatch(0x7000, 0x9000, Hits(host).call, has_credit=True)
     assert host.event(0x7000) == 0x9000
     assert host.credit.value == 1  # of the second
 
 
-def test_a_hit_that_is_told_may_change_the_table(host: Host) -> None:
+def test_a_dispatched_hit_may_change_the_table(host: Host) -> None:
     """It may enable and disable what it likes, also itself, and the table moves when it grows."""
 
     def hit() -> None:
@@ -340,8 +340,8 @@ def test_a_hit_that_is_told_may_change_the_table(host: Host) -> None:
         for address in range(0x10000, 0x14000, 4):
             host.counters.set(address, address, 0, has_credit=False)
 
-    host.told[id(hit)] = hit
-    host.counters.tell(0x7000, 0x9000, hit, has_credit=True)
+    host.dispatched[id(hit)] = hit
+    host.counters.dispatch(0x7000, 0x9000, hit, has_credit=True)
     assert host.event(0x7000) == 0x9000
     assert host.event(0x7000) is None
     assert host.event(0x10004) == 0x10004
@@ -356,7 +356,7 @@ def test_a_record_has_the_time(host: Host) -> None:
     host.event(0x7000)
     assert [row[2] for row in records.take().tolist()] == [1000 - 10 * 30, 1000 - 10 * 31, 5000 - 10 * 32]
 
-    counters._state[GETTIME] = TIME
+    counters._state.gettime = TIME
     host.event(0x7000)
     assert records.take()[0, 2] == 5000 - 10 * 33 + 5_000_000_007
 

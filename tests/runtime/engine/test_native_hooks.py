@@ -11,11 +11,13 @@ import unicorn
 from unicorn import arm64_const, x86_const
 
 from kinst.runtime.engine import native_hooks
+from kinst.runtime.engine.host.blocks import BLOCKS, BlockState
 from kinst.runtime.engine.native_hooks import BlockHook
+from tests.runtime.engine.host_memory import host_code
 
 CODE, STATE, TABLE, STACK, FUNCTIONS, BACK = 0x10000, 0x20000, 0x100000, 0x30000, 0x40000, 0x50000
 STOP, READ, LOOK = FUNCTIONS, FUNCTIONS + 0x100, FUNCTIONS + 0x200
-POINTERS: Final = {3: STOP, 6: READ, 11: TABLE, 13: LOOK}  # words of the state that are addresses
+POINTERS: Final = {"stop": STOP, "read": READ, "marks": TABLE, "look": LOOK}  # fields that are addresses
 UC, ADDRESSES, SIZES = 0x1234, range(0x7000, 0x7040, 2), (1, 4, 12)
 
 
@@ -37,9 +39,9 @@ class Case:
         hook = BlockHook(0, lambda error: self.calls.append((error,)))
         hook.set_trampolines(0x7020, 0x10)
         hook.watch(0, 7, 0b11, 0b10)
-        hook._word[0] = self.word
-        hook._state[5] = self.is_first
-        hook._state[14] = self.last
+        hook._state.stopping = self.word
+        hook._state.is_first = self.is_first
+        hook._state.last = self.last
         for address in self.marks:
             hook.marks.mark(address)
         hook.marks.looks_at_next = self.looks_at_next and bool(self.marks)
@@ -79,10 +81,10 @@ def in_python(case: Case) -> Done:
         return 0
 
     functions = native_hooks._STOP_FUNCTION(stop), native_hooks._READ_FUNCTION(read)
-    hook._state[3], hook._state[6] = (ctypes.cast(one, ctypes.c_void_p).value or 0 for one in functions)
+    hook._state.stop, hook._state.read = (ctypes.cast(one, ctypes.c_void_p).value or 0 for one in functions)
     hook.marks.looks.append(lambda address, size: case.calls.append(("look", address, size)))
     hook._in_python(UC, case.address, case.size, 0)
-    return case.calls, hook.has_stopped, bool(hook._state[5]), hook._state[14]
+    return case.calls, hook.has_stopped, bool(hook._state.is_first), hook._state.last
 
 
 @dataclass(frozen=True)
@@ -114,14 +116,27 @@ HOSTS = {
 }
 
 
+def state_with(hook: BlockHook, fields: dict[str, int]) -> bytes:
+    """The hook's state, but for these fields."""
+    state = BlockState.from_buffer_copy(hook._state)
+    for name, value in fields.items():
+        assert hasattr(state, name)
+        setattr(state, name, value)
+    return bytes(state)
+
+
+def state_in(cpu: unicorn.Uc) -> BlockState:
+    """The state as the code has left it."""
+    return BlockState.from_buffer_copy(cpu.mem_read(STATE, ctypes.sizeof(BlockState)))
+
+
 def prepared(hook: BlockHook, host: Host, code: bytes) -> unicorn.Uc:
     """The hook's code, state and marks, and functions for it to call; it returns to BACK."""
     cpu = unicorn.Uc(host.arch, host.mode)
     for start, size in ((CODE, 0x50000), (TABLE, 1 << 20)):
         cpu.mem_map(start, size)
-    words = [POINTERS.get(number, word) for number, word in enumerate(hook._state)]
     cpu.mem_write(CODE, code)
-    cpu.mem_write(STATE, b"".join(word.to_bytes(8, "little") for word in words))
+    cpu.mem_write(STATE, state_with(hook, POINTERS))
     cpu.mem_write(TABLE, bytes(hook.marks._table))
     for function in (STOP, READ, LOOK):
         cpu.mem_write(function, host.returns)
@@ -152,13 +167,13 @@ def executed(case: Case, host: Host, code: bytes) -> Done:
     for register, value in zip(host.arguments, (UC, case.address, case.size, STATE), strict=True):
         cpu.reg_write(register, value)
     cpu.emu_start(CODE, BACK)
-    after = [int.from_bytes(cpu.mem_read(STATE + 8 * number, 8), "little") for number in range(15)]
-    return calls, bool(after[4]), bool(after[5]), after[14]
+    after = state_in(cpu)
+    return calls, bool(after.has_stopped), bool(after.is_first), after.last
 
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_blocks_are_looked_at_and_runs_stop_as_in_python(name: str) -> None:
-    code = BlockHook.host_code[name]
+    code = host_code(BLOCKS, name)
     seen = set()
     for case in cases():
         found = executed(case, HOSTS[name], code)

@@ -10,10 +10,11 @@ import pytest
 import unicorn
 from unicorn import arm64_const, x86_const
 
+from kinst.runtime.engine.host.walks import WALKS
 from kinst.runtime.engine.qiling_machine import QilingMachine
-from kinst.runtime.engine.walk_cache import HOST_CODE, WalkCache
+from kinst.runtime.engine.walk_cache import WalkCache
 from kinst.targets.arch.riscv64 import RISCV64
-from tests.runtime.engine.host_memory import map_pages
+from tests.runtime.engine.host_memory import host_code, map_pages
 
 CODE, STACK, CALLBACK, READ, WRITE, BACK = 0x10000, 0x2F000, 0x40000, 0x40100, 0x40200, 0x50000
 UC: Final = 0x1234
@@ -49,10 +50,10 @@ class Host:
 
     def __init__(self, name: str) -> None:
         arch, mode, self.arguments, self.stack, self.result, returns = HOSTS[name]
-        self.cache = WalkCache(ctypes.c_void_p(CALLBACK))
         self.engine = engine()
-        self.cache.compare(self.engine._library, self.engine.live, REGISTERS, "priv")
-        self.cache._words[2], self.cache._words[10] = READ, WRITE
+        self.cache = WalkCache(ctypes.c_void_p(CALLBACK), self.engine.live)
+        self.cache.compare(self.engine._library, REGISTERS, "priv")
+        self.cache._state.read, self.cache._state.write = READ, WRITE
         self.registers = {"priv": 1, "sstatus": 0, "satp": 0x8000}
         self.tables = (ctypes.c_uint64 * 2)(11, 22)
         self.result_of_miss = 1  # whether there is a translation
@@ -63,9 +64,9 @@ class Host:
         self.mapped: set[int] = set()
         for one in (self.cache._state, self.tables, self.entry, *self.cache._buffers):
             self.map(ctypes.addressof(one), ctypes.sizeof(one))
-        self.map(self.cache._words[6], len(self.cache._table))
+        self.map(self.cache._state.table, len(self.cache._table))
         cpu.mem_map(CODE, 0x50000)
-        cpu.mem_write(CODE, HOST_CODE[name])
+        cpu.mem_write(CODE, host_code(WALKS, name))
         for function in (CALLBACK, READ, WRITE):
             cpu.mem_write(function, returns)
         cpu.hook_add(unicorn.UC_HOOK_CODE, self.called, begin=CALLBACK, end=WRITE)

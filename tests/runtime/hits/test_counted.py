@@ -1,5 +1,5 @@
-"""Which sites the engine counts, where it lets the CPU go on, and what the actions are told: no emulator, a table that
-remembers what it is told."""
+"""Which sites the engine counts, where it lets the CPU go on, and what the actions are called with: no emulator, but a
+table that remembers its rows."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -79,8 +79,8 @@ class Rows:
 
 @dataclass
 class Table:
-    """Rows by address: where the CPU goes on, the cell, -1 if it is recorded or what is told, and whether there is a
-    credit; and hits that are to be taken."""
+    """Rows by address: where the CPU goes on, the cell, -1 if it is recorded or what it is dispatched to, and whether
+    there is a credit; and hits that are to be taken."""
 
     rows: dict[int, tuple[int, object, bool]] = field(default_factory=dict)
     hits: list[tuple[int, int, int]] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Table:
     def set(self, address: int, following: int, cell: int, *, has_credit: bool) -> None:
         self.rows[address] = following, cell, has_credit
 
-    def tell(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
+    def dispatch(self, address: int, following: int, hit: Callable[[], None], *, has_credit: bool) -> None:
         self.rows[address] = following, hit, has_credit
 
     def drop(self, address: int) -> None:
@@ -121,8 +121,8 @@ class Table:
 
 
 @dataclass
-class Told:
-    """An action, and what it is told."""
+class Counting:
+    """An action, and what it is called with."""
 
     hits: list[tuple[int, int, int]] = field(default_factory=list)
 
@@ -171,19 +171,19 @@ def site(*enablings: Enabling, address: int = 0x1000) -> Site:
 
 
 def test_a_copied_instruction_is_counted_on_the_way_to_its_trampoline(table: Table, counted: CountedSites) -> None:
-    told = Told()
-    add(counted, site(told.enabling()), 0x1000)
+    action = Counting()
+    add(counted, site(action.enabling()), 0x1000)
     assert table.rows == {0x1000: (SLOT, 1, True), SLOT + END: (0x1004, 0, False)}
     assert counted.user(SLOT) == (0x1000, 0x1004)
 
     table.hit(0x1000, 5, cpu=1)
     counted.fold()
     counted.fold()
-    assert told.hits == [(7, 1, 5)]
+    assert action.hits == [(7, 1, 5)]
 
 
 def test_a_trampoline_that_jumps_back_needs_no_second_breakpoint(table: Table) -> None:
-    add(CountedSites(table, AMD64, lambda: SLOTS), site(Told().enabling()), 0x1000)
+    add(CountedSites(table, AMD64, lambda: SLOTS), site(Counting().enabling()), 0x1000)
 
     assert table.rows == {0x1000: (SLOT, 1, True)}
 
@@ -196,16 +196,18 @@ def test_a_trampoline_that_can_jump_back_does_until_it_is_shared(table: Table, c
         return True
 
     counted.end_with(jump, lambda trampoline: ends.append((trampoline,)))
-    add(counted, site(Told().enabling()), 0x1000)
+    add(counted, site(Counting().enabling()), 0x1000)
     assert (table.rows, ends) == ({0x1000: (SLOT, 1, True)}, [(SLOT, 0x1004)])
     assert counted.user(SLOT) == (0x1000, 0x1004)
 
-    add(counted, site(Told().enabling()), 0x5000)
+    add(counted, site(Counting().enabling()), 0x5000)
     assert (table.rows, ends[1:]) == ({}, [(SLOT,)])
 
 
-def test_whoever_looks_at_a_hit_is_told_and_the_cpu_goes_on_by_itself(table: Table, counted: CountedSites) -> None:
-    for enablings in ((), (LOOKING,), (Told().enabling(), LOOKING)):
+def test_whoever_looks_at_a_hit_has_it_dispatched_and_the_cpu_goes_on_by_itself(
+    table: Table, counted: CountedSites
+) -> None:
+    for enablings in ((), (LOOKING,), (Counting().enabling(), LOOKING)):
         add(counted, site(*enablings), 0x1000)
         assert table.rows == {0x1000: (SLOT, fire, True), SLOT + END: (0x1004, 0, False)}
         assert counted.user(SLOT) == (0x1000, 0x1004)
@@ -230,8 +232,8 @@ def test_a_jump_to_address_0_is_computed_since_0_says_so(table: Table, counted: 
     assert table.rows == {0x1000: (0, hit, False)}
 
 
-def test_what_is_emulated_goes_aside_or_is_told(table: Table, counted: CountedSites) -> None:
-    emulated = replace(site(Told().enabling()), emulation=NOTHING)
+def test_what_is_emulated_goes_aside_or_is_dispatched(table: Table, counted: CountedSites) -> None:
+    emulated = replace(site(Counting().enabling()), emulation=NOTHING)
     add(counted, emulated, 0x1000)
     assert table.rows == {0x1000: (0, hit, False)}
     add(counted, replace(emulated, enablings=(LOOKING,), delivery=DISPATCHED, aside=lambda _address: SLOT), 0x1000)
@@ -248,21 +250,21 @@ def test_what_is_emulated_goes_aside_or_is_told(table: Table, counted: CountedSi
 
 
 def test_a_trampoline_of_two_addresses_is_left_to_those_who_know_which(table: Table, counted: CountedSites) -> None:
-    told = Told()
-    add(counted, site(told.enabling()), 0x1000)
+    action = Counting()
+    add(counted, site(action.enabling()), 0x1000)
     table.hit(0x1000, 3)
-    add(counted, site(told.enabling()), 0x5000)  # a copy of the code
+    add(counted, site(action.enabling()), 0x5000)  # a copy of the code
     assert table.rows == {}
     assert counted.user(SLOT) is None
 
-    add(counted, site(told.enabling()), 0x1000)
+    add(counted, site(action.enabling()), 0x1000)
     assert table.rows == {}
     counted.fold()
-    assert told.hits == [(7, 0, 3)]  # nothing is lost
+    assert action.hits == [(7, 0, 3)]  # nothing is lost
 
 
 def test_what_python_emulates_leaves_its_trampoline_to_the_last_one(table: Table, counted: CountedSites) -> None:
-    emulated = replace(site(Told().enabling()), emulation=NOTHING, aside=lambda _address: SLOT)
+    emulated = replace(site(Counting().enabling()), emulation=NOTHING, aside=lambda _address: SLOT)
     add(counted, emulated, 0x1000)
     add(counted, emulated, 0x5000)
 
@@ -272,7 +274,7 @@ def test_what_python_emulates_leaves_its_trampoline_to_the_last_one(table: Table
 
 def test_a_call_in_a_trampoline_that_jumps_back_serves_the_last_address(table: Table) -> None:
     counted = CountedSites(table, AMD64, lambda: SLOTS)
-    call = replace(site(Told().enabling()), emulation=NOTHING, aside=lambda _address: SLOT)
+    call = replace(site(Counting().enabling()), emulation=NOTHING, aside=lambda _address: SLOT)
     add(counted, call, 0x1000)
     assert table.rows == {0x1000: (SLOT, 1, True)}
     add(counted, call, 0x5000)
@@ -282,7 +284,7 @@ def test_a_call_in_a_trampoline_that_jumps_back_serves_the_last_address(table: T
 
 
 def test_a_site_that_the_trap_path_handles_from_now_on_has_its_trampoline(table: Table, counted: CountedSites) -> None:
-    add(counted, site(Told().enabling()), 0x1000)
+    add(counted, site(Counting().enabling()), 0x1000)
     counted.remove(0x1000)
     assert table.rows == {SLOT + END: (0x1004, 0, False)}  # a CPU may be in it
 
@@ -290,15 +292,15 @@ def test_a_site_that_the_trap_path_handles_from_now_on_has_its_trampoline(table:
     assert (table.rows, counted.user(SLOT)) == ({}, None)
 
 
-def test_cells_are_used_again_when_their_hits_were_told(table: Table, counted: CountedSites) -> None:
-    told = Told()
-    add(counted, site(told.enabling()), 0x1000)
+def test_cells_are_used_again_when_their_hits_were_taken(table: Table, counted: CountedSites) -> None:
+    action = Counting()
+    add(counted, site(action.enabling()), 0x1000)
     table.hit(0x1000, 2)
     counted.remove(0x1000)
     assert table.given_back == []
 
     counted.fold()
-    assert (told.hits, table.given_back) == ([(7, 0, 2)], [1])
+    assert (action.hits, table.given_back) == ([(7, 0, 2)], [1])
 
 
 A0, A1, PC = ARCH.arguments[0], ARCH.arguments[1], ARCH.pc
@@ -306,16 +308,16 @@ A0, A1, PC = ARCH.arguments[0], ARCH.arguments[1], ARCH.pc
 
 @dataclass
 class Seen:
-    """An action that looks at arguments, and what it is told."""
+    """An action that looks at arguments, and what it is called with."""
 
-    told: list[tuple[int, int, int, list[int]]] = field(default_factory=list)
+    calls: list[tuple[int, int, int, list[int]]] = field(default_factory=list)
 
     def enabling(self, *arguments: int, probe: int = 7) -> Enabling:
         """It looks at these; arg0 and arg1 are registers, arg2 is none."""
         looked_at = [A0, A1][: len(arguments)]
 
         def count(enabling: Enabling, cpu: int, hits: int, regs: Sequence[int]) -> None:
-            self.told.append((enabling.probe, cpu, hits, [regs[index] for index in (*looked_at, PC)]))
+            self.calls.append((enabling.probe, cpu, hits, [regs[index] for index in (*looked_at, PC)]))
 
         def registers(index: int) -> Sequence[int] | None:
             return ARCH.arguments[index : index + 1] if index < 2 else None
@@ -324,7 +326,9 @@ class Seen:
         return Enabling(probe, action, lambda _firing, index: index, 0, registers=registers)
 
 
-def test_what_looks_at_registers_is_recorded_and_told_of_what_is_alike(table: Table, counted: CountedSites) -> None:
+def test_what_looks_at_registers_is_recorded_and_called_once_for_what_is_alike(
+    table: Table, counted: CountedSites
+) -> None:
     one, both = Seen(), Seen()
     add(counted, site(one.enabling(0), both.enabling(0, 1, probe=8)), 0x1000)
     add(counted, replace(site(one.enabling(0)), trampoline=SLOT + 8), 0x2000)
@@ -335,34 +339,34 @@ def test_what_looks_at_registers_is_recorded_and_told_of_what_is_alike(table: Ta
     table.records.rows = [*hits, *hits[:2]]
     counted.fold()
     counted.fold()
-    assert both.told == [(8, 0, 2, [5, 1, 0x1000]), (8, 0, 1, [5, 2, 0x1000]), (8, 1, 1, [5, 1, 0x1000])]
+    assert both.calls == [(8, 0, 2, [5, 1, 0x1000]), (8, 0, 1, [5, 2, 0x1000]), (8, 1, 1, [5, 1, 0x1000])]
     # At the second address nobody looks at the second register.
-    assert one.told == [(7, 0, 2, [5, 0x1000]), (7, 0, 3, [5, 0x2000]), (7, 0, 1, [5, 0x1000]), (7, 1, 1, [5, 0x1000])]
+    assert one.calls == [(7, 0, 2, [5, 0x1000]), (7, 0, 3, [5, 0x2000]), (7, 0, 1, [5, 0x1000]), (7, 1, 1, [5, 0x1000])]
 
 
-def test_what_was_recorded_is_told_before_the_site_changes(table: Table, counted: CountedSites) -> None:
+def test_what_was_recorded_is_run_before_the_site_changes(table: Table, counted: CountedSites) -> None:
     seen = Seen()
     add(counted, site(seen.enabling(0)), 0x1000)
     table.records.rows = [(0x1000, 0, 3)]
     add(counted, site(LOOKING), 0x1000)
-    assert (seen.told, table.rows[0x1000]) == ([(7, 0, 1, [3, 0x1000])], (SLOT, fire, True))
+    assert (seen.calls, table.rows[0x1000]) == ([(7, 0, 1, [3, 0x1000])], (SLOT, fire, True))
 
     add(counted, site(seen.enabling(0)), 0x1000)
     table.records.rows = [(0x1000, 0, 4)]
     add(counted, replace(site(seen.enabling(0, 1)), trampoline=SLOT + 8), 0x2000)  # records become wider
-    assert seen.told[1:] == [(7, 0, 1, [4, 0x1000])]
+    assert seen.calls[1:] == [(7, 0, 1, [4, 0x1000])]
 
 
 @dataclass
 class Later:
-    """An action that is told later, and what it is told."""
+    """An action that is replayed, and what it is called with."""
 
-    told: list[tuple[int, ...]] = field(default_factory=list)
+    calls: list[tuple[int, ...]] = field(default_factory=list)
 
     def enabling(self, reads: Reads, probe: int = 7) -> Enabling:
         def replay(firing: RecordedFiring) -> None:
             number, regs = firing.enabling.probe, firing.frame.regs
-            self.told.append((number, firing.cpu, firing.time, firing.key, regs[PC], regs[A0]))
+            self.calls.append((number, firing.cpu, firing.time, firing.key, regs[PC], regs[A0]))
 
         registers: Callable[[int], Sequence[int]] = lambda index: ARCH.arguments[index : index + 1]  # noqa: E731
         return Enabling(
@@ -374,7 +378,7 @@ class Later:
         )
 
 
-def test_what_is_told_later_is_told_in_order_and_what_is_alike_when_somebody_asks(
+def test_what_is_replayed_is_replayed_in_order_and_what_is_alike_when_somebody_asks(
     table: Table, counted: CountedSites
 ) -> None:
     seen, later = Seen(), Later()
@@ -389,26 +393,26 @@ def test_what_is_told_later_is_told_in_order_and_what_is_alike_when_somebody_ask
     table.records.moments = [(100, 0), (200, 0), (300, 0), (400, 0)]
     counted.recorded.settle()
     first, second = (1, 100, 0, 0x2000, 3), (0, 300, 0, 0x2000, 4)
-    assert later.told == [(7, *first), (8, *first), (7, *second), (8, *second)]
-    assert seen.told == []
+    assert later.calls == [(7, *first), (8, *first), (7, *second), (8, *second)]
+    assert seen.calls == []
 
     counted.fold()
-    assert seen.told == [(7, 0, 2, [5, 0x1000])]
+    assert seen.calls == [(7, 0, 2, [5, 0x1000])]
     counted.remove(0x2000)
     assert 0x2000 not in table.rows
 
 
-def test_where_one_is_told_later_those_that_count_are_told_of_each(table: Table, counted: CountedSites) -> None:
+def test_where_one_is_replayed_those_that_count_are_called_for_each(table: Table, counted: CountedSites) -> None:
     seen, later = Seen(), Later()
     add(counted, site(later.enabling(NOTHING_AT_ALL), seen.enabling(0, probe=8)), 0x1000)
     table.records.rows = [(0x1000, 0, 5), (0x1000, 0, 5)]
     counted.recorded.settle()
 
-    assert [(*one[:3], one[3][0]) for one in seen.told] == [(8, 0, 1, 5)] * 2
-    assert [one[0] for one in later.told] == [7, 7]
+    assert [(*one[:3], one[3][0]) for one in seen.calls] == [(8, 0, 1, 5)] * 2
+    assert [one[0] for one in later.calls] == [7, 7]
 
 
-def test_a_thread_is_known_after_a_hit_of_it_was_told(table: Table, counted: CountedSites) -> None:
+def test_a_thread_is_known_after_a_hit_of_it_was_dispatched(table: Table, counted: CountedSites) -> None:
     later, places = Later(), {0x500: 0x70500}
     found = [
         ThreadRange(0x1000, 0x2000, -9),
@@ -428,6 +432,6 @@ def test_a_thread_is_known_after_a_hit_of_it_was_told(table: Table, counted: Cou
 
     table.records.rows, table.records.moments = [(0x1000, 0, 0)] * 3, [(1, 1), (2, 0), (3, 1)]
     counted.fold()
-    assert [one[3] for one in later.told] == [0xFFFF_8000_0000_0000, -9, 0xFFFF_8000_0000_0000]
+    assert [one[3] for one in later.calls] == [0xFFFF_8000_0000_0000, -9, 0xFFFF_8000_0000_0000]
     counted.forget_threads()
     assert table.records.known == []

@@ -40,7 +40,7 @@ def test_the_engine_does_what_was_decided(case: Case, method: MethodName) -> Non
     assert isinstance(counted, CountedSites)
     bias = counted.recorded._records.bias
     done = {
-        Way.COUNT: counted._cells, Way.DISPATCH: counted._told,
+        Way.COUNT: counted._cells, Way.DISPATCH: counted._dispatched,
         Way.RECORD: [at - bias for at in counted.recorded._alike],
         Way.REPLAY: [at - bias for at in counted.recorded._replayed],
     }  # fmt: skip

@@ -6,8 +6,8 @@ import pytest
 
 from kinst.rewriter.assemble import assemble
 from kinst.targets.arch.amd64 import AMD64
+from tests.commands.in_process import kinst_run
 from tests.runtime.patched import test_mode_check, test_moved_amd64
-from tests.runtime.test_cli import kinst_run
 from tests.writers.elf import EM_X86_64, Part, Symbol, elf64
 
 LOAD, STEP = 0x10_0000, 0x40

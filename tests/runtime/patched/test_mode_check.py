@@ -3,7 +3,7 @@
 import struct
 from pathlib import Path
 
-from tests.runtime.test_cli import kinst_run
+from tests.commands.in_process import kinst_run
 from tests.writers.elf import EM_X86_64, Part, Symbol, elf64
 
 START, CODE_AT = 0x10_0000, 0x10_1000

@@ -6,9 +6,8 @@ import pytest
 
 from kinst.targets.image import open_image
 from kinst.targets.manifest import find_manifest, pack_manifest, unpack_manifest
-from tests.runtime.test_cli import kinst_run
+from tests.commands.in_process import command, kinst_run
 from tests.runtime.test_given_names import SAMPLE, stripped
-from tests.runtime.test_refusals import command
 
 __all__ = ["stripped"]  # a fixture
 

@@ -81,7 +81,8 @@ def sites_of(manifest: Manifest) -> dict[str, int]:
 @contextmanager
 def ran(machine: str, folder: Path, *words: str, cpus: int = 1) -> Iterator[Ran]:
     """A kernel under QEMU, until it is about to switch itself off. A single CPU counts its instructions for time, so
-    that interrupts come at the same places however much the host has to do."""
+    that interrupts come at the same places however much the host has to do. QEMU has ended when this is handed out: who
+    reads its stub lets the guest go on, and some spin when they are off."""
     path = folder / "standalone.elf"
     image, manifest = rewritten(machine, path, *MACHINES[machine].alone, *PROBES, *words)
     end = image.symbols.address_of("power_off")
@@ -92,4 +93,4 @@ def ran(machine: str, folder: Path, *words: str, cpus: int = 1) -> Iterator[Ran]
         core, raw = qemu.dump(), qemu.save(PLACES[machine], _RAM)
         told = kinst_run(path, "--read", qemu.source)
         assert told.exit_code == 0, told.stderr
-        yield Ran(machine, path, manifest, manifest.standalone, core, raw, told.stdout)
+    yield Ran(machine, path, manifest, manifest.standalone, core, raw, told.stdout)

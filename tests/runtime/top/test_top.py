@@ -6,8 +6,9 @@ import re
 import signal
 from pathlib import Path
 
+from tests.commands.in_process import kinst_run
 from tests.images import real_image
-from tests.runtime.test_cli import SAMPLE, kinst_run
+from tests.runtime.test_cli import SAMPLE
 from tests.runtime.test_report import data
 from tests.runtime.top.tmux_session import TmuxSession
 from tests.samples.machines import MACHINES
