@@ -44,7 +44,7 @@ def wrong_claims(program: Program, manifest: Manifest) -> Iterator[str]:
     for claim in _wrong(program, static, manifest):
         is_right = False
         yield claim
-    if is_right and manifest.is_numbered and not _has_own_identifiers(program, manifest):
+    if is_right and not _has_own_identifiers(program, manifest):
         yield "other identifiers of probes"
 
 

@@ -20,7 +20,7 @@ from kinst.rewriter.commandline.apart import NamedFile, check_files_of
 from kinst.rewriter.commandline.code_range import parse_code_range
 from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.help import Example
-from kinst.rewriter.commandline.option import Choice, old_spelling, option, together
+from kinst.rewriter.commandline.option import Choice, option, together
 from kinst.rewriter.commandline.probe_completion import complete_description
 from kinst.rewriter.commandline.reporting import METHOD_HELP, PATCH_HELP, check_files, reported, unescaped
 from kinst.rewriter.commandline.shared import FILE, OUTPUT, WRITTEN
@@ -38,6 +38,7 @@ _PAGES: Final = ("docs/cookbook/index.md", "README.md")
 _PROBES: Final = "Probes"
 _ALONE: Final = "Images that need no handler"
 _REPLACES_IMAGE: Final = OutputFile(path_type=Path, replaces="image")
+_NAMED: Final = {"--module": "it is --name"}
 _REFUSED: Final = "Tell of each refused instruction, with its reason."
 
 P = ParamSpec("P")
@@ -65,7 +66,6 @@ _names = together(
     shared.debug_file(),
     shared.name(),
     shared.force_code(),
-    old_spelling("--module", sets="name", instead="--name", metavar="NAME"),
 )
 _excluded = option(
     "--include-excluded",
@@ -100,7 +100,7 @@ _REWRITE_EXAMPLES: Final = (
 )
 
 
-@click.command(cls=Command, examples=_REWRITE_EXAMPLES, pages=_PAGES)
+@click.command(cls=Command, examples=_REWRITE_EXAMPLES, pages=_PAGES, absent=_NAMED | {"-n": "it is --dry-run"})
 @_image
 @option(
     "--probe",
@@ -178,7 +178,6 @@ _REWRITE_EXAMPLES: Final = (
     help="The new image; else IMAGE with .kinst put in.",
 )
 @option("--dry-run", group=OUTPUT, is_flag=True, help="Write nothing; say what would be done, and refused.")
-@old_spelling("-n", sets="dry_run", value=True, instead="--dry-run")
 @option("--restore", "is_restore", group=OUTPUT, is_flag=True, help="Write the original of a patched IMAGE.")
 @shared.form(["text", "json"], "How to tell what was done: text or json.")
 @shared.quiet()
@@ -214,9 +213,10 @@ def _rewrite(
     if output is None:
         check_files_of(click.get_current_context(), NamedFile("the output", target))
     source = _source(path, options)
-    from kinst.rewriter.rewrite_command import rewrite_image
+    from kinst.rewriter.rewrite_command import RewriteOptions, rewrite_image
 
-    rewrite_image(source, target, progress, trampoline_base=base, as_json=form == "json", **options)
+    asked = RewriteOptions(trampoline_base=base, as_json=form == "json", **options)
+    rewrite_image(source, target, asked, progress)
 
 
 _LIST_EXAMPLES: Final = (
@@ -229,13 +229,14 @@ _LIST_EXAMPLES: Final = (
 )
 
 
-@click.command("list", cls=Command, examples=_LIST_EXAMPLES, pages=_PAGES)
+@click.command(
+    "list", cls=Command, examples=_LIST_EXAMPLES, pages=_PAGES, absent=_NAMED | {"-d": "it is --disassemble"}
+)
 @_image
 @click.argument("specs", nargs=-1, metavar="[SPEC]...", shell_complete=complete_description)
 @_excluded
 @_names
 @option("--disassemble", group=OUTPUT, is_flag=True, help="Instructions with offset, verdict and reason of refusal.")
-@old_spelling("-d", sets="disassemble", value=True, instead="--disassemble")
 @option("--jumps", group=OUTPUT, is_flag=True, help="How each site could be a jump, or why not.")
 @shared.form(["text", "json"], "text, in the columns of dtrace -l, or json.")
 @shared.quiet()
@@ -249,9 +250,9 @@ def list_probes(image: Path, specs: tuple[str, ...], *, form: str, **options: An
     """
     check_files(image, options["symbols"], options["debug_file"])
     source = _source(image, options)
-    from kinst.rewriter.list_command import list_image
+    from kinst.rewriter.list_command import ListOptions, list_image
 
-    list_image(source, specs, _progress(quiet=options["quiet"]), as_json=form == "json", **options)
+    list_image(source, specs, ListOptions(as_json=form == "json", **options), _progress(quiet=options["quiet"]))
     return 0
 
 

@@ -1,6 +1,7 @@
 """The options of kinst-list, checked -> the probes or instructions of an image on stdout."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,57 +27,63 @@ from kinst.targets.errors import ProbeError
 from kinst.targets.functions import Evidence, Functions
 
 
-def list_image(
-    source: Source,
-    specs: Sequence[str],
-    progress: Progress,
-    *,
-    disassemble: bool,
-    jumps: bool,
-    as_json: bool,
-    include_excluded: bool,
-    quiet: bool,
-    verbose: bool,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOptions:
+    """What is told of probes, or of instructions."""
+
+    disassemble: bool  # instructions
+    jumps: bool  # how each could be a jump
+    as_json: bool
+    include_excluded: bool
+    quiet: bool
+    verbose: bool
+
+
+def list_image(source: Source, specs: Sequence[str], options: ListOptions, progress: Progress) -> None:
     """List what probe names stand for. Without names: what a patched image has, or else all fbt and static probes.
 
     Raises:
         KinstError: the image cannot be read, or a name stands for nothing.
     """
     opened = open_source(source, progress=progress)
-    if opened.manifest is not None and len(opened.manifest.probes) and not specs and not jumps:
-        told = _evidence(opened.program.functions, as_json=as_json, verbose=verbose)
+    if opened.manifest is not None and len(opened.manifest.probes) and not specs and not options.jumps:
+        told = _evidence(opened.program.functions, options)
         values, lines = probe_values(opened.manifest, None, told), probe_lines(opened.manifest, None, told)
-        write_lines(json_array(values) if as_json else lines)
+        write_lines(json_array(values) if options.as_json else lines)
         return
     image = opened.program.image
-    names = probe_names(specs or default_specs(image, disassemble=disassemble), image)
+    names = probe_names(specs or default_specs(image, disassemble=options.disassemble), image)
     resolution = resolve(
-        opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress
+        opened.program, names, include_excluded=options.include_excluded, inlines=opened.inlines(), progress=progress
     )
-    if disassemble:
+    if options.disassemble:
         functions = _functions(resolution)
-        report = _report(opened, _addresses(resolution, functions), progress, quiet=quiet) if jumps else None
+        report = _report(opened, _addresses(resolution, functions), options, progress)
         values = (_function_value(resolution, row, report) for row in functions)
-        write_lines(json_array(values) if as_json else disassembly_lines(resolution, functions, report))
+        write_lines(json_array(values) if options.as_json else disassembly_lines(resolution, functions, report))
     else:
         check_outcomes(resolution, strict=False)
         manifest, rows, lost = listed_probes(opened, resolution, progress)
-        if not quiet:
-            remark(refusal_lines(resolution, lost, len(manifest.sites), is_each=verbose))
-        report = _report(opened, manifest.sites["address"], progress, quiet=quiet) if jumps else None
-        told = _evidence(resolution.program.functions, as_json=as_json, verbose=verbose)
+        if not options.quiet:
+            remark(refusal_lines(resolution, lost, len(manifest.sites), is_each=options.verbose))
+        report = _report(opened, manifest.sites["address"], options, progress)
+        told = _evidence(resolution.program.functions, options)
         notes = Notes(inlined_copies(resolution), report, told.evidence)
-        write_lines(json_array(probe_values(manifest, rows, notes)) if as_json else probe_lines(manifest, rows, notes))
+        values, lines = probe_values(manifest, rows, notes), probe_lines(manifest, rows, notes)
+        write_lines(json_array(values) if options.as_json else lines)
 
 
-def _evidence(functions: Functions, *, as_json: bool, verbose: bool) -> Notes:
-    return Notes({}, None, evidence_texts(functions) if as_json or verbose else {})
+def _evidence(functions: Functions, options: ListOptions) -> Notes:
+    return Notes({}, None, evidence_texts(functions) if options.as_json or options.verbose else {})
 
 
-def _report(opened: Opened, addresses: NDArray[np.uint64], progress: Progress, *, quiet: bool) -> JumpReport:
+def _report(
+    opened: Opened, addresses: NDArray[np.uint64], options: ListOptions, progress: Progress
+) -> JumpReport | None:
+    if not options.jumps:
+        return None
     report = jump_report(opened.program, addresses, progress)
-    if not quiet:
+    if not options.quiet:
         remark([report.summary()])
     return report
 

@@ -202,13 +202,26 @@ def manifest_of(resolution: Resolution) -> tuple[Manifest, NDArray[np.intp]]:
     table, strings = _functions(resolution, numbers, rows[order])
     sites = at[fresh]
     manifest = Manifest(
-        tool_version(), "", len(program.image.data), program.image.facts.name, program.image.module, Method.AUTO.value,
-        tuple(str(outcome.name) for outcome in resolution.outcomes), (0, 0), (),
-        _site_records(resolution, sites, holding[fresh]), probes, enablings, table, strings,
-        static, symbols=program.given.records(), strings=program.given.strings,
+        tool_version=tool_version(),
+        original_sha256="",
+        original_size=len(program.image.data),
+        arch=program.image.facts.name,
+        module=program.image.module,
+        method=Method.AUTO.value,
+        options=tuple(str(outcome.name) for outcome in resolution.outcomes),
+        trampolines=(0, 0),
+        restore=(),
+        sites=_site_records(resolution, sites, holding[fresh]),
+        probes=probes,
+        enablings=enablings,
+        functions=table,
+        names=strings,
+        static=static,
+        symbols=program.given.records(),
+        strings=program.given.strings,
         inlined=tuple(memory_of(one, program.functions, names) for one in expansions if one is not None),
         patches=program.patches,
-    )  # fmt: skip
+    )
     return numbered(manifest, resolution.numbering), sites
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ from kinst.rewriter.command_output import remark, write_lines
 from kinst.rewriter.outcome_report import lost_lines, outcome_lines, plan_line, plan_value, refusal_lines
 from kinst.rewriter.patching.report import patch_line, patch_values
 from kinst.rewriter.patching.request import parse_patch
+from kinst.rewriter.plan import Plan
 from kinst.rewriter.probe_choice import check_outcomes, probe_names
 from kinst.rewriter.progress import Progress
-from kinst.rewriter.resolve import resolve
+from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.restore import restore
-from kinst.rewriter.rewriting import Source, check_mixed, open_source, plan_of, with_requests
+from kinst.rewriter.rewriting import Opened, Source, check_mixed, open_source, plan_of, with_requests
 from kinst.rewriter.standalone.report import moving_text, no_jump_lines, no_jump_summary, standalone_value
 from kinst.rewriter.standalone.request import parse_request
 from kinst.rewriter.write import write_image
@@ -25,67 +27,88 @@ from kinst.targets.image import Image, open_image
 from kinst.targets.manifest import find_manifest
 from kinst.targets.method import Method
 from kinst.targets.module_signature import is_signed
+from kinst.targets.patch import Patch
 
 
-def rewrite_image(
-    source: Source,
-    target: Path,
-    progress: Progress,
-    *,
-    probes: Sequence[str],
-    patches: Sequence[str],
-    force: bool,
-    trampoline_base: int | None,
-    trampoline_symbols: bool,
-    alone: Mapping[str, Any] | None,
-    method: str | None,
-    strict: bool,
-    dry_run: bool,
-    as_json: bool,
-    include_excluded: bool,
-    quiet: bool,
-    verbose: bool,
-) -> None:
-    """Patch an image and report what was done; with `dry_run` only report it. `alone`: arguments of `parse_request`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteOptions:
+    """What is to be written, and what is to be told of it."""
+
+    probes: Sequence[str]
+    patches: Sequence[str]
+    force: bool  # whether a patch may go on behind the end of its function
+    trampoline_base: int | None
+    trampoline_symbols: bool
+    alone: Mapping[str, Any] | None  # arguments of `parse_request`; None: with breakpoints
+    method: str | None
+    strict: bool
+    dry_run: bool  # only tell
+    as_json: bool
+    include_excluded: bool
+    quiet: bool
+    verbose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What is to be written."""
+
+    opened: Opened
+    added: Sequence[Patch]
+    resolution: Resolution
+    plan: Plan
+
+
+def rewrite_image(source: Source, target: Path, options: RewriteOptions, progress: Progress) -> None:
+    """Patch an image and report what was done.
 
     Raises:
         KinstError: the image cannot be read, a name stands for nothing, or there is no room for the trampolines.
         OSError: `target` cannot be written.
     """
-    requests = [parse_patch(text) for text in patches]
-    opened = open_source(source, progress=progress)
-    request = None if alone is None else parse_request(**alone, facts=opened.program.image.facts)
-    check_mixed(opened, is_standalone=request is not None)
-    known = set(opened.program.patches)
-    if requests:
-        opened = with_requests(opened, requests, force=force)
-    names = probe_names(probes, opened.program.image)
-    resolution = resolve(
-        opened.program, names, include_excluded=include_excluded, inlines=opened.inlines(), progress=progress
-    )
-    check_outcomes(resolution, strict=strict)
-    chosen = None if method is None else Method(method)
-    plan = plan_of(opened, resolution, alone=request, trampoline_base=trampoline_base, method=chosen, progress=progress)
-    lost = chain(lost_lines(resolution, plan.lost), no_jump_lines(opened.program, plan))
-    if strict and (lines := [*lost]):
+    planned = _planned(source, options, progress)
+    plan, resolution, program = planned.plan, planned.resolution, planned.opened.program
+    lost = chain(lost_lines(resolution, plan.lost), no_jump_lines(program, plan))
+    if options.strict and (lines := [*lost]):
         raise ProbeError("\n".join(lines))
-    if not as_json and not quiet:
-        is_each = verbose and not dry_run  # which tells of each anyway
+    if not options.as_json and not options.quiet:
+        is_each = options.verbose and not options.dry_run  # which tells of each anyway
         remark(refusal_lines(resolution, plan.lost, len(plan.manifest.sites), is_each=is_each))
         remark(filter(None, [no_jump_summary(plan.no_jumps, len(plan.manifest.sites)), moving_text(plan)]))
-    added = [patch for patch in opened.program.patches if patch not in known]
-    if not as_json and dry_run:
-        write_lines(map(patch_line, patch_values(opened.program, added)))
+    if not options.as_json and options.dry_run:
+        write_lines(map(patch_line, patch_values(program, planned.added)))
         write_lines(outcome_lines(resolution, lost))
-    if not dry_run:
-        write_image(plan, target, trampoline_symbols=trampoline_symbols, progress=progress)
-        remark(_changed(opened.program.original))
-    if as_json:
-        value = plan_value(resolution, plan, None if dry_run else target)
-        value |= standalone_value(opened.program, plan) | {"patches": list(patch_values(opened.program, added))}
-        click.echo(json.dumps(value, indent=2))
+    if not options.dry_run:
+        write_image(plan, target, trampoline_symbols=options.trampoline_symbols, progress=progress)
+        remark(_changed(program.original))
+    if options.as_json:
+        click.echo(json.dumps(_value(planned, None if options.dry_run else target), indent=2))
     else:
-        click.echo(plan_line(plan, target, is_written=not dry_run))
+        click.echo(plan_line(plan, target, is_written=not options.dry_run))
+
+
+def _planned(source: Source, options: RewriteOptions, progress: Progress) -> _Planned:
+    requests = [parse_patch(text) for text in options.patches]
+    opened = open_source(source, progress=progress)
+    alone = None if options.alone is None else parse_request(**options.alone, facts=opened.program.image.facts)
+    check_mixed(opened, is_standalone=alone is not None)
+    known = set(opened.program.patches)
+    if requests:
+        opened = with_requests(opened, requests, force=options.force)
+    names = probe_names(options.probes, opened.program.image)
+    excluded = options.include_excluded
+    resolution = resolve(opened.program, names, include_excluded=excluded, inlines=opened.inlines(), progress=progress)
+    check_outcomes(resolution, strict=options.strict)
+    method, base = None if options.method is None else Method(options.method), options.trampoline_base
+    plan = plan_of(opened, resolution, alone=alone, trampoline_base=base, method=method, progress=progress)
+    return _Planned(opened, [one for one in opened.program.patches if one not in known], resolution, plan)
+
+
+def _value(planned: _Planned, target: Path | None) -> dict[str, Any]:
+    """What was done, for JSON."""
+    program, plan = planned.opened.program, planned.plan
+    value = plan_value(planned.resolution, plan, target) | standalone_value(program, plan)
+    return value | {"patches": list(patch_values(program, planned.added))}
 
 
 def _changed(image: Image) -> Iterator[str]:

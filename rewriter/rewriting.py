@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.inline_lookup import DebugInlines
-from kinst.rewriter.numbering import numbered
 from kinst.rewriter.patching.assembly import assembled
 from kinst.rewriter.patching.placing import add_patches
 from kinst.rewriter.patching.request import PatchRequest
@@ -16,7 +15,7 @@ from kinst.rewriter.plan import Plan, make_plan, manifest_of
 from kinst.rewriter.program import Program, open_program
 from kinst.rewriter.progress import Progress, silent
 from kinst.rewriter.refusals import Refusals
-from kinst.rewriter.resolve import Resolution, numbering_of, resolve
+from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.restore import open_original
 from kinst.rewriter.standalone.request import COUNT, Request
 from kinst.targets.c_types import ImageTypes
@@ -67,8 +66,6 @@ def open_source(source: Source, *, progress: Progress = silent) -> Opened:
     image, manifest = open_original(source.path, source.module, progress)
     patches = () if manifest is None else manifest.patches
     program = open_program(image, given=_given(image, source, manifest), patches=patches, forced=source.code)
-    if manifest is not None and not manifest.is_numbered:
-        manifest = numbered(manifest, numbering_of(program))
     return Opened(program, manifest, source.debug_file)
 
 

@@ -16,62 +16,67 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from kinst.runtime.api import ImageFile, Trace, open_image
+    from kinst.runtime.api import ImageFile, open_image
     from kinst.runtime.attached.attach import Attached, attach
-    from kinst.runtime.machine.configuration import ClockKind, End
-    from kinst.runtime.machine.disk import Disk, DiskMode, open_disk
+    from kinst.runtime.machine.configuration import End
+    from kinst.runtime.machine.disk import Disk
     from kinst.runtime.providers.probe_table import Probe
+    from kinst.runtime.trace import Trace
     from kinst.runtime.tracing.ending import Ending
+    from kinst.runtime.tracing.given import Machine, Options
+    from kinst.runtime.tracing.guest_view import GuestView
     from kinst.runtime.tracing.hits import Hit, Place
     from kinst.runtime.tracing.results import Aggregated, FlamePicture, Probes, Record, Records
+    from kinst.runtime.tracing.sweep import Called, Sweep
     from kinst.targets.errors import KinstError
-    from kinst.targets.method import Method
 
 __all__ = [
     "Aggregated",
     "Attached",
-    "ClockKind",
+    "Called",
     "Disk",
-    "DiskMode",
     "End",
     "Ending",
     "FlamePicture",
+    "GuestView",
     "Hit",
     "ImageFile",
     "KinstError",
-    "Method",
+    "Machine",
+    "Options",
     "Place",
     "Probe",
     "Probes",
     "Record",
     "Records",
+    "Sweep",
     "Trace",
     "attach",
-    "open_disk",
     "open_image",
 ]
 
 _HOMES: Final = {
+    "Aggregated": "kinst.runtime.tracing.results",
     "Attached": "kinst.runtime.attached.attach",
-    "ClockKind": "kinst.runtime.machine.configuration",
+    "Called": "kinst.runtime.tracing.sweep",
     "Disk": "kinst.runtime.machine.disk",
-    "DiskMode": "kinst.runtime.machine.disk",
     "End": "kinst.runtime.machine.configuration",
     "Ending": "kinst.runtime.tracing.ending",
+    "FlamePicture": "kinst.runtime.tracing.results",
+    "GuestView": "kinst.runtime.tracing.guest_view",
     "Hit": "kinst.runtime.tracing.hits",
     "ImageFile": "kinst.runtime.api",
     "KinstError": "kinst.targets.errors",
-    "Method": "kinst.targets.method",
+    "Machine": "kinst.runtime.tracing.given",
+    "Options": "kinst.runtime.tracing.given",
     "Place": "kinst.runtime.tracing.hits",
     "Probe": "kinst.runtime.providers.probe_table",
+    "Probes": "kinst.runtime.tracing.results",
     "Record": "kinst.runtime.tracing.results",
     "Records": "kinst.runtime.tracing.results",
-    "Aggregated": "kinst.runtime.tracing.results",
-    "FlamePicture": "kinst.runtime.tracing.results",
-    "Probes": "kinst.runtime.tracing.results",
-    "Trace": "kinst.runtime.api",
+    "Sweep": "kinst.runtime.tracing.sweep",
+    "Trace": "kinst.runtime.trace",
     "attach": "kinst.runtime.attached.attach",
-    "open_disk": "kinst.runtime.machine.disk",
     "open_image": "kinst.runtime.api",
 }
 

@@ -33,10 +33,10 @@ from kinst.runtime.commandline.options import (
     parameter,
     run_options,
 )
-from kinst.runtime.commandline.values import disk, mapped, module, placed, prompt, seconds, size, typed
+from kinst.runtime.commandline.values import disk, module, placed, prompt, seconds, size, typed
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.dlang.syntax.language import VERSION
-from kinst.runtime.machine.configuration import ClockKind, Configuration
+from kinst.runtime.machine.configuration import ClockKind, Configuration, mapped
 from kinst.runtime.tracing.limits import Limits, limits
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.program_text import Origin, ProgramText, read_script
@@ -261,17 +261,17 @@ def _request(ctx: click.Context, image: Path | None, arguments: tuple[str, ...],
         arguments=arguments,
         options=options,
         configuration=Configuration(
-            given["cpus"],
-            size(given["memory"]),
-            ClockKind(given["clock"]),
-            given["append"],
-            None if given["initrd"] is None else mapped("--initrd", given["initrd"]),
-            given["kaslr_seed"],
-            None if given["dtb"] is None else mapped("--dtb", given["dtb"]),
-            tuple(placed(text) for text in given["loads"]),
-            tuple(disk(text) for text in given["disks"]),
-            given["rng_seed"],
-            given["has_virtio_console"],
+            cpus=given["cpus"],
+            memory=size(given["memory"]),
+            clock=ClockKind(given["clock"]),
+            command_line=given["append"],
+            initrd=None if given["initrd"] is None else mapped("--initrd", given["initrd"]),
+            kaslr_seed=given["kaslr_seed"],
+            device_tree=None if given["dtb"] is None else mapped("--dtb", given["dtb"]),
+            files=tuple(placed(text) for text in given["loads"]),
+            disks=tuple(disk(text) for text in given["disks"]),
+            rng_seed=given["rng_seed"],
+            has_virtio_console=given["has_virtio_console"],
         ),
         machine=given["machine"],
         system=given["system"],

@@ -34,7 +34,7 @@ class PatchError(KinstError):
 
 
 class ManifestError(KinstError):
-    """A manifest that is damaged, or written by a newer format than this one."""
+    """A manifest that is damaged, or of another format."""
 
 
 class DownloadError(KinstError):

@@ -213,7 +213,19 @@ def _read(path: Path, module: str) -> Image:
         raise ImageError("no code: no executable section or segment has bytes in the file")
     symbols = read_symbols(data, header, sections)
     relocations = read_relocations(data, header, segments, sections)
-    return Image(path, module, facts, data, header, segments, sections, regions, symbols, relocations, packing)
+    return Image(
+        path=path,
+        module=module,
+        facts=facts,
+        data=data,
+        header=header,
+        segments=segments,
+        sections=sections,
+        code_regions=regions,
+        symbols=symbols,
+        relocations=relocations,
+        packing=packing,
+    )
 
 
 def _facts(header: ElfHeader) -> ArchFacts:

@@ -9,8 +9,7 @@ The packed form, all little-endian: the header of `kinst.targets.manifest_seal`,
 The content is chosen by whoever made the file. Digests are compared first; then every number and text is bounded.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from kinst.targets.elf.symbols import SYMBOL
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import Image
 from kinst.targets.manifest_bounds import check_image, check_manifest, check_tables
-from kinst.targets.manifest_head import is_plain, packed_head, read_head
+from kinst.targets.manifest_head import packed_head, read_head
 from kinst.targets.manifest_records import (
     ENABLING,
     FUNCTION,
@@ -34,8 +33,7 @@ from kinst.targets.manifest_records import (
     probe_keys,
 )
 from kinst.targets.manifest_seal import FORMAT_VERSION, SECTION, opened, sealed
-from kinst.targets.manifest_tables import FIRST_PACKED, LEAST_BOUND, packed_table, read_tables
-from kinst.targets.manifest_values import number_of
+from kinst.targets.manifest_tables import LEAST_BOUND, packed_table, read_tables
 from kinst.targets.method import Method
 
 __all__ = [
@@ -66,8 +64,6 @@ _RECORDS: Final = {
     "numbers": NUMBER, "symbols": SYMBOL, "strings": np.dtype("u1"),
     "jumps": JUMPS, "jump_originals": np.dtype("u1"), "jump_code": np.dtype("u1"),
 }  # fmt: skip
-_JUMPS: Final = ("jumps", "jump_originals", "jump_code")
-_SINCE: Final = {"numbers": 3, "symbols": 3, "strings": 3, **dict.fromkeys(_JUMPS, 9)}  # the first format with a table
 _TEXTS: Final = ("names", "strings", "jump_originals", "jump_code")  # whose records are bytes
 # Bytes of tables for each of the file: a site has 40 and more there, and takes an instruction and a slot of the file.
 _MOST_PER_BYTE: Final = 16
@@ -82,25 +78,22 @@ def pack_manifest(manifest: Manifest) -> bytes:
 def manifest_parts(manifest: Manifest, like: memoryview | None = None) -> list[memoryview]:
     """The packed manifest in pieces.
 
-    `like` is how a file has it: older versions of the tool wrote other formats, and versions of zstd compress
-    differently. If it says the same, the file's bytes are as right as ours.
+    `like` is how a file has it: versions of zstd compress differently. If it says the same, the file's bytes are as
+    right as ours.
     """
     tables = (memoryview(packed_table(_table(getattr(manifest, name)))) for name in _RECORDS)
     parts = sealed(packed_head(manifest, tuple(_RECORDS)), *tables)
-    if like is None or (ours := b"".join(parts)) == like or not _is_like(like, manifest, parts[1], ours):
+    if like is None or b"".join(parts) == like or not _is_like(like, manifest, parts[1]):
         return parts
     return [like]
 
 
-def _is_like(data: memoryview, manifest: Manifest, head: memoryview, ours: bytes) -> bool:
-    """Whether a packed manifest differs from ours only in its format, or in how its tables are compressed; `head` is of
-    ours."""
+def _is_like(data: memoryview, manifest: Manifest, head: memoryview) -> bool:
+    """Whether a packed manifest differs from ours only in how its tables are compressed; `head` is of ours."""
     tables = {name: _table(getattr(manifest, name)) for name in _RECORDS}
     most = sum(table.nbytes for table in tables.values())
     try:
-        version, said, body = opened(data)
-        if version < FORMAT_VERSION:
-            return is_plain(said, _RECORDS) and pack_manifest(unpack_manifest(data, max(LEAST_BOUND, most))) == ours
+        said, body = opened(data)
         found = dict(read_tables(body, read_head(said)[1], _RECORDS, most))
     except (ManifestError, *_DAMAGES):
         return False
@@ -115,20 +108,16 @@ def unpack_manifest(data: bytes | memoryview, most: int = LEAST_BOUND) -> Manife
     """The manifest in `data`; its arrays are read-only. Its tables may have `most` bytes.
 
     Raises:
-        ManifestError: the manifest is damaged, or a newer version of the tool wrote it.
+        ManifestError: the manifest is damaged, or of another format.
     """
-    version, head, body = opened(memoryview(data).cast("B"))
+    head, body = opened(memoryview(data).cast("B"))
     try:
         fields, counts = read_head(head)
-        known = {name: dtype for name, dtype in _RECORDS.items() if _SINCE.get(name, 1) <= version}
-        if version >= FIRST_PACKED:
-            tables = dict(read_tables(body, counts, known, most))
-        else:
-            tables = dict(_tables(body, counts, known))
+        tables = dict(read_tables(body, counts, _RECORDS, most))
     except _DAMAGES as error:
         raise ManifestError(f"manifest: damaged: {_why(error)}") from error
-    check_tables({name: np.zeros(0, dtype) for name, dtype in _RECORDS.items()} | tables)
-    fields |= tables | {name: tables[name].tobytes() for name in _TEXTS if name in tables}
+    check_tables(tables)
+    fields |= tables | {name: tables[name].tobytes() for name in _TEXTS}
     manifest = Manifest(**fields)
     check_manifest(manifest)
     return manifest
@@ -139,19 +128,6 @@ def _why(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"it has no {error}"
     return "values within values" if isinstance(error, RecursionError) else str(error)
-
-
-def _tables(
-    view: memoryview, counts: Mapping[str, Any], records: Mapping[str, np.dtype[Any]]
-) -> Iterator[tuple[str, NDArray[np.void]]]:
-    """Those of formats that had them as they are in memory."""
-    for name, dtype in records.items():
-        size = number_of(counts[name], len(view) // dtype.itemsize + 1) * dtype.itemsize
-        # np.frombuffer refuses an empty buffer.
-        yield name, np.frombuffer(view[:size], dtype) if size else np.zeros(0, dtype)
-        view = view[size + -size % 8 :]
-    if len(view):
-        raise ValueError("bytes follow its last table")
 
 
 def find_manifest(image: Image) -> Manifest | None:

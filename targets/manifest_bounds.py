@@ -221,8 +221,8 @@ def _check_enablings(manifest: Manifest) -> None:
 
 
 def _check_identifiers(manifest: Manifest) -> None:
-    _require(len(manifest.numbers) in (0, len(manifest.functions)), "identifiers of other functions")
-    _require(len(manifest.static_numbers) in (0, len(manifest.static)), "identifiers of other static probes")
+    _require(len(manifest.numbers) == len(manifest.functions), "identifiers of other functions")
+    _require(len(manifest.static_numbers) == len(manifest.static), "identifiers of other static probes")
     numbers = manifest.numbers
     known = (*_extremes(numbers["fbt"]), *_extremes(numbers["fbt"] + np.uint64(1)), *_extremes(numbers["kinst"]))
     is_known = all(FIRST_PROBE_ID <= one < manifest.next_identifier for one in (*known, *manifest.static_numbers))

@@ -4,27 +4,20 @@ Whoever made the file chose these values: a number is a whole one of a range, a 
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-import numpy as np
-
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.inlined_names import inlined_names, inlined_values
-from kinst.targets.manifest_records import JUMPS, Manifest
+from kinst.targets.manifest_records import Manifest
 from kinst.targets.manifest_values import address_of, number_of, text_of_value
 from kinst.targets.method import Method
 from kinst.targets.patch import Patch
 from kinst.targets.probe import is_glob
-from kinst.targets.probe_ids import FIRST_PROBE_ID
 from kinst.targets.standalone import Action, Standalone
 from kinst.targets.static_probes import Callees, PlaceKind, StaticPlace, StaticProbe, is_name
 
-_KNOWN: Final = frozenset(
-    {"tool_version", "original_sha256", "original_size", "arch", "module", "method", "options", "trampolines",
-     "restore", "records", "next_identifier", "static_numbers", "inlined", "patches", "jumps", "standalone", "static"}
-)  # fmt: skip
 _MOST_BYTES: Final = 1 << 48  # of a file, and identifiers of probes
 _LONGEST_RECORD: Final = 1 << 12  # bytes of a tracepoint
 _OF_D: Final = frozenset("{};#")  # what a D program needs to do anything, and no probe's name
@@ -56,16 +49,6 @@ def packed_head(manifest: Manifest, records: Sequence[str]) -> memoryview:
     return memoryview(_packed(head))
 
 
-def is_plain(data: memoryview, records: Collection[str]) -> bool:
-    """Whether a head, of whatever format, is as the tool writes it, and says nothing that nobody reads.
-
-    Raises:
-        ValueError, TypeError, LookupError, RecursionError: it is damaged.
-    """
-    head = json.loads(bytes(data))
-    return set(head) <= _KNOWN and set(records) >= set(head["records"]) and _packed(head) == data
-
-
 def _packed(head: Mapping[str, Any]) -> bytes:
     text = json.dumps(head, separators=(",", ":"), sort_keys=True).encode()
     return text + b" " * (-len(text) % 8)
@@ -87,17 +70,16 @@ def read_head(data: memoryview) -> tuple[dict[str, Any], Mapping[str, Any]]:
         "original_size": number_of(head["original_size"], _MOST_BYTES),
         "arch": _one_of(head["arch"], NAMES),
         "module": text_of_value(head["module"]),
-        "method": _method(head),
+        "method": _one_of(head["method"], tuple(Method)),
         "options": tuple(map(_option, head["options"])),
         "trampolines": (address_of(start), number_of(size, (1 << 64) - address_of(start) + 1)),
         "restore": tuple((number_of(offset, _MOST_BYTES), bytes.fromhex(text)) for offset, text in head["restore"]),
         "static": tuple(map(_static, head.get("static", ()))),
-        "inlined": inlined_names(head.get("inlined", ())),
+        "inlined": inlined_names(head["inlined"]),
         "standalone": None if head.get("standalone") is None else _standalone(*head["standalone"]),
         "patches": tuple(_patch(*one) for one in head.get("patches", ())),
-        **_jumps([_patch(*one) for one in head.get("jumps", ())]),  # where they were before format 9
-        "static_numbers": tuple(number_of(value, _MOST_BYTES) for value in head.get("static_numbers", ())),
-        "next_identifier": number_of(head.get("next_identifier", FIRST_PROBE_ID), _MOST_BYTES),
+        "static_numbers": tuple(number_of(value, _MOST_BYTES) for value in head["static_numbers"]),
+        "next_identifier": number_of(head["next_identifier"], _MOST_BYTES),
     }
     return fields, head["records"]
 
@@ -115,12 +97,6 @@ def _one_of(value: Any, known: Sequence[str]) -> str:
     return str(value)
 
 
-def _method(head: Mapping[str, Any]) -> str:
-    """How displaced instructions are carried out. What the first version called trap was AUTO."""
-    method = _one_of(head["method"], tuple(Method))
-    return Method.AUTO.value if method == Method.TRAP and "next_identifier" not in head else method
-
-
 def _option(value: Any) -> str:
     """A probe's name, and nothing that a D program could do: `kinst-run` compiles it as it would the user's."""
     text = text_of_value(value)
@@ -131,12 +107,6 @@ def _option(value: Any) -> str:
 
 def _patch(address: Any, original: Any, code: Any, text: Any) -> Patch:
     return Patch(address_of(address), bytes.fromhex(original), bytes.fromhex(code), text_of_value(text))
-
-
-def _jumps(patches: Sequence[Patch]) -> dict[str, Any]:
-    originals, code = (b"".join(getattr(one, name) for one in patches) for name in ("original", "code"))
-    places = np.array([(one.address, len(one.code)) for one in patches], JUMPS)
-    return {"jumps": places, "jump_originals": originals, "jump_code": code}
 
 
 def _standalone(action: Any, address: Any, load_address: Any, size: Any, capacity: Any, *fields: Any) -> Standalone:
@@ -151,9 +121,19 @@ def _static(value: Mapping[str, Any]) -> StaticProbe:
     if not places or not is_name(provider) or not is_name(name) or is_glob(function):
         raise ValueError(f"{provider[:40]}:::{name[:40]} is no static probe")
     semaphores, declared = tuple(map(address_of, value["semaphores"])), tuple(map(text_of_value, value["declared"]))
-    words = address_of(value["id_word"]), address_of(value["switch"])
     callees = None if value.get("callees") is None else _callees(value["callees"])
-    return StaticProbe(provider, module, function, name, places, semaphores, declared, *words, callees)
+    return StaticProbe(
+        provider,
+        module,
+        function,
+        name,
+        places=places,
+        semaphores=semaphores,
+        declared=declared,
+        id_word=address_of(value["id_word"]),
+        switch=address_of(value["switch"]),
+        callees=callees,
+    )
 
 
 def _callees(value: Mapping[str, Any]) -> Callees:

@@ -92,11 +92,6 @@ class Manifest:
         return symbols_of(self.symbols, self.strings)
 
     @property
-    def is_numbered(self) -> bool:
-        """Whether it says what the identifiers of its probes are: formats before 3 did not."""
-        return len(self.numbers) == len(self.functions) and len(self.static_numbers) == len(self.static)
-
-    @property
     def identifiers(self) -> NDArray[np.int64]:
         """The identifier of each probe, by row; one names the same probe whatever else is patched."""
         probes = self.probes

@@ -1,13 +1,13 @@
 """The tables of a manifest <-> bytes: what changes from row to row, compressed. All numbers are little-endian.
 
-Since format 8 each table that is not empty is 8 bytes with the size of what follows, and a frame of zstd, which says
+Each table that is not empty is 8 bytes with the size of what follows, and a frame of zstd, which says
 how long its content is. The content of a table of records, column after column:
 
     a column of numbers     1 byte with the width of the steps; the first number; what is added to each to come to the
                             next one, modulo the width of numbers: the lowest bytes of all steps, then the next ones
     `original` (the last)   only the bytes that the instructions have, without gaps
 
-That of names is the names. Formats before had the tables as they are in memory, each padded to a multiple of 8.
+That of names is the names.
 
 Whoever made the file chose the numbers: what a table comes to is compared with a bound before there is room for it.
 """
@@ -22,7 +22,6 @@ from kinst.targets.compression import zstd_content, zstd_frame
 from kinst.targets.instruction import KEPT, KEPT_BYTES
 from kinst.targets.manifest_values import number_of
 
-FIRST_PACKED: Final = 8  # the first format whose tables are compressed
 LEAST_BOUND: Final = 1 << 26  # bytes that all tables together may always have
 _SIZE: Final = 8  # bytes of the size before a frame
 _WIDTHS: Final = (1, 2, 4, 8)  # bytes of a difference

@@ -87,15 +87,15 @@ def _record(
         return None
     own = types.get(address, {})
     return SdtRecord(
-        address,
-        provider,
-        module,
-        function,
-        name,
-        address + module_offset + 24,
-        tuple(own.get(index, "uintptr_t") for index in range(max(own, default=-1) + 1)),
-        tuple(branches.get(address, ())),
-        module_offset == _MODULE_OFFSET[104],
+        address=address,
+        provider=provider,
+        module=module,
+        function=function,
+        name=name,
+        id_word=address + module_offset + 24,
+        types=tuple(own.get(index, "uintptr_t") for index in range(max(own, default=-1) + 1)),
+        branches=tuple(branches.get(address, ())),
+        has_tracepoints=module_offset == _MODULE_OFFSET[104],
     )
 
 

@@ -42,7 +42,7 @@ class Mutants:
         self.unchanged = patched.read_bytes()
         self._offset = section.offset
         self.original = self.unchanged[section.offset : section.offset + section.size]
-        _, head, body = opened(memoryview(self.original))
+        head, body = opened(memoryview(self.original))
         self._head, self._body = bytes(head), bytes(body)
         manifest = unpack_manifest(self.original)
         tables = {name: getattr(manifest, name) for name in _TABLES}

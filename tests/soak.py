@@ -75,7 +75,7 @@ def _patched(case: Case, seed: int) -> Run:
         surroundings.arm()
 
     # Some functions have no instruction that can be probed.
-    return run(case, _descriptions(case, draw), options={"zdefs": None}, prepare=thin_out)
+    return run(case, _descriptions(case, draw), options={"zdefs": True}, prepare=thin_out)
 
 
 def _compare(case: Case, plain: Untraced, seed: int, end: Any) -> None:

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from docs.generate import dlang, error_tags, man, markdown
+from docs.generate import dlang, error_tags, man, markdown, python
 from docs.generate.commands import ROOT, commands
 
 
@@ -27,6 +27,7 @@ def documents() -> dict[Path, str]:
         ),
         "options": markdown.language_page("Options of D", dlang.LEADS["options"], [("", dlang.options())]),
         "providers": markdown.language_page("Providers", dlang.LEADS["providers"], [("", dlang.providers())]),
+        "python": markdown.python_page(dlang.LEADS["python"], python.groups()),
         "errors": markdown.errors_page(dlang.LEADS["errors"], tags, refusals, error_tags.unreachable()),
     }
     written = {reference / f"{text.name}.md": markdown.command_page(text) for text in texts}

@@ -1,11 +1,12 @@
 """What the code knows -> pages of docs/reference."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 
 from docs.generate.commands import CommandText, OptionText
 from docs.generate.dlang import Entry
 from docs.generate.error_tags import Refusal
+from docs.generate.python import Docs, Name
 
 NOTE = "<!-- `poe reference` writes this page from the code. -->\n"
 
@@ -52,6 +53,56 @@ def errors_page(lead: str, tags: Sequence[Entry], refusals: Sequence[Refusal], u
     names = ", ".join(map(_code, unreachable))
     parts.append(f"## Tags that no program can have here\n\n{names}\n")
     return "\n".join(parts)
+
+
+def python_page(lead: str, groups: Mapping[str, Sequence[Name]]) -> str:
+    """A page on what a Python program imports."""
+    parts = [f"# Python\n{NOTE}", f"{lead}\n"]
+    for title, names in groups.items():
+        parts += [f"## {title}\n", *(part for name in names for part in _name(name))]
+    return "\n".join(parts)
+
+
+def _name(name: Name) -> Iterator[str]:
+    yield f"### {name.name}\n"
+    yield from _signature(name.signature)
+    yield from _docs(name.docs)
+    if name.values:
+        rows = [(_code(field), _code(kind), _text(says)) for field, kind, says in name.values]
+        kind = "value" if name.values[0][1].startswith("'") else "type"
+        yield _table(("name", kind, "what it is"), rows)
+    for member in name.members:
+        if not member.home:
+            yield f"#### {name.name}.{member.name}\n"
+            yield from _signature(member.signature if member.signature != member.name else "")
+            yield from _docs(member.docs)
+    for home in dict.fromkeys(member.home for member in name.members if member.home):
+        names = ", ".join(_code(member.name) for member in name.members if member.home == home)
+        yield f"As in [{home}](#{home.lower()}): {names}.\n"
+
+
+def _signature(text: str) -> Iterator[str]:
+    if text:
+        yield f"```python\n{text}\n```\n"
+
+
+def _docs(docs: Docs) -> Iterator[str]:
+    yield from (f"{_text(' '.join(one.split()))}\n" for one in docs.says.split("\n\n"))
+    if docs.arguments:
+        yield "".join(f"- `{name}`: {_text(says)}\n" for name, says in docs.arguments)
+    if docs.returns:
+        yield f"Returns: {_text(docs.returns)}\n"
+    if docs.errors:
+        yield "Raises:\n"
+        yield "".join(f"- `{name}`: {_text(says)}\n" for name, says in docs.errors)
+    if docs.example:
+        yield f"```pycon\n{docs.example}\n```\n"
+
+
+def _text(text: str) -> str:
+    """The text of a docstring as Markdown: what is between backquotes stays as it is."""
+    parts = text.split("`")
+    return "`".join(part if number % 2 else _escaped(part) for number, part in enumerate(parts))
 
 
 def _option(option: OptionText) -> str:

@@ -1,4 +1,4 @@
-"""A command of ours: click's, with help in groups on one screen, errors of one line, and old spellings told of."""
+"""A command of ours: click's, with help in groups on one screen, errors of one line."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ import click
 
 from kinst.rewriter.commandline.color import When, choose
 from kinst.rewriter.commandline.help import Example, write_help
-from kinst.rewriter.commandline.option import Choice, Option, apply_old_spellings
+from kinst.rewriter.commandline.option import Choice, Option
 from kinst.rewriter.commandline.reporting import reported
 from kinst.rewriter.commandline.shells import ASKING, SHELLS
 from kinst.rewriter.commandline.wrong_usage import wrong_usage
@@ -20,12 +20,13 @@ from kinst.targets.errors import UsageError
 
 _FULL: Final = "kinst.full_help"
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
+_ABSENT: Final = {"--json": "it is --format json"}
 _WIDTH: Final = 100  # of help, where the terminal is wider
 
 
 class Command(click.Command):
     """A command. `examples` are part of its help, and `pages` name the documents to read on in. `absent` are options
-    that its users know from elsewhere and it does not have, with the reason."""
+    that its users know from elsewhere and it does not have, with the reason, or what it has instead."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class Command(click.Command):
         **settings: Any,
     ) -> None:
         super().__init__(name, **settings | {"context_settings": {"max_content_width": _WIDTH}})
-        self.examples, self.pages, self.absent = tuple(examples), tuple(pages), absent
+        self.examples, self.pages, self.absent = tuple(examples), tuple(pages), {**_ABSENT, **absent}
         self.params += [_full_help(), _color(), _completion()]
 
     def main(
@@ -77,10 +78,6 @@ class Command(click.Command):
         from kinst.rewriter.commandline.apart import check_files_of  # --help needs it not
 
         check_files_of(ctx)
-        hints = apply_old_spellings(ctx)
-        if not ctx.params.get("quiet"):
-            for hint in hints:
-                click.echo(f"{ctx.info_name}: {hint}", err=True)
         return super().invoke(ctx)
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:

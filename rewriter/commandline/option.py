@@ -1,16 +1,11 @@
-"""What a command knows of an option beyond click: the heading of its help, a short text, and whether it is rare.
+"""What a command knows of an option beyond click: the heading of its help, a short text, and whether it is rare."""
 
-An option that is spelled otherwise today is an `OldSpelling`: it goes on working, hidden, and tells the new spelling.
-"""
-
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
 from kinst.targets.nearest import nearest
-
-_NOTES: Final = "kinst.old_spellings"
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -39,37 +34,6 @@ class Option(click.Option):
         self.group, self.brief, self.is_rare = group, brief, is_rare
 
 
-class OldSpelling(click.Option):
-    """An option that sets another parameter, `sets`, to `value` or, without one, to what is given.
-
-    A command that has any calls `apply_old_spellings` when everything is read. `instead` is the spelling of today.
-    """
-
-    def __init__(
-        self, spellings: Sequence[str], *, sets: str, instead: str, value: Any = None, **settings: Any
-    ) -> None:
-        names = [*spellings, f"old_{spellings[0].strip('-')}"]
-        is_flag = value is not None
-        super().__init__(
-            names, is_flag=is_flag, default=None, hidden=True, expose_value=False, callback=self._note, **settings
-        )
-        self._sets, self._instead, self._value = sets, instead, value
-
-    def _note(self, ctx: click.Context, _option: click.Parameter, given: Any) -> None:
-        if given:
-            value = given if self._value is None else self._value
-            hint = f"{self.opts[0]} is spelled {self._instead} now; it goes on working"
-            ctx.meta.setdefault(_NOTES, []).append((self._sets, value, hint))
-
-
-def apply_old_spellings(ctx: click.Context) -> list[str]:
-    """Set what old spellings stand for. Returns a hint for each."""
-    notes = ctx.meta.get(_NOTES, [])
-    for name, value, _ in notes:
-        ctx.params[name] = value
-    return [hint for _, _, hint in notes]
-
-
 if TYPE_CHECKING:
     Words = click.Choice[str]
 else:
@@ -89,12 +53,7 @@ class Choice(Words):
 
 def option(*spellings: str, **settings: Any) -> Decorator:
     """A decorator: click's for an `Option`."""
-    return _decorator(Option, spellings, settings)
-
-
-def old_spelling(*spellings: str, **settings: Any) -> Decorator:
-    """A decorator: click's for an `OldSpelling`."""
-    return _decorator(OldSpelling, spellings, settings)
+    return click.option(*spellings, cls=Option, **settings)
 
 
 def together(*decorators: Decorator) -> Decorator:
@@ -106,7 +65,3 @@ def together(*decorators: Decorator) -> Decorator:
         return command
 
     return add
-
-
-def _decorator(kind: type[click.Option], spellings: Sequence[str], settings: dict[str, Any]) -> Decorator:
-    return click.option(*spellings, cls=kind, **settings)

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from kinst.rewriter.commandline.option import Choice, Decorator, old_spelling, option, together
+from kinst.rewriter.commandline.option import Choice, Decorator, option
 from kinst.rewriter.file_name import FileName, OutputFile
 
 FILE: Final = FileName(path_type=Path)
@@ -48,19 +48,15 @@ def force_code() -> Decorator:
 
 
 def form(choices: Sequence[str], says: str) -> Decorator:
-    """--format, and --json, as it was once spelled in commands that had no other format."""
-    old = old_spelling("--json", sets="form", value="json", instead="--format json")
-    return together(
-        option(
-            "--format",
-            "form",
-            group=OUTPUT,
-            type=Choice(choices),
-            metavar="FORMAT",
-            default=choices[0],
-            help=says,
-        ),
-        old,
+    """--format."""
+    return option(
+        "--format",
+        "form",
+        group=OUTPUT,
+        type=Choice(choices),
+        metavar="FORMAT",
+        default=choices[0],
+        help=says,
     )
 
 

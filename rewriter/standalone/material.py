@@ -28,16 +28,16 @@ class Material:
         numbers = ranges(some.first, some.count)
         address, size = found.address[numbers], found.size[numbers]
         return numbers, Rows(
-            address,
-            size.astype(np.int64),
-            found.target[numbers],
-            found.kind[numbers],
-            found.flow[numbers],
-            instruction_bytes(self.program.image, address, size),
-            self.dead[numbers],
-            self._dead_at(numbers + 1, address + size),
-            ~self.has_no_stack[numbers],
-            group,
+            address=address,
+            size=size.astype(np.int64),
+            target=found.target[numbers],
+            kind=found.kind[numbers],
+            flow=found.flow[numbers],
+            code=instruction_bytes(self.program.image, address, size),
+            dead=self.dead[numbers],
+            dead_behind=self._dead_at(numbers + 1, address + size),
+            has_stack=~self.has_no_stack[numbers],
+            group=group,
         )
 
     def _dead_at(self, numbers: Numbers, address: NDArray[np.uint64]) -> Masks:

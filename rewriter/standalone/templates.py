@@ -64,7 +64,18 @@ class Templates:
             first, count, refused = templates
             size, start, form, value, operand, otherwise = parts
             pool = np.frombuffer(bytes(self._pool), np.uint8)
-            self._columns = Columns(first, count, refused, size, start, form, value, operand, otherwise, pool)
+            self._columns = Columns(
+                first=first,
+                count=count,
+                refused=refused,
+                size=size,
+                start=start,
+                form=form,
+                value=value,
+                operand=operand,
+                otherwise=otherwise,
+                pool=pool,
+            )
         return self._columns
 
     def reason(self, text: str) -> int:

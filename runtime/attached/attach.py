@@ -10,20 +10,24 @@ The image on disk stays as it is: probes are in the guest's memory only, and gon
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self, TextIO
 
+from kinst.rewriter.rewriting import Opened
+from kinst.runtime.api import ImageFile, requested
 from kinst.runtime.attached.building import AttachedBuilding
 from kinst.runtime.clauses.environment import ErrorRecord
 from kinst.runtime.clauses.environment import Record as Recorded
 from kinst.runtime.consumer.messages import Drop
 from kinst.runtime.consumer.output import TextOutput
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.tracing.given import Action, actions_of, modules_of, options_of, path_of, program_of
+from kinst.runtime.tracing.given import Action, Options, PathLike, actions_of, method_of, options_of, programs_of
 from kinst.runtime.tracing.guest_view import GuestView
 from kinst.runtime.tracing.image_subject import ImageSubject
 from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.program_text import ProgramText
 from kinst.runtime.tracing.records import Kept, Reader
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.tracer import Tracer
@@ -33,59 +37,53 @@ from kinst.targets.errors import UsageError
 
 def attach(
     ql: Any,
-    program: str | Path | Sequence[str | Path] = (),
-    *,
+    *programs: PathLike | ProgramText,
     actions: Mapping[str, Action] | None = None,
-    arguments: tuple[str, ...] = (),
-    options: Mapping[str, str | None] | None = None,
-    image: Path | str | None = None,
+    arguments: Sequence[str] = (),
+    options: Options | None = None,
+    image: ImageFile | PathLike | None = None,
     bias: int | None = None,
-    name: str | None = None,
-    symbols: Path | str | None = None,
-    debug_file: Path | str | None = None,
-    modules: Mapping[str, Path | str] | None = None,
     output: TextIO | BinaryIO | None = None,
 ) -> "Attached":
     """Trace the guest of a Qiling object, between two runs of it. BEGIN fires now.
 
     Args:
         ql: made with stock Qiling, for amd64, arm64 or riscv64: a program under its OS layer, or a bare image.
-        program: in D, one or several; a Path names a file. Without programs and actions a patched image fires the
-            probes that it was patched with.
-        actions: Python functions by the description of the probes that call them.
+        programs: in D; a Path names a file. Without programs and actions a patched image fires the probes that it was
+            patched with.
+        actions: Python functions by the description of the probes that call them, each with a `Hit`.
         arguments: $1, $2, ... of the programs.
-        options: of D by name, as `-x` has them.
-        image: the ELF file that is in the guest's memory; default: the one that Qiling loaded.
+        options: how it is traced; default: `Options()`. The method "jump" is for machines of ours.
+        image: the ELF file that is in the guest's memory, or `open_image` of it, which says where its names come from;
+            default: the file that Qiling loaded.
         bias: what was added to its link addresses; default: found out by looking for its code.
-        name: the module in its probes' names; default: the name of the file.
-        symbols: names for its code: System.map, the output of nm, or an ELF file.
-        debug_file: debug information and symbols, if they are not in the image.
-        modules: kernel modules by name whose types programs may use.
         output: where to print as dtrace does, while the guest runs; else records are kept for `take`.
 
     Raises:
         KinstError: no machine for it, its image is not in memory, a program is wrong, a description matches nothing.
+
+    Example:
+        >>> with attach(ql, "fbt:::entry { @calls[probefunc] = count(); }") as tracing:
+        ...     ql.run()
+        >>> tracing.aggregation("calls")["total"]
+        2
     """
+    options = options or Options()
+    if options.method == "jump":
+        raise UsageError("method jump: is for open_image(...).trace(): this guest's code has another owner")
     building = AttachedBuilding(ql, bias)
-    path = building.guest.path if image is None else Path(image)
-    if path is None:
-        raise UsageError("Qiling was given bytes and no file: name the ELF file that they are of: attach(..., image=)")
-    programs = (program,) if isinstance(program, str | Path) else program
     request = Request(
-        image=path,
-        programs=tuple(map(program_of, programs)),
+        programs=programs_of(programs),
         actions=actions_of(actions),
-        arguments=arguments,
+        arguments=tuple(arguments),
         options=options_of(options),
-        name=name,
-        symbols=path_of(symbols),
-        debug_file=path_of(debug_file),
-        modules=modules_of(modules),
+        method=method_of(options.method),
         records_time=True,
     )
+    request, opened = _of_image(request, image, building)
     messages: list[str] = []
     try:
-        subject = ImageSubject(request, None, building)
+        subject = ImageSubject(request, opened, building)
         tracing = Tracing(request, messages.append, subject=subject)
         for _ in tracing.enable():
             pass
@@ -93,6 +91,18 @@ def attach(
     except BaseException:
         building.undo()
         raise
+
+
+def _of_image(
+    request: Request, image: ImageFile | PathLike | None, building: AttachedBuilding
+) -> tuple[Request, Opened | None]:
+    """The request for that image; and what it is, if it was opened."""
+    if isinstance(image, ImageFile):
+        return replace(requested(image, request), modules=image.modules), image.opened
+    path = building.guest.path if image is None else Path(image)
+    if path is None:
+        raise UsageError("Qiling was given bytes and no file: name the ELF file that they are of: attach(..., image=)")
+    return replace(request, image=path), None
 
 
 class Attached(Reader):
@@ -140,16 +150,7 @@ class _Printed(Kept):
     def __init__(self, tracer: Tracer, messages: list[str], output: TextIO | BinaryIO) -> None:
         super().__init__(tracer, messages)
         stream: Any = getattr(output, "buffer", output)
-        self._text = TextOutput(
-            stream,
-            sys.stderr,
-            tracer.clauses,
-            tracer.totals,
-            tracer.symbols,
-            tracer.probe,
-            tracer.options,
-            epid=tracer.epid,
-        )
+        self._text = TextOutput(stream, sys.stderr, tracer)
 
     @property
     def status(self) -> int | None:

@@ -10,6 +10,8 @@ from kinst.rewriter.listing import instruction_rows
 from kinst.runtime.api import ImageFile, open_image
 from kinst.runtime.batch.rows import Answer, Outcome, Row
 from kinst.runtime.batch.tasks import Call, InputFile, Places
+from kinst.runtime.machine.call import parse_call
+from kinst.runtime.tracing.given import Machine
 from kinst.runtime.tracing.sweep import Called, Sweep
 from kinst.targets.errors import KinstError
 from kinst.targets.image import module_name
@@ -47,7 +49,8 @@ def call_all(image: InputFile, work: Call, places: Places) -> Answer:
         KinstError: there is no such function, or it cannot be called.
     """
     with open_image(places[image.sha256], name=module_name(Path(image.name))) as opened:
-        sweep, reached = opened.sweep(work.function, coverage=work.coverage, machine=work.machine), _Reached()
+        machine = Machine(board=work.machine, clock="icount")
+        sweep, reached = opened.sweep(work.function, coverage=work.coverage, machine=machine), _Reached()
         rows = [_row(sweep, number, text, work, reached) for number, text in enumerate(work.inputs, work.first)]
         coverage = tuple(_coverage(opened, image, work, reached)) if work.coverage else ()
     return Answer(tuple(rows), coverage)
@@ -55,7 +58,7 @@ def call_all(image: InputFile, work: Call, places: Places) -> Answer:
 
 def _row(sweep: Sweep, number: int, text: str, work: Call, reached: _Reached) -> Row:
     try:
-        called = sweep.call(text, seconds=work.seconds)
+        called = sweep.call(*parse_call(f"{work.function}({text})").arguments, seconds=work.seconds)
     except KinstError as error:
         return {"input": text, "outcome": Outcome.REFUSED.value, "reason": str(error)}
     row: Row = {

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kinst.runtime.api import Trace, open_image
+from kinst.runtime.api import open_image
 from kinst.runtime.batch.rows import Answer, Outcome, Row
 from kinst.runtime.batch.tasks import InputFile, Places, Run
 from kinst.runtime.machine.configuration import End
+from kinst.runtime.trace import Trace
+from kinst.runtime.tracing.given import Machine, Options
 from kinst.runtime.tracing.program_text import Origin, ProgramText
 from kinst.targets.errors import MachineError
 from kinst.targets.image import module_name
@@ -26,24 +28,29 @@ def boot_and_trace(image: InputFile, work: Run, places: Places, seconds: float |
     Raises:
         KinstError: the program is wrong, or the image cannot run.
     """
-    initrd = None if work.initrd is None else places[work.initrd.sha256].read_bytes()
     with open_image(places[image.sha256], name=module_name(Path(image.name))) as opened:
         trace = opened.trace(
             *_programs(work),
             arguments=work.arguments,
-            options=dict(work.options),
-            machine=work.machine,
-            cpus=work.cpus,
-            memory=work.memory,
-            clock=work.clock,
-            command_line=work.append,
-            initrd=initrd,
-            on_panic="end" if work.ends_on_panic else "continue",
+            options=Options(d={name: True if value is None else value for name, value in work.options}),
+            machine=_machine(work, places),
         )
         with trace:
             if work.typed is not None:
                 trace.type_lines(places[work.typed.sha256].read_bytes(), prompt=work.prompt)
             return Answer((_row(trace, work, seconds),))
+
+
+def _machine(work: Run, places: Places) -> Machine:
+    return Machine(
+        board=work.machine,
+        cpus=work.cpus,
+        memory=work.memory,
+        clock="icount" if work.clock == "icount" else "host",
+        append=work.append,
+        initrd=None if work.initrd is None else places[work.initrd.sha256].read_bytes(),
+        on_panic="end" if work.ends_on_panic else "continue",
+    )
 
 
 def _programs(work: Run) -> list[ProgramText]:

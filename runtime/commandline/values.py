@@ -6,23 +6,13 @@ from typing import Any, Final
 
 from kinst.runtime.commandline.files import disk_parts
 from kinst.runtime.input.expression import Expression, expression
-from kinst.runtime.machine.configuration import FileAt
+from kinst.runtime.machine.configuration import FileAt, mapped
 from kinst.runtime.machine.disk import Disk, open_disk
 from kinst.runtime.tracing.quantities import seconds_of, size_of
-from kinst.targets.errors import ImageError, UsageError
+from kinst.targets.errors import UsageError
 
 _ELF: Final = b"\x7fELF"
 _NO_PLACE: Final = "--load {}: FILE@ADDRESS, for example u-boot.bin@0x80200000; an ELF file has its address itself"
-
-
-def mapped(option: str, path: Path) -> memoryview:
-    """The content of an option's file, which may be large, and must be a file that ends."""
-    from kinst.targets.elf.file import map_file
-
-    try:
-        return map_file(path).data
-    except ImageError as error:
-        raise UsageError(f"{option} {path}: {error}") from None
 
 
 def placed(text: str) -> FileAt:

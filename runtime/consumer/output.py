@@ -1,7 +1,7 @@
 """Records, errors and the guest's console -> text as dtrace(1) prints it. Actions that wait for this are performed."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, BinaryIO, Final, TextIO
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, BinaryIO, Final, Protocol, TextIO
 
 from kinst.runtime.clauses.environment import ErrorRecord, Record, Symbols
 from kinst.runtime.consumer import flow
@@ -21,48 +21,60 @@ HEADER: Final = b"%3s %6s %32s\n" % (b"CPU", b"ID", b"FUNCTION:NAME")
 Entry = Record | ErrorRecord | bytes
 
 
+class Session(Protocol):
+    """What is traced: what records name by number, and how it is shown."""
+
+    @property
+    def clauses(self) -> Sequence[Clause]:
+        """The clauses, in their order; one may be added until its first record comes."""
+        ...
+
+    @property
+    def totals(self) -> Totals:
+        """The aggregations."""
+        ...
+
+    @property
+    def symbols(self) -> Symbols:
+        """Names of addresses."""
+        ...
+
+    @property
+    def options(self) -> LiveOptions:
+        """Read at the start, and whenever setopt() changes one."""
+        ...
+
+    def probe(self, identifier: int) -> Probe | None:
+        """The probe of an identifier."""
+        ...
+
+    def epid(self, clause: int, probe: int) -> int:
+        """The id of the enabling of a probe by a clause, for messages."""
+        ...
+
+
 class TextOutput:
-    """dtrace's output. `clauses` is the session's list; a clause may be added until its first record comes.
+    """dtrace's output. `status` is that of the last exit() that was consumed."""
 
-    `status` is that of the last exit() that was consumed.
-    """
-
-    def __init__(
-        self,
-        output: BinaryIO,
-        errors: TextIO,
-        clauses: Sequence[Clause],
-        totals: Totals,
-        symbols: Symbols,
-        describe: Callable[[int], Probe | None],
-        options: LiveOptions,
-        *,
-        console: BinaryIO | None = None,
-        epid: Callable[[int, int], int] = lambda clause, _probe: clause + 1,
-    ) -> None:
+    def __init__(self, output: BinaryIO, errors: TextIO, session: Session, *, console: BinaryIO | None = None) -> None:
         """Nothing is written yet.
 
         Args:
             output: where output goes.
             errors: where errors and drops go.
-            clauses: the clauses that records name by number.
-            totals: the aggregations.
-            symbols: names of addresses.
-            describe: gives a probe for its identifier.
-            options: read at the start and whenever setopt() changes one.
+            session: what is traced.
             console: where the guest's console goes, if not to `output`.
-            epid: gives the id of an enabling for its clause and probe, for messages.
         """
         self.status: int | None = None
         self._stream = OutputStream(output)
         self._errors = errors
-        self._clauses = clauses
-        self._totals = totals
-        self._symbols = symbols
-        self._describe = describe
-        self._options = options
+        self._clauses = session.clauses
+        self._totals = session.totals
+        self._symbols = session.symbols
+        self._describe = session.probe
+        self._options = session.options
         self._console_output = console
-        self._epid = epid
+        self._epid = session.epid
         self._whole_lines = WholeLines(self._stream.write_shown)
         self._live_lines = LiveLines(self._stream.write_shown)
         self._has_header = False
@@ -86,15 +98,15 @@ class TextOutput:
         )
         self._aggregations = AggregationText(self._totals, values, options)
         here = Surroundings(
-            self._stream,
-            self._totals,
-            self._symbols,
-            options,
-            values,
-            self._aggregations,
-            self._action_failed,
-            self._reconfigure,
-            self._exited,
+            stream=self._stream,
+            totals=self._totals,
+            symbols=self._symbols,
+            options=options,
+            values=values,
+            aggregations=self._aggregations,
+            failed=self._action_failed,
+            changed=self._reconfigure,
+            exited=self._exited,
         )
         self._maker = ClauseSteps(here)
         self._steps: dict[int, list[Step]] = {}

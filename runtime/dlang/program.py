@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from kinst.runtime.dlang.syntax.errors import Span
+from kinst.runtime.dlang.syntax.tree import UNNAMED
 from kinst.runtime.dlang.types.types import DType, String
 from kinst.targets.c_types import CType
 
@@ -276,8 +277,8 @@ class AggregatingFunction(Enum):
 
 
 def spelled(name: str) -> str:
-    """The name of an aggregation as a program spells it; that of a bare `@` is `_`."""
-    return "@" if name == "_" else f"@{name}"
+    """The name of an aggregation as a program spells it; that of a bare `@` is `UNNAMED`."""
+    return "@" if name == UNNAMED else f"@{name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ and nothing handles exceptions: a function that needs either ends with an error 
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,6 +35,7 @@ _STACK_TOP = CALL_RETURNS_TO = _TEXTS + _TEXT_SIZE + _STACK_SIZE
 _STACK_ALIGNMENT: Final = 16  # all three ABIs, at the call
 
 _CALL: Final = re.compile(r"\s*([A-Za-z_.$][\w.$]*|0[xX][0-9a-fA-F]+)\s*\((.*)\)\s*", re.DOTALL)
+_PLAIN: Final = frozenset(range(ord(" "), 0x7F)) - set(b'"\\')  # bytes of a text that are shown as they are
 _ARGUMENT: Final = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^'\\]|\\.)'|(-?\w+))\s*(,|$)""", re.DOTALL)
 
 
@@ -61,6 +62,28 @@ def parse_call(text: str) -> Call:
         arguments.append(_argument(text, part))
         position = part.end()
     return Call(found[1], tuple(arguments), text.strip())
+
+
+def call_of(function: str, arguments: Iterable[int | str | bytes]) -> Call:
+    """A call whose arguments are values. Its text is one that `parse_call` reads. Raises UsageError."""
+    values = tuple(_value(function, number, one) for number, one in enumerate(arguments, 1))
+    return Call(function, values, f"{function}({', '.join(map(_shown, values))})")
+
+
+def _value(function: str, number: int, argument: int | str | bytes) -> Argument:
+    match argument:
+        case int() | bytes():
+            return argument
+        case str():
+            return argument.encode()
+        case _:
+            raise UsageError(f"{function}: argument {number} is neither a number nor a text: {argument!r}")
+
+
+def _shown(argument: Argument) -> str:
+    if isinstance(argument, int):
+        return str(int(argument))
+    return '"' + "".join(chr(one) if one in _PLAIN else f"\\x{one:02x}" for one in argument) + '"'
 
 
 def _argument(text: str, part: re.Match[str]) -> Argument:

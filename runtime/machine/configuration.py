@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 from kinst.runtime.machine.disk import Disk
+from kinst.targets.errors import ImageError, UsageError
 
 
 class ClockKind(Enum):
@@ -23,7 +25,17 @@ class FileAt:
     entry: int | None = None  # where it starts; None: where it is
 
 
-@dataclass(frozen=True, slots=True)
+def mapped(option: str, path: Path) -> memoryview:
+    """The content of an option's file, which may be large. Raises UsageError: it is no file that ends."""
+    from kinst.targets.elf.file import map_file
+
+    try:
+        return map_file(path).data
+    except ImageError as error:
+        raise UsageError(f"{option} {path}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
     """What the user may choose about a machine."""
 
@@ -43,13 +55,13 @@ class Configuration:
 class End(Enum):
     """Why the machine stopped."""
 
-    POWER_OFF = "power-off"
+    POWER_OFF = "power-off"  # the guest switched the machine off
     RESET = "reset"  # the guest restarted the machine, which ends the run: nothing starts the image again
     GUEST_PANIC = "guest-panic"  # the guest's kernel panicked, and will not restart
-    UNTIL = "until"
-    TIMEOUT = "timeout"
-    WALL_TIMEOUT = "wall-timeout"
-    INTERRUPTED = "interrupted"
+    UNTIL = "until"  # a line of its console matched
+    TIMEOUT = "timeout"  # of the machine's time
+    WALL_TIMEOUT = "wall-timeout"  # of the host's
+    INTERRUPTED = "interrupted"  # Ctrl-C
     RETURNED = "returned"  # `--call`: the function returned
     EXIT = "exit"  # a clause called exit()
     PANIC = "panic"  # a clause called panic()

@@ -42,7 +42,7 @@ class Disk(Protocol):
 
     @property
     def size(self) -> int:
-        """In bytes: a positive multiple of `SECTOR`."""
+        """In bytes: a positive multiple of 512."""
         ...
 
     @property

@@ -15,11 +15,11 @@ Identifiers = NDArray[np.intp]
 class Probe:
     """One probe. Module, function and name are empty if its provider gives none."""
 
-    identifier: int
+    identifier: int  # as every command shows it
     provider: str
-    module: str
+    module: str  # the image's name, or a loaded module's
     function: str
-    name: str
+    name: str  # entry, return, an offset, or what the provider calls it
 
     def __str__(self) -> str:
         return ":".join((self.provider, self.module, self.function, self.name))

@@ -3,7 +3,7 @@
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import BinaryIO, Final
+from typing import Final
 
 import click
 
@@ -59,7 +59,8 @@ def watch(request: Request, limits: Limits, wishes: Wishes) -> int:
     with ExitStack() as files:
         output_file = None if wishes.output is None else files.enter_context(opened_file(wishes.form, wishes.output))
         console_file = None if wishes.console is None else files.enter_context(wishes.console.open("wb"))
-        shown = _output(tracing, Copied(printed, output_file), notes, Copied(console, console_file))
+        copied = Copied(console, console_file)
+        shown = TextOutput(Copied(printed, output_file), notes, tracing.tracer, console=copied)
         output = with_report(shown, tracing, files.enter_context(page_file(wishes)), wishes)
         run = _run(tracing, output, limits, wishes, (console, printed), notes, "key" if has_programs else "function")
     if has_programs and output_file is None:
@@ -85,13 +86,6 @@ def _default(request: Request) -> ProgramText:
 def _to_stderr(text: str) -> None:
     sys.stderr.write(text)
     sys.stderr.flush()
-
-
-def _output(tracing: Tracing, printed: BinaryIO, notes: Notes, console: BinaryIO) -> TextOutput:
-    tracer = tracing.tracer
-    totals, symbols, options = tracer.totals, tracer.symbols, tracing.options
-    clauses, probe, epid = tracer.clauses, tracer.probe, tracer.epid
-    return TextOutput(printed, notes, clauses, totals, symbols, probe, options, console=console, epid=epid)
 
 
 def _run(

@@ -98,16 +98,16 @@ def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callab
     size = stack_size(prepared.original.symbols)
     contexts = _contexts(system, stacks, size)
     known = Known(
-        prepared.path.name,
-        system.arch,
-        types,
-        memory,
-        is_user,
-        contexts,
-        prepared.original.symbols.address_of,
-        system.engine.live.get,
-        loaded.bias,
-        size,
+        name=prepared.path.name,
+        arch=system.arch,
+        types=types,
+        memory=memory,
+        is_user=is_user,
+        threads=contexts,
+        symbol=prepared.original.symbols.address_of,
+        register=system.engine.live.get,
+        bias=loaded.bias,
+        stack_size=size,
     )
     profile = profile_for(known, SYSTEMS, request.system)
     stacks.cross(profile.interrupted)

@@ -73,12 +73,12 @@ class Stuck:
 class Ending:
     """How a run ended. If it failed, `end` is None and `message` says how; `failure` is that in one word."""
 
-    end: End | None
-    message: str = ""
-    failure: str = "error"
+    end: End | None  # None: it failed
+    message: str = ""  # how it failed
+    failure: str = "error"  # that in one word
     status: int = 0  # what kinst-run exits with
     unmet: str = ""  # the expression of --until, if no line of the console had matched it
-    places: tuple[CpuPlace, ...] = ()
+    places: tuple[CpuPlace, ...] = ()  # where each CPU is
     lacking: tuple[str, ...] = ()  # sentences, one for each kind of missing instruction
     not_started: tuple[int, ...] = ()  # CPUs that the guest never switched on
     stuck: Stuck | None = None  # what it was found to do instead of going on

@@ -4,8 +4,6 @@ from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.trap.faults import Fault
 from kinst.targets.errors import MachineError
 
-_LONGEST_TEXT = 4096  # bytes of a text for which no limit is given
-
 
 class GuestView:
     """Virtual memory as the running CPU sees it. Reading leaves no trace in the guest.
@@ -30,7 +28,7 @@ class GuestView:
         except Fault as fault:
             raise _nothing(fault) from None
 
-    def text(self, address: int, limit: int = _LONGEST_TEXT) -> str:
+    def text(self, address: int, limit: int = 4096) -> str:
         r"""The text up to its NUL, at most `limit` bytes. Bytes that are not UTF-8 become \xNN."""
         try:
             return self._memory.string(address, limit).decode("utf-8", "backslashreplace")

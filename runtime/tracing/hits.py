@@ -110,18 +110,19 @@ class Hit:
         found = Stack(self._environment.stacks.stack(self._now(), frames), frames)
         return tuple(map(Place, found.addresses, frame_names(found, self._environment.symbols)))
 
-    def enclosing(self, call: Callable[["Hit"], object], is_tracing: Callable[[], bool]) -> Action:
-        """The action that a provider performs when a probe fires: `call` with this hit, unless tracing is over."""
 
-        def action(firing: Firing) -> None:
-            if is_tracing():
-                self._firing = firing
-                try:
-                    call(self)
-                finally:
-                    self._firing = None
+def enclosed(hit: Hit, call: Callable[[Hit], object], is_tracing: Callable[[], bool]) -> Action:
+    """The action that a provider performs when a probe fires: `call` with this hit, unless tracing is over."""
 
-        return action
+    def action(firing: Firing) -> None:
+        if is_tracing():
+            hit._firing = firing
+            try:
+                call(hit)
+            finally:
+                hit._firing = None
+
+    return action
 
 
 @dataclass(frozen=True, slots=True)

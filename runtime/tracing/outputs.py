@@ -91,15 +91,4 @@ def output_of(form: Format, tracing: Tracing, streams: Streams) -> Consumer:
         from kinst.runtime.tracing.documents import consumer_of  # most runs print text
 
         return consumer_of(form, tracing, streams.output, streams.console)
-    tracer = tracing.tracer
-    return TextOutput(
-        streams.output,
-        sys.stderr,
-        tracer.clauses,
-        tracer.totals,
-        tracer.symbols,
-        tracer.probe,
-        tracing.options,
-        console=streams.console,
-        epid=tracer.epid,
-    )
+    return TextOutput(streams.output, sys.stderr, tracing.tracer, console=streams.console)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from kinst.rewriter.inline_lookup import DebugInlines
 from kinst.rewriter.inline_probes import Expansion
-from kinst.rewriter.numbering import numbered
 from kinst.rewriter.outcome_report import summary_lines, without_trampolines
 from kinst.rewriter.plan import Plan
 from kinst.rewriter.program import Program, with_names
@@ -115,10 +114,20 @@ def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName],
         raise UsageError(f"{request.image}: is a module: give the kernel that loads it, and the module with --module")
     _check_call(request)
     call = None if request.call is None else parse_call(request.call)
-    if manifest is not None:
-        manifest = _to_carry_out(request, manifest, late)
+    if manifest is not None and request.method is not None:
+        manifest = replace(manifest, method=request.method.value)
     original = image if opened is None else opened.program.image
-    return Prepared(request, image, manifest, planned, facts, call, late, original, modules)
+    return Prepared(
+        request=request,
+        image=image,
+        manifest=manifest,
+        planned=planned,
+        facts=facts,
+        call=call,
+        opened=late,
+        original=original,
+        modules=modules,
+    )
 
 
 def _with_modules(request: Request, opened: Opened | None) -> tuple[Opened | None, tuple[PatchedModule, ...]]:
@@ -145,13 +154,6 @@ def source_of(request: Request) -> Source:
     """The image, and where names for it come from."""
     assert request.image is not None, "there is an image"
     return Source(request.image, request.name, request.symbols, request.debug_file, request.code)
-
-
-def _to_carry_out(request: Request, manifest: Manifest, late: LateOpened) -> Manifest:
-    """The manifest with the identifiers that every command gives to probes, and with the method that the user chose."""
-    if not manifest.is_numbered:
-        manifest = numbered(manifest, numbering_of(late().program))
-    return manifest if request.method is None else replace(manifest, method=request.method.value)
 
 
 def _as_it_is(request: Request) -> tuple[Image, Manifest | None]:

@@ -60,7 +60,6 @@ class ProgramReader:
         self._read: list[ParsedProgram] = []
         self._options = options
         self._arguments = arguments
-        self._is_type = is_type
         self._names = Names(is_type)  # programs see the types that earlier programs declare
         self._macros: list[Macros] = []
         self._has_sugar = False  # whether a program had if: one clause of ERROR serves all of them
@@ -130,7 +129,6 @@ class ProgramReader:
 
         unit = parser.parse(
             text,
-            is_type=self._is_type,
             names=self._names,
             macros=macros,
             is_description=not program.is_script or (options.is_on("pspec") and not program.is_library),

@@ -118,8 +118,9 @@ class Reader:
         _, kept = self._read()
         return kept.take()
 
-    def aggregation(self, name: str) -> Aggregated:
-        """The current content of an aggregation, by its name without the @: key -> value, in dtrace's order.
+    def aggregation(self, name: str = "_") -> Aggregated:
+        """The current content of an aggregation, by its name without the @: key -> value, in dtrace's order. The one
+        that programs write as a bare `@` is `_`, which is also the default.
 
         A key is the value itself if the aggregation has one key, a tuple if it has several, and () if it has none. A
         value is a number; for quantize(), lquantize() and llquantize() it is a dict from the smallest value of a bucket
@@ -128,6 +129,15 @@ class Reader:
 
         Raises:
             UsageError: no program has an aggregation of that name.
+
+        Example:
+            >>> program = "fbt::fibonacci:entry { @ = count(); @sizes = quantize(arg0); }"
+            >>> with open_image("samples/kernel-arm64.elf") as image:
+            ...     trace = image.trace(program, call="fibonacci(6)")
+            ...     trace.run()
+            <End.RETURNED: 'returned'>
+            >>> trace.aggregation()[()], trace.aggregation("sizes")[()]
+            (13, {1: 5, 2: 5, 4: 3})
         """
         found = self.aggregations
         if name not in found:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kinst.runtime.tracing.hits import PythonAction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """An image, what to trace in it, and the machine to run it on."""
 

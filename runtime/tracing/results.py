@@ -36,10 +36,10 @@ class Record:
     """
 
     probe: Probe
-    cpu: int
+    cpu: int  # its number
     time: int  # the machine's time in ns
-    values: tuple[Any, ...]
-    text: str
+    values: tuple[Any, ...]  # what was recorded
+    text: str  # what was formatted
 
 
 class _Framed:
@@ -93,8 +93,8 @@ class Aggregated(dict[Any, Any], _Framed):
     def __init__(self, aggregation: Aggregation, values: Mapping[Any, Any]) -> None:
         """`values` by key, as `Reader.aggregation` tells."""
         super().__init__(values)
-        self.name = aggregation.shown
-        self.function = aggregation.function.value
+        self.name = aggregation.shown  # as a program spells it, with the @
+        self.function = aggregation.function.value  # count, sum, quantize, ...
         self._keys = len(aggregation.keys)
 
     def _rows(self) -> Iterator[tuple[tuple[Cell, ...], Any]]:
@@ -125,7 +125,7 @@ class FlamePicture:
 
     def __init__(self, svg: bytes) -> None:
         """Made by `Reader.flame_graph`."""
-        self.svg = svg
+        self.svg = svg  # the file
 
     def __repr__(self) -> str:
         return "FlamePicture: save(path) writes it"

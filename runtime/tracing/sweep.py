@@ -1,9 +1,9 @@
-"""One function, called again and again: every call finds the image as it was loaded, and tells what it reached."""
+"""One function, called again and again: every call finds the image as it was loaded, and says what it reached."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from kinst.runtime.machine.call import Call, FunctionCall, find_function, parse_call
+from kinst.runtime.machine.call import Call, FunctionCall, call_of, find_function
 from kinst.runtime.machine.call_memory import CallMemory
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.tracing import Tracing
@@ -12,20 +12,27 @@ from kinst.targets.errors import MachineError
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What a call came to. Without a result, `end` or `error` says why."""
+    """What a call came to. Without a result, `end` or `error` says why there is none."""
 
     result: int | None  # 64 unsigned bits
     end: End | None  # None: the machine cannot go on, and `error` says why
-    error: str = ""
+    error: str = ""  # what the machine cannot do
     hits: dict[int, int] = field(default_factory=dict)  # by identifier of a probe: how often it fired
 
 
 class Sweep:
-    """A function in a machine of its own. `machine` is the name of its architecture."""
+    """A function in a machine of its own, from `ImageFile.sweep`.
+
+    Example:
+        >>> with open_image("samples/kernel-arm64.elf") as image:
+        ...     sweep = image.sweep("hash_bytes")
+        ...     one, five = (sweep.call(0, text, len(text)) for text in ("h", "hello"))
+        >>> one.end, one.result == five.result, one.hits.keys() == five.hits.keys(), one.hits == five.hits
+        (<End.RETURNED: 'returned'>, False, True, False)
+    """
 
     def __init__(self, tracing: Tracing, function: str) -> None:
-        """`tracing` has its programs enabled, which count by probe: `@[id] = count()`. Raises KinstError: there is no
-        such function."""
+        """Made by `ImageFile.sweep`. The program of `tracing` is enabled, and counts by probe: `@[id] = count()`."""
         guest = tracing.guest
         assert guest is not None, "there is an image"
         self._tracer = tracing.tracer
@@ -33,23 +40,22 @@ class Sweep:
         self._system, self._loaded = guest.system, guest.loaded
         self._function = function
         self._address = find_function(guest.loaded.image, function, guest.discovered)
-        self.machine = guest.system.arch.name
+        self.machine = guest.system.arch.name  # the architecture: amd64, arm64, riscv64
         self._fold = guest.surroundings.fold
         self._memory = CallMemory(self._system)
         self._registers = self._system.engine.states.save()
 
-    def call(self, arguments: str, *, seconds: float) -> Called:
-        """Call the function.
+    def call(self, *arguments: int | str | bytes, seconds: float = 0.1) -> Called:
+        """Call the function, as `ImageFile.call` does, but without an error where it does not return.
 
         Args:
-            arguments: as in a call: '1, "text"'.
-            seconds: of the machine's time: 10 ns for an instruction.
+            arguments: numbers, of which 64 bits count, and texts, which are passed by address, with a NUL.
+            seconds: of the machine's time that it may take: with the clock "icount" 10 ns for an instruction.
 
         Raises:
-            UsageError: these are no arguments.
+            UsageError: an argument is neither, or the texts are longer than 64 KiB.
         """
-        call = parse_call(f"{self._function}({arguments})")
-        called = self._called(call, int(seconds * 1e9))
+        called = self._called(call_of(self._function, arguments), int(seconds * 1e9))
         hits = self._hits()
         self._memory.undo()
         return replace(called, hits=hits)

@@ -42,7 +42,7 @@ from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
 from kinst.runtime.providers.provider import Action, Identifiers, Probe
 from kinst.runtime.tracing.enablings import Enabled, Enablings
 from kinst.runtime.tracing.ending import Ending
-from kinst.runtime.tracing.hits import Hit, PythonAction
+from kinst.runtime.tracing.hits import Hit, PythonAction, enclosed
 from kinst.runtime.tracing.host import blank_firing
 from kinst.runtime.tracing.matching import Matching
 from kinst.runtime.tracing.repeated_errors import RepeatedErrors
@@ -256,7 +256,7 @@ class Tracer:
         description = action.description
         matching.match(description)  # says why it matches nothing
         _, probes = matching.probes(description)
-        run = Hit(self).enclosing(action.call, lambda: self.state.is_tracing)
+        run = enclosed(Hit(self), action.call, lambda: self.state.is_tracing)
         return Enabled(ClauseAction(matching.wrapped(description, run)), probes, matching.pattern(description))
 
     def _fit_buffers(self, ending: Sequence[Clause]) -> None:

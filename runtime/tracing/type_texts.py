@@ -2,6 +2,7 @@
 them."""
 
 from kinst.runtime.dlang.syntax import parser, tree
+from kinst.runtime.dlang.syntax.cursor import Names
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.syntax.macros import Macros
 from kinst.runtime.dlang.types.scope import TypeScope
@@ -26,7 +27,7 @@ class TypeTexts:
 
     def _parsed(self, text: str) -> CType | None:
         try:
-            unit = parser.parse(f"BEGIN {{ ({text})0 }}", is_type=self._scope.is_type, macros=Macros(()))
+            unit = parser.parse(f"BEGIN {{ ({text})0 }}", names=Names(self._scope.is_type), macros=Macros(()))
             name = _cast_type(unit)
             found = None if name is None else self._scope.type_of(name, lambda _node: None)
         except DError:

@@ -138,7 +138,19 @@ def read_elf_header(data: NDArray[np.uint8]) -> ElfHeader:
     if kind not in FileKind.__members__.values():
         names = {0: "no type", 4: "a core dump"}
         raise ImageError(f"not an image: e_type {kind} ({names.get(kind, 'unknown')}); EXEC, DYN and REL are read")
-    return ElfHeader(FileKind(kind), machine, entry, flags, phoff, phentsize, phnum, shoff, shentsize, shnum, shstrndx)
+    return ElfHeader(
+        kind=FileKind(kind),
+        machine=machine,
+        entry=entry,
+        flags=flags,
+        phoff=phoff,
+        phentsize=phentsize,
+        phnum=phnum,
+        shoff=shoff,
+        shentsize=shentsize,
+        shnum=shnum,
+        shstrndx=shstrndx,
+    )
 
 
 def check_magic(head: bytes) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.loaded import Loaded
 from tests.agree.places import APPEND, FOLDER, MARKER, initrd, place
@@ -60,11 +61,9 @@ def _surveyed(name: str, cpus: int) -> Survey:
     machine = name.removeprefix("linux-")
     with open_image(place(name).path) as file:
         trace = file.trace(
-            initrd=initrd(machine).read_bytes(),
-            command_line=APPEND[machine],
-            memory=_MEMORY,
-            cpus=cpus,
-            clock="icount",
+            machine=Machine(
+                initrd=initrd(machine).read_bytes(), append=APPEND[machine], memory=_MEMORY, cpus=cpus, clock="icount"
+            )
         )
     guest = trace.guest
     ram = guest.system.memory.regions[0]

@@ -21,7 +21,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kinst.runtime.hits.actions import NOTHING, Reads
-from kinst.targets.method import Method
 from tests.bench import attached, bulk, clauses, debuginfo, gdb, linux
 from tests.bench.alone import AloneRun
 from tests.bench.baselines import QilingRun
@@ -101,7 +100,7 @@ def bench(workload: Workload, probes: int, called: int) -> dict[str, float]:
             Way("trap", OurRun(workload, FUNCTIONS, *names), called, HITS),
             Way("record", OurRun(workload, FUNCTIONS, *names, counted_by=Reads(frozenset({0, 1}))), called, CALLS),
             Way("counter", OurRun(workload, FUNCTIONS, *names, counted_by=NOTHING), called, CALLS),
-            Way("block", OurRun(workload, FUNCTIONS, *names, counted_by=NOTHING, method=Method.BLOCK), called, CALLS),
+            Way("block", OurRun(workload, FUNCTIONS, *names, counted_by=NOTHING, method="block"), called, CALLS),
             Way("alone", AloneRun(workload, FUNCTIONS, *names), called, CALLS),
             Way("address", hooked(workload, probes, QilingRun.hook_addresses), called, few),
             Way("counting", hooked(workload, probes, QilingRun.count_by_hooks), called, few),

@@ -15,6 +15,7 @@ from kinst.runtime.clauses.compile.clause import compile_clause
 from kinst.runtime.dlang.check.checker import Checker
 from kinst.runtime.dlang.context import CheckContext
 from kinst.runtime.dlang.options import Options
+from kinst.runtime.dlang.syntax.cursor import Names
 from kinst.runtime.dlang.syntax.macros import Macros
 from kinst.runtime.dlang.syntax.parser import parse
 from kinst.runtime.trap.trap import Firing
@@ -193,7 +194,7 @@ def print_compilation() -> None:
     for _ in range(REPEATS):
         checker = Checker(CheckContext(bench.environment.arch, NoImageTypes(), AnyProbe(), Options()))
         marks = [time.perf_counter()]
-        unit = parse(text, is_type=checker.is_type, macros=Macros(()))
+        unit = parse(text, names=Names(checker.is_type), macros=Macros(()))
         marks.append(time.perf_counter())
         clauses = checker.check(unit).clauses
         marks.append(time.perf_counter())

@@ -4,12 +4,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from kinst.runtime import Options
 from kinst.runtime.api import open_image
 from kinst.runtime.hits.actions import NOTHING, Batched, Reads, counting
 from kinst.runtime.machine.configuration import End
+from kinst.runtime.tracing.given import MethodName
 from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.runtime.trap.trap import Enabling, Firing
-from kinst.targets.method import Method
 from tests.bench.baselines import STACK, STOP, Record
 from tests.bench.workload import Workload
 
@@ -24,7 +25,7 @@ class OurRun:
         *descriptions: str,
         action: Callable[[Firing], None] | None = None,
         counted_by: Reads | None = None,
-        method: Method | None = None,
+        method: MethodName | None = None,
     ) -> None:
         """`action` is what a hit does; without it, what dtrace_probe() is given is recorded. With `counted_by` the
         engine counts hits by these arguments, or if there are none all alike. `method` is that of --method."""
@@ -34,7 +35,9 @@ class OurRun:
             path = Path(folder) / "workload.elf"
             self.image(path, functions)
             with open_image(path) as image:
-                trace = image.trace(actions=dict.fromkeys(descriptions, lambda _hit: None), method=method)
+                trace = image.trace(
+                    actions=dict.fromkeys(descriptions, lambda _hit: None), options=Options(method=method)
+                )
         self.system = trace.guest.system
         self._arch = self.system.arch
         self._arguments = self._arch.arguments[:5]

@@ -155,7 +155,7 @@ def test_the_manifest_says_how_instructions_are_carried_out(image: Path, tmp_pat
         (["{image}", "-p", "knist:::"], 2, "did you mean kinst?"),
         (["{image}", "-p", "kinst:::", "--trampoline-base", "here"], 2, "--trampoline-base here: not an address"),
         (["{image}", "-p", "kinst:::", "--trampoline-base", "0xffffffff80100000"], 1, "overlap segment 0"),
-        (["{image}", "-p", "kinst:::", "--module", "k=/etc/passwd"], 2, "/etc/passwd is not the image"),
+        (["{image}", "-p", "kinst:::", "--name", "k=/etc/passwd"], 2, "/etc/passwd is not the image"),
         (["{image}", "-p", "kinst:::", "--symbols", "/no/such"], 1, "/no/such: cannot be read"),
         (["{image}", "-p", "kinst:::", "-o", "/no/such/folder/x"], 1, "/no/such/folder"),
         (["{image}", "-p", "kinst:::", "-o", "/"], 2, "is a folder"),
@@ -178,7 +178,7 @@ def test_each_error_is_one_line_with_its_exit_code(
 def test_a_module_name_and_a_system_map_name_the_code(image: Path, tmp_path: Path) -> None:
     names = tmp_path / "System.map"
     names.write_text(f"{TEXT + 0x180:x} T pause_for_ever\n")
-    result = run("list", image, "kinst:mach:pause_for_ever:", "--module", f"mach={image}", "--symbols", names)
+    result = run("list", image, "kinst:mach:pause_for_ever:", "--name", f"mach={image}", "--symbols", names)
     assert result.stdout.splitlines()[1:] == [
         " 1056      kinst              mach                    pause_for_ever 0",
         " 1058      kinst              mach                    pause_for_ever 2",
@@ -192,7 +192,7 @@ def test_list_has_the_columns_of_dtrace_and_the_ids_of_a_rewriting(image: Path) 
     assert lines[1] == " 1004        fbt             small                          vm_fault entry"
     rewrite(image, "-p", "fbt:::")
     patched = image.with_name("small.kinst.elf")
-    assert run("list", patched, "--module", "small").stdout == result.stdout
+    assert run("list", patched, "--name", "small").stdout == result.stdout
     manifest = find_manifest(open_image(patched))
     assert manifest is not None and len(manifest.probes) == len(lines) - 1
 

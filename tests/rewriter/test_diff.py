@@ -8,23 +8,19 @@ import numpy as np
 import pytest
 import zstandard
 
-from kinst.rewriter import layout
 from kinst.rewriter.diff import Diff, compare
 from kinst.rewriter.diff_report import json_lines, text_lines
-from kinst.rewriter.resolve import resolve
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.rewriter.standalone.plan import plan_standalone
-from kinst.rewriter.standalone.request import parse_request
 from kinst.rewriter.write import write_image
 from kinst.targets import manifest_tables
 from kinst.targets.errors import ImageError, KinstError
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Flow
-from kinst.targets.manifest import Manifest, find_manifest, pack_manifest
+from kinst.targets.manifest import find_manifest, pack_manifest
 from kinst.targets.manifest_seal import opened, sealed
 from kinst.targets.probe import parse_probe_names
-from tests.rewriter.programs import DATA, small
-from tests.writers.manifests import older_format, with_manifest
+from tests.rewriter.programs import small
+from tests.writers.manifests import with_manifest
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -182,43 +178,11 @@ def test_how_a_manifest_is_compressed_does_not_matter(
     assert section is not None
     said = out.read_bytes()[section.offset : section.offset + section.size]
     assert said != pack_manifest(found.manifest)
-    _, head, body = opened(memoryview(said))
+    head, body = opened(memoryview(said))
     other = bytes(head).replace(b'"arch":', b'"arch": ').removesuffix(b" ")
     assert len(other) == len(head)
     out.write_bytes(with_manifest(out, b"".join(sealed(memoryview(other), body))))
     assert "manifest" in [one.where for one in difference(original, out).unexplained]
-
-
-@pytest.mark.parametrize("version", [7, 8])
-@pytest.mark.parametrize("probes", ["kinst:::", "fbt:::entry --standalone"])
-@pytest.mark.parametrize("more", [{}, {"note": "that nobody reads"}], ids=["", "more"])
-def test_what_an_older_version_wrote_is_explained(
-    version: int,
-    probes: str,
-    more: dict[str, str],
-    pair: tuple[Path, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A manifest that says the same in an older format, and nothing else."""
-    original, out, (names, *options) = pair[0], tmp_path / "older.elf", probes.split()
-    source = open_source(Source(original))
-    if options:
-        request = parse_request("count", None, None, source.program.image.facts)
-        resolution = resolve(source.program, parse_probe_names(names))
-        plan = plan_standalone(resolution, request, trampoline_base=DATA + 0x100000)
-    else:
-        plan = plan_probes(source, parse_probe_names(names))[1]
-
-    def in_that_format(manifest: Manifest, _like: memoryview | None) -> list[memoryview]:
-        return [memoryview(older_format(manifest, version, more))]
-
-    with monkeypatch.context() as patch:
-        patch.setattr(layout, "manifest_parts", in_that_format)
-        write_image(plan, out)
-    found = difference(original, out)
-    assert found.manifest is not None and bool(len(found.manifest.jumps)) is bool(options)
-    assert found.is_explained is not bool(more)
 
 
 def test_a_damaged_manifest_is_reported_and_the_rest_is_counted(pair: tuple[Path, Path], tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from qiling import Qiling
 
-from kinst.runtime import End, Hit, ImageFile, KinstError, Place, open_image
+from kinst.runtime import End, Hit, ImageFile, KinstError, Machine, Options, Place, open_image
 from kinst.targets.errors import MachineError, UsageError
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -41,7 +41,7 @@ def test_a_file_is_rewritten_and_fires_by_itself(tmp_path: Path) -> None:
     patched = tmp_path / "patched.elf"
     with sample() as image:
         assert image.rewrite(patched, "fbt::rpc_call:entry") == ()
-    with open_image(patched) as image, image.trace(clock="icount") as trace:
+    with open_image(patched) as image, image.trace(machine=Machine(clock="icount")) as trace:
         assert [str(probe) for probe in image.probes()] == ["fbt:kernel-riscv64:rpc_call:entry"]
         trace.run(seconds=5)
         assert {str(record.probe) for record in trace.take()} == {"fbt:kernel-riscv64:rpc_call:entry"}
@@ -49,7 +49,10 @@ def test_a_file_is_rewritten_and_fires_by_itself(tmp_path: Path) -> None:
 
 def test_aggregations_are_dicts() -> None:
     actions = "@largest[cpu, probefunc] = max(arg0); @q = quantize(arg0); @l = lquantize(arg0, 2, 4);"
-    with sample() as image, image.trace(COUNTED, f"fbt::fibonacci:entry {{ {actions} }}", clock="icount") as trace:
+    with (
+        sample() as image,
+        image.trace(COUNTED, f"fbt::fibonacci:entry {{ {actions} }}", machine=Machine(clock="icount")) as trace,
+    ):
         assert trace.aggregations == {name: {} for name in ("calls", "_", "largest", "q", "l")}
         assert trace.run(seconds=5) is End.POWER_OFF
         calls = trace.aggregation("calls")
@@ -70,7 +73,10 @@ def test_aggregations_are_dicts() -> None:
 def test_records_come_while_the_guest_runs() -> None:
     """The guest waits for who looks at them, and goes on."""
     program = 'fbt::vfs_get:entry { printf("%x of %s", arg0, probefunc); trace(stackdepth); stack(1); }'
-    with sample() as image, image.trace(program, clock="icount", options={"switchrate": "1ms"}) as trace:
+    with (
+        sample() as image,
+        image.trace(program, machine=Machine(clock="icount"), options=Options(d={"switchrate": "1ms"})) as trace,
+    ):
         clock, times, texts = trace.guest.system.clock, [], set()
         for record in trace.records(seconds=5):
             times.append((record.time, clock.now()))
@@ -107,7 +113,10 @@ def test_an_action_sees_the_cpu_and_its_memory() -> None:
             hit.memory.word(0x10)
         hits.append(hit)
 
-    with sample() as image, image.trace(actions={"fbt::hash_bytes:entry": entered}, clock="icount") as trace:
+    with (
+        sample() as image,
+        image.trace(actions={"fbt::hash_bytes:entry": entered}, machine=Machine(clock="icount")) as trace,
+    ):
         trace.run(seconds=5)
     assert names.total() > 20
     assert any(name.isprintable() and len(name) > 4 for name in names)
@@ -123,8 +132,8 @@ def test_an_action_stops_the_guest_which_goes_on() -> None:
             stops.append(hit.time)
             trace.stop()
 
-        trace = image.trace(COUNTED, actions={"fbt::vfs_create:entry": entered}, clock="icount")
-        plain = image.trace(COUNTED, clock="icount")
+        trace = image.trace(COUNTED, actions={"fbt::vfs_create:entry": entered}, machine=Machine(clock="icount"))
+        plain = image.trace(COUNTED, machine=Machine(clock="icount"))
     with trace, plain:
         ends = [trace.run() for _ in range(24)]
         assert ends == [End.STOPPED] * 23 + [End.POWER_OFF]
@@ -140,7 +149,7 @@ def test_an_action_stops_the_guest_which_goes_on() -> None:
 def test_control_c_is_an_exception_after_which_the_guest_goes_on() -> None:
     with sample() as image:
         interrupt = {"fbt::vfs_create:entry": lambda _hit: os.kill(os.getpid(), signal.SIGINT)}
-        trace = image.trace(COUNTED, actions=interrupt, clock="icount")
+        trace = image.trace(COUNTED, actions=interrupt, machine=Machine(clock="icount"))
     with trace:
         for _ in range(23):
             with pytest.raises(KeyboardInterrupt):
@@ -151,7 +160,7 @@ def test_control_c_is_an_exception_after_which_the_guest_goes_on() -> None:
 
 def test_control_c_before_the_guest_has_begun_is_not_lost() -> None:
     interrupt = {"BEGIN": lambda _hit: os.kill(os.getpid(), signal.SIGINT)}
-    with sample() as image, image.trace(COUNTED, actions=interrupt, clock="icount") as trace:
+    with sample() as image, image.trace(COUNTED, actions=interrupt, machine=Machine(clock="icount")) as trace:
         with pytest.raises(KeyboardInterrupt):
             trace.run()
         assert trace.guest.system.clock.now() == 0
@@ -161,7 +170,7 @@ def test_control_c_before_the_guest_has_begun_is_not_lost() -> None:
 
 def test_the_machine_is_a_qiling_object() -> None:
     addresses = []
-    with sample() as image, image.trace(COUNTED, clock="icount") as trace:
+    with sample() as image, image.trace(COUNTED, machine=Machine(clock="icount")) as trace:
         start = trace.guest.loaded.image.symbols.address_of("vfs_get")
         trace.ql.hook_address(lambda ql: addresses.append(ql.arch.regs.arch_pc), start)
         trace.run()
@@ -174,7 +183,7 @@ def test_a_hook_of_qiling_watches_a_variable(arch: str) -> None:
     writers: Counter[str] = Counter()
     with (
         sample(arch) as image,
-        image.trace("fbt::total:entry { @calls[probefunc] = count(); }", clock="icount") as trace,
+        image.trace("fbt::total:entry { @calls[probefunc] = count(); }", machine=Machine(clock="icount")) as trace,
     ):
         start = trace.physical_address("checksum")
 
@@ -192,7 +201,7 @@ def test_a_hook_of_qiling_watches_a_variable(arch: str) -> None:
 
 def test_it_runs_until_and_for_as_long_as_is_said_by_either_clock() -> None:
     for clock in ("icount", "host"):
-        with sample() as image, image.trace("END { trace(1); }", clock=clock) as trace:
+        with sample() as image, image.trace("END { trace(1); }", machine=Machine(clock=clock)) as trace:
             assert trace.run(until="^kernel: boo") is End.UNTIL
             assert trace.console == b"kernel: booting\r\n"
             assert trace.run(seconds=0.0001) is End.TIMEOUT
@@ -202,7 +211,7 @@ def test_it_runs_until_and_for_as_long_as_is_said_by_either_clock() -> None:
 
 
 def test_a_line_that_several_runs_print_is_found() -> None:
-    with sample() as image, image.trace(clock="icount") as trace:
+    with sample() as image, image.trace(machine=Machine(clock="icount")) as trace:
         ends = [trace.run(until="^kernel: booting", seconds=2e-6)]
         while ends[-1] is End.TIMEOUT:
             ends.append(trace.run(until="^kernel: booting", seconds=2e-6))
@@ -232,7 +241,7 @@ def test_what_is_wrong_is_an_error_and_what_dtrace_says_is_kept(capfd: pytest.Ca
         with pytest.raises(KinstError, match="does not match any probes"):
             image.trace(actions={"fbt::no_such:entry": lambda _hit: None})
         with pytest.raises(KinstError, match="nosuchoption"):
-            image.trace("BEGIN", options={"nosuchoption": None})
+            image.trace("BEGIN", options=Options(d={"nosuchoption": True}))
         with image.trace("BEGIN { trace(*(int *)16); } BEGIN { exit(7); }") as trace:
             assert trace.run() is End.EXIT
             assert trace.exit_status == 7
@@ -243,7 +252,7 @@ def test_what_is_wrong_is_an_error_and_what_dtrace_says_is_kept(capfd: pytest.Ca
 
 def test_guests_run_side_by_side_and_give_their_memory_back() -> None:
     with sample("amd64") as one, sample("arm64") as other:
-        first, second = (image.trace(COUNTED, clock="icount") for image in (one, other))
+        first, second = (image.trace(COUNTED, machine=Machine(clock="icount")) for image in (one, other))
     for milliseconds in range(20):
         for trace in (first, second):
             if trace.ending is None:
@@ -260,7 +269,10 @@ def test_guests_run_side_by_side_and_give_their_memory_back() -> None:
 
 def test_the_hosts_time_is_limited_however_often_records_come() -> None:
     """Each time that records come the guest stops; the limit is that of all of it."""
-    with sample("arm64") as image, image.trace("fbt:::entry { trace(1); }", options={"switchrate": "10ms"}) as trace:
+    with (
+        sample("arm64") as image,
+        image.trace("fbt:::entry { trace(1); }", options=Options(d={"switchrate": "10ms"})) as trace,
+    ):
         for number, _ in enumerate(trace.records(wall_seconds=0.2)):
             time.sleep(0.1 if number < 3 else 0)
         assert trace.finish().end is End.WALL_TIMEOUT

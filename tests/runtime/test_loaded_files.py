@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kinst.runtime import Trace, open_image
+from kinst.runtime import Machine, Trace, open_image
 from kinst.runtime.cli import run
 from kinst.runtime.machine.devices.fdt import Node, flatten
 from kinst.targets.elf.header import PT_LOAD
@@ -37,7 +37,10 @@ def told_of_next_stage(trace: Trace) -> tuple[int, ...]:
 def test_firmware_finds_files_and_is_told_of_the_first(tmp_path: Path) -> None:
     """And that it runs in S mode."""
     files = {0x8100_0000: b"second stage", 0x8200_0001: b"more"}
-    with open_image(firmware(tmp_path)) as image, image.trace("BEGIN", files=files, clock="icount") as trace:
+    with (
+        open_image(firmware(tmp_path)) as image,
+        image.trace("BEGIN", machine=Machine(load=files, clock="icount")) as trace,
+    ):
         trace.run(seconds=1e-6)
         guest = trace.guest.ql
         assert bytes(guest.mem.read(0x8100_0000, 12)) == b"second stage"
@@ -46,14 +49,17 @@ def test_firmware_finds_files_and_is_told_of_the_first(tmp_path: Path) -> None:
 
 
 def test_without_files_firmware_is_told_what_qemu_tells(tmp_path: Path) -> None:
-    with open_image(firmware(tmp_path)) as image, image.trace("BEGIN", clock="icount") as trace:
+    with open_image(firmware(tmp_path)) as image, image.trace("BEGIN", machine=Machine(clock="icount")) as trace:
         trace.run(seconds=1e-6)
         assert told_of_next_stage(trace) == (0x4942534F, 2, 0, 1, 0)
 
 
 def test_a_device_tree_reaches_the_guest(tmp_path: Path) -> None:
     given = flatten(Node("", {"model": "a board of mine"}))
-    with open_image(firmware(tmp_path)) as image, image.trace("BEGIN", device_tree=given, clock="icount") as trace:
+    with (
+        open_image(firmware(tmp_path)) as image,
+        image.trace("BEGIN", machine=Machine(dtb=given, clock="icount")) as trace,
+    ):
         trace.run(seconds=1e-6)
         guest = trace.guest.ql
         found = bytes(guest.mem.read(guest.arch.regs.read("a1"), 200))
@@ -130,7 +136,10 @@ def test_a_file_that_firmware_wrote_over_is_told_of(tmp_path: Path, store: int, 
     path = tmp_path / "firmware.elf"
     path.write_bytes(elf64(EM_RISCV, RISCV_RAM, [Part(".text", RISCV_RAM, code, 5)], kind=ET_EXEC))
     header = WAITS + bytes(10) + (0x800).to_bytes(8, "little") + bytes(32) + b"RSC\x05" + bytes(4)
-    with open_image(path) as image, image.trace("BEGIN", files={0x8100_0000: header}, clock="icount") as trace:
+    with (
+        open_image(path) as image,
+        image.trace("BEGIN", machine=Machine(load={0x8100_0000: header}, clock="icount")) as trace,
+    ):
         trace.run(seconds=1e-6)
         assert ("\n".join(trace.messages)[-len(warnings) :] if warnings else trace.messages) == (warnings or ())
 

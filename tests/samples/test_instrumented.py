@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.api import Trace, open_image
+from kinst.runtime import Machine
+from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
+from kinst.runtime.trace import Trace
 from kinst.runtime.tracing.hits import Hit
 from tests.samples.machines import MACHINES, SAMPLES
 from tests.system.activations import with_refused_returns
@@ -52,7 +54,7 @@ def counted(image: Path, description: str, name: Callable[[Trace, Hit], str]) ->
         found[name(trace, hit)] += 1
 
     with open_image(image) as file:
-        trace = file.trace(actions={description: fired}, clock="icount")
+        trace = file.trace(actions={description: fired}, machine=Machine(clock="icount"))
     assert trace.run(seconds=60) is End.POWER_OFF
     return found
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from kinst.rewriter.inline_probes import InlineSite
 from kinst.rewriter.rewriting import Opened, Source, open_source
-from kinst.runtime import api
+from kinst.runtime import Machine, Options, api
 from kinst.runtime.tracing.guest import Guest as Ran
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
@@ -60,10 +60,9 @@ def compare(guest: Guest, functions: Collection[str], most: int) -> Compared:
     with api.open_image(guest.path) as image:
         trace = image.trace(
             actions={f"kinst::{holder}:": lambda _hit: None for holder in holders},
-            options={"zdefs": None},
-            machine=guest.machine,
-            clock="icount",
             call=guest.call,
+            machine=Machine(board=guest.machine, clock="icount"),
+            options=Options(d={"zdefs": True}),
         )
     ran = trace.guest
     with Gdb(guest.path, (Fault,)) as gdb:

@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kinst.runtime.api import Trace, open_image
+from kinst.runtime import Machine, Options
+from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.patched.sites import SiteTable
+from kinst.runtime.trace import Trace
+from kinst.runtime.tracing.given import ClockName, MethodName
 from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.hits import Hit
-from kinst.targets.manifest import Manifest, Method
+from kinst.targets.manifest import Manifest
 from tests.system.cases import Case
 
 LIMIT = 60.0  # seconds of the machine's time; every case ends long before
@@ -60,9 +63,9 @@ def run(
     *,
     cpus: int = 1,
     image: Path | None = None,
-    method: Method | None = None,
-    clock: str = "icount",
-    options: Mapping[str, str | None] | None = None,
+    method: MethodName | None = None,
+    clock: ClockName = "icount",
+    options: Mapping[str, bool | int | str] | None = None,
     prepare: Prepare = lambda _guest: None,
     action: Callable[[Hit], None] | None = None,
 ) -> Run:
@@ -77,11 +80,8 @@ def run(
     with open_image(case.path if image is None else image) as file:
         trace = file.trace(
             actions=dict.fromkeys(descriptions, action or count),
-            machine=case.machine,
-            cpus=cpus,
-            clock=clock,
-            method=method,
-            options=options,
+            machine=Machine(board=case.machine, cpus=cpus, clock=clock),
+            options=Options(method=method, d=options or {}),
         )
     prepare(trace.guest)
     return Run(trace, let_go(trace, case.until, case.asks), hits)

@@ -6,12 +6,13 @@ from collections import Counter
 import pytest
 from click.testing import CliRunner
 
+from kinst.runtime import Machine, Options
 from kinst.runtime.api import open_image
 from kinst.runtime.cli import run as kinst_run
 from kinst.runtime.hits.counted import CountedSites
+from kinst.runtime.tracing.given import MethodName
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.instruction import Flow
-from kinst.targets.manifest import Method
 from tests.gated import long_after_first, taking_turns
 from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case, shown
 from tests.system.plain import drawn_probes, plain_run
@@ -64,7 +65,7 @@ def test_programs_print_the_same(case: Case, name: str) -> None:
 def counted(case: Case, program: str, cpus: int) -> Run:
     """A run under a program whose hits are counted."""
     with open_image(case.path) as file:
-        trace = file.trace(program, machine=case.machine, cpus=cpus, clock="icount")
+        trace = file.trace(program, machine=Machine(board=case.machine, cpus=cpus, clock="icount"))
     told = trace.guest.system.trap
     told.fired = trace.guest.system.current.fired  # to be looked at in the end
     done = Run(trace, let_go(trace, case.until, case.asks), Counter())
@@ -77,7 +78,7 @@ def counted(case: Case, program: str, cpus: int) -> Run:
 
 @each_sample
 def test_a_hit_that_the_engine_tells_has_all_registers_of_the_site(case: Case) -> None:
-    def hits(method: Method | None) -> list[tuple[int, ...]]:
+    def hits(method: MethodName | None) -> list[tuple[int, ...]]:
         found = list[tuple[int, ...]]()
         names = arch_by_name(case.image.removeprefix("kernel-")).registers
         run(
@@ -89,7 +90,7 @@ def test_a_hit_that_the_engine_tells_has_all_registers_of_the_site(case: Case) -
         )
         return found
 
-    told = hits(Method.TRAP)
+    told = hits("trap")
     assert hits(None) == told
     assert len(told) > 10_000
 
@@ -160,6 +161,8 @@ def test_counts_without_breakpoints_are_those_with_them(name: str) -> None:
 
 def test_method_trap_tells_each_hit() -> None:
     with open_image(SAMPLES[0].path) as file:
-        trace = file.trace("fbt:::entry { @ = count(); }", clock="icount", method=Method.TRAP)
+        trace = file.trace(
+            "fbt:::entry { @ = count(); }", machine=Machine(clock="icount"), options=Options(method="trap")
+        )
     assert trace.guest.system.trap.counted is None
-    assert run(SAMPLES[0], ("fbt:::entry",), method=Method.TRAP).hits.total() > 100
+    assert run(SAMPLES[0], ("fbt:::entry",), method="trap").hits.total() > 100

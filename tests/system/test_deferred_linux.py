@@ -14,6 +14,7 @@ from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.plan import manifest_of
 from kinst.rewriter.resolve import resolve
 from kinst.rewriter.rewriting import Source, open_source
+from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.guest import Guest
@@ -54,7 +55,7 @@ def booted(arch: str, descriptions: tuple[str, ...] = (), prepare: Prepare = lam
 
     with open_image(real_image(f"linux-{arch}")) as image:
         actions = dict.fromkeys(descriptions, count)
-        trace = image.trace(actions=actions, clock="icount", command_line=COMMAND_LINE[arch])
+        trace = image.trace(actions=actions, machine=Machine(clock="icount", append=COMMAND_LINE[arch]))
     guest = trace.guest
     prepare(guest)
     assert trace.run(seconds=SECONDS) is End.TIMEOUT

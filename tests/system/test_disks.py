@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kinst.runtime import DiskMode, End, Trace, open_disk, open_image
+from kinst.runtime import End, Machine, Trace, open_image
 from kinst.runtime.cli import run
+from kinst.runtime.machine.disk import open_disk
+from kinst.runtime.tracing.given import AnyDisk
 from tests.images import real_image
 from tests.writers.fat import SECTOR, file_system
 
@@ -41,8 +43,8 @@ def test_firmware_reads_a_file_system_and_writes_a_disk(name: str, tmp_path: Pat
     kept, written = tmp_path / "kept", tmp_path / "written"
     kept.write_bytes(before)
     written.write_bytes(bytes(SECTOR * 64))
-    disks = [open_disk(kept), open_disk(written, DiskMode.READ_WRITE)]
-    with open_image(real_image(name)) as image, image.trace(clock="icount", disks=disks) as trace:
+    disks: list[AnyDisk] = [kept, (written, "rw")]
+    with open_image(real_image(name)) as image, image.trace(machine=Machine(clock="icount", disks=disks)) as trace:
         assert trace.run(seconds=60, until="Hit any key") is End.UNTIL
         command(trace, "\n")
         command(trace, "virtio scan\n")

@@ -19,6 +19,7 @@ import kinst.runtime.machine.clock
 import kinst.runtime.machine.system
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
+from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
 from kinst.targets.errors import KinstError
@@ -192,7 +193,9 @@ def test_a_timeout_is_of_the_machine(tmp_path: Path) -> None:
     case = BY_NAME["opensbi-1.6"]
     hits: Counter[int] = Counter()
     with open_image(case.path) as image:
-        trace = image.trace(actions={"kinst:::": lambda hit: hits.update([hit.identifier])}, clock="icount")
+        trace = image.trace(
+            actions={"kinst:::": lambda hit: hits.update([hit.identifier])}, machine=Machine(clock="icount")
+        )
     assert trace.run(seconds=0.01) is End.TIMEOUT
     assert trace.guest.system.clock.now() == 10_000_000
     assert 990_000 < sum(hits.values()) <= 1_000_000
@@ -206,7 +209,7 @@ def called(path: Path, text: str, descriptions: tuple[str, ...] = ()) -> tuple[s
     hits: Counter[int] = Counter()
     actions = dict.fromkeys(descriptions, lambda hit: hits.update([hit.identifier]))
     with open_image(path) as image:
-        trace = image.trace(actions=actions, call=text, clock="icount")
+        trace = image.trace(actions=actions, call=text, machine=Machine(clock="icount"))
     try:
         end = trace.run(seconds=0.01).value
     except KinstError as error:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from kinst.rewriter.inline_probes import InlineSite
+from kinst.runtime import Machine, Options
 from kinst.runtime.api import open_image
 from kinst.runtime.tracing.hits import Hit
 from kinst.targets.debuginfo.inline_search import InlineSearch
@@ -72,7 +73,9 @@ def traced(case: Case) -> Traced:
 
     with open_image(case.path) as image:
         actions = {str(name): counting(str(name)) for name in names}
-        trace = image.trace(actions=actions, machine=case.machine, clock="icount", options={"zdefs": None})
+        trace = image.trace(
+            actions=actions, machine=Machine(board=case.machine, clock="icount"), options=Options(d={"zdefs": True})
+        )
     bias, planned = trace.guest.loaded.bias, trace.guest.prepared.planned
     let_go(trace, case.until, case.asks)
     expansions = {str(name): one for name, one in planned.expansions.items()}

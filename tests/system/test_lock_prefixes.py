@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
+from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.guest import Guest
@@ -56,7 +57,7 @@ def booted(descriptions: tuple[str, ...], prepare: Prepare = lambda _guest: None
 
     with open_image(real_image("linux-amd64")) as image:
         actions = dict.fromkeys(descriptions, count)
-        trace = image.trace(actions=actions, machine="pc-amd64", clock="icount", command_line=COMMAND_LINE)
+        trace = image.trace(actions=actions, machine=Machine(board="pc-amd64", clock="icount", append=COMMAND_LINE))
     prepare(trace.guest)
     assert trace.run(seconds=LIMIT, until=UNTIL) is End.UNTIL
     return Booted(trace.guest, trace.console, hits)

@@ -7,11 +7,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kinst.rewriter.cli import rewrite
+from kinst.runtime import Machine, Options
 from kinst.runtime.api import open_image
 from kinst.runtime.cli import run
 from kinst.targets.image import open_image as read_image
 from kinst.targets.manifest import find_manifest
-from kinst.targets.method import Method
 from tests.images import real_image
 from tests.samples.machines import MACHINES, expected_console
 
@@ -94,8 +94,10 @@ def test_an_image_that_leaves_its_trampolines_behind_is_told_of() -> None:
 def test_from_python(tmp_path: Path) -> None:
     sample = MACHINES["riscv64"]
     with open_image(sample.image) as file:
-        file.rewrite(tmp_path / "alone.elf", "fbt:::entry", method=Method.JUMP, trampoline_base=sample.free)
-        trace = file.trace("fbt::kmalloc:entry { @ = count(); }", clock="icount", method=Method.JUMP)
+        file.rewrite(tmp_path / "alone.elf", "fbt:::entry", method="jump", trampoline_base=sample.free)
+        trace = file.trace(
+            "fbt::kmalloc:entry { @ = count(); }", machine=Machine(clock="icount"), options=Options(method="jump")
+        )
         trace.run()
     manifest = find_manifest(read_image(tmp_path / "alone.elf"))
     assert manifest is not None

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from kinst.runtime.tracing.given import MethodName
 from kinst.targets.arch.amd64 import EMULABLE
-from kinst.targets.manifest import Method
 from tests.gated import long_after_first, long_where
 from tests.system.cases import BY_NAME, CASES, SAMPLES, Case, takes_longest
 from tests.system.plain import drawn_functions, drawn_probes, plain_run
@@ -23,7 +23,7 @@ each_case = pytest.mark.parametrize("case", long_where(CASES, takes_longest), id
 each_sample = pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case.image)
 
 
-def compared(case: Case, descriptions: Sequence[str], cpus: int = 1, method: Method | None = None) -> Run:
+def compared(case: Case, descriptions: Sequence[str], cpus: int = 1, method: MethodName | None = None) -> Run:
     """The patched run, which nothing tells from the plain one."""
     patched = run(case, descriptions, cpus=cpus, method=method)
     assert differences(plain_run(case, cpus), patched) == []
@@ -68,7 +68,7 @@ def test_every_instruction_of_firmware_and_of_a_kernel(name: str) -> None:
 @pytest.mark.parametrize("name", ["kernel-amd64", "gnumach"])
 def test_stack_frames_emulated(name: str) -> None:
     """What functions of amd64 begin and end with, on request."""
-    emulated = compared(BY_NAME[name], ("kinst:::",) if BY_NAME[name].is_sample else ALL_FBT, method=Method.EMULATE)
+    emulated = compared(BY_NAME[name], ("kinst:::",) if BY_NAME[name].is_sample else ALL_FBT, method="emulate")
     kinds = emulated.manifest.sites["kind"]
     assert EMULABLE & set(kinds.tolist())
     assert emulated.manifest.method == "emulate"

@@ -5,9 +5,11 @@ import random
 
 import pytest
 
+from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.engine.hit_records import HitRecords
 from kinst.runtime.hits.recorded import RecordedSites
+from kinst.runtime.tracing.given import ClockName
 from kinst.runtime.trap.trap import Firing
 from tests.gated import taking_turns
 from tests.system.cases import BY_NAME, KERNELS, SAMPLES, Case, shown
@@ -134,7 +136,7 @@ def _clause(draw: random.Random) -> str:
 
 @each_sample
 @pytest.mark.parametrize("clock", ["icount", "host"])
-def test_most_hits_are_recorded(case: Case, clock: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_most_hits_are_recorded(case: Case, clock: ClockName, monkeypatch: pytest.MonkeyPatch) -> None:
     """At sites that are recorded only those are told whose thread is not known yet. Time goes on."""
     times: list[int] = []
     told: list[int] = []
@@ -152,7 +154,7 @@ def test_most_hits_are_recorded(case: Case, clock: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(HitRecords, "take_words", noted)
     monkeypatch.setattr(RecordedSites, "learn", learned)
     with open_image(case.path) as file:
-        file.trace(LATENCY.replace(":::", "::k*:"), machine=case.machine, clock=clock).run()
+        file.trace(LATENCY.replace(":::", "::k*:"), machine=Machine(board=case.machine, clock=clock)).run()
     assert len(times) > 15 * len(told) > 15
     assert times == sorted(times)
     assert times[-1] > times[0]

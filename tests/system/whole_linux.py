@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from kinst.rewriter.plan import manifest_of
 from kinst.rewriter.resolve import resolve
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime import api
+from kinst.runtime import Machine, Options, api, trace
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.machine.disk import open_disk
 from kinst.runtime.machine.loaded import Loaded
 from kinst.runtime.tracing.guest import Guest
 from kinst.runtime.tracing.hits import Hit
@@ -98,22 +97,24 @@ class Kernel:
         *programs: str,
         actions: Mapping[str, Callable[[Hit], None]] | None = None,
         prepare: Prepare = lambda _guest: None,
-    ) -> api.Trace:
+    ) -> trace.Trace:
         """Run it to the power-off; `prepare` may look into the machine before it starts."""
         with api.open_image(real_image(self.name)) as image:
-            trace = image.trace(
+            booted = image.trace(
                 *programs,
                 actions=actions,
-                options={"zdefs": None},  # some functions have no instruction that can be probed
-                clock="icount",
-                memory=_MEMORY,
-                command_line=_APPEND[self.machine],
-                initrd=self._initrd.read_bytes(),
-                disks=[open_disk(self._disk)],
+                machine=Machine(
+                    clock="icount",
+                    memory=_MEMORY,
+                    append=_APPEND[self.machine],
+                    initrd=self._initrd.read_bytes(),
+                    disks=[self._disk],
+                ),
+                options=Options(d={"zdefs": True}),  # some functions have no instruction that can be probed
             )
-        prepare(trace.guest)
-        assert trace.run(seconds=_LIMIT) is End.POWER_OFF
-        return trace
+        prepare(booted.guest)
+        assert booted.run(seconds=_LIMIT) is End.POWER_OFF
+        return booted
 
     def under_qemu(self) -> bytes | None:
         """The console there; None if QEMU is not installed. The disk is not written."""

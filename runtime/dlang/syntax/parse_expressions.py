@@ -213,7 +213,7 @@ class Expressions:
 
     def _aggregation(self) -> tree.AggregationName:
         token = self._cursor.advance()
-        name = token.text[1:] or "_"
+        name = token.text[1:] or tree.UNNAMED
         if not self._cursor.accept("["):
             return tree.AggregationName(token.span, name, None)
         keys = self._arguments("]")

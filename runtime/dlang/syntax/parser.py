@@ -136,26 +136,23 @@ class _Parser:
 def parse(
     text: str,
     *,
-    is_type: Callable[[str], bool],
+    names: Names,
     macros: Macros,
     file: str = "",
     is_description: bool = False,
     allows_empty: Callable[[], bool] = lambda: False,
-    names: Names | None = None,
     on_pragma: Callable[[tree.Pragma], None] = lambda _pragma: None,
     items: list[tree.TopLevel] | None = None,
 ) -> tree.Unit:
-    """The tree of a program. `is_type` knows the types that the text does not declare itself, D's own included; names
-    may have a module: "module`type". `file` is the file of spans until the text names another. `is_description`: as
-    with -n, the text begins with a probe description, even if its first word is a type, and needs no actions. `names`:
-    what earlier programs declared; this program's names are added. `on_pragma` is called for each pragma before the
-    text after it is read; `allows_empty` is called at the end. `items` receives the items as they are read, also before
-    an error.
+    """The tree of a program. `names` know the types that the text does not declare itself, D's own and those of earlier
+    programs included; names may have a module: "module`type". This program's names are added. `file` is the file of
+    spans until the text names another. `is_description`: as with -n, the text begins with a probe description, even if
+    its first word is a type, and needs no actions. `on_pragma` is called for each pragma before the text after it is
+    read; `allows_empty` is called at the end. `items` receives the items as they are read, also before an error.
 
     Raises DError: D_SYNTAX, D_EMPTY, the D_INT_, D_CHR_, D_STR_, D_MACRO_ and D_PRAG tags, and those tags of
     declarations that follow from the text alone.
     """
-    names = names or Names(is_type)
     lexer = Lexer(text, macros=macros, file=file, is_description=is_description, on_pragma=on_pragma)
     cursor = Cursor(names)
     parser = _Parser(cursor, is_description=is_description)

@@ -1,8 +1,11 @@
 """A D program as written: what the parser makes and the checker reads. Every node has its place in the text."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from kinst.runtime.dlang.syntax.errors import Span
+
+UNNAMED: Final = "_"  # what a bare `@` is named
 
 # -- expressions ------------------------------------------------------------------------------------------------------
 
@@ -54,7 +57,7 @@ class ExternalName:
 
 @dataclass(frozen=True, slots=True)
 class AggregationName:
-    """`@name` or `@name[keys]`; a bare `@` is named "_". `keys` is None without brackets."""
+    """`@name` or `@name[keys]`; a bare `@` is named `UNNAMED`. `keys` is None without brackets."""
 
     span: Span
     name: str

@@ -5,6 +5,7 @@ import io
 import platform as host
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -15,6 +16,7 @@ import kinst.runtime
 from kinst.rewriter.probe_choice import probe_names
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
+from kinst.runtime import Options
 from kinst.runtime.attached.attach import Attached
 from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.registry import NAMES
@@ -48,7 +50,7 @@ def attached(run: Run, *programs: str, **options: Any) -> Attached:
     """A bare image's file has to be named: Qiling was given bytes."""
     if isinstance(run, Bare):
         options.setdefault("image", run.image.path)
-    tracing: Attached = kinst.runtime.attach(run.ql, programs, **options)
+    tracing: Attached = kinst.runtime.attach(run.ql, *programs, **options)
     return tracing
 
 
@@ -129,7 +131,7 @@ def test_the_text_is_dtraces() -> None:
     program = (
         'BEGIN { printf("begun\\n"); } fbt::say:entry { @[copyinstr(arg0)] = count(); } END { printf("ended\\n"); }'
     )
-    with attached(run, program, options={"quiet": None}, output=output):
+    with attached(run, program, options=Options(d={"quiet": True}), output=output):
         assert output.getvalue() == b""
         run.run()
 
@@ -368,6 +370,21 @@ def test_the_image_is_found_where_it_was_put(machine: str) -> None:
     assert tracing.aggregation("_") == {(): 2}
 
 
+def test_an_opened_image_says_where_its_names_come_from(machine: str, tmp_path: Path) -> None:
+    """And the options are those that a trace takes."""
+    run, names = Linux(static(machine)), tmp_path / "System.map"
+    names.write_text(f"{address_of(open_image(static(machine)), 'total'):x} T sum_of_all\n")
+    opened = kinst.runtime.open_image(static(machine), name="mine", symbols=names)
+    options = Options(d={"strsize": 16}, method="emulate")
+
+    with kinst.runtime.attach(
+        run.ql, "fbt:mine:sum_of_all:entry { @ = count(); }", options=options, image=opened
+    ) as it:
+        assert run.run() == RESULT
+
+    assert it.aggregation() == {(): 2}
+
+
 # -- what cannot be ---------------------------------------------------------------------------------------------------
 
 
@@ -419,6 +436,7 @@ def test_a_program_that_is_wrong_is_one_line(machine: str) -> None:
     run = Linux(static(machine))
 
     assert "nobody" in refused(run.ql, "fbt:::entry { trace(nobody); }")
+    assert "method jump: is for open_image" in refused(run.ql, "BEGIN", options=Options(method="jump"))
     with pytest.raises(UsageError, match="option nonsense"):
-        kinst.runtime.attach(run.ql, "BEGIN", options={"nonsense": None})
+        kinst.runtime.attach(run.ql, "BEGIN", options=Options(d={"nonsense": True}))
     assert run.run() == RESULT

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.targets.arch.registry import NAMES
 from tests.runtime.attached.programs import address_of, static
@@ -36,7 +37,7 @@ def test_the_example_runs(
 def test_our_machines_are_qiling_objects() -> None:
     """By the door that users have."""
     path = ROOT / "samples" / "kernel-riscv64.elf"
-    with open_image(path) as image, image.trace(clock="icount") as trace:
+    with open_image(path) as image, image.trace(machine=Machine(clock="icount")) as trace:
         ql, seen = trace.guest.ql, []
         address = address_of(trace.guest.loaded.image, "rpc_call")
         ql.hook_address(lambda ql: seen.append(ql.arch.regs.arch_pc), address)

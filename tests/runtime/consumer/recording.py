@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from kinst.runtime.clauses.aggregations import AggregationStore
 from kinst.runtime.clauses.environment import ErrorRecord, Record, Value
@@ -70,6 +71,24 @@ def aggregation(
     return Aggregation(number, "abcdefgh"[number - 1], function, keys, parameters)
 
 
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What is traced: `PROBES`."""
+
+    clauses: Sequence[program.Clause]
+    totals: Totals
+    options: Options
+    symbols: NamedSymbols = field(default_factory=NamedSymbols)
+
+    def probe(self, identifier: int) -> Probe | None:
+        """One of them."""
+        return PROBES.get(identifier)
+
+    def epid(self, clause: int, probe: int) -> int:
+        """A number that shows both."""
+        return 100 * clause + probe
+
+
 class Recording:
     """A session's consumer side: an output in memory, and a store that clauses would fill."""
 
@@ -81,16 +100,7 @@ class Recording:
         self.totals = Totals(self.options)
         self.written = io.BytesIO()
         self.errors = io.StringIO()
-        self.output = TextOutput(
-            self.written,
-            self.errors,
-            clauses,
-            self.totals,
-            NamedSymbols(),
-            PROBES.get,
-            self.options,
-            epid=lambda clause, probe: 100 * clause + probe,
-        )
+        self.output = TextOutput(self.written, self.errors, Session(clauses, self.totals, self.options))
 
     def add(self, made: Aggregation, key: tuple[Value, ...], *values: int, increment: int = 1, cpu: int = 0) -> None:
         """Aggregate values and take a snapshot."""

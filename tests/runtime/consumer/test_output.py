@@ -14,9 +14,8 @@ from kinst.runtime.dlang.types.types import CHAR, INT, LONG, STACK, STRING, SYMB
 from tests.runtime.consumer.recording import (
     BEGIN_LINE,
     HEADER,
-    PROBES,
-    NamedSymbols,
     Recording,
+    Session,
     aggregation,
     clause,
     expression,
@@ -105,16 +104,8 @@ def test_without_clauses_the_console_is_as_it_is() -> None:
 def test_the_console_elsewhere() -> None:
     written, console = io.BytesIO(), io.BytesIO()
     recording = Recording([clause()])
-    output = TextOutput(
-        written,
-        io.StringIO(),
-        [clause()],
-        recording.totals,
-        NamedSymbols(),
-        PROBES.get,
-        recording.options,
-        console=console,
-    )
+    session = Session([clause()], recording.totals, recording.options)
+    output = TextOutput(written, io.StringIO(), session, console=console)
     output.consume([b"a", (0, 1, 0, 0, ()), b"b"])
     output.finish()
 
@@ -361,7 +352,7 @@ def test_system_with_a_stream_of_the_system(tmp_path: Path, capfd: pytest.Captur
     with (tmp_path / "out").open("wb") as file:
         made = [clause(printf(b"1\n"), printf(b"echo hello", kind="system"))]
         recording.options.set("quiet", None)
-        output = TextOutput(file, io.StringIO(), made, recording.totals, NamedSymbols(), PROBES.get, recording.options)
+        output = TextOutput(file, io.StringIO(), Session(made, recording.totals, recording.options))
         output.consume([(0, 1, 0, 0, ((), ()))])
         output.flush()
 

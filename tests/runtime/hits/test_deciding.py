@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kinst.runtime import Machine, Options
 from kinst.runtime.api import open_image
 from kinst.runtime.hits.actions import NOTHING, Reads
 from kinst.runtime.hits.counted import CountedSites
 from kinst.runtime.hits.deciding import Displaced, ProbeActions, SiteDeliveries
+from kinst.runtime.tracing.given import MethodName
 from kinst.runtime.trap.delivery import Delivery, Way
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.instruction import Flow, Verdict
@@ -28,10 +30,10 @@ PROGRAM = """
 
 
 @each_sample
-@pytest.mark.parametrize("method", [Method.AUTO, Method.BLOCK, Method.EMULATE], ids=lambda method: method.value)
-def test_the_engine_does_what_was_decided(case: Case, method: Method) -> None:
+@pytest.mark.parametrize("method", ["auto", "block", "emulate"])
+def test_the_engine_does_what_was_decided(case: Case, method: MethodName) -> None:
     with open_image(case.path) as file:
-        trace = file.trace(PROGRAM, machine=case.machine, clock="icount", method=method)
+        trace = file.trace(PROGRAM, machine=Machine(board=case.machine, clock="icount"), options=Options(method=method))
     let_go(trace, case.until, case.asks)
     code, counted = trace.guest.code, trace.guest.system.trap.counted
     assert code is not None
@@ -50,7 +52,7 @@ def test_the_engine_does_what_was_decided(case: Case, method: Method) -> None:
             assert code.sites.deliveries.of(row).way is way, f"{address:#x}"
             seen[way] += 1
     assert set(seen) == set(done)
-    assert code.sites.deliveries.is_at_block.any() == (method is Method.BLOCK)
+    assert code.sites.deliveries.is_at_block.any() == (method == "block")
 
 
 COUNTS, RECORDS, DISPATCHES = Delivery(Way.COUNT), Delivery(Way.RECORD), Delivery(Way.DISPATCH, "it looks")

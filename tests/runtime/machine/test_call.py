@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from kinst.runtime.api import Trace, open_image
+from kinst.runtime.api import open_image
 from kinst.runtime.machine.call import parse_call
 from kinst.runtime.machine.configuration import End
+from kinst.runtime.trace import Trace
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.errors import KinstError, MachineError, UsageError
 from tests.runtime.tracing.recorder import Recorder

@@ -18,7 +18,7 @@ from kinst.rewriter.diff_report import text_lines
 from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
-from kinst.runtime import api
+from kinst.runtime import Machine, api
 from kinst.runtime.cli import run as run_command
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.patched.deferred import DeferredSites, _Page
@@ -162,7 +162,7 @@ def run(path: Path, descriptions: tuple[str, ...]) -> tuple[Ran, Counter[str]]:
         counts[f"{hit.probe.provider}::{hit.probe.function}:{hit.probe.name}"] += 1
 
     with api.open_image(path) as image:
-        trace = image.trace(actions=dict.fromkeys(descriptions, count), clock="icount")
+        trace = image.trace(actions=dict.fromkeys(descriptions, count), machine=Machine(clock="icount"))
     assert trace.run(seconds=1) is End.POWER_OFF
     return trace.guest, counts
 

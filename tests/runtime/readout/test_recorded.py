@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kinst import runtime
+from kinst.runtime import Machine
 from kinst.targets.image import open_image
 from tests.runtime.readout.standalone import CLOCK, Ran, kinst_run, ran
 from tests.samples.machines import MACHINES
@@ -139,7 +140,7 @@ def test_an_action_in_python_gets_what_was_recorded(recorded: Ran) -> None:
 
     with (
         runtime.open_image(recorded.image) as image,
-        image.trace(actions={"fbt::kmalloc:entry": note}, clock="icount") as trace,
+        image.trace(actions={"fbt::kmalloc:entry": note}, machine=Machine(clock="icount")) as trace,
     ):
         trace.run()
     program = 'fbt::kmalloc:entry { printf("%d\\n", arg0); }'

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.runtime import api
+from kinst.runtime import Machine, api
 from kinst.runtime.top import interludes
 from kinst.runtime.top.interludes import Interludes
 from kinst.runtime.tracing.hits import Hit
@@ -17,7 +17,7 @@ def run(monkeypatch: pytest.MonkeyPatch, interval: float | None) -> tuple[list[t
     fired, looks = list[tuple[int, int]](), list[int]()
     with api.open_image(SAMPLE) as file:
         actions = {"fbt:::entry": lambda hit: note(hit)}
-        with file.trace(actions=actions, clock="icount") as trace:
+        with file.trace(actions=actions, machine=Machine(clock="icount")) as trace:
             system = trace.guest.system
 
             def note(hit: Hit) -> None:

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kinst.rewriter.assemble import assemble
+from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.cli import run
 from kinst.runtime.machine.configuration import End
@@ -91,11 +92,11 @@ def test_a_run_goes_on_after_a_panic_if_it_is_told_to(tmp_path: Path, words: tup
 
 def test_python_is_told_of_panics(tmp_path: Path) -> None:
     with open_image(kernel(tmp_path, panics=True)) as image:
-        with image.trace("BEGIN", clock="icount") as trace:
+        with image.trace("BEGIN", machine=Machine(clock="icount")) as trace:
             assert trace.run(seconds=1) is End.GUEST_PANIC
             assert trace.ending is not None
             assert (trace.ending.reason, trace.ending.status) == ("guest-panic", 4)
-        with image.trace("BEGIN", clock="icount", on_panic="continue") as trace:
+        with image.trace("BEGIN", machine=Machine(clock="icount", on_panic="continue")) as trace:
             assert trace.run(seconds=0.1) is End.TIMEOUT
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.rewriter.write import write_image
-from kinst.runtime import api
-from kinst.runtime.api import Trace
+from kinst.runtime import Machine, api
 from kinst.runtime.machine.configuration import End
+from kinst.runtime.trace import Trace
 from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.errors import KinstError, UsageError
@@ -27,14 +27,12 @@ def sample(arch: str) -> Path:
     return SAMPLES / f"kernel-{arch}.elf"
 
 
-def traced(
-    image: Path, *descriptions: str, recorder: Recorder | None = None, **settings: Any
-) -> tuple[Trace, Recorder]:
+def traced(image: Path, *descriptions: str, recorder: Recorder | None = None, **machine: Any) -> tuple[Trace, Recorder]:
     """Not run yet."""
     recorder = recorder or Recorder()
     with api.open_image(image) as file:
         actions = dict.fromkeys(descriptions, recorder.fired)
-        return file.trace(actions=actions, **{"clock": "icount", **settings}), recorder
+        return file.trace(actions=actions, machine=Machine(clock="icount", **machine)), recorder
 
 
 def patch(image: Path, out: Path, *descriptions: str) -> Path:
@@ -79,7 +77,7 @@ def test_entry_and_return_see_arguments_results_and_callers(arch: str) -> None:
             callers.append(hit.caller)
 
     with api.open_image(sample(arch)) as image:
-        trace = image.trace(actions={"fbt::fibonacci:": action}, clock="icount")
+        trace = image.trace(actions={"fbt::fibonacci:": action}, machine=Machine(clock="icount"))
     trace.run(seconds=5)
     expected = [0, 1]
     while len(expected) < 40:
@@ -104,7 +102,9 @@ def test_entry_and_return_see_arguments_results_and_callers(arch: str) -> None:
 def test_every_cpu_fires(arch: str, cpus: int) -> None:
     by_cpu: Counter[int] = Counter()
     with api.open_image(sample(arch)) as image:
-        trace = image.trace(actions={"fbt:::entry": lambda hit: by_cpu.update([hit.cpu])}, cpus=cpus, clock="icount")
+        trace = image.trace(
+            actions={"fbt:::entry": lambda hit: by_cpu.update([hit.cpu])}, machine=Machine(cpus=cpus, clock="icount")
+        )
     assert trace.run(seconds=5) is End.POWER_OFF
     assert set(by_cpu) == set(range(cpus))
     assert re.search(rf"cpu: {cpus} found".encode(), trace.console)
@@ -114,8 +114,8 @@ def test_every_cpu_fires(arch: str, cpus: int) -> None:
 def test_an_image_that_moves_itself_fires_before_and_after(image: str) -> None:
     sites: set[int] = set()
     with api.open_image(real_image(image)) as file:
-        trace = file.trace(actions={"fbt:::entry": lambda hit: sites.add(hit.address)}, clock="icount")
-        unpatched = file.trace(clock="icount")
+        trace = file.trace(actions={"fbt:::entry": lambda hit: sites.add(hit.address)}, machine=Machine(clock="icount"))
+        unpatched = file.trace(machine=Machine(clock="icount"))
     assert trace.run(until="Loading Environment", seconds=60) is End.UNTIL
     start, end = trace.guest.loaded.segments[0][0], trace.guest.loaded.end
     before = {site for site in sites if start <= site < end}
@@ -150,8 +150,8 @@ def test_begin_and_end_fire_once() -> None:
     [
         ({"descriptions": ("fbt::no_such_function:entry",)}, KinstError, "no_such_function"),
         ({"descriptions": ("ERRORS",)}, KinstError, "ERRORS"),
-        ({"machine": "pc-amd64"}, UsageError, "is for riscv64"),
-        ({"machine": "vax"}, UsageError, "no such machine"),
+        ({"board": "pc-amd64"}, UsageError, "is for riscv64"),
+        ({"board": "vax"}, UsageError, "no such machine"),
         ({"memory": 0x2000}, KinstError, "try --memory 1m or more"),
         ({"memory": 0x10_0001}, KinstError, "multiples"),
         ({"cpus": 0}, UsageError, "1 to 8"),

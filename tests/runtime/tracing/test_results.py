@@ -10,7 +10,7 @@ from typing import Any
 import polars
 import pytest
 
-from kinst.runtime import Aggregated, Place, Probe, Record, Records, open_image
+from kinst.runtime import Aggregated, Machine, Place, Probe, Record, Records, open_image
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 from kinst.runtime.dlang.types.types import String
 from kinst.runtime.tracing.rich_display import bar
@@ -88,7 +88,7 @@ def test_bars_are_beside_the_greatest() -> None:
 
 def test_what_a_run_records_and_its_flame_graph(tmp_path: Path) -> None:
     program = "fbt::kmalloc:entry { @stacks[stack()] = count(); @plain[probefunc] = count(); trace(arg0); }"
-    with open_image(SAMPLE) as image, image.trace(program, clock="icount") as trace:
+    with open_image(SAMPLE) as image, image.trace(program, machine=Machine(clock="icount")) as trace:
         assert image.probes("fbt::kmalloc:entry").to_pandas()["function"].tolist() == ["kmalloc"]
         trace.run(seconds=5)
         frame = trace.take().to_pandas()

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import pytest
 
+from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.guest import Guest
@@ -64,7 +65,9 @@ class Returns:
 def run(image: Path, *descriptions: str, call: str = "main()", result: int = SUM) -> tuple[Guest, list[Event | int]]:
     returns = Returns()
     with open_image(image) as file:
-        trace = file.trace(actions=dict.fromkeys(descriptions, returns.fired), call=call, clock="icount")
+        trace = file.trace(
+            actions=dict.fromkeys(descriptions, returns.fired), call=call, machine=Machine(clock="icount")
+        )
     assert trace.run(seconds=10) is End.RETURNED
     assert trace.result == result
     return trace.guest, returns.events

@@ -11,8 +11,10 @@ import pytest
 
 from kinst.rewriter.program import Program
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.api import Trace, open_image
+from kinst.runtime import Machine
+from kinst.runtime.api import open_image
 from kinst.runtime.clauses.environment import Memory
+from kinst.runtime.trace import Trace
 from kinst.runtime.tracing.host import blank_firing
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
@@ -38,7 +40,7 @@ def program_of(name: str) -> Program:
 
 def trace_of(case: Case) -> Trace:
     with open_image(case.path) as image:
-        return image.trace(machine=case.machine, clock="icount")
+        return image.trace(machine=Machine(board=case.machine, clock="icount"))
 
 
 def rules_of(program: Program, bias: int = 0) -> FrameRules:

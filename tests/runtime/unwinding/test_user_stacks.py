@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.clauses.environment import Stack, SymbolName
 from kinst.runtime.tracing.host import blank_firing
@@ -40,7 +41,7 @@ def test_a_known_programs_stack_is_that_of_its_code(machine: str) -> None:
     """The sample kernel serves as the program: what it has on its stack is known from watching every call."""
     case, found = BY_NAME[f"kernel-{machine}"], Counter[str]()
     with open_image(case.path) as image:
-        trace = image.trace(machine=case.machine, clock="icount")
+        trace = image.trace(machine=Machine(board=case.machine, clock="icount"))
     guest = trace.guest
     system, memory = guest.system, guest.surroundings.memory
     programs = UserPrograms([case.path], system.arch, memory)

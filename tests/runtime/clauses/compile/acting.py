@@ -9,6 +9,7 @@ from kinst.runtime.dlang.check.checker import Checker
 from kinst.runtime.dlang.check.pragmas import set_option
 from kinst.runtime.dlang.context import CheckContext, MatchedProbes
 from kinst.runtime.dlang.options import Options
+from kinst.runtime.dlang.syntax.cursor import Names
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.syntax.macros import Macros
 from kinst.runtime.dlang.syntax.parser import parse
@@ -49,7 +50,7 @@ def check(text: str, session: CheckContext | None = None) -> program.Program:
     def on_pragma(node: Pragma) -> None:
         set_option(node, session.options)
 
-    return checker.check(parse(text, is_type=checker.is_type, macros=Macros(()), on_pragma=on_pragma))
+    return checker.check(parse(text, names=Names(checker.is_type), macros=Macros(()), on_pragma=on_pragma))
 
 
 def actions(statements: str) -> tuple[program.Action, ...]:

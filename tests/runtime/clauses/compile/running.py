@@ -16,6 +16,7 @@ from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.checker import Checker
 from kinst.runtime.dlang.context import CheckContext, MatchedProbes
 from kinst.runtime.dlang.options import Options
+from kinst.runtime.dlang.syntax.cursor import Names
 from kinst.runtime.dlang.syntax.errors import Span
 from kinst.runtime.dlang.syntax.macros import Macros
 from kinst.runtime.dlang.syntax.parser import parse
@@ -292,7 +293,7 @@ class Script:
         checker = Checker(CheckContext(self.bench.environment.arch, NoImageTypes(), AnyProbe(), settings))
         self.clauses: list[program.Clause] = []
         for content in texts:
-            unit = expand(parse(content, is_type=checker.is_type, macros=Macros(())), adds_error_clause=False)
+            unit = expand(parse(content, names=Names(checker.is_type), macros=Macros(())), adds_error_clause=False)
             self.clauses += checker.check(unit).clauses
         state, environment = self.bench.state, self.bench.environment
         self.compiled = [

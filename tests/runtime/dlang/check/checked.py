@@ -7,6 +7,7 @@ from kinst.runtime.dlang.check.pragmas import set_option
 from kinst.runtime.dlang.context import CheckContext, MatchedProbes
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.program import Program
+from kinst.runtime.dlang.syntax.cursor import Names
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.syntax.macros import Macros
 from kinst.runtime.dlang.syntax.parser import parse
@@ -105,7 +106,7 @@ def checker(**options: str) -> Checker:
 def check(text: str, by: Checker | None = None) -> Program:
     """One program."""
     by = by or checker()
-    unit = parse(text, is_type=by.is_type, macros=Macros(()), on_pragma=lambda node: set_option(node, Options()))
+    unit = parse(text, names=Names(by.is_type), macros=Macros(()), on_pragma=lambda node: set_option(node, Options()))
     return by.check(expand(unit, adds_error_clause=False))
 
 

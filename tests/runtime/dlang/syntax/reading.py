@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 import pytest
 
 from kinst.runtime.dlang.syntax import tree
+from kinst.runtime.dlang.syntax.cursor import Names
 from kinst.runtime.dlang.syntax.errors import DError, Span
 from kinst.runtime.dlang.syntax.macros import Macros
 from kinst.runtime.dlang.syntax.parser import parse
@@ -24,7 +25,7 @@ def read(
 ) -> tree.Unit:
     return parse(
         text,
-        is_type=types.__contains__,
+        names=Names(types.__contains__),
         macros=Macros(arguments),
         is_description=is_description,
         allows_empty=lambda: allows_empty,

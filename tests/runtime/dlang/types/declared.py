@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kinst.runtime.dlang.syntax import tree
+from kinst.runtime.dlang.syntax.cursor import Names
 from kinst.runtime.dlang.syntax.macros import Macros
 from kinst.runtime.dlang.syntax.parser import parse
 from kinst.runtime.dlang.types.scope import TypeScope
@@ -50,7 +51,7 @@ class Program:
         self.scope = TypeScope(image or NoImageTypes(), is_variable=variables.__contains__)
         self.variables: dict[str, DType] = {}
         self.keys: dict[str, tuple[DType, ...] | None] = {}
-        for item in parse(text, is_type=self.scope.is_type, macros=Macros(())).items:
+        for item in parse(text, names=Names(self.scope.is_type), macros=Macros(())).items:
             assert isinstance(item, tree.Declaration)
             self._declare(item)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kinst.runtime.dlang.syntax import tree
+from kinst.runtime.dlang.syntax.cursor import Names
 from kinst.runtime.dlang.syntax.errors import DError, Span
 from kinst.runtime.dlang.syntax.macros import Macros
 from kinst.runtime.dlang.syntax.parser import parse
@@ -285,7 +286,7 @@ def parameters(text: str, prototype: Prototype, formal: str | None = None) -> st
 
 
 def parsed_parameters(text: str) -> tuple[tree.Parameter, ...]:
-    item = parse(f"int f({text});", is_type=TypeScope(NoImageTypes()).is_type, macros=Macros(())).items[0]
+    item = parse(f"int f({text});", names=Names(TypeScope(NoImageTypes()).is_type), macros=Macros(())).items[0]
     assert isinstance(item, tree.Declaration)
     part = item.declarators[0].parts[0]
     assert isinstance(part, tree.FunctionPart)

@@ -1,0 +1,189 @@
+"""An image in a machine, with probes enabled: it runs, and what its probes record is read. See `kinst.runtime.api`."""
+
+import gc
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from kinst.runtime.engine.bare_qiling import BareQiling
+from kinst.runtime.input.expression import expression
+from kinst.runtime.input.typist import lines_to_type
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.tracing.ending import Ending
+from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.guest_view import GuestView
+from kinst.runtime.tracing.limits import Limits, limits
+from kinst.runtime.tracing.records import Kept, Reader
+from kinst.runtime.tracing.results import Record
+from kinst.runtime.tracing.running import Running
+from kinst.runtime.tracing.tracing import Tracing
+from kinst.targets.errors import UsageError
+from kinst.targets.nearest import nearest
+from kinst.targets.signals import caught
+
+
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    """What is given back when a trace is closed."""
+
+    guest: Guest
+    running: Running
+    kept: Kept
+
+
+class Trace(Reader):
+    """An image in a machine, with probes enabled. It can run, stop and run again. What its probes record can be read by
+    actions, and whenever it does not run."""
+
+    def __init__(self, tracing: Tracing, messages: list[str]) -> None:
+        """Made by `ImageFile.trace`."""
+        assert tracing.guest is not None, "there is an image"
+        kept = Kept(tracing.tracer, messages)
+        super().__init__(tracing.tracer, kept)
+        self._machine: _Machine | None = _Machine(tracing.guest, tracing.start(kept), kept)
+        self._is_asked_to_stop = False
+        self._last: End | None = None
+        self.refusals = tracing.refusals  # what programs and actions describe but cannot have: a line each
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the guest's memory back, and forget what was recorded."""
+        if self._machine is not None:
+            self.finish()
+            self._machine.guest.surroundings.providers.close()
+            self._machine = None
+            super().close()
+            gc.collect()  # engine and machine refer to each other
+
+    @property
+    def _let(self) -> "_Machine":
+        if self._machine is None:
+            raise UsageError("the trace was closed: there is no guest any more")
+        return self._machine
+
+    @property
+    def guest(self) -> Guest:
+        """The machine and the image in it, for a closer look. Raises UsageError after `close`."""
+        return self._let.guest
+
+    @property
+    def ql(self) -> BareQiling:
+        """The machine as a Qiling object: memory by physical address, registers, hooks, snapshots."""
+        return self.guest.system.engine.ql
+
+    @property
+    def memory(self) -> GuestView:
+        """The guest's memory, as the CPU sees it that ran last."""
+        return GuestView(self.guest.surroundings.memory)
+
+    def symbol(self, address: int) -> str:
+        """An address in the form in which dtrace shows it: module`function+0x1c."""
+        return self.guest.surroundings.symbols.describe(address, "stack")
+
+    def physical_address(self, symbol: str) -> int:
+        """Where a function or variable of the image was loaded: what memory and hooks of `ql` are asked for.
+
+        Raises:
+            UsageError: the image has no such symbol, or it is no part of what was loaded.
+        """
+        loaded, symbols = self.guest.loaded, self.guest.loaded.image.symbols
+        address = symbols.address_of(symbol)
+        found = None if address is None else loaded.physical(address)
+        if found is None:
+            alike = symbols.names(symbols.rows_beginning(symbol[:1].encode()))
+            raise UsageError(f"{symbol}: no function or variable that was loaded{nearest(symbol, alike)}")
+        return found
+
+    @property
+    def result(self) -> int | None:
+        """With `call`: what the function returned, as 64 unsigned bits. Otherwise None."""
+        return self.guest.result
+
+    @property
+    def ending(self) -> Ending | None:
+        """How the run ended, and where each CPU was; None if it can continue."""
+        return self._let.running.ending
+
+    def run(self, *, seconds: float | None = None, wall_seconds: float | None = None, until: str | None = None) -> End:
+        """Let the guest run or continue until it ends, or until one of these: that many seconds of the machine's time
+        or of the host's, a line of its console that matches a regular expression, or `stop`.
+
+        Returns which of them it was. After TIMEOUT, WALL_TIMEOUT, UNTIL and STOPPED the guest can continue; after all
+        others the run is over, and D's END has fired.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C, in the main thread; the guest can continue.
+            MachineError: the guest stopped for good.
+            KinstError: the run was already over.
+            Exception: what an action raised, which ends the run.
+
+        Example:
+            >>> with open_image("samples/kernel-arm64.elf") as image:
+            ...     trace = image.trace("fbt::vfs_create:entry { trace(cpu); }", machine=Machine(clock="icount"))
+            ...     trace.run(seconds=0.01), trace.run(seconds=10), trace.take()[0].values, trace.ending.reason
+            (<End.TIMEOUT: 'timeout'>, <End.POWER_OFF: 'power-off'>, (0,), 'power-off')
+        """
+        return self._go(limits(seconds, wall_seconds, until))
+
+    def records(
+        self, *, seconds: float | None = None, wall_seconds: float | None = None, until: str | None = None
+    ) -> Iterator[Record]:
+        """As `run`, but yields what clauses record: at D's `switchrate` (once a second of the machine's time), or
+        earlier if there is much. The guest waits while a record is processed."""
+        host, kept = self.guest.surroundings.host, self._let.kept
+        start, wall_start, bounds = host.now(), time.monotonic_ns(), limits(seconds, wall_seconds, until)
+        kept.on_records = lambda: host.finish(End.STOPPED)
+        try:
+            while True:
+                end = self._go(bounds)
+                yield from self.take()
+                if end is not End.STOPPED or self._is_asked_to_stop:
+                    return
+                bounds = bounds.later(host.now() - start, time.monotonic_ns() - wall_start)
+                start, wall_start = host.now(), time.monotonic_ns()
+        finally:
+            kept.on_records = None
+
+    def _go(self, bounds: Limits) -> End:
+        running = self._let.running
+        if running.ending is not None:
+            raise UsageError(f"the run is over: {running.ending.reason}")
+        self._is_asked_to_stop = False
+        finish = self.guest.surroundings.host.finish
+        with caught(lambda _number: finish(End.INTERRUPTED), signal.SIGINT):
+            end = self._last = running.go(bounds)
+        if end is End.INTERRUPTED:
+            raise KeyboardInterrupt
+        return end
+
+    def type(self, data: bytes) -> None:
+        """Type keys on the guest's console, at once."""
+        self.guest.system.serial_line.type(data)
+
+    def type_lines(self, text: bytes, *, prompt: str | None = None) -> None:
+        """Let lines be typed on the guest's console while it runs, each with Enter if it has an end: when the console's
+        last line matches the regular expression `prompt`, or without one when the guest waits for input and has printed
+        nothing for 20 ms.
+
+        Raises:
+            UsageError: `prompt` is no regular expression.
+        """
+        awaited = None if prompt is None else expression("prompt", prompt)
+        self.guest.typist.add(lines_to_type(text), awaited)
+
+    def stop(self) -> None:
+        """Called from an action: stop the guest after the current instruction. It can continue."""
+        self._is_asked_to_stop = True
+        self.guest.surroundings.host.finish(End.STOPPED)
+
+    def finish(self) -> Ending:
+        """End the run, if it is not over: D's END fires. Returns how the run ended."""
+        return self._let.running.finish(self._last or End.STOPPED)
