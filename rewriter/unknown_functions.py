@@ -90,7 +90,7 @@ def _seen(image: Image, names: Sequence[ProbeName]) -> Seen:
     rows = np.flatnonzero(_is_function(symbols))
     if not len(rows) or not unnamed or _has_hidden_text(image):
         return Seen({}, own)
-    texts = memoryview(image.data)
+    texts = image.data.data
     found = [name for name in unnamed if not places_of(texts, [name.function.encode(errors="surrogateescape") + b"\0"])]
     others = symbols.names(rows) if found else []
     return Seen({name: _reason(name.function, image.module, others) for name in found}, own)
