@@ -6,7 +6,7 @@ What the commands do is imported when the options have been read: numpy, LIEF an
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -212,7 +212,7 @@ def _rewrite(
     target = output or _default_output(path)
     if output is None:
         check_files_of(click.get_current_context(), NamedFile("the output", target))
-    source = _source(path, options)
+    source = _source(path, options, options["probes"])
     from kinst.rewriter.rewrite_command import RewriteOptions, rewrite_image
 
     asked = RewriteOptions(trampoline_base=base, as_json=form == "json", **options)
@@ -249,7 +249,7 @@ def list_probes(image: Path, specs: tuple[str, ...], *, form: str, **options: An
     Without a SPEC: the probes that a patched image has, and all fbt and static probes of another.
     """
     check_files(image, options["symbols"], options["debug_file"])
-    source = _source(image, options)
+    source = _source(image, options, specs)
     from kinst.rewriter.list_command import ListOptions, list_image
 
     list_image(source, specs, ListOptions(as_json=form == "json", **options), _progress(quiet=options["quiet"]))
@@ -338,17 +338,26 @@ def _address(option: str, text: str | None) -> int | None:
         raise UsageError(f"{option} {text}: not an address such as 0x90000000") from None
 
 
-def _source(path: Path, options: dict[str, Any]) -> "Source":
-    """The image that the options `_names` describe. They are removed from `options`."""
+def _source(path: Path, options: dict[str, Any], specs: Sequence[str]) -> "Source":
+    """The image that the options `_names` describe, in which `specs` are wanted. The options are removed.
+
+    Raises:
+        ProbeError: it surely has no function of such a name; to find that out takes a fraction of all that follows.
+    """
     given: str | None = options.pop("name")
     name, equals, file = (given or "").partition("=")
     if equals and not (Path(file).exists() and path.exists() and Path(file).samefile(path)):
         raise UsageError(f"--name {given}: {file} is not the image {path}")
     checked = None if given is None else checked_module(name)
     code = tuple(parse_code_range(text) for text in options.pop("force_code"))
+    symbols, debug_file, own = options.pop("symbols"), options.pop("debug_file"), None
+    if symbols is None and debug_file is None:
+        from kinst.rewriter.unknown_functions import refuse_unknown
+
+        own = refuse_unknown(path, checked, specs)
     from kinst.rewriter.rewriting import Source
 
-    return Source(path, checked, options.pop("symbols"), options.pop("debug_file"), code)
+    return Source(path, checked, symbols, debug_file, code, own)
 
 
 def _default_output(path: Path) -> Path:

@@ -5,9 +5,17 @@ copy a line with a TAB before each of range, place of the call and caller. What 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction
+
+_RANGE: Final = {"low": int, "high": int, "caller": str}
+_COPY: Final = {
+    "call_file": str, "call_line": int, "caller": str, "caller_address": int, "entry": int, "ranges": [_RANGE],
+}  # fmt: skip
+_FUNCTION: Final = {"name": str, "file": str, "line": int, "out_of_line": bool, "copies": [_COPY]}
+# What `inlinecall_values` makes: the members of objects, what all elements of a list are, and the types of the rest.
+SHAPE: Final = [_FUNCTION]
 
 CallerOf = Callable[[int], tuple[str, int]]  # the function that holds an address: name and start
 

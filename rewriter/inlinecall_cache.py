@@ -1,7 +1,8 @@
 """What kinst-inlinecall found, kept for the next time: a JSON file for each build-id and function.
 
 The cache is never required: what cannot be read or written is ignored. An answer is valid only while the files that it
-came from, and the code that found it, are unchanged.
+came from, and the code that found it, are unchanged. It may be forged nevertheless: nothing is taken from files and
+folders of others, and what is taken has the shape of an answer, with texts that do nothing to a terminal.
 """
 
 import contextlib
@@ -15,11 +16,15 @@ from urllib.parse import quote
 
 from kinst.rewriter.cache_home import cache_home
 from kinst.rewriter.fresh_file import fresh_file
+from kinst.rewriter.inlinecall import SHAPE
 from kinst.targets import elf
 from kinst.targets.elf.file import ElfFile
 from kinst.targets.elf.notes import build_id
+from kinst.targets.visible import visible
 
 _LONGEST_NAME: Final = 200  # of a file; a function with a longer one is not kept
+_LARGEST: Final = 64 << 20  # bytes of a file: Linux's most inlined function has 3 MB
+_WORD: Final = range(1 << 64)
 Values = list[dict[str, Any]]
 
 
@@ -34,11 +39,12 @@ class KeptAnswers:
 
     def read(self, function: str) -> Values | None:
         """What was kept about a function; None if there is nothing, or if it is no longer valid."""
-        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
             path = self._path(function)
             kept = None if path is None or not _is_private(path.parent) else json.loads(_content(path))
             if kept and kept["state"] == self._state and kept["debug_state"] == _state(Path(kept["debug_path"])):
-                return list(kept["functions"])
+                functions: Values = kept["functions"]
+                return functions if _fits(functions, SHAPE) else None
         return None
 
     def write(self, function: str, functions: Values, debug_path: Path) -> None:
@@ -73,11 +79,28 @@ def _is_private(folder: Path) -> bool:
 
 
 def _content(path: Path) -> bytes:
-    """The content of a file. Raises OSError for a link and for anything that is no regular file."""
+    """The content of a file. Raises OSError for a link, for anything that is no regular file of the user's own, and for
+    a file that is larger than any answer."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file")
-        return file.read()
+        state = os.fstat(file.fileno())
+        if not stat.S_ISREG(state.st_mode) or state.st_uid != os.getuid() or state.st_size > _LARGEST:
+            raise OSError(errno.EINVAL, "not a file of ours")
+        return file.read(_LARGEST)
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    """Whether a value of JSON has a shape as `inlinecall.SHAPE` is one."""
+    if isinstance(shape, dict):
+        return (
+            isinstance(value, dict)
+            and value.keys() == shape.keys()
+            and all(_fits(value[key], shape[key]) for key in shape)
+        )
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(one, shape[0]) for one in value)
+    if type(value) is not shape:  # a bool is an int to isinstance()
+        return False
+    return value in _WORD if shape is int else visible(value) == value if shape is str else True
 
 
 def _state(path: Path) -> list[int]:

@@ -39,6 +39,7 @@ class Source:
     symbols: Path | None = None  # System.map, the output of nm, or an ELF file
     debug_file: Path | None = None
     code: tuple[tuple[int, int], ...] = ()  # start and end of what is code, whatever it looks like
+    own_names: Symbols | None = None  # what `kernel_names.own_names` finds in it, if somebody has asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def _given(image: Image, source: Source, manifest: Manifest | None) -> Symbols:
     if source.symbols is not None:
         found = found.joined(_symbol_file(source.symbols, image).beside(image.symbols.joined(found)))
     if not np.isin(STT_FUNC, np.concatenate([image.symbols.kind, found.kind])):
-        return found.joined(own_names(image))
+        return found.joined(own_names(image) if source.own_names is None else source.own_names)
     return found
 
 

@@ -1,6 +1,5 @@
 """The function field of a probe name -> functions of an image, each with the name that matched."""
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.targets.functions import Functions
+from kinst.targets.nearest import nearest_names
 
 Match = Callable[[str], bool]
 
@@ -72,13 +72,9 @@ class Names:
             return self._functions.names[number]
         return list(self._aliases)[number - len(self._functions)][1]
 
-    def nearest(self, name: str, count: int = 3) -> list[str]:
+    def nearest(self, name: str) -> list[str]:
         """Names that look like `name`, for a message."""
-        known = self._by_name()
-        lowered = name.lower()
-        inside = [other for other in known if lowered in other.lower()] if len(name) > 3 else []
-        close = difflib.get_close_matches(name, [other for other in known if abs(len(other) - len(name)) < 4], count)
-        return list(dict.fromkeys([*close, *sorted(inside, key=len)]))[:count]
+        return nearest_names(name, self._by_name())
 
     def _alias(self, row: int, name: str) -> int:
         return self._aliases.setdefault((row, name), len(self._functions) + len(self._aliases))

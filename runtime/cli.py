@@ -136,7 +136,10 @@ def run(ctx: click.Context, /, words: tuple[str, ...], **given: Any) -> None:  #
 
 def _carry_out(request: Request, bounds: Limits, given: dict[str, Any], words: Sequence[str]) -> int:
     """Carry out the command. The imports here take some time, so they wait until the command line is known to be
-    right."""
+    right, and that the image has the functions which it names."""
+    from kinst.runtime.tracing.misspelled import checked
+
+    request = checked(request, is_lenient=given["is_list"] or given["is_dump"])
     from kinst.runtime.tracing.run_command import Wishes, carry_out, told_of_arguments
 
     wishes = Wishes(

@@ -1,6 +1,7 @@
 """Addresses of one file -> its bytes as they come, kept on disk: what has come once is not asked for again."""
 
 import io
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -37,11 +38,17 @@ def arriving(download: Download, kept: Path, progress: Progress) -> Iterator[Bin
     user has put there needs no network. Reading raises DownloadError.
     """
     with ExitStack() as stack:
-        file = stack.enter_context(kept.open("a+b"))
+        file = stack.enter_context(own_file(kept))
         file.seek(0)
         done = stack.enter_context(progress("downloading", download.size))
         raw = _Arriving(download, file, kept, done)
         yield stack.enter_context(io.BufferedReader(raw, _PIECE))
+
+
+def own_file(path: Path) -> BinaryIO:
+    """A file to read and to append to, made if it is not there. It may be in a folder where others write, and where a
+    link would lead to a file of the user's. Raises OSError for one."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o644), "a+b")
 
 
 class _Arriving(io.RawIOBase):

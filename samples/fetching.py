@@ -13,7 +13,7 @@ from kinst.rewriter.fresh_file import fresh_file
 from kinst.rewriter.progress import Progress
 from kinst.samples.debian_images import DebianImage
 from kinst.samples.debian_package import PackageError, addresses, extract
-from kinst.samples.download import Download, arriving
+from kinst.samples.download import Download, arriving, own_file
 from kinst.targets.errors import DownloadError, UsageError
 
 _IMAGE: Final = "image.elf"
@@ -43,6 +43,8 @@ def placed(name: str, image: DebianImage, folder: Path, progress: Progress) -> P
         while data := whole.read(_PIECE):
             copy.write(data)
             done(len(data))
+        if _digest(copy) != image.sha256:  # whoever may write to a shared cache has changed it since it was checked
+            raise DownloadError(f"{source}: is not {name} any more: somebody else writes to {images_folder()}")
     return path
 
 
@@ -80,7 +82,7 @@ def extracted(download: Download, member: str, path: Path, progress: Progress, s
 def alone(folder: Path) -> Iterator[None]:
     """One process at a time: several may want the same images."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as file:
+    with own_file(folder / "lock") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

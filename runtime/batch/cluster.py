@@ -34,12 +34,14 @@ def cluster_results(tasks: Tasks, places: Places, limits: Limits, address: str) 
 
     Raises:
         UsageError: dask is not installed.
-        KinstError: there is no cluster, or its workers have another version of kinst-rewrite.
+        KinstError: there is no cluster, or no certificates for TLS, or its workers have another version of
+            kinst-rewrite.
     """
     try:
         import distributed
     except ImportError:
         raise UsageError("--dask needs dask.distributed: pip install 'kinst-rewrite[batch]'") from None
+    _check_certificates(distributed, address)
     try:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -47,6 +49,15 @@ def cluster_results(tasks: Tasks, places: Places, limits: Limits, address: str) 
     with client:
         _check_versions(client, address)
         yield from _Cluster(distributed, client, tasks, places, limits).results()
+
+
+def _check_certificates(distributed: Any, address: str) -> None:
+    """A client of tls:// that has none fails as it starts, and dask waits a minute for it to end."""
+    if address.startswith("tls://") and distributed.Security().get_connection_args("client")["ssl_context"] is None:
+        raise KinstError(
+            f"--dask {address}: no certificates: name them in dask's configuration, as distributed.comm.tls.ca-file, "
+            "client.cert and client.key (or DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...)"
+        )
 
 
 def _check_versions(client: Any, address: str) -> None:

@@ -21,9 +21,11 @@ Entry = Record | ErrorRecord | bytes
 LIMIT: Final = 64 << 20  # bytes: a larger buffer is one without a size, which asks for drains
 BACKLOG: Final = 1 << 20  # counted bytes at which it does: to print them takes less than a second
 PRINTING: Final = 250  # counted bytes of any record besides its contents, since to print it takes time as well
+VALUE: Final = 32  # counted bytes of each value that print() writes: one of a structure is a line
 LARGEST: Final = 32 << 20  # bytes of a CPU's buffer that is kept to the end; like bufresize=auto, we give less
 DEFAULT: Final = 4 << 20  # bytes: dtrace's default bufsize
 OVERHEAD: Final = 200  # bytes that a small record takes in our memory, besides its contents
+_CLAUSE: Final = 2  # where a record has the number of its clause
 _ERROR_SIZE: Final = 56  # bytes of a record of dtrace's own ERROR enabling
 
 
@@ -71,6 +73,7 @@ class Buffers:
         for a drain by a buffer without a size."""
         self.drops: Counter[int] = Counter()
         self.on_full = on_full
+        self.printed: dict[int, int] = {}  # counted bytes of print() by the number of its clause
         self.held_back = 0
         self.is_ending = False
         self._policy = self._make(size, policy)
@@ -97,6 +100,11 @@ class Buffers:
     def grow(self, size: int) -> None:
         """Make the buffers at least this large (bytes per CPU). Only before the run."""
         self._policy.size = max(self._policy.size, size)
+
+    def weigh(self, clause: int, values: int) -> None:
+        """Say how many values print() writes of each record of a clause. Only before the run."""
+        if values:
+            self.printed[clause] = VALUE * values
 
     def append_error(self, record: ErrorRecord) -> None:
         """Add the record of an aborted clause. It needs room, as any record does."""
@@ -151,6 +159,7 @@ class _Drained(_Listed):
     def __init__(self, buffers: Buffers) -> None:
         super().__init__(buffers, LIMIT)
         self._used = 0
+        self._printed = buffers.printed
 
     def _empty(self) -> None:
         self._used = 0
@@ -171,6 +180,8 @@ class _Drained(_Listed):
 
     def append(self, record: Record) -> None:
         self._used += self._pending
+        if self._printed:
+            self._used += self._printed.get(record[_CLAUSE], 0)
         self._entries.append(record)
 
     def append_error(self, record: ErrorRecord) -> None:

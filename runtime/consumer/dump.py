@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.clauses.environment import Symbols, Value
+from kinst.runtime.dlang.record_layout import PRINTED
 from kinst.runtime.dlang.types.type_names import describe
 from kinst.runtime.dlang.types.types import CHAR, DType, Dynamic, String, bare
 from kinst.targets.c_types import (
@@ -25,7 +26,6 @@ from kinst.targets.c_types import (
 
 _STEP: Final = 4  # columns that members are indented
 _DEEPEST: Final = 64  # levels: deeper types end in an ellipsis
-_MOST: Final = 1 << 17  # values: more also end in an ellipsis, since text takes hundreds of times a value's bytes
 
 
 def dump(value: Value, kind: DType, symbols: Symbols, string_size: int) -> bytes:
@@ -89,7 +89,7 @@ class _Place:
 @dataclass(slots=True)
 class _Printer:
     symbols: Symbols
-    left: int = _MOST
+    left: int = PRINTED  # values that may follow: more also end in an ellipsis
 
     def value(self, kind: CType, data: bytes, place: _Place) -> str:
         """The value alone. Members of a struct have their own lines; there is no newline after the last brace."""

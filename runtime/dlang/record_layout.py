@@ -1,4 +1,5 @@
-"""How many of DTrace's actions one of ours stands for, and how many bytes its data take in a record."""
+"""How many of DTrace's actions one of ours stands for, how many bytes its data take in a record, and how much print()
+writes of them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -6,11 +7,13 @@ from typing import Final
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import Action, Expression
 from kinst.runtime.dlang.types.conversions import size_of
-from kinst.runtime.dlang.types.types import LONG
+from kinst.runtime.dlang.types.types import LONG, DType, Dynamic, String, bare
+from kinst.targets.c_types import Aggregate, Array, strip
 
 HEADER: Final = 12  # bytes: epid and time, as words of 4 bytes
 FRAMES: Final = 20  # the default of the options stackframes and ustackframes
 WORD: Final = 8
+PRINTED: Final = 1 << 17  # values that one print() writes at most; its text takes hundreds of times a value's bytes
 _HALF: Final = 4
 _USER_SYMBOLS: Final = frozenset({"usym", "ufunc", "umod", "uaddr"})  # with the process id
 _NO_ARGUMENT: Final = program.Integer(LONG, 0)  # what printf("text") records
@@ -94,3 +97,26 @@ def _size(value: Expression, string_size: int, frames: int) -> int:
 def _stack_size(frames: int, *, is_user: bool) -> int:
     """The bytes of a stack's frames. A user's stack has the process id before them."""
     return WORD * (frames + is_user)
+
+
+def printed_values(actions: Sequence[Action], string_size: int) -> int:
+    """The values that print() writes of a record, at most `PRINTED` for each action. It follows from the types alone,
+    and not from the bytes of the record: unions and bit-fields show the same bytes again and again."""
+    return sum(_values(action.type, string_size, PRINTED) for action in actions if isinstance(action, program.Print))
+
+
+def _values(kind: DType, string_size: int, most: int) -> int:
+    """The values in one of this type; nothing is counted beyond `most`, however types are nested."""
+    plain = bare(kind)
+    if isinstance(plain, String):
+        return min(string_size, most)
+    match None if isinstance(plain, Dynamic) else strip(plain):
+        case Array(element=element, length=length):
+            return min((length or 0) * _values(element, string_size, most) + 1, most)
+        case Aggregate(members=members):
+            total = 1
+            for member in members or ():
+                total += _values(member.type, string_size, most - total) if total < most else 0
+            return total
+        case _:
+            return 1

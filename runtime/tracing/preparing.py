@@ -153,7 +153,7 @@ def _check_call(request: Request) -> None:
 def source_of(request: Request) -> Source:
     """The image, and where names for it come from."""
     assert request.image is not None, "there is an image"
-    return Source(request.image, request.name, request.symbols, request.debug_file, request.code)
+    return Source(request.image, request.name, request.symbols, request.debug_file, request.code, request.own_names)
 
 
 def _as_it_is(request: Request) -> tuple[Image, Manifest | None]:

@@ -12,6 +12,7 @@ from kinst.targets.method import Method
 
 if TYPE_CHECKING:
     from kinst.runtime.tracing.hits import PythonAction
+    from kinst.targets.elf.symbols import Symbols
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,7 @@ class Request:
     records_tasks: bool = False  # whether it is noted which task each CPU runs when probes fire
     records_hits: bool = False  # whether it is counted how often each probe fires, and when
     csv_is_safe: bool = False  # whether no cell of --format csv is a formula to a spreadsheet
+    own_names: "Symbols | None" = None  # `Source.own_names`
     progress: Progress = silent  # told while the image is patched in memory
     ends_on_panic: bool = True  # whether a panic of the guest's kernel ends the run
     is_verbose: bool = False  # whether more is reported about a run that is over

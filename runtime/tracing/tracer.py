@@ -33,7 +33,7 @@ from kinst.runtime.consumer.messages import Drop, DropKind
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.program import Aggregate, ChangeAggregation, Clause, Commit, Printa, Program, Speculate
-from kinst.runtime.dlang.record_layout import WORD
+from kinst.runtime.dlang.record_layout import WORD, printed_values
 from kinst.runtime.hits.actions import Count
 from kinst.runtime.hits.combining import ClauseAction, Combining, all_of
 from kinst.runtime.hits.explained import became
@@ -203,6 +203,7 @@ class Tracer:
         wrapped = matching.wrapped(clause.description, run)
         action = self._action(clause, wrapped, delivery if wrapped is run else _INLINED)
         self._became.append(action.delivery)
+        self.buffers.weigh(len(self.clauses), printed_values(clause.actions, self.options.number("strsize")))
         self.clauses.append(clause)
         return Enabled(action, probes, matching.pattern(clause.description))
 

@@ -92,7 +92,7 @@ def _patched(base: int, folder: Path) -> tuple[bytes, range]:
     return patched.read_bytes(), range(section.offset, section.offset + section.size)
 
 
-def _sealed_again(manifest: bytes) -> bytes:
+def sealed_again(manifest: bytes) -> bytes:
     """With digests that fit, as one would have them who means harm: `kinst.targets.manifest_seal` says how."""
     first, sizes, body = manifest[:12], manifest[16:32], manifest[64:]
     digest = hashlib.sha256(first + sizes + body).digest()
@@ -104,7 +104,7 @@ def _manifests(damage: Damage, folder: Path) -> None:
     data, place = _patched(damage.base, folder.parent)
     changed = bytearray(damage.of(data, [place]))
     if damage.changes[0][2] & 3 and len(changed) == len(data):
-        changed[place.start : place.stop] = _sealed_again(bytes(changed[place.start : place.stop]))
+        changed[place.start : place.stop] = sealed_again(bytes(changed[place.start : place.stop]))
     image = folder / "image.elf"
     image.write_bytes(changed)
     (folder / "plain.elf").write_bytes(_plain()[damage.base % len(_plain())])

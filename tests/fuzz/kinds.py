@@ -2,11 +2,15 @@
 
 from typing import Final
 
+from tests.fuzz.caches import CACHES
 from tests.fuzz.code import CODE
 from tests.fuzz.host_code import HOST_CODE
 from tests.fuzz.images import DWARF, HEADERS, MANIFESTS
+from tests.fuzz.inputs import INPUT, TREES
 from tests.fuzz.kernel_tables import KALLSYMS, SYSTEM_CALLS, TRACEPOINTS
 from tests.fuzz.kind import Kind
+from tests.fuzz.modules import MODULES
+from tests.fuzz.pci import PCI
 from tests.fuzz.programs import PROGRAMS
 from tests.fuzz.traffic import TRAFFIC
 from tests.fuzz.types_and_names import BTF, SYMBOLS
@@ -27,6 +31,11 @@ KINDS: Final[dict[str, Kind]] = {
         KALLSYMS,
         TRACEPOINTS,
         SYSTEM_CALLS,
+        MODULES,
+        INPUT,
+        TREES,
+        PCI,
+        CACHES,
         *HOST_CODE,
     )
 }

@@ -125,3 +125,51 @@ def test_a_link_or_a_folder_of_others_is_not_believed(tmp_path: Path, home: Path
     assert again.stdout == first.stdout and first.stdout
     if what == "file":
         assert json.loads(elsewhere.read_text()) == forged and not kept.is_symlink()
+
+
+FORGED = [
+    ("functions", [1]),
+    ("functions", "abc"),
+    ("functions", {"a": 1}),
+    ("file", "\x1b[31m"),
+    ("line", "12"),
+    ("line", True),
+    ("line", 1 << 64),
+    ("copies", {}),
+    ("copies", [None]),
+    ("extra", 1),
+]
+
+
+@pytest.mark.parametrize(("what", "value"), FORGED, ids=str)
+def test_what_was_kept_has_the_shape_of_an_answer(tmp_path: Path, home: Path, what: str, value: object) -> None:
+    """It was a traceback, or acted on the terminal."""
+    image = built(tmp_path, "-Wl,--build-id")
+    first = run("inlined", image).stdout
+    (kept,) = files(home)
+    forged = json.loads(kept.read_text())
+    (forged if what == "functions" else forged["functions"][0])[what] = value
+    kept.write_text(json.dumps(forged))
+    again = run("inlined", image)
+    assert (again.exit_code, again.stdout) == (0, first)
+
+
+def test_what_was_kept_may_be_nested_without_end(tmp_path: Path, home: Path) -> None:
+    image = built(tmp_path, "-Wl,--build-id")
+    first = run("inlined", image).stdout
+    (kept,) = files(home)
+    kept.write_bytes(b"[" * 100_000)
+    assert run("inlined", image).stdout == first
+
+
+def test_a_file_of_another_user_is_not_read(tmp_path: Path, home: Path) -> None:
+    if os.getuid():
+        pytest.skip("needs root, to give a file away")
+    image = built(tmp_path, "-Wl,--build-id")
+    first = run("inlined", image).stdout
+    (kept,) = files(home)
+    forged = json.loads(kept.read_text())
+    forged["functions"] = []
+    kept.write_text(json.dumps(forged))
+    os.chown(kept, 12345, 12345)
+    assert run("inlined", image).stdout == first

@@ -4,17 +4,20 @@ import hashlib
 import io
 import lzma
 import random
+import shutil
 import tarfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from kinst.rewriter.progress import silent
+from kinst.samples import fetching
 from kinst.samples.command import copy_samples
 from kinst.samples.debian_images import IMAGES
 from kinst.samples.debian_package import system_mirror
@@ -204,6 +207,41 @@ def test_a_damaged_cache_is_fetched_anew(monkeypatch: pytest.MonkeyPatch, tmp_pa
     result = CliRunner().invoke(copy_samples, ["--fetch", "opensbi-1.6", str(tmp_path)])
     assert result.exit_code == 1
     assert f"put it here as {kept.parent / 'package.deb'}, and repeat: " in result.output
+
+
+@pytest.mark.parametrize("name", ["lock", "package.deb"])
+def test_a_link_in_the_cache_leads_to_no_file_of_the_users(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A cache that others can write to, as KINST_IMAGES may name: the lock emptied the file, a package was added."""
+    monkeypatch.setenv("KINST_IMAGES", str(tmp_path / "cache"))
+    mine, link = tmp_path / "mine", tmp_path / "cache" / "opensbi-1.6" / name
+    mine.write_text("what I need")
+    link.parent.mkdir(parents=True)
+    link.symlink_to(mine)
+    result = CliRunner().invoke(copy_samples, ["--fetch", "opensbi-1.6", str(tmp_path)])
+    assert (result.exit_code, mine.read_text()) == (1, "what I need")
+    assert result.output == f"kinst-samples: {link}: Too many levels of symbolic links\n"
+
+
+def test_what_is_copied_from_the_cache_is_what_was_checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Somebody changes the image between the two."""
+    kept = tmp_path / "cache" / "opensbi-1.6" / "image.elf"
+    kept.parent.mkdir(parents=True)
+    shutil.copy(real_image("opensbi-1.6"), kept)
+    monkeypatch.setenv("KINST_IMAGES", str(tmp_path / "cache"))
+    done = fetching.fetched
+
+    def changed(*words: Any) -> Path:
+        path = done(*words)
+        path.write_bytes(bytes(IMAGES["opensbi-1.6"].size))
+        return path
+
+    monkeypatch.setattr(fetching, "fetched", changed)
+    result = CliRunner().invoke(copy_samples, ["--fetch", "opensbi-1.6", str(tmp_path)])
+    why = f"is not opensbi-1.6 any more: somebody else writes to {tmp_path / 'cache'}"
+    assert (result.exit_code, result.output) == (1, f"kinst-samples: {kept}: {why}\n")
+    assert not list(tmp_path.glob("opensbi/*"))
 
 
 def test_every_image_has_a_place_of_its_own() -> None:

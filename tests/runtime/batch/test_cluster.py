@@ -1,7 +1,9 @@
 """The same batch on a cluster: what comes of it is the same, also if its workers are killed in the middle."""
 
 import os
+import shutil
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -14,6 +16,7 @@ from kinst.runtime.batch.cli import batch
 from tests.runtime.batch.test_batch import ROOT, SAMPLES, digests, rows
 
 distributed = pytest.importorskip("distributed", reason="no dask.distributed: pip install 'kinst-rewrite[batch]'")
+dask = pytest.importorskip("dask")
 TEXT = """
 [[call]]
 images = ["samples/kernel-arm64.elf", "samples/kernel-riscv64.elf"]
@@ -109,3 +112,52 @@ def test_no_cluster_is_one_line(folder: Path) -> None:
     assert result.exit_code == 1
     assert result.stderr.startswith("kinst-batch: --dask nonsense://1: no cluster: ")
     assert result.stderr.count("\n") == 1
+
+
+def certificate(folder: Path) -> dict[str, str]:
+    """A certificate that vouches for itself, as dask's configuration names it for all who talk."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl")
+    own, key = folder / "own.pem", folder / "key.pem"
+    words = (
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-subj",
+        "/CN=kinst",
+        "-days",
+        "1",
+        "-out",
+        own,
+        "-keyout",
+        key,
+    )
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+    return {"tls_ca_file": str(own)} | {
+        f"tls_{who}_{what}": str(file)
+        for who in ("client", "scheduler", "worker")
+        for what, file in (("cert", own), ("key", key))
+    }
+
+
+def test_a_cluster_is_spoken_to_by_tls_as_dask_is_configured(folder: Path) -> None:
+    """And one line says so if it is not."""
+    inputs(folder, 10)
+    named = certificate(folder)
+    security = distributed.Security(require_encryption=True, **named)
+    one = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    with distributed.LocalCluster(**one, protocol="tls://", security=security, **QUIET) as cluster:
+        address = cluster.scheduler_address
+        assert address.startswith("tls://")
+        bare = done(folder, folder / "bare", "--dask", address)
+        ours = {"ca-file": "tls_ca_file", "client.cert": "tls_client_cert", "client.key": "tls_client_key"}
+        with dask.config.set({f"distributed.comm.tls.{name}": named[value] for name, value in ours.items()}):
+            result = done(folder, folder / "out", "--dask", address)
+    assert (result.stderr, result.exit_code, result.stdout.splitlines()[:1]) == ("", 0, ["3 tasks done"])
+    assert bare.exit_code == 1
+    assert bare.stderr.startswith(
+        f"kinst-batch: --dask {address}: no certificates: name them in dask's configuration, "
+    )
+    assert bare.stderr.count("\n") == 1

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinst.runtime.clauses.buffers import BACKLOG, DEFAULT, PRINTING, Buffers
+from kinst.runtime.clauses.buffers import BACKLOG, DEFAULT, PRINTING, VALUE, Buffers
 from kinst.runtime.clauses.environment import ErrorRecord, Record
 from kinst.runtime.trap.faults import Fault, FaultKind
 
@@ -161,6 +161,26 @@ def test_without_a_size_there_is_never_much_to_print(size: int) -> None:
     assert drains
     assert max(drains) <= max(1, BACKLOG // (size + PRINTING))
     assert not buffers.drops
+
+
+@pytest.mark.parametrize("values", [1, 300, 1 << 17])
+def test_values_that_print_writes_count_though_they_are_the_same_bytes(values: int) -> None:
+    """print() of a union writes a line for each member; other clauses are not dearer for it."""
+    buffers = Buffers(None, "switch", lambda: drains.append(len(buffers.take())))
+    drains: list[int] = []
+    buffers.weigh(7, values)
+    for number in range(10_000):
+        assert buffers.reserve(0, 16)
+        buffers.append((0, number, 7, 0, ()))
+
+    one = 16 + PRINTING + VALUE * values
+    assert max(drains) <= max(1, -(-BACKLOG // one))
+    assert drains and not buffers.drops
+    buffers.take()
+    drains.clear()
+    for number in range(3000):
+        put(buffers, number, 16)
+    assert not drains
 
 
 def test_nobody_drains_or_a_record_larger_than_everything() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kinst.runtime.clauses.environment import Stack, SymbolName
@@ -64,17 +64,26 @@ def test_sums_are_64_bits() -> None:
     assert rows(recording) == [(1, 1)]
 
 
-@given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=1, max_size=20))
+_INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+
+
+@given(st.lists(_INT64, min_size=1, max_size=20))
+@example([562930347434700, -9223372036854689734, 9223372028390859378, 9223372028265435704, -(1 << 63)])
+@example([-(1 << 63)] * 4)
 def test_deviation_is_of_128_bits(values: list[int]) -> None:
+    """As dtrace_aggregate_stddev() and dt_stddev() have it: the total is an int64_t, the squares are added in 128 bits
+    without a sign, and each of them wraps: four squares of the least number are nothing."""
     recording = Recording()
     made = aggregation(F.STDDEV)
     recording.add(made, (), *values)
-    total = sum(values)
-    if -(1 << 63) <= total < 1 << 63:
-        mean = int(abs(total) // len(values))
-        squares = sum(value * value for value in values) // len(values)
-        deviation = recording.totals.rows(made)[0].cells[0].number
-        assert deviation**2 <= squares - mean * mean < (deviation + 1) ** 2
+    total, squares = 0, 0
+    for value in values:
+        total = (total + value + (1 << 63)) % (1 << 64) - (1 << 63)
+        squares = (squares + value * value) % (1 << 128)
+    mean = abs(total) // len(values)
+    variance = (squares // len(values) - mean * mean) % (1 << 128)
+    deviation = recording.totals.rows(made)[0].cells[0].number % (1 << 64)
+    assert deviation**2 <= variance < (deviation + 1) ** 2
 
 
 def test_average_is_cut_toward_zero() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.check.actions import action_count, record_size
+from kinst.runtime.dlang.record_layout import PRINTED, printed_values
 from kinst.runtime.dlang.types import types
 from tests.runtime.clauses.compile.acting import action, actions, check, error_of, tag_of
 
@@ -251,3 +252,28 @@ def test_numbers_and_sizes_of_actions_on_aggregations() -> None:
 def test_size_of_strings_and_stacks_follows_the_options() -> None:
     assert record_size(actions("trace(execname);"), 1024) == 16 + 1024
     assert record_size(actions("stack();"), 256, 5) == 16 + 40
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "values"),
+    [
+        ("", "arg0", 1),
+        ("", "execname", 256),
+        ("struct s { int a : 1, b : 1, c : 1; struct s *next; char text[16]; };", "*(struct s *)arg0", 22),
+        ("union u { int a; short b[2]; };", "*(union u *)arg0", 5),
+        ("struct s; ", "(struct s *)arg0", 1),
+        ("struct a { int x[60000]; int y[60000]; int z[60000]; };", "*(struct a *)arg0", PRINTED),
+    ],
+)
+def test_print_writes_values_that_the_type_has(declared: str, value: str, values: int) -> None:
+    found = check(
+        f"{declared} BEGIN {{ print({value}); }} BEGIN {{ trace(1); print({value}); print({value}); }}"
+    ).clauses
+    assert [printed_values(one.actions, 256) for one in found] == [values, 2 * values]
+
+
+def test_types_nested_in_each_other_are_not_counted_to_the_end() -> None:
+    """Thirty levels of two each are a thousand million values."""
+    levels = "".join(f"union l{level} {{ union l{level - 1} a, b; }};" for level in range(1, 31))
+    found = check(f"union l0 {{ int a; }}; {levels} BEGIN {{ print(*(union l30 *)arg0); }}").clauses[0]
+    assert printed_values(found.actions, 256) == PRINTED
