@@ -194,6 +194,7 @@ class ImageFile:
 
         Raises:
             KinstError: a program is wrong, a description matches nothing, or the image cannot run there.
+            OSError: the file of the report cannot be written.
 
         Example:
             >>> program = "fbt::fibonacci:entry { @calls[arg0] = count(); }"
@@ -216,9 +217,11 @@ class ImageFile:
             method=method_of(options.method),
             modules=self.modules,
             records_time=True,
+            records_tasks=options.report is not None,
+            records_hits=options.report is not None,
             ends_on_panic=machine.on_panic == "end",
         )
-        return Trace(*self._enabled(request))
+        return Trace(*self._enabled(request), path_of(options.report))
 
     def sweep(self, function: str, *, coverage: str | None = None, machine: Machine | None = None) -> Sweep:
         """A function to be called with many inputs, in one machine: every call finds the image as it was loaded, takes

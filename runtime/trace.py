@@ -4,10 +4,13 @@ import gc
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
+from kinst.rewriter.fresh_file import replaced_file
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.input.expression import expression
 from kinst.runtime.input.typist import lines_to_type
@@ -19,6 +22,7 @@ from kinst.runtime.tracing.limits import Limits, limits
 from kinst.runtime.tracing.records import Kept, Reader
 from kinst.runtime.tracing.results import Record
 from kinst.runtime.tracing.running import Running
+from kinst.runtime.tracing.tracer import Output
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import UsageError
 from kinst.targets.nearest import nearest
@@ -32,18 +36,21 @@ class _Machine:
     guest: Guest
     running: Running
     kept: Kept
+    files: ExitStack  # of the report, which is in its place when this is closed
 
 
 class Trace(Reader):
     """An image in a machine, with probes enabled. It can run, stop and run again. What its probes record can be read by
     actions, and whenever it does not run."""
 
-    def __init__(self, tracing: Tracing, messages: list[str]) -> None:
-        """Made by `ImageFile.trace`."""
+    def __init__(self, tracing: Tracing, messages: list[str], report: Path | None = None) -> None:
+        """Made by `ImageFile.trace`. `report` is the file of the page about the run. Raises OSError: it cannot be
+        written."""
         assert tracing.guest is not None, "there is an image"
-        kept = Kept(tracing.tracer, messages)
-        super().__init__(tracing.tracer, kept)
-        self._machine: _Machine | None = _Machine(tracing.guest, tracing.start(kept), kept)
+        kept, files = Kept(tracing.tracer, messages), ExitStack()
+        output = kept if report is None else _reporting(kept, tracing, files.enter_context(replaced_file(report)))
+        super().__init__(tracing.tracer, kept, output)
+        self._machine: _Machine | None = _Machine(tracing.guest, tracing.start(output), kept, files)
         self._is_asked_to_stop = False
         self._last: End | None = None
         self.refusals = tracing.refusals  # what programs and actions describe but cannot have: a line each
@@ -158,8 +165,12 @@ class Trace(Reader):
             raise UsageError(f"the run is over: {running.ending.reason}")
         self._is_asked_to_stop = False
         finish = self.guest.surroundings.host.finish
-        with caught(lambda _number: finish(End.INTERRUPTED), signal.SIGINT):
-            end = self._last = running.go(bounds)
+        try:
+            with caught(lambda _number: finish(End.INTERRUPTED), signal.SIGINT):
+                end = self._last = running.go(bounds)
+        finally:
+            if running.ending is not None:
+                self._let.files.close()
         if end is End.INTERRUPTED:
             raise KeyboardInterrupt
         return end
@@ -186,4 +197,13 @@ class Trace(Reader):
 
     def finish(self) -> Ending:
         """End the run, if it is not over: D's END fires. Returns how the run ended."""
-        return self._let.running.finish(self._last or End.STOPPED)
+        ending = self._let.running.finish(self._last or End.STOPPED)
+        self._let.files.close()
+        return ending
+
+
+def _reporting(kept: Kept, tracing: Tracing, page: BinaryIO) -> Output:
+    """What keeps and writes the page."""
+    from kinst.runtime.tracing.reporting import Reporting  # few runs have a report
+
+    return Reporting(kept, tracing, page, ())

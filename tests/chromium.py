@@ -20,7 +20,6 @@ _OPTIONS: Final = (
     "--disable-gpu",
     "--disable-extensions",
     "--hide-scrollbars",
-    "--window-size=1300,800",
     "--virtual-time-budget=20000",  # ms, which pass as fast as they can
     "--enable-logging=stderr",  # what the console says: each refusal of a policy
     "--dump-dom",
@@ -43,11 +42,12 @@ const settled = () => new Promise(done => setTimeout(() => setTimeout(done, 60),
 """
 
 
-def used(page: Path, script: str, *, ready: str = "true", refused: int = 0) -> Any:
+def used(page: Path, script: str, *, ready: str = "true", refused: int = 0, width: int = 1300) -> Any:
     """What `script`, the body of an async function, returns in a page. The page itself stays as it is.
 
     Nothing comes from the network: there is none for the browser. The script is let through the page's policy, and
-    nothing else: `refused` is how many times the policy refuses something, in frames as well.
+    nothing else: `refused` is how many times the policy refuses something, in frames as well. `width` is that of the
+    window in pixels, 500 at the least.
     """
     browser = next(filter(None, map(shutil.which, _NAMES)), None)
     if browser is None:
@@ -61,7 +61,12 @@ def used(page: Path, script: str, *, ready: str = "true", refused: int = 0) -> A
         code = f"<script>{using}</script></body>"
     copy = page.with_name(f"used-{page.name}")
     copy.write_text(code.join(text.rsplit("</svg>" if page.suffix == ".svg" else "</body>", 1)))
-    options = [*_OPTIONS, f"--user-data-dir={page.parent / 'profile'}", "--proxy-server=127.0.0.1:9"]
+    options = [
+        *_OPTIONS,
+        f"--window-size={width},800",
+        f"--user-data-dir={page.parent / 'profile'}",
+        "--proxy-server=127.0.0.1:9",
+    ]
     done = subprocess.run(
         [browser, *options, copy.as_uri()],
         capture_output=True,

@@ -71,6 +71,8 @@ def attach(
     options = options or Options()
     if options.method == "jump":
         raise UsageError("method jump: is for open_image(...).trace(): this guest's code has another owner")
+    if options.report is not None:
+        raise UsageError("report: is for open_image(...).trace(), whose runs have an end")
     building = AttachedBuilding(ql, bias)
     request = Request(
         programs=programs_of(programs),

@@ -46,7 +46,7 @@ _KEYS: Final[Mapping[str, Mapping[str, type | str]]] = {
     "run": {
         "images": _TEXTS, "scripts": _TEXTS, "programs": _TEXTS, "arguments": _TEXTS, "options": dict,
         "command-lines": _TEXTS, "initrds": _TEXTS, "inputs": _TEXTS, "prompt": str, "machine": str, "cpus": int,
-        "memory": str, "clock": str, "until": str, "timeout": str, "on-panic": str,
+        "memory": str, "clock": str, "until": str, "timeout": str, "on-panic": str, "report": bool,
     },
     "call": {
         "images": _TEXTS, "function": str, "inputs": str, "arguments": _TEXTS, "coverage": str, "machine": str,
@@ -126,6 +126,7 @@ class Maker:
                 seconds=_seconds("timeout", table),
                 options=tuple(_options(table.get("options", {}))),
                 ends_on_panic=_choice("on-panic", table, ["end", "continue"]) != "continue",
+                has_report=table.get("report", False),
             )
 
     def _files(self, key: str, table: Table) -> list[InputFile]:
@@ -171,13 +172,18 @@ def _check(kind: str, table: Table, known: Mapping[str, type | str], others: Map
         wanted = known[key]
         if isinstance(wanted, str):
             _strings(where + key, value)
-        elif not isinstance(value, wanted) or isinstance(value, bool):
+        elif not isinstance(value, wanted) or isinstance(value, bool) != (wanted is bool):
             raise UsageError(f"{where}{key} = {_shown(value)}: not {_NAMES[wanted]}")
         elif wanted is int and not 0 <= int(table[key]) <= _MOST:
             raise UsageError(f"{where}{key} = {_shown(value)}: not from 0 to {_MOST:,}")
 
 
-_NAMES: Final[Mapping[type, str]] = {str: "a text in quotes", int: "a whole number", dict: "a table"}
+_NAMES: Final[Mapping[type, str]] = {
+    str: "a text in quotes",
+    int: "a whole number",
+    dict: "a table",
+    bool: "true or false",
+}
 
 
 def _strings(key: str, value: Any) -> list[str]:

@@ -46,6 +46,7 @@ _EXAMPLES: Final = (
 @option("-s", "scripts", group=_WHAT, multiple=True, metavar="FILE", help="Boot it, with the D program in FILE.")
 @option("-n", "programs", group=_WHAT, multiple=True, metavar="PROGRAM", help="Boot it, with a D program given here.")
 @option("--until", group=_WHAT, metavar="REGEX", help="End a boot after a line of the console that matches.")
+@option("--report", "has_report", group=_WHAT, is_flag=True, help="Make a page about each boot; its row links to it.")
 @option("--call", "function", group=_WHAT, metavar="FUNCTION", help="Call a function with each line of --inputs.")
 @option("--inputs", group=_WHAT, metavar="FILE", help='Arguments for --call, a line for each: 1, "text".')
 @option("--jobs", "-j", group=_HOW, type=click.IntRange(1), metavar="N", help="Tasks at a time; else one a CPU.")
@@ -146,7 +147,10 @@ def _tables(source: Path, given: dict[str, Any]) -> Any:
         yield "rewrite", {"probes": list(given["probes"])}
     if given["scripts"] or given["programs"]:
         until = {"until": given["until"]} if given["until"] is not None else {}
-        yield "run", {"scripts": list(given["scripts"]), "programs": list(given["programs"]), **until}
+        more = {"report": given["has_report"], **until}
+        yield "run", {"scripts": list(given["scripts"]), "programs": list(given["programs"]), **more}
+    elif given["has_report"]:
+        raise UsageError("--report: is about boots: give -s or -n, or write report = true in the [[run]] of a file")
     if given["function"] is not None or given["inputs"] is not None:
         if given["function"] is None or given["inputs"] is None:
             raise UsageError("--call FUNCTION and --inputs FILE go together")

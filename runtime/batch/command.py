@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from kinst.rewriter.command_output import json_array, remark, write_lines
 from kinst.rewriter.commandline.apart import NamedFile, check_apart
+from kinst.rewriter.fresh_file import replaced_file
 from kinst.rewriter.progress import Progress
 from kinst.rewriter.wording import counted
 from kinst.runtime.batch.coverage import merged
@@ -20,6 +21,7 @@ from kinst.runtime.batch.table_files import TableFormat, write_table
 from kinst.runtime.batch.tasks import Task
 
 _SHOWN: Final = 12  # characters of a digest
+_REPORTS: Final = "reports"  # a folder beside the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,10 @@ class Place:
     form: TableFormat
     read: tuple[NamedFile, ...] = ()  # the files that the batch reads: none of them may be one of these
     csv_is_safe: bool = False  # whether no cell of a CSV table is a formula to a spreadsheet
+
+    def report(self, digest: str) -> Path:
+        """The page about a run. Its row leads there, if it is there."""
+        return self.folder / _REPORTS / f"{digest}.html"
 
     def files(self) -> tuple[Path, ...]:
         """All files that are written."""
@@ -115,11 +121,20 @@ def carry_out(
         with progress("tasks", len(tasks)) as tell:
             tell(len(done))
             for digest, answer in results(left) if left else ():
+                _keep_report(place.report(digest), answer)
                 journal.add(digest, answer)
                 tell(1)
                 if wishes.verbose:
                     remark(_news(tasks[digest], answer))
         return _written(tasks, journal, place, len(done), wishes.form)
+
+
+def _keep_report(path: Path, answer: Answer) -> None:
+    """Write the page about a run before its row is in the journal, if there is one."""
+    if answer.report:
+        path.parent.mkdir(exist_ok=True)
+        with replaced_file(path) as file:
+            file.write(answer.report)
 
 
 def _news(task: Task, answer: Answer) -> Iterator[str]:
@@ -133,7 +148,7 @@ def _news(task: Task, answer: Answer) -> Iterator[str]:
 
 
 def _written(tasks: Tasks, journal: Journal, place: Place, before: int, form: str) -> int:
-    rows = _Rows(tasks, journal)
+    rows = _Rows(tasks, journal, place)
     write_table(place.table, rows, COLUMNS, place.form, csv_is_safe=place.csv_is_safe)
     coverage = merged(tasks, journal)
     if coverage:
@@ -147,16 +162,18 @@ def _written(tasks: Tasks, journal: Journal, place: Place, before: int, form: st
 class _Rows:
     """All rows, read from the journal each time: there may be more than memory should hold."""
 
-    def __init__(self, tasks: Tasks, journal: Journal) -> None:
-        self._tasks, self._journal = tasks, journal
+    def __init__(self, tasks: Tasks, journal: Journal, place: Place) -> None:
+        self._tasks, self._journal, self._place = tasks, journal, place
         self.outcomes = Counter[tuple[str, str]]()  # kind and outcome, of the last pass
 
     def __iter__(self) -> Iterator[Row]:
         self.outcomes.clear()
         for digest, task in self._tasks.items():
+            report = self._place.report(digest)
+            known = {"report": f"{_REPORTS}/{report.name}"} if report.is_file() else {"report": None}
             for row in table_rows(task, digest, self._journal.answer(digest)):
                 self.outcomes[row["kind"], row["outcome"]] += 1
-                yield row
+                yield row | known
 
 
 def _value(rows: _Rows, coverage: Sequence[Row], count: int, before: int, place: Place) -> dict[str, Any]:

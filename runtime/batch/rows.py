@@ -35,6 +35,7 @@ COLUMNS: Final[Mapping[str, tuple[type, str]]] = {
     "aggregations": (str, "run: all of them, JSON: {name: [[keys, value], ...]}"),
     "printed": (str, "run: what printf(), printa() and trace() gave, the first 4,000 characters"),
     "console": (str, "run: the last 2,000 characters of the guest's console"),
+    "report": (str, "run: the page about it, in the folder of the table"),
     "result": (str, "call: what the function returned, hexadecimal"),
     "covered": (int, "call: instructions that the input reached"),
     "path": (str, "call: the same for inputs that reached the same instructions"),
@@ -69,6 +70,7 @@ class Answer:
     coverage: tuple[Row, ...] = ()  # see `COVERAGE`
     seconds: float = 0.0
     megabytes: int = 0
+    report: bytes = b""  # the page about a run; it becomes a file of its own, and is not in the journal
 
     @property
     def is_good(self) -> bool:

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from kinst.runtime.api import open_image
@@ -28,17 +29,20 @@ def boot_and_trace(image: InputFile, work: Run, places: Places, seconds: float |
     Raises:
         KinstError: the program is wrong, or the image cannot run.
     """
-    with open_image(places[image.sha256], name=module_name(Path(image.name))) as opened:
+    name = module_name(Path(image.name))
+    with TemporaryDirectory() as folder, open_image(places[image.sha256], name=name) as opened:
+        report = Path(folder) / "report.html" if work.has_report else None
         trace = opened.trace(
             *_programs(work),
             arguments=work.arguments,
-            options=Options(d={name: True if value is None else value for name, value in work.options}),
+            options=Options(d={name: True if value is None else value for name, value in work.options}, report=report),
             machine=_machine(work, places),
         )
         with trace:
             if work.typed is not None:
                 trace.type_lines(places[work.typed.sha256].read_bytes(), prompt=work.prompt)
-            return Answer((_row(trace, work, seconds),))
+            row = _row(trace, work, seconds)
+        return Answer((row,), report=b"" if report is None else report.read_bytes())
 
 
 def _machine(work: Run, places: Places) -> Machine:

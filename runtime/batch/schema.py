@@ -4,6 +4,7 @@ What the tables and the page are made of is of the types that their columns say,
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from kinst.runtime.batch.rows import COLUMNS, COVERAGE, Answer, Outcome, Row
@@ -32,7 +33,10 @@ def checked_answer(answer: Any) -> Answer:
     """What another process says that an answer is. Raises ValueError."""
     if not isinstance(answer, Answer):
         raise ValueError(f"no answer: {type(answer).__name__}")
-    return checked(answer.rows, answer.coverage, answer.seconds, answer.megabytes)
+    if not isinstance(answer.report, bytes):
+        raise ValueError(f"report: {answer.report!r:.60}")
+    found = checked(answer.rows, answer.coverage, answer.seconds, answer.megabytes)
+    return replace(found, report=answer.report)
 
 
 def _several(value: Any) -> Sequence[Any]:

@@ -69,6 +69,7 @@ class Run:
     seconds: float | None = None
     options: tuple[tuple[str, str | None], ...] = ()
     ends_on_panic: bool = True
+    has_report: bool = False  # whether there shall be a page about it
 
     @property
     def what(self) -> str:

@@ -17,7 +17,7 @@ from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 
 _LEAST: Final = 2e-5  # part of the whole: a fortieth of a pixel
 _ROW: Final = 18  # pixels
-_TOP: Final = 64  # of title and search
+_TOP: Final = 92  # of title, what was counted, and search
 _BOTTOM: Final = 30  # of the line that tells of a frame
 _WIDTH: Final = 1200  # pixels that text is cut for until a script knows better
 _CHARACTER: Final = 7.25  # pixels
@@ -58,7 +58,7 @@ class FlameGraph(StackDocument):
         yield f'<text class="title" x="10" y="26">{title}</text>\n'
         yield f'<text class="what" x="10" y="48">{escape(self._what)}</text>\n'
         yield (
-            '<foreignObject x="50%" y="8" width="49.2%" height="36"><div xmlns="http://www.w3.org/1999/xhtml" id="bar">'
+            '<foreignObject x="0" y="56" width="100%" height="34"><div xmlns="http://www.w3.org/1999/xhtml" id="bar">'
             '<button id="reset" type="button" disabled="disabled">Show all</button>'
             f'<input id="search" type="search" placeholder="Search" title="{_HELP}" aria-label="Search functions"/>'
             "</div></foreignObject>\n"

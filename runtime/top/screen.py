@@ -30,21 +30,21 @@ from kinst.runtime.top.scrollback import Scrollback
 _REFRESH: Final = 0.1  # seconds
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 HELP: Final = """\
-q, Ctrl-C      end the run and leave; what END prints, and a summary, follow
-p, space       let the guest stand still, and its time; again: continue
+q, Ctrl-C      end the run and leave; END's output and a summary follow
+p, space       stop the guest and its time; again: continue
 s              sort by rate, count or name
-/              show only keys that contain a text, or match a pattern with * and ?
+/              only keys that contain a text or match a pattern (* ?)
 n              the next aggregation
 c              type on the guest's console: all keys go there
 Ctrl-A         leave the console; Ctrl-A a sends the guest a Ctrl-A
 PgUp, PgDn     scroll what has the focus; Tab goes to the next
-o              what the program prints in place of the console, and back
-t              tasks and CPUs beside the table, or not
+o              the program's output in place of the console, and back
+t              show or hide CPUs and tasks
 e              write the table to a file (CSV)
 ?, h           this help
 
-count is all hits, /s those of the last half second; with --clock icount they
-are told by second of the guest's time and of the host's. share is of all hits.
+count: all hits. /s: the rate in the last half second; with --clock icount
+by the guest's time and by the host's. share: part of all hits.
 """
 
 

@@ -84,6 +84,7 @@ class Options:
             {"strsize": "1k", "stackframes": 50, "destructive": True}.
         method: how probed instructions are executed, a word of `kinst-run --method`; default: as a patched image was
             made, and "auto" for others.
+        report: a file that gets a page about the run when it is over, as by `kinst-run --report`; default: none.
 
     Raises:
         UsageError: there is no such method or option of D, or the option has no such value.
@@ -96,6 +97,7 @@ class Options:
 
     d: Mapping[str, str | int | bool] = field(default_factory=dict)
     method: MethodName | None = None
+    report: PathLike | None = None
 
     def __post_init__(self) -> None:
         options_of(self)

@@ -17,7 +17,7 @@ from kinst.runtime.dlang.program import Aggregate
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.tracing.hits import Place
 from kinst.runtime.tracing.results import Aggregated, FlamePicture, Record, Records
-from kinst.runtime.tracing.tracer import Tracer
+from kinst.runtime.tracing.tracer import Output, Tracer
 from kinst.targets.errors import UsageError
 
 _CONSOLE: Final = 128 << 20  # bytes of the console that are kept; of more, the last half of them or more
@@ -97,16 +97,17 @@ class Kept:
 class Reader:
     """Reads what is recorded while a guest of ours runs, or a Qiling object that its owner runs."""
 
-    def __init__(self, tracer: Tracer, kept: Kept) -> None:
-        """`tracer` has its programs and actions enabled; `kept` is its output."""
+    def __init__(self, tracer: Tracer, kept: Kept, output: Output | None = None) -> None:
+        """`tracer` has its programs and actions enabled; `output` passes on to `kept`, or it is `kept` itself."""
         self._open: tuple[Tracer, Kept] | None = (tracer, kept)
+        self._output: Output = output or kept
 
     def _read(self) -> tuple[Tracer, Kept]:
         """Both, when all there is has been read. Raises UsageError: it was closed."""
         if self._open is None:
             raise UsageError("the trace was closed: read what you need before")
         tracer, kept = self._open
-        tracer.read(kept)
+        tracer.read(self._output)
         return tracer, kept
 
     def close(self) -> None:

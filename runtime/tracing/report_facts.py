@@ -33,7 +33,8 @@ def facts(
 ) -> Iterator[tuple[str, str]]:
     """Labels and texts. `start` is when the run began (ns), and `end` what `Ending.value` gives."""
     request = tracing.request
-    yield "command", shlex.join(command)
+    if command:  # none: from Python
+        yield "command", shlex.join(command)
     if request.image is not None:
         yield "image", f"{request.image}, {request.image.stat().st_size:,} bytes"
     for program in request.programs:

@@ -19,6 +19,7 @@ TOOL = re.compile(r"qemu-system-\w+|\w+-linux-gnu-\w+")
 PYTHON = ".python"  # runs a program, as `python -c` does
 # Nobody else's settings change what is printed.
 PLAIN = {"COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "TERM": "dumb"}
+WIDEST = 96  # columns of a command
 
 
 def matches(shown: str, output: str) -> bool:
@@ -113,6 +114,29 @@ def test_every_command_that_is_shown_with_a_prompt_is_run() -> None:
         if language != "console" and re.search(r"^\$ kinst-", text, re.MULTILINE)
     }
     assert prompts == set()
+
+
+def test_the_readme_installs_before_anything_is_run_and_says_what_else_a_recipe_takes() -> None:
+    """Whoever types it from the top on a machine that has nothing but Python gets no 'command not found'."""
+    text = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"^```(?:console|sh)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert blocks[0].startswith("python3 -m venv .venv && . .venv/bin/activate && pip install")
+    packages = {"riscv64-linux-gnu-objcopy": "binutils-riscv64-linux-gnu", "qemu-system-riscv64 ": "qemu-system-riscv "}
+    assert all(text.index(package) < text.index(tool) for tool, package in packages.items())
+
+
+def test_commands_fit_the_page() -> None:
+    """A line of a command that is longer is broken with a backslash: nobody has to scroll to read it."""
+    fenced = re.compile(r"^```(console|sh)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    long = {
+        f"{page.name}: {line}"
+        for page in PAGES
+        if page.path.parent.name != "reference"  # which shows what --help prints
+        for language, text in fenced.findall(page.text)
+        for line in text.splitlines()
+        if len(line) > WIDEST and (language == "sh" or line.startswith(("$ ", "> ")))
+    }
+    assert long == set()
 
 
 def test_every_real_image_comes_by_a_command_that_its_page_shows() -> None:

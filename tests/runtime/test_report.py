@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from kinst.runtime import Machine, Options, open_image
 from kinst.runtime.clauses.environment import ErrorRecord
 from kinst.runtime.cli import run
 from kinst.runtime.consumer.json_values import JsonValues
 from kinst.runtime.consumer.report.collected import MOST_ROWS, Collected, FirstAndLast
 from kinst.runtime.consumer.report.coverage import coverage
+from kinst.runtime.machine.configuration import End
 from kinst.runtime.providers.provider import Probe
 from kinst.runtime.trap.faults import Fault, FaultKind
 from tests.chromium import used
@@ -73,6 +75,23 @@ def test_the_page_has_what_the_output_says(page: Path) -> None:
     ]
     console = "".join(one["console"] for one in told["probes"] if "console" in one)
     assert "".join(found["console"][:2]) == console.replace("\r\n", "\n")
+
+
+def test_from_python_there_is_one_when_the_run_is_over(tmp_path: Path) -> None:
+    """What the program takes meanwhile is in the page as well."""
+    path = tmp_path / "r.html"
+    program = "fbt::vfs_create:entry { @[probefunc] = count(); trace(arg1); }"
+    with open_image(SAMPLE) as image:
+        trace = image.trace(program, machine=Machine(clock="icount"), options=Options(report=path))
+        trace.run(seconds=0.0003)
+        first = trace.take()
+        assert 0 < len(first) < 23 and not path.exists()
+        assert trace.run(seconds=5) is End.POWER_OFF
+        found = data(path)
+        assert len(found["records"]) == len(first) + len(trace.take()) == 23
+        assert hits(found) == {"vfs_create:entry": trace.aggregation()["vfs_create"]}
+        trace.close()
+    assert "<th scope=row>command" not in path.read_text()
 
 
 def test_empty_buckets_are_shown_and_many_of_them_as_one(tmp_path: Path) -> None:

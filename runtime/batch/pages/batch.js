@@ -8,19 +8,28 @@
 
   const WIDTHS = {
     kind: "70px", image: "minmax(140px, 2fr)", what: "minmax(120px, 2fr)", input: "minmax(100px, 2fr)", machine: "70px",
-    outcome: "80px", reason: "minmax(120px, 2fr)", sites: "70px", seconds: "70px", end: "80px", records: "70px",
+    outcome: "80px", reason: "minmax(120px, 2fr)", report: "60px", sites: "70px", seconds: "70px", end: "80px", records: "70px",
     result: "minmax(90px, 1fr)", covered: "70px", path: "80px",
   };
   const shown = names.filter(name => name in WIDTHS);
   const widths = shown.map(name => WIDTHS[name]).join(" ");
+  const least = shown.reduce((sum, name) => sum + 14 + parseInt(WIDTHS[name].replace("minmax(", "")), 24);
   document.styleSheets[0].insertRule(`.table .row { grid-template-columns: ${widths}; }`);
+  document.styleSheets[0].insertRule(`.table > * { min-width: ${least + 16}px; }`);
   const TONES = { done: "good", refused: "soft" };
   const cell = (row, name) => {
     const value = row[at[name]];
     if (value === null) return made("span");
+    if (name === "report") return link(value, "report");
     const text = typeof value === "number" ? number(value) : value;
     return made("span", name === "outcome" ? TONES[value] || "bad" : "", text);
   };
+
+  function link(place, text) {
+    const node = made("a", "", text);
+    if (/^reports\/[0-9a-f]+\.html$/.test(place)) node.href = place;
+    return node;
+  }
 
   // -- what is listed ----------------------------------------------------------------------------------------------
 
@@ -53,17 +62,24 @@
   function tell(row) {
     const found = made("dl");
     data.columns.forEach(([name, meaning], place) => {
-      if (row[place] === null) return;
+      if (row[place] === null || row[place] === "") return;
       const term = made("dt", "", name);
       term.title = meaning;
       const text = name === "aggregations" ? aggregations(row[place]) : String(row[place]);
-      found.append(term, made("dd", text.includes("\n") ? "text" : "", text));
+      const told = made("dd", text.includes("\n") ? "text" : "", name === "report" ? undefined : text);
+      if (name === "report") told.append(link(text, text));
+      found.append(term, told);
     });
     one("detail").replaceChildren(found);
   }
 
-  const aggregations = text => Object.entries(JSON.parse(text)).map(([name, entries]) =>
-    "@" + name + "\n" + entries.map(([keys, value]) => "  " + keys.map(key => typeof key === "string" ? key : JSON.stringify(key)).join(", ").padEnd(40) + " " + JSON.stringify(value)).join("\n")).join("\n");
+  const aggregations = text => Object.entries(JSON.parse(text)).map(([name, entries]) => {
+    const rows = entries.map(([keys, value]) =>
+      [keys.map(key => typeof key === "string" ? key : JSON.stringify(key)).join(", "), JSON.stringify(value)]);
+    const width = Math.min(40, Math.max(...rows.map(([keys]) => keys.length)));
+    const lines = rows.map(([keys, value]) => `  ${keys.padEnd(width)}  ${value}`);
+    return [name === "_" ? "@" : "@" + name, ...lines].join("\n");
+  }).join("\n");
 
   // -- what the reader does ------------------------------------------------------------------------------------------
 

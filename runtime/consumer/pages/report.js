@@ -45,10 +45,12 @@
     frame.title = title;
     const size = /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(svg), height = /<svg[^>]* height="([\d.]+)"/.exec(svg);
     frame.style.height = height[1] + "px";
-    if (size) frame.style.cssText = `aspect-ratio: ${size[1]} / ${size[2]}; max-width: ${1.2 * size[1]}px`;
+    if (size) frame.style.cssText = `aspect-ratio: ${size[1]} / ${size[2]}; min-width: 760px; max-width: ${1.2 * size[1]}px`;
     save.download = file;
     save.href = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
-    part.append(save, made("h2", "", title), frame);
+    const room = made("div", "room");
+    room.append(frame);
+    part.append(save, made("h2", "", title), room);
     const picture = { svg, frame };
     pictures.push(picture);
     draw(picture);
@@ -238,10 +240,10 @@
   function calls() {
     const most = data.calls[0][2];
     const table = new Table([
-      { name: "function", get: row => row[0], size: "minmax(140px, 2fr)" },
-      { name: "itself", get: row => row[1], size: "90px", isNumber: true },
-      { name: "with callees", get: row => row[2], size: "100px", isNumber: true },
-      { name: "", get: row => row[2], draw: row => bar(row[2], most), size: "minmax(60px, 1fr)", isNumber: true },
+      { name: "function", get: row => row[0], size: "minmax(140px, 3fr)" },
+      { name: "itself", get: row => row[1], size: "minmax(50px, 90px)", isNumber: true },
+      { name: "with callees", get: row => row[2], size: "minmax(76px, 100px)", isNumber: true },
+      { name: "", get: row => row[2], draw: row => bar(row[2], most), size: "minmax(40px, 1fr)", isNumber: true },
     ], data.calls, "Callers and callees", row => one("call").replaceChildren(made("h2", "", row[0]),
       ...neighbours("Called by", row[3], table), ...neighbours("Calls", row[4], table)));
     one("view-calls").querySelector("p").after(table.node);
@@ -273,10 +275,10 @@
     const table = new Table([
       { name: "function", get: row => row[1], size: "minmax(120px, 2fr)" },
       { name: "module", get: row => row[0], size: "minmax(60px, 1fr)" },
-      { name: "probes hit", get: row => row[3] / row[2], size: "90px", isNumber: true,
+      { name: "probes hit", get: row => row[3] / row[2], size: "minmax(66px, 90px)", isNumber: true,
         draw: row => made("span", "number", `${number(row[3])} of ${number(row[2])}`) },
-      { name: "hits", get: row => row[4], size: "100px", isNumber: true },
-      { name: "", get: row => row[4], draw: row => bar(row[4], most), size: "minmax(80px, 1.4fr)", isNumber: true },
+      { name: "hits", get: row => row[4], size: "minmax(60px, 100px)", isNumber: true },
+      { name: "", get: row => row[4], draw: row => bar(row[4], most), size: "minmax(40px, 1.4fr)", isNumber: true },
     ], data.functions, "Functions", chosen);
     one("covered").after(table.node);
     table.list.take(0);
@@ -302,7 +304,7 @@
       `${plural(kept, "record")}; times are since the start.`;
     const time = ns => (ns / 1e6).toLocaleString("en", { minimumFractionDigits: 6 }) + " ms";
     const table = new Table([
-      { name: "time", get: row => row[0], draw: row => made("span", "number", time(row[0])), size: "150px", isNumber: true },
+      { name: "time", get: row => row[0], draw: row => made("span", "number", time(row[0])), size: "minmax(100px, 150px)", isNumber: true },
       { name: "CPU", get: row => row[1], size: "50px", isNumber: true },
       { name: "probe", get: row => row[2], size: "minmax(120px, 1fr)" },
       { name: "recorded", get: row => row[3], size: "minmax(160px, 1.6fr)" },

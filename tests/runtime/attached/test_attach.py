@@ -437,6 +437,7 @@ def test_a_program_that_is_wrong_is_one_line(machine: str) -> None:
 
     assert "nobody" in refused(run.ql, "fbt:::entry { trace(nobody); }")
     assert "method jump: is for open_image" in refused(run.ql, "BEGIN", options=Options(method="jump"))
+    assert "report: is for open_image" in refused(run.ql, "BEGIN", options=Options(report="r.html"))
     with pytest.raises(UsageError, match="option nonsense"):
         kinst.runtime.attach(run.ql, "BEGIN", options=Options(d={"nonsense": True}))
     assert run.run() == RESULT

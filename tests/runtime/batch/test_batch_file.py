@@ -53,6 +53,7 @@ def test_runs_times_inputs(folder: Path) -> None:
     options = { destructive = true, strsize = "1k" }
     timeout = "500ms"
     on-panic = "continue"
+    report = true
     """
     works = [task.work for task in batch(folder, text).tasks]
     assert all(isinstance(work, Run) for work in works)
@@ -63,7 +64,7 @@ def test_runs_times_inputs(folder: Path) -> None:
     assert isinstance(first, Run)
     assert (first.program, first.is_script) == ("fbt:::entry { @ = count(); }", True)
     assert (first.seconds, first.options) == (0.5, (("destructive", None), ("strsize", "1k")))
-    assert not first.ends_on_panic
+    assert (first.ends_on_panic, first.has_report) == (False, True)
 
 
 def test_inputs_are_cut_into_tasks(folder: Path) -> None:
@@ -100,6 +101,8 @@ def test_digests_follow_from_content_and_nothing_else(folder: Path) -> None:
         ('[[run]]\nimages = "a.elf"\ncpus = -1', "[[run]]: cpus = -1: not from 0 to "),
         ('[[run]]\nimages = "a.elf"\ncpus = 0x' + "9" * 9999, "[[run]]: cpus = 0x9"),
         ('[[run]]\nimages = "a.elf"\ncpus = "2"', "[[run]]: cpus = '2': not a whole number"),
+        ('[[run]]\nimages = "a.elf"\nreport = 1', "[[run]]: report = 1: not true or false"),
+        ('[[run]]\nimages = "a.elf"\ncpus = true', "[[run]]: cpus = True: not a whole number"),
         ('[[run]]\nimages = "a.elf"\nprograms = "END"\non-panic = "no"', "on-panic = 'no': one of end, continue"),
         ('[[run]]\nimages = "a.elf"\nscripts = "nowhere.d"', "failed to open "),
         ('[[run]]\nimages = "a.elf"\ninitrds = "nowhere"', "nowhere: cannot be read: No such file or directory"),

@@ -1,5 +1,6 @@
 """What is done again, and what is not."""
 
+import csv
 from pathlib import Path
 
 from click import Command, Context
@@ -9,8 +10,9 @@ from kinst.runtime.batch.command import Place, Wishes, by_digest, carry_out
 from kinst.runtime.batch.pool import Results, Tasks
 from kinst.runtime.batch.rows import Answer, Outcome
 from kinst.runtime.batch.table_files import TableFormat
-from kinst.runtime.batch.tasks import InputFile, Rewrite, Task
+from kinst.runtime.batch.tasks import InputFile, Rewrite, Run, Task
 
+RUN = by_digest([Task(InputFile("a", "0" * 64, 1), Run("t", "p", has_report=True), "1")])
 TASKS = by_digest(Task(InputFile("a", "0" * 64, 1), Rewrite(outcome.value), "1") for outcome in Outcome)
 
 
@@ -29,3 +31,25 @@ def test_what_failed_is_done_again_if_that_is_wanted(tmp_path: Path) -> None:
         ]
     assert asked == [[one.value for one in Outcome], [one.value for one in Outcome if not one.is_good]]
     assert statuses == [1, 1, 0, 0]
+
+
+def test_a_row_leads_to_its_report_as_long_as_that_is_there(tmp_path: Path) -> None:
+    place = Place(tmp_path / "out", TableFormat.CSV)
+    (digest,) = RUN
+
+    def results(tasks: Tasks) -> Results:
+        for one in tasks:
+            yield one, Answer(({"outcome": "done"},), report=b"<p>the page")
+
+    def listed() -> list[str]:
+        with Context(Command("kinst-batch")):
+            assert carry_out(RUN, place, results, silent, Wishes()) == 0
+        with place.table.open(newline="") as file:
+            return [row["report"] for row in csv.DictReader(file)]
+
+    assert listed() == [f"reports/{digest}.html"]
+    assert (place.folder / "reports" / f"{digest}.html").read_bytes() == b"<p>the page"
+    assert "the page" not in (place.folder / "journal.jsonl").read_text()
+    assert listed() == [f"reports/{digest}.html"]  # from the journal
+    (place.folder / "reports" / f"{digest}.html").unlink()
+    assert listed() == [""]

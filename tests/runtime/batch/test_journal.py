@@ -1,8 +1,9 @@
 """What was done is known again, whatever happened to the process that did it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -106,6 +107,12 @@ def test_what_nobody_of_us_has_written_is_refused(entry: Any, tmp_path: Path) ->
         pass
     with pytest.raises(ValueError, match="no answer"):
         checked_answer(entry)
+
+
+def test_a_report_that_is_none_is_refused() -> None:
+    assert checked_answer(replace(GOOD, report=b"page")) == replace(GOOD, report=b"page")
+    with pytest.raises(ValueError, match="report: 'page'"):
+        checked_answer(replace(GOOD, report=cast(Any, "page")))
 
 
 def test_depth_and_digits_are_no_tracebacks(tmp_path: Path) -> None:

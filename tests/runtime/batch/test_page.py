@@ -73,6 +73,21 @@ return { drawn, detail, last, filtered, least, most, theme: document.documentEle
 """
 
 
+def test_a_row_links_to_its_report_and_to_nothing_else(tmp_path: Path) -> None:
+    path, names = tmp_path / "page.html", (f"reports/{'ab' * 16}.html", "javascript:alert(1)", "../../etc/passwd", None)
+    rows = [{**row(number + 1), "kind": "run", "report": name} for number, name in enumerate(names)]
+    path.write_text("\n".join(batch_page_lines("title", rows, [])))
+    script = """
+      const links = [...document.querySelectorAll("#rows .row")].map(node => {
+        const found = node.querySelector("a");
+        return found && found.getAttribute("href");
+      });
+      document.querySelector("#rows .row").click();
+      return [links, document.querySelector("#detail a").getAttribute("href")];
+    """
+    assert used(path, script, ready=READY) == [[names[0], None, None, None], names[0]]
+
+
 @pytest.mark.long
 def test_a_hundred_thousand_rows_are_filtered_sorted_and_chosen(tmp_path: Path) -> None:
     found = used(page(tmp_path / "page.html", COUNT), SCRIPT, ready=READY)

@@ -24,6 +24,18 @@ def test_one_that_takes_too_long() -> None:
     assert json.loads(row["aggregations"] or '{"calls": []}').keys() == {"calls"}
 
 
+def test_one_with_a_report(tmp_path: Path) -> None:
+    """It has what was recorded, and that it did not end well; the row is the one without."""
+    path = small().write(tmp_path)
+    image = InputFile(path.name, "0" * 64, 0)
+    plain, told = (
+        boot_and_trace(image, Run(COUNT, COUNT, has_report=has_report), {image.sha256: path}, 60)
+        for has_report in (False, True)
+    )
+    assert (plain.rows, plain.report) == (told.rows, b"")
+    assert b"fault" in told.report and told.report.rstrip().endswith(b"</html>")
+
+
 def test_one_whose_guest_stops_for_good(tmp_path: Path) -> None:
     row = booted(small().write(tmp_path), 60)
     assert (row["outcome"], row["end"], row["status"]) == ("done", "fault", 5)
