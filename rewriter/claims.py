@@ -14,16 +14,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.numbering import numbered
+from kinst.rewriter.naming.numbering import numbered
+from kinst.rewriter.naming.resolve import numbering_of, unnamed_size, with_functions_at, with_static
+from kinst.rewriter.naming.sites import stepped_over
 from kinst.rewriter.patching.placing import wrong_patches
 from kinst.rewriter.program import Program, instructions_of, open_program
-from kinst.rewriter.resolve import numbering_of, unnamed_size, with_functions_at, with_static
-from kinst.rewriter.sites import stepped_over
-from kinst.rewriter.wording import counted
-from kinst.targets.functions import Functions, invented_name
-from kinst.targets.inlined_names import inlined_values
+from kinst.rewriter.shell.wording import counted
+from kinst.targets.functions.found import Functions, invented_name
 from kinst.targets.instruction import Flow
-from kinst.targets.manifest import Manifest, ProbeKind
+from kinst.targets.manifest.inlined_names import inlined_values
+from kinst.targets.manifest.packed import Manifest, ProbeKind
 from kinst.targets.static_probes import StaticProbe
 
 _LEAVING: Final = (Flow.RETURN, Flow.JUMP, Flow.BRANCH, Flow.INDIRECT_JUMP)

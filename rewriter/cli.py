@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 import click
 
-from kinst.rewriter.command_output import write_lines
 from kinst.rewriter.commandline import shared
 from kinst.rewriter.commandline.apart import NamedFile, check_files_of
 from kinst.rewriter.commandline.code_range import parse_code_range
@@ -24,8 +23,9 @@ from kinst.rewriter.commandline.option import Choice, option, together
 from kinst.rewriter.commandline.probe_completion import complete_description
 from kinst.rewriter.commandline.reporting import METHOD_HELP, PATCH_HELP, check_files, reported, unescaped
 from kinst.rewriter.commandline.shared import FILE, OUTPUT, WRITTEN
-from kinst.rewriter.file_name import OutputFile
-from kinst.rewriter.progress import Progress, bars, silent
+from kinst.rewriter.shell.command_output import write_lines
+from kinst.rewriter.shell.file_name import OutputFile
+from kinst.rewriter.shell.progress import Progress, bars, silent
 from kinst.targets.errors import UsageError
 from kinst.targets.method import Method
 from kinst.targets.probe import checked_module
@@ -287,9 +287,9 @@ def diff(original: Path, patched: Path, *, form: str, output: Path | None, quiet
     check_files(original, patched)
     if original.suffix == patched.suffix == ".folded":
         return _stacks(original, patched, output)
-    from kinst.rewriter.diff import compare
-    from kinst.rewriter.diff_page import diff_page_lines
-    from kinst.rewriter.diff_report import json_lines, text_lines, verdict
+    from kinst.rewriter.diffing.diff import compare
+    from kinst.rewriter.diffing.diff_page import diff_page_lines
+    from kinst.rewriter.diffing.diff_report import json_lines, text_lines, verdict
     from kinst.targets.image import open_image
 
     progress = _progress(quiet=quiet)
@@ -307,7 +307,7 @@ def diff(original: Path, patched: Path, *, form: str, output: Path | None, quiet
 
 def _stacks(before: Path, after: Path, output: Path | None) -> int:
     """Draw what differs in two profiles. Pictures are the runtime's, which is found by name as `entry` does it."""
-    difference = import_module("kinst.runtime.consumer.flame_difference").difference
+    difference = import_module("kinst.runtime.consumer.pictures.flame_difference").difference
     picture = b"".join(difference(before, after)).decode("utf-8", "backslashreplace")
     write_lines(iter(picture.splitlines()), output)
     return 0

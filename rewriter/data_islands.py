@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.targets.address_uses import Use, UsesOf, address_uses
 from kinst.targets.arch.code_shape import Pattern
 from kinst.targets.columns import holds, is_in, is_one_of
 from kinst.targets.elf.header import FileKind
-from kinst.targets.functions import Evidence, Functions
+from kinst.targets.functions.address_uses import Use, UsesOf, address_uses
+from kinst.targets.functions.found import Evidence, Functions
 from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Instructions, Reason

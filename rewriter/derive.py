@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.targets.image import CodeRegion, Image
 from kinst.targets.instruction import Instructions
-from kinst.targets.manifest import Manifest
+from kinst.targets.manifest.packed import Manifest
 from kinst.targets.module_code import code_of
 
 _BATCH = 1 << 26  # as in `program`

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.command_output import json_array, remark, write_lines
 from kinst.rewriter.jumps.report import JumpReport, jump_report
 from kinst.rewriter.listing import (
     Notes,
@@ -18,13 +17,14 @@ from kinst.rewriter.listing import (
     probe_lines,
     probe_values,
 )
+from kinst.rewriter.naming.probe_choice import check_outcomes, default_specs, probe_names
+from kinst.rewriter.naming.resolve import Resolution, resolve
 from kinst.rewriter.outcome_report import refusal_lines
-from kinst.rewriter.probe_choice import check_outcomes, default_specs, probe_names
-from kinst.rewriter.progress import Progress
-from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source
+from kinst.rewriter.shell.command_output import json_array, remark, write_lines
+from kinst.rewriter.shell.progress import Progress
 from kinst.targets.errors import ProbeError
-from kinst.targets.functions import Evidence, Functions
+from kinst.targets.functions.found import Evidence, Functions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

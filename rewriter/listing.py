@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.disassemble import disassemble
-from kinst.rewriter.inline_probes import InlineSite
 from kinst.rewriter.jumps.report import JumpReport
-from kinst.rewriter.resolve import Resolution
-from kinst.rewriter.sites import Decoded
-from kinst.targets.functions import Evidence, Functions
+from kinst.rewriter.naming.inline_probes import InlineSite
+from kinst.rewriter.naming.resolve import Resolution
+from kinst.rewriter.naming.sites import Decoded
+from kinst.targets.functions.found import Evidence, Functions
 from kinst.targets.image import Image
 from kinst.targets.instruction import Reason, Verdict
-from kinst.targets.manifest import PROBE_FORM, Manifest, ProbeKind
+from kinst.targets.manifest.packed import PROBE_FORM, Manifest, ProbeKind
 
 _ROW: Final = "%5s %10s %17s %33s %s"
 HEADER: Final = _ROW % ("ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from kinst.rewriter.inline_probes import Expansion, InlineSite
+from kinst.rewriter.naming.inline_probes import Expansion, InlineSite
+from kinst.rewriter.naming.refusals import Refusals, summary
+from kinst.rewriter.naming.resolve import Outcome, Resolution
 from kinst.rewriter.patching.report import patches_text
-from kinst.rewriter.plan import Plan
-from kinst.rewriter.refusals import Refusals, summary
-from kinst.rewriter.resolve import Outcome, Resolution
+from kinst.rewriter.planning.plan import Plan
+from kinst.rewriter.shell.wording import counted
 from kinst.rewriter.standalone.report import data_text
-from kinst.rewriter.wording import counted
-from kinst.targets.functions import Functions
+from kinst.targets.functions.found import Functions
 from kinst.targets.instruction import Reason
 from kinst.targets.probe import ProbeName
 

@@ -12,16 +12,16 @@ from kinst.rewriter.arch.registry import dissector, uses_of
 from kinst.rewriter.data_islands import refuse_islands
 from kinst.rewriter.exclusions import excluded_rows
 from kinst.rewriter.patched_bytes import patched_data
-from kinst.rewriter.progress import Progress, silent
+from kinst.rewriter.shell.progress import Progress, silent
 from kinst.targets.elf.header import FileKind
 from kinst.targets.elf.symbols import Symbols, no_symbols
-from kinst.targets.functions import Functions, find_functions
+from kinst.targets.functions.found import Functions, find_functions
+from kinst.targets.functions.named_functions import data_in_code
 from kinst.targets.image import CodeRegion, Image
 from kinst.targets.instruction import DEFERRED, Flow, Instructions, Reason, Verdict
+from kinst.targets.kernels.patched_at_boot import boot_patched_ranges
 from kinst.targets.module_code import code_of
-from kinst.targets.named_functions import data_in_code
 from kinst.targets.patch import Patch
-from kinst.targets.patched_at_boot import boot_patched_ranges
 from kinst.targets.spans import Spans, covered
 
 # Bytes of code decoded at a time: temporaries stay bounded. As large as a kernel's text, since the dissector refuses

@@ -9,24 +9,24 @@ from typing import Any
 
 import click
 
-from kinst.rewriter.command_output import remark, write_lines
+from kinst.rewriter.naming.probe_choice import check_outcomes, probe_names
+from kinst.rewriter.naming.resolve import Resolution, resolve
 from kinst.rewriter.outcome_report import lost_lines, outcome_lines, plan_line, plan_value, refusal_lines
 from kinst.rewriter.patching.report import patch_line, patch_values
 from kinst.rewriter.patching.request import parse_patch
-from kinst.rewriter.plan import Plan
-from kinst.rewriter.probe_choice import check_outcomes, probe_names
-from kinst.rewriter.progress import Progress
-from kinst.rewriter.resolve import Resolution, resolve
-from kinst.rewriter.restore import restore
+from kinst.rewriter.planning.plan import Plan
 from kinst.rewriter.rewriting import Opened, Source, check_mixed, open_source, plan_of, with_requests
+from kinst.rewriter.shell.command_output import remark, write_lines
+from kinst.rewriter.shell.progress import Progress
 from kinst.rewriter.standalone.report import moving_text, no_jump_lines, no_jump_summary, standalone_value
 from kinst.rewriter.standalone.request import parse_request
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.restore import restore
+from kinst.rewriter.writing.write import write_image
 from kinst.targets.errors import ManifestError, ProbeError, UsageError
 from kinst.targets.image import Image, open_image
-from kinst.targets.manifest import find_manifest
+from kinst.targets.kernels.module_signature import is_signed
+from kinst.targets.manifest.packed import find_manifest
 from kinst.targets.method import Method
-from kinst.targets.module_signature import is_signed
 from kinst.targets.patch import Patch
 
 

@@ -7,25 +7,25 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.inline_lookup import DebugInlines
+from kinst.rewriter.naming.inline_lookup import DebugInlines
+from kinst.rewriter.naming.refusals import Refusals
+from kinst.rewriter.naming.resolve import Resolution, resolve
 from kinst.rewriter.patching.assembly import assembled
 from kinst.rewriter.patching.placing import add_patches
 from kinst.rewriter.patching.request import PatchRequest
-from kinst.rewriter.plan import Plan, make_plan, manifest_of
+from kinst.rewriter.planning.plan import Plan, make_plan, manifest_of
 from kinst.rewriter.program import Program, open_program
-from kinst.rewriter.progress import Progress, silent
-from kinst.rewriter.refusals import Refusals
-from kinst.rewriter.resolve import Resolution, resolve
-from kinst.rewriter.restore import open_original
+from kinst.rewriter.shell.progress import Progress, silent
 from kinst.rewriter.standalone.request import COUNT, Request
+from kinst.rewriter.writing.restore import open_original
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.file import is_elf
 from kinst.targets.elf.symbols import STT_FUNC, Symbols, no_symbols, read_symbol_file
 from kinst.targets.errors import ProbeError
 from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image, open_debug_symbols
-from kinst.targets.kernel_names import own_names
-from kinst.targets.manifest import SITE, Manifest
+from kinst.targets.kernels.kernel_names import own_names
+from kinst.targets.manifest.packed import SITE, Manifest
 from kinst.targets.method import Method
 from kinst.targets.probe import ProbeName
 

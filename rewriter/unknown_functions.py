@@ -19,8 +19,8 @@ from kinst.targets.debuginfo.debugfile import find_debug
 from kinst.targets.elf.symbols import SHN_UNDEF, STT_FUNC, STT_GNU_IFUNC, Symbols
 from kinst.targets.errors import ImageError, KinstError, ProbeError, ProbeNameError
 from kinst.targets.image import Image, glance
-from kinst.targets.kernel_names import own_names
-from kinst.targets.manifest_seal import SECTION
+from kinst.targets.kernels.kernel_names import own_names
+from kinst.targets.manifest.seal import SECTION
 from kinst.targets.nearest import nearest_names
 from kinst.targets.probe import ProbeName, is_glob, is_offset, parse_probe_names
 
@@ -42,7 +42,7 @@ def refuse_unknown(path: Path, module: str | None, specs: Iterable[str]) -> Symb
     Returns `Seen.own_names`.
 
     Raises:
-        ProbeError: there are some; a line for each, as `kinst.rewriter.resolve` would have it.
+        ProbeError: there are some; a line for each, as `kinst.rewriter.naming.resolve` would have it.
     """
     names: list[ProbeName] = []
     for spec in specs:
@@ -115,6 +115,6 @@ def _has_hidden_text(image: Image) -> bool:
 
 
 def _reason(function: str, module: str, known: Sequence[str]) -> str:
-    """As `kinst.rewriter.resolve` says it."""
+    """As `kinst.rewriter.naming.resolve` says it."""
     near = nearest_names(function, known)
     return f"no function {function!r} in {module}" + (f"; the nearest are {', '.join(near)}" if near else "")

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from kinst.runtime.machine.disk import Disk
     from kinst.runtime.providers.probe_table import Probe
     from kinst.runtime.trace import Trace
-    from kinst.runtime.tracing.ending import Ending
     from kinst.runtime.tracing.given import Machine, Options
-    from kinst.runtime.tracing.guest_view import GuestView
     from kinst.runtime.tracing.hits import Hit, Place
-    from kinst.runtime.tracing.results import Aggregated, FlamePicture, Probes, Record, Records
+    from kinst.runtime.tracing.host.ending import Ending
+    from kinst.runtime.tracing.host.guest_view import GuestView
+    from kinst.runtime.tracing.results.recorded import Aggregated, FlamePicture, Probes, Record, Records
     from kinst.runtime.tracing.sweep import Called, Sweep
     from kinst.targets.errors import KinstError
 
@@ -56,14 +56,14 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "Aggregated": "kinst.runtime.tracing.results",
+    "Aggregated": "kinst.runtime.tracing.results.recorded",
     "Attached": "kinst.runtime.attached.attach",
     "Called": "kinst.runtime.tracing.sweep",
     "Disk": "kinst.runtime.machine.disk",
     "End": "kinst.runtime.machine.configuration",
-    "Ending": "kinst.runtime.tracing.ending",
-    "FlamePicture": "kinst.runtime.tracing.results",
-    "GuestView": "kinst.runtime.tracing.guest_view",
+    "Ending": "kinst.runtime.tracing.host.ending",
+    "FlamePicture": "kinst.runtime.tracing.results.recorded",
+    "GuestView": "kinst.runtime.tracing.host.guest_view",
     "Hit": "kinst.runtime.tracing.hits",
     "ImageFile": "kinst.runtime.api",
     "KinstError": "kinst.targets.errors",
@@ -71,9 +71,9 @@ _HOMES: Final = {
     "Options": "kinst.runtime.tracing.given",
     "Place": "kinst.runtime.tracing.hits",
     "Probe": "kinst.runtime.providers.probe_table",
-    "Probes": "kinst.runtime.tracing.results",
-    "Record": "kinst.runtime.tracing.results",
-    "Records": "kinst.runtime.tracing.results",
+    "Probes": "kinst.runtime.tracing.results.recorded",
+    "Record": "kinst.runtime.tracing.results.recorded",
+    "Records": "kinst.runtime.tracing.results.recorded",
     "Sweep": "kinst.runtime.tracing.sweep",
     "Trace": "kinst.runtime.trace",
     "attach": "kinst.runtime.attached.attach",

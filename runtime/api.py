@@ -17,12 +17,12 @@ from types import TracebackType
 from typing import Self
 
 from kinst.rewriter.commandline.code_range import code_ranges
+from kinst.rewriter.naming.probe_choice import check_outcomes, default_specs, probe_names
+from kinst.rewriter.naming.resolve import Resolution, resolve
 from kinst.rewriter.outcome_report import summary_lines
-from kinst.rewriter.probe_choice import check_outcomes, default_specs, probe_names
-from kinst.rewriter.resolve import Resolution, resolve
 from kinst.rewriter.rewriting import Opened, Source, listed_probes, open_source, plan_probes
-from kinst.rewriter.write import write_image
-from kinst.runtime.machine.call import call_of
+from kinst.rewriter.writing.write import write_image
+from kinst.runtime.machine.calling.call import call_of
 from kinst.runtime.providers.probe_table import Probe
 from kinst.runtime.trace import Trace
 from kinst.runtime.tracing.given import (
@@ -40,9 +40,9 @@ from kinst.runtime.tracing.given import (
     program_of,
     programs_of,
 )
-from kinst.runtime.tracing.program_text import ProgramText
+from kinst.runtime.tracing.programs.program_text import ProgramText
 from kinst.runtime.tracing.request import Request
-from kinst.runtime.tracing.results import Probes
+from kinst.runtime.tracing.results.recorded import Probes
 from kinst.runtime.tracing.sweep import Sweep
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import MachineError, UsageError

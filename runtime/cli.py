@@ -13,8 +13,8 @@ import click
 from kinst.rewriter.commandline.code_range import parse_code_range
 from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.reporting import check_files, reported, unescaped
-from kinst.rewriter.file_name import TextWithFile
-from kinst.rewriter.progress import bars, silent
+from kinst.rewriter.shell.file_name import TextWithFile
+from kinst.rewriter.shell.progress import bars, silent
 from kinst.runtime.commandline.completion import complete_file
 from kinst.runtime.commandline.files import file_of_image
 from kinst.runtime.commandline.options import (
@@ -37,16 +37,16 @@ from kinst.runtime.commandline.values import disk, module, placed, prompt, secon
 from kinst.runtime.dlang.options import OptionError, Options
 from kinst.runtime.dlang.syntax.language import VERSION
 from kinst.runtime.machine.configuration import ClockKind, Configuration, mapped
-from kinst.runtime.tracing.limits import Limits, limits
+from kinst.runtime.tracing.host.limits import Limits, limits
 from kinst.runtime.tracing.output_format import Format
-from kinst.runtime.tracing.program_text import Origin, ProgramText, read_script
+from kinst.runtime.tracing.programs.program_text import Origin, ProgramText, read_script
 from kinst.runtime.tracing.request import Request
 from kinst.targets.errors import KinstError, UsageError
 from kinst.targets.method import Method
 from kinst.targets.probe import checked_module
 
 if TYPE_CHECKING:
-    from kinst.runtime.tracing.built import Build
+    from kinst.runtime.tracing.guests.built import Build
     from kinst.runtime.tracing.run_command import Wishes
 
 _NAME: Final = "kinst-run"

@@ -10,17 +10,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from kinst.rewriter.fresh_file import replaced_file
+from kinst.rewriter.shell.fresh_file import replaced_file
 from kinst.runtime.engine.bare_qiling import BareQiling
 from kinst.runtime.input.expression import expression
 from kinst.runtime.input.typist import lines_to_type
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.tracing.ending import Ending
-from kinst.runtime.tracing.guest import Guest
-from kinst.runtime.tracing.guest_view import GuestView
-from kinst.runtime.tracing.limits import Limits, limits
-from kinst.runtime.tracing.records import Kept, Reader
-from kinst.runtime.tracing.results import Record
+from kinst.runtime.tracing.guests.guest import Guest
+from kinst.runtime.tracing.host.ending import Ending
+from kinst.runtime.tracing.host.guest_view import GuestView
+from kinst.runtime.tracing.host.limits import Limits, limits
+from kinst.runtime.tracing.results.recorded import Record
+from kinst.runtime.tracing.results.records import Kept, Reader
 from kinst.runtime.tracing.running import Running
 from kinst.runtime.tracing.tracer import Output
 from kinst.runtime.tracing.tracing import Tracing
@@ -204,6 +204,6 @@ class Trace(Reader):
 
 def _reporting(kept: Kept, tracing: Tracing, page: BinaryIO) -> Output:
     """What keeps and writes the page."""
-    from kinst.runtime.tracing.reporting import Reporting  # few runs have a report
+    from kinst.runtime.tracing.results.reporting import Reporting  # few runs have a report
 
     return Reporting(kept, tracing, page, ())

@@ -14,7 +14,7 @@ from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.help import Example
 from kinst.rewriter.commandline.option import Choice, option
 from kinst.rewriter.commandline.reporting import reported, unescaped
-from kinst.rewriter.progress import bars
+from kinst.rewriter.shell.progress import bars
 from kinst.samples.debian_images import IMAGES
 from kinst.samples.documents import documents_folder
 from kinst.samples.fetching import placed

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, build_opener
 
-from kinst.rewriter.progress import Progress
+from kinst.rewriter.shell.progress import Progress
 from kinst.targets.errors import DownloadError
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from kinst.rewriter.cache_home import cache_home
-from kinst.rewriter.fresh_file import fresh_file
-from kinst.rewriter.progress import Progress
+from kinst.rewriter.shell.cache_home import cache_home
+from kinst.rewriter.shell.fresh_file import fresh_file
+from kinst.rewriter.shell.progress import Progress
 from kinst.samples.debian_images import DebianImage
 from kinst.samples.debian_package import PackageError, addresses, extract
 from kinst.samples.download import Download, arriving, own_file

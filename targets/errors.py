@@ -1,7 +1,7 @@
 """What can go wrong, as one tree. A message reads "what: why", with the address and the symbol where there is one.
 
 The exit code sits on the class: 1 for input that cannot be used, 2 for a command line that makes no sense, more for
-how a guest ended (`kinst.runtime.tracing.exit_status` has all of these).
+how a guest ended (`kinst.runtime.tracing.host.exit_status` has all of these).
 """
 
 

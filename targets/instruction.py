@@ -128,7 +128,7 @@ _REASON_TEXT = {
 }
 
 
-# The kernel itself writes to them (`kinst.targets.patched_at_boot`): their sites are deferred.
+# The kernel itself writes to them (`kinst.targets.kernels.patched_at_boot`): their sites are deferred.
 DEFERRED: Final = (
     Reason.PATCHED_AT_BOOT,
     Reason.STATIC_KEY,

@@ -19,7 +19,7 @@ from typing import Final
 from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import ImageError
 from kinst.targets.image import Image
-from kinst.targets.kernel_tables import text_at
+from kinst.targets.kernels.kernel_tables import text_at
 from kinst.targets.static_probes import is_name
 
 _PROBES: Final = "set_sdt_probes_set"

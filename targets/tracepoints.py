@@ -21,7 +21,7 @@ from kinst.targets.arch.linux import JUMP_LABEL_LAYOUTS, JUMP_LABELS, JumpLabelL
 from kinst.targets.elf.header import FileKind
 from kinst.targets.elf.symbols import SHN_UNDEF, Symbols
 from kinst.targets.image import Image
-from kinst.targets.kernel_tables import record_addresses, records_of, table_place, text_at, words_at
+from kinst.targets.kernels.kernel_tables import record_addresses, records_of, table_place, text_at, words_at
 from kinst.targets.static_probes import Callees, is_name
 
 _TRACEPOINT: Final = "__tracepoint_"

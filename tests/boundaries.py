@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.program import Program
 from kinst.targets.elf.header import FileKind
-from kinst.targets.evidence import Evidence
+from kinst.targets.functions.evidence import Evidence
 from kinst.targets.image import CodeRegion, Image
 
 # The objdump of the machine; Debian's cross binutils, or the native one.

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from kinst.targets.image import open_image
-from kinst.targets.manifest import SECTION, unpack_manifest
-from kinst.targets.manifest_seal import opened, sealed
-from kinst.targets.manifest_tables import packed_table
+from kinst.targets.manifest.packed import SECTION, unpack_manifest
+from kinst.targets.manifest.seal import opened, sealed
+from kinst.targets.manifest.tables import packed_table
 from tests.writers.manifests import with_manifest
 
 HOSTILE_VALUES: tuple[Any, ...] = (

@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from kinst.rewriter.progress import bars
+from kinst.rewriter.shell.progress import bars
 from kinst.samples import debian_images
 from kinst.samples.debian_package import DEBIAN, addresses, data_tar, system_mirror
 from kinst.samples.download import Download, arriving

@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from kinst.rewriter.diff import compare
-from kinst.rewriter.restore import restore
+from kinst.rewriter.diffing.diff import compare
 from kinst.rewriter.rewriting import Opened, Source, open_source, plan_probes
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.restore import restore
+from kinst.rewriter.writing.write import write_image
 from kinst.targets.image import Image, open_image
-from kinst.targets.manifest import Manifest
+from kinst.targets.manifest.packed import Manifest
 from kinst.targets.probe import parse_probe_names
 from tests.boundaries import Stray, strays
 from tests.contract import check_contract

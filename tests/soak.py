@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.guests.guest import Guest
 from tests.images import CACHE, at_hand
 from tests.system.cases import CASES, KERNELS, Case
 from tests.system.plain import copies_of

@@ -14,10 +14,10 @@ from kinst.rewriter.addresses.following import Made, Operands, held, joined_made
 from kinst.rewriter.arch.amd64_decode import Encoding, decode, displacements
 from kinst.rewriter.arch.amd64_opcodes import HAS_MEMORY_OPERAND, LEA, MAP_0F, VECTOR, VEX_0F, Prefix, has
 from kinst.rewriter.liveness.effects import EVERYTHING, Masks
-from kinst.targets.address_uses import Slots, UsesOf, Wanted
 from kinst.targets.arch.amd64 import AMD64, Kind
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.columns import is_one_of
+from kinst.targets.functions.address_uses import Slots, UsesOf, Wanted
 from kinst.targets.instruction import Flow, Instructions
 
 _MOVE_FROM, _MOVE_TO, _GROUP5 = 0x8B, 0x89, 0xFF

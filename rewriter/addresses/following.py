@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.liveness.effects import EVERYTHING, Masks, effector
-from kinst.targets.address_uses import AddressUses, Slots, Use, Wanted, joined_uses
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.columns import is_one_of
+from kinst.targets.functions.address_uses import AddressUses, Slots, Use, Wanted, joined_uses
 from kinst.targets.instruction import Flow, Instructions
 
 _STEPS: Final = 48  # instructions that a register is followed for
@@ -74,7 +74,7 @@ class Registers(Protocol):
 def uses(
     machine: Registers, code: NDArray[np.uint8], address: int, found: Instructions, slots: Slots, wanted: Wanted
 ) -> AddressUses:
-    """See `kinst.targets.address_uses.UsesOf`."""
+    """See `kinst.targets.functions.address_uses.UsesOf`."""
     if not len(found):
         return joined_uses([])
     padded = np.append(code, np.zeros(_MARGIN, np.uint8))

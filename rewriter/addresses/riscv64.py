@@ -14,10 +14,10 @@ from kinst.rewriter.addresses.pairs import pairs
 from kinst.rewriter.arch.riscv64 import IMM_I, IMM_S, IMM_U
 from kinst.rewriter.arch.sweep import units_at
 from kinst.rewriter.liveness.effects import EVERYTHING, Masks
-from kinst.targets.address_uses import Slots, UsesOf, Wanted
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.riscv64 import RISCV64, Kind
 from kinst.targets.columns import is_one_of
+from kinst.targets.functions.address_uses import Slots, UsesOf, Wanted
 from kinst.targets.instruction import Flow, Instructions
 
 _STACK: Final = 2

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinst.rewriter.arch.dissector import Dissector
-from kinst.targets.address_uses import AddressUses, Slots, UsesOf, Wanted
 from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.functions.address_uses import AddressUses, Slots, UsesOf, Wanted
 from kinst.targets.instruction import Instructions
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from kinst.rewriter.file_name import FileName, OutputFile, TextWithFile
+from kinst.rewriter.shell.file_name import FileName, OutputFile, TextWithFile
 from kinst.targets.errors import UsageError
 
 _Identity = tuple[int, int, str]  # device and inode; of a file that is not there yet, its folder's and its name

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from kinst.rewriter.commandline.option import Option
-from kinst.rewriter.wording import counted
+from kinst.rewriter.shell.wording import counted
 
 _GROUP: Final = "Help"  # of options that are not ours
 _FIRST: Final = 26  # the widest column of spellings

@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from kinst.rewriter.commandline.option import Choice, Decorator, option
-from kinst.rewriter.file_name import FileName, OutputFile
+from kinst.rewriter.shell.file_name import FileName, OutputFile
 
 FILE: Final = FileName(path_type=Path)
 WRITTEN: Final = OutputFile(path_type=Path)

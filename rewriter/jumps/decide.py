@@ -24,9 +24,9 @@ from kinst.rewriter.program import Program
 from kinst.targets.arch.facts import JumpFacts
 from kinst.targets.columns import holds, is_in, is_one_of
 from kinst.targets.elf.header import PT_LOAD
-from kinst.targets.exception_table import expected_faults
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from kinst.targets.kernels.exception_table import expected_faults
 
 Rows = NDArray[np.int64]
 Column = NDArray[np.uint8]

@@ -17,12 +17,12 @@ from kinst.rewriter.program import Program
 from kinst.targets.arch.linux import JUMP_LABEL_LAYOUTS, JUMP_LABELS
 from kinst.targets.columns import is_one_of
 from kinst.targets.elf.header import PT_LOAD, FileKind
-from kinst.targets.exception_table import expected_faults
+from kinst.targets.functions.sweeping import Swept
 from kinst.targets.image import Image
 from kinst.targets.instruction import Flow, Instructions
-from kinst.targets.kernel_tables import record_addresses, records_of, table_place
+from kinst.targets.kernels.exception_table import expected_faults
+from kinst.targets.kernels.kernel_tables import record_addresses, records_of, table_place
 from kinst.targets.module_code import code_of
-from kinst.targets.sweeping import Swept
 
 Addresses = NDArray[np.uint64]
 _DIRECT: Final = (Flow.JUMP, Flow.BRANCH, Flow.CALL)

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.program import Program
 from kinst.targets.columns import is_one_of
+from kinst.targets.functions.sweeping import Swept, sweep_spans, without_fill
 from kinst.targets.image import CodeRegion
 from kinst.targets.instruction import Flow, Instructions, Reason
 from kinst.targets.module_code import code_of
 from kinst.targets.spans import Spans
-from kinst.targets.sweeping import Swept, sweep_spans, without_fill
 
 Addresses = NDArray[np.uint64]
 Mask = NDArray[np.bool_]

@@ -13,7 +13,7 @@ from kinst.rewriter.jumps.methods import Decisions, Hindrance, JumpMethod
 from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.liveness.effects import effector
 from kinst.rewriter.program import Program, instructions_of
-from kinst.rewriter.progress import Progress, silent
+from kinst.rewriter.shell.progress import Progress, silent
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import ImageError

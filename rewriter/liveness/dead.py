@@ -16,8 +16,8 @@ from kinst.rewriter.liveness.search import live_before
 from kinst.rewriter.program import Program, code_in_batches
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.columns import holds, is_one_of
-from kinst.targets.exception_table import expected_faults
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+from kinst.targets.kernels.exception_table import expected_faults
 
 
 def dead_before(program: Program, found: Instructions) -> Masks:

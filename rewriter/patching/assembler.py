@@ -10,7 +10,7 @@ import subprocess
 from types import TracebackType
 from typing import Final, Self
 
-from kinst.rewriter.own_process import own_command, own_environment
+from kinst.rewriter.shell.own_process import own_command, own_environment
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import UsageError
 

@@ -14,11 +14,11 @@ from typing import Final
 import numpy as np
 
 from kinst.rewriter.disassemble import disassemble, is_decoded
+from kinst.rewriter.naming.select import Names
 from kinst.rewriter.patching import riscv64
 from kinst.rewriter.patching.assembler import Assembler
 from kinst.rewriter.patching.request import PatchRequest
 from kinst.rewriter.program import Program
-from kinst.rewriter.select import Names
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.elf.header import FileKind
 from kinst.targets.elf.symbols import SHN_UNDEF

@@ -4,8 +4,8 @@ from typing import Final
 
 import numpy as np
 
+from kinst.rewriter.naming.resolve import with_functions_at
 from kinst.rewriter.program import Program, instructions_of
-from kinst.rewriter.resolve import with_functions_at
 from kinst.targets.errors import PatchError
 from kinst.targets.instruction import Instructions, Reason
 from kinst.targets.patch import LONGEST

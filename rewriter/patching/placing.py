@@ -7,13 +7,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kinst.rewriter.naming.resolve import place_of, why_not_there, with_functions_at
+from kinst.rewriter.naming.select import Names
+from kinst.rewriter.naming.sites import decoded
 from kinst.rewriter.patching.covering import Code
 from kinst.rewriter.patching.request import PatchRequest
 from kinst.rewriter.program import Program, instructions_of, with_patches
-from kinst.rewriter.resolve import place_of, why_not_there, with_functions_at
-from kinst.rewriter.select import Names
-from kinst.rewriter.sites import decoded
-from kinst.rewriter.wording import counted
+from kinst.rewriter.shell.wording import counted
 from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import KinstError, PatchError
 from kinst.targets.instruction import Reason

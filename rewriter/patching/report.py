@@ -6,8 +6,8 @@ from typing import Any
 from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.patching.placing import place_name
 from kinst.rewriter.program import Program
-from kinst.rewriter.wording import counted
-from kinst.targets.manifest import Manifest
+from kinst.rewriter.shell.wording import counted
+from kinst.targets.manifest.packed import Manifest
 from kinst.targets.patch import Patch
 
 

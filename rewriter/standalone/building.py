@@ -7,17 +7,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.progress import Progress
+from kinst.rewriter.shell.progress import Progress
+from kinst.rewriter.standalone.code.groups import Groups
+from kinst.rewriter.standalone.code.laying import Laid, Pieces, lay
+from kinst.rewriter.standalone.code.material import Material
+from kinst.rewriter.standalone.code.parts import Addresses, Mask, Numbers
+from kinst.rewriter.standalone.code.pieces import pieces
+from kinst.rewriter.standalone.code.templates import Templates
+from kinst.rewriter.standalone.code.trampoline import Masks, Tasks
 from kinst.rewriter.standalone.filling import Filling
-from kinst.rewriter.standalone.groups import Groups
 from kinst.rewriter.standalone.jumping import Jumps, filled_up, joined_jumps, lay_jumps
-from kinst.rewriter.standalone.laying import Laid, Pieces, lay
-from kinst.rewriter.standalone.material import Material
-from kinst.rewriter.standalone.parts import Addresses, Mask, Numbers
-from kinst.rewriter.standalone.pieces import pieces
-from kinst.rewriter.standalone.rooms import Room
-from kinst.rewriter.standalone.templates import Templates
-from kinst.rewriter.standalone.trampoline import Masks, Tasks
+from kinst.rewriter.standalone.places.rooms import Room
 
 NO_ROOM: Final = "no room is left for its trampoline, inside the image or where --trampoline-base says"
 _BATCH: Final = 1 << 14  # groups at a time: their arrays stay in the cache

@@ -10,19 +10,19 @@ from kinst.rewriter.jumps.decide import Ground, decide_on
 from kinst.rewriter.jumps.methods import Hindrance, JumpMethod
 from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.program import Program
-from kinst.rewriter.progress import Progress
+from kinst.rewriter.shell.progress import Progress
 from kinst.rewriter.standalone.building import Todo, build
-from kinst.rewriter.standalone.gaps import slacks
-from kinst.rewriter.standalone.groups import groups
+from kinst.rewriter.standalone.code.groups import groups
+from kinst.rewriter.standalone.code.material import Material
+from kinst.rewriter.standalone.code.stacks import without_stack
+from kinst.rewriter.standalone.code.templates import Templates
+from kinst.rewriter.standalone.code.trampoline import maker
 from kinst.rewriter.standalone.jumping import Jumps, joined_jumps
-from kinst.rewriter.standalone.material import Material
-from kinst.rewriter.standalone.rooms import Inside, Room, code_gap, code_rooms, data_rooms
-from kinst.rewriter.standalone.stacks import without_stack
+from kinst.rewriter.standalone.places.gaps import slacks
+from kinst.rewriter.standalone.places.rooms import Inside, Room, code_gap, code_rooms, data_rooms
 from kinst.rewriter.standalone.tasks import obstacles, tasks
-from kinst.rewriter.standalone.templates import Templates
-from kinst.rewriter.standalone.trampoline import maker
 from kinst.targets.instruction import Instructions
-from kinst.targets.manifest import Manifest
+from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import Standalone
 
 _OVERLAPS = "its function overlaps another one"

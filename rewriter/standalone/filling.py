@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kinst.rewriter.standalone.parts import Addresses, Numbers
-from kinst.rewriter.standalone.rooms import Room
+from kinst.rewriter.standalone.code.parts import Addresses, Numbers
+from kinst.rewriter.standalone.places.rooms import Room
 
 
 class Filling:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kinst.rewriter.plan import Plan
+from kinst.rewriter.planning.plan import Plan
 from kinst.targets.elf.header import PF_R, PF_W, PF_X, PT_LOAD
 from kinst.targets.elf.sections import Segment
 from kinst.targets.image import Image

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinst.rewriter.standalone.laying import Laid, Pieces, lay
-from kinst.rewriter.standalone.parts import GOAL, Addresses, Bytes, Numbers, ranges
-from kinst.rewriter.standalone.templates import Templates
-from kinst.rewriter.standalone.trampoline import Masks
+from kinst.rewriter.standalone.code.laying import Laid, Pieces, lay
+from kinst.rewriter.standalone.code.parts import GOAL, Addresses, Bytes, Numbers, ranges
+from kinst.rewriter.standalone.code.templates import Templates
+from kinst.rewriter.standalone.code.trampoline import Masks
 from kinst.targets.instruction import KEPT
 
 

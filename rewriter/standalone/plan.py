@@ -7,23 +7,23 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.plan import Plan, filled, manifest_of, without_sites
+from kinst.rewriter.naming.refusals import no_refusals
+from kinst.rewriter.naming.resolve import Resolution, with_functions_at
+from kinst.rewriter.planning.plan import Plan, filled, manifest_of, without_sites
+from kinst.rewriter.planning.slots import CHUNK, Placement
 from kinst.rewriter.program import Program, instructions_of
-from kinst.rewriter.progress import Progress, silent
-from kinst.rewriter.refusals import no_refusals
-from kinst.rewriter.resolve import Resolution, with_functions_at
-from kinst.rewriter.slots import CHUNK, Placement
+from kinst.rewriter.shell.progress import Progress, silent
 from kinst.rewriter.standalone.building import NO_ROOM
+from kinst.rewriter.standalone.code.parts import ranges
 from kinst.rewriter.standalone.factory import Factory, Made
 from kinst.rewriter.standalone.jumping import Jumps, joined_jumps
-from kinst.rewriter.standalone.parts import ranges
-from kinst.rewriter.standalone.placing import Places, placed
+from kinst.rewriter.standalone.places.placing import Places, placed
+from kinst.rewriter.standalone.places.rooms import from_address
 from kinst.rewriter.standalone.report import no_jump_summary
 from kinst.rewriter.standalone.request import Request
-from kinst.rewriter.standalone.rooms import from_address
 from kinst.targets.elf.header import FileKind
 from kinst.targets.errors import ProbeError
-from kinst.targets.manifest import JUMPS, Manifest
+from kinst.targets.manifest.packed import JUMPS, Manifest
 
 _IN_PART: Final = "another site of its probe cannot be one"
 _NO_TEXT: Final = np.zeros(0, np.uint8)

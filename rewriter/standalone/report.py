@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from kinst.rewriter.naming.resolve import Resolution
 from kinst.rewriter.patching.placing import place_name
-from kinst.rewriter.plan import Plan
+from kinst.rewriter.planning.plan import Plan
 from kinst.rewriter.program import Program
-from kinst.rewriter.resolve import Resolution
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.hosted import is_hosted
 from kinst.targets.image import Image
-from kinst.targets.manifest import Manifest
+from kinst.targets.manifest.packed import Manifest
 from kinst.targets.probe import ProbeName
 from kinst.targets.standalone import Action, Standalone
 

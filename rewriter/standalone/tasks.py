@@ -5,12 +5,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.standalone.parts import CELL, FIRST, RING, SITE
+from kinst.rewriter.standalone.code.parts import CELL, FIRST, RING, SITE
+from kinst.rewriter.standalone.code.trampoline import Clock, Constant, Count, Record, Register, Tasks, Varying, Word
 from kinst.rewriter.standalone.request import argument_fields
-from kinst.rewriter.standalone.trampoline import Clock, Constant, Count, Record, Register, Tasks, Varying, Word
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Flow
-from kinst.targets.manifest import Manifest, ProbeKind
+from kinst.targets.manifest.packed import Manifest, ProbeKind
 from kinst.targets.standalone import RING_HEAD, TIME, WORD, Action, Standalone
 
 _STATIC: Final = "a static probe, which the image turns on and off"

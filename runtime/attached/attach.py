@@ -24,12 +24,12 @@ from kinst.runtime.consumer.messages import Drop
 from kinst.runtime.consumer.output import TextOutput
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.given import Action, Options, PathLike, actions_of, method_of, options_of, programs_of
-from kinst.runtime.tracing.guest_view import GuestView
+from kinst.runtime.tracing.host.guest_view import GuestView
+from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.image_subject import ImageSubject
-from kinst.runtime.tracing.limits import Limits
-from kinst.runtime.tracing.program_text import ProgramText
-from kinst.runtime.tracing.records import Kept, Reader
+from kinst.runtime.tracing.programs.program_text import ProgramText
 from kinst.runtime.tracing.request import Request
+from kinst.runtime.tracing.results.records import Kept, Reader
 from kinst.runtime.tracing.tracer import Tracer
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import UsageError

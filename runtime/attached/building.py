@@ -1,6 +1,6 @@
 """All that was prepared, and a Qiling object -> the guest of that object with our trap path in it.
 
-Like `kinst.runtime.tracing.building`, for a machine that somebody else made, loaded and runs.
+Like `kinst.runtime.tracing.guests.building`, for a machine that somebody else made, loaded and runs.
 """
 
 from collections.abc import Callable
@@ -13,21 +13,21 @@ from kinst.runtime.attached.loaded import loaded_image
 from kinst.runtime.attached.machine import AttachedMachine
 from kinst.runtime.attached.memory import AttachedMemory
 from kinst.runtime.attached.profile import AttachedProfile
-from kinst.runtime.clauses.guest_memory import GuestMemory
-from kinst.runtime.clauses.no_guest import NoUserSymbols
+from kinst.runtime.clauses.guest.guest_memory import GuestMemory
+from kinst.runtime.clauses.guest.no_guest import NoUserSymbols
+from kinst.runtime.clauses.guest.symbols import ImageSymbols
 from kinst.runtime.clauses.scratch import Scratch
-from kinst.runtime.clauses.symbols import ImageSymbols
 from kinst.runtime.engine.attached_engine import AttachedEngine
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.patched.sites import Patched, trampoline_code
 from kinst.runtime.providers.dtrace import DtraceProvider
-from kinst.runtime.tracing.ending import Ending, Outcome, bare_ending
-from kinst.runtime.tracing.image_probes import inline_clauses, providers_of
-from kinst.runtime.tracing.inline_clauses import InlineClauses
-from kinst.runtime.tracing.limits import Limits
-from kinst.runtime.tracing.plug_ins import PlugIns
-from kinst.runtime.tracing.preparing import Prepared
-from kinst.runtime.tracing.surroundings import SCRATCH, Surroundings
+from kinst.runtime.tracing.host.ending import Ending, Outcome, bare_ending
+from kinst.runtime.tracing.host.limits import Limits
+from kinst.runtime.tracing.host.surroundings import SCRATCH, Surroundings
+from kinst.runtime.tracing.images.image_probes import inline_clauses, providers_of
+from kinst.runtime.tracing.images.plug_ins import PlugIns
+from kinst.runtime.tracing.images.preparing import Prepared
+from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
 from kinst.runtime.unwinding.frame_rules import FrameRules
 from kinst.runtime.unwinding.stacks import MachineStacks
 from kinst.targets.c_types import ImageTypes
@@ -37,7 +37,7 @@ from kinst.targets.image import open_image
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """See `kinst.runtime.tracing.built.Built`."""
+    """See `kinst.runtime.tracing.guests.built.Built`."""
 
     prepared: Prepared
     machine: AttachedMachine
@@ -65,7 +65,7 @@ class Attachment:
 
 
 class AttachedBuilding:
-    """Makes an `Attachment` of what was prepared: a `kinst.runtime.tracing.built.Build`."""
+    """Makes an `Attachment` of what was prepared: a `kinst.runtime.tracing.guests.built.Build`."""
 
     def __init__(self, ql: Any, bias: int | None) -> None:
         """`bias` is what was added to link addresses; None: find out. Raises KinstError: `ql` cannot be traced."""

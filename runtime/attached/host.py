@@ -1,4 +1,4 @@
-"""A Qiling object that runs -> the machine as tracing sees it. See `kinst.runtime.tracing.host.Host`.
+"""A Qiling object that runs -> the machine as tracing sees it. See `kinst.runtime.tracing.host.contract.Host`.
 
 Time is the host's. There is one CPU; threads of the guest are those of Qiling's OS layer.
 """
@@ -9,7 +9,7 @@ from kinst.runtime.attached.guest import AttachedGuest
 from kinst.runtime.attached.timers import Timers
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Timed
-from kinst.runtime.tracing.host import TIME_BASE, Shifted, blank_firing
+from kinst.runtime.tracing.host.contract import TIME_BASE, Shifted, blank_firing
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 

@@ -7,12 +7,12 @@ import numpy as np
 
 from kinst.runtime.attached.guest import AttachedGuest
 from kinst.runtime.attached.memory import AttachedMemory
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.targets.elf.header import PF_X, PT_LOAD
 from kinst.targets.elf.sections import Segment
 from kinst.targets.errors import MachineError
 from kinst.targets.image import Image
-from kinst.targets.manifest import find_manifest
+from kinst.targets.manifest.packed import find_manifest
 
 _PAGE: Final = 4096
 _SAME: Final = 0.5  # of the bytes of code: probes may be in it, and what loads images patches them

@@ -26,7 +26,7 @@ class _Changed:
 
 
 class AttachedMemory:
-    """See `kinst.runtime.patched.guest_ram.GuestRam` and `kinst.runtime.clauses.guest_memory.Ram`."""
+    """See `kinst.runtime.patched.guest_ram.GuestRam` and `kinst.runtime.clauses.guest.guest_memory.Ram`."""
 
     def __init__(self, engine: AttachedEngine, guest: AttachedGuest) -> None:
         """Nothing is changed yet."""

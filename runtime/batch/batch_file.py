@@ -27,8 +27,8 @@ from kinst.runtime.batch.input_files import FileTable
 from kinst.runtime.batch.tasks import Call, InputFile, Rewrite, Run, Task, Work
 from kinst.runtime.batch.toml_file import content
 from kinst.runtime.machine.configuration import ClockKind
-from kinst.runtime.tracing.program_text import read_script
-from kinst.runtime.tracing.quantities import seconds_of, size_of
+from kinst.runtime.tracing.programs.program_text import read_script
+from kinst.runtime.tracing.programs.quantities import seconds_of, size_of
 from kinst.targets.errors import UsageError
 from kinst.targets.method import Method
 

@@ -16,7 +16,7 @@ from kinst.rewriter.commandline.command import Command
 from kinst.rewriter.commandline.help import Example
 from kinst.rewriter.commandline.option import Choice, option
 from kinst.rewriter.commandline.reporting import check_files, reported, unescaped
-from kinst.rewriter.progress import Progress, bars, silent
+from kinst.rewriter.shell.progress import Progress, bars, silent
 from kinst.targets.errors import UsageError
 from kinst.targets.signals import exit_on_termination
 
@@ -162,7 +162,7 @@ def _results(files: "FileTable", found: "Batch", given: dict[str, Any]) -> Any:
     from kinst.runtime.batch.pool import pool_results
     from kinst.runtime.batch.worker import Limits
     from kinst.runtime.machine.host_memory import total_memory
-    from kinst.runtime.tracing.quantities import seconds_of, size_of
+    from kinst.runtime.tracing.programs.quantities import seconds_of, size_of
 
     jobs = given["jobs"] or len(os.sched_getaffinity(0))
     timeout = seconds_of("--timeout", given["timeout"]) if given["timeout"] else found.timeout or _TIMEOUT

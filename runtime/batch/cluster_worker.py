@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from kinst.rewriter.fresh_file import fresh_file
+from kinst.rewriter.shell.fresh_file import fresh_file
 from kinst.runtime.batch.rows import Answer, Outcome, failure
 from kinst.runtime.batch.tasks import Task
 from kinst.runtime.batch.worker import Limits, Order

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kinst.rewriter.command_output import json_array, remark, write_lines
 from kinst.rewriter.commandline.apart import NamedFile, check_apart
-from kinst.rewriter.fresh_file import replaced_file
-from kinst.rewriter.progress import Progress
-from kinst.rewriter.wording import counted
+from kinst.rewriter.shell.command_output import json_array, remark, write_lines
+from kinst.rewriter.shell.fresh_file import replaced_file
+from kinst.rewriter.shell.progress import Progress
+from kinst.rewriter.shell.wording import counted
 from kinst.runtime.batch.coverage import merged
 from kinst.runtime.batch.journal import JOURNAL, Journal, open_journal, peek
 from kinst.runtime.batch.page import batch_page_lines

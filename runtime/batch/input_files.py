@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from kinst.rewriter.progress import Progress
+from kinst.rewriter.shell.progress import Progress
 from kinst.runtime.batch.tasks import InputFile
 from kinst.targets.errors import UsageError
 from kinst.targets.packed.boot_image import is_boot_image

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Final
 
-from kinst.rewriter.page import page_lines
+from kinst.rewriter.shell.page import page_lines
 from kinst.runtime.batch.rows import COLUMNS, GOOD, Outcome, Row
 
 _MOST: Final = 200_000  # rows on the page; the table has all

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from kinst.rewriter.diff import compare
+from kinst.rewriter.diffing.diff import compare
+from kinst.rewriter.naming.probe_choice import probe_names
+from kinst.rewriter.naming.resolve import Resolution
 from kinst.rewriter.outcome_report import summary_lines
-from kinst.rewriter.plan import Plan
-from kinst.rewriter.probe_choice import probe_names
-from kinst.rewriter.resolve import Resolution
-from kinst.rewriter.restore import restore
+from kinst.rewriter.planning.plan import Plan
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.restore import restore
+from kinst.rewriter.writing.write import write_image
 from kinst.runtime.batch.rows import Answer, Outcome, Row
 from kinst.runtime.batch.tasks import InputFile, Places, Rewrite
 from kinst.targets.errors import KinstError, ProbeError

@@ -13,7 +13,7 @@ from kinst.runtime.batch.tasks import InputFile, Places, Run
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.trace import Trace
 from kinst.runtime.tracing.given import Machine, Options
-from kinst.runtime.tracing.program_text import Origin, ProgramText
+from kinst.runtime.tracing.programs.program_text import Origin, ProgramText
 from kinst.targets.errors import MachineError
 from kinst.targets.image import module_name
 

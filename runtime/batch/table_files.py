@@ -7,9 +7,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from kinst.rewriter.fresh_file import replaced_file
+from kinst.rewriter.shell.fresh_file import replaced_file
 from kinst.runtime.batch.rows import Row
-from kinst.runtime.consumer.csv_output import csv_writer, safe_cells
+from kinst.runtime.consumer.documents.csv_output import csv_writer, safe_cells
 
 Cells = Callable[[Iterable[Any]], list[Any]]
 Columns = Mapping[str, tuple[type, str]]

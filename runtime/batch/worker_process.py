@@ -4,7 +4,7 @@ import os
 import subprocess
 from typing import Final
 
-from kinst.rewriter.own_process import own_command, own_environment
+from kinst.rewriter.shell.own_process import own_command, own_environment
 from kinst.runtime.batch.frames import receive, send
 from kinst.runtime.batch.rows import Answer, Outcome, failure
 from kinst.runtime.batch.schema import checked_answer

@@ -8,7 +8,7 @@ from click.shell_completion import CompletionItem
 
 from kinst.rewriter.commandline.probe_completion import Items, complete_function, complete_program
 from kinst.runtime.dlang.options import Options
-from kinst.runtime.tracing.program_text import Origin
+from kinst.runtime.tracing.programs.program_text import Origin
 from kinst.targets.machines.registry import MACHINES
 from kinst.targets.probe import PROVIDERS
 

@@ -10,7 +10,7 @@ from kinst.rewriter.commandline.help import Example
 from kinst.rewriter.commandline.option import Choice, Decorator, option, together
 from kinst.rewriter.commandline.probe_completion import complete_function
 from kinst.rewriter.commandline.reporting import METHOD_HELP
-from kinst.rewriter.file_name import FileName, OutputFile, TextWithFile
+from kinst.rewriter.shell.file_name import FileName, OutputFile, TextWithFile
 from kinst.runtime.commandline.completion import (
     PROGRAM_COMPLETERS,
     complete_d_option,
@@ -26,7 +26,7 @@ from kinst.runtime.commandline.files import (
 )
 from kinst.runtime.machine.configuration import ClockKind
 from kinst.runtime.tracing.output_format import Format
-from kinst.runtime.tracing.program_text import Origin
+from kinst.runtime.tracing.programs.program_text import Origin
 from kinst.targets.method import Method
 
 _FILE: Final = FileName(path_type=Path, dir_okay=False)

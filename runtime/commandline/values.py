@@ -8,7 +8,7 @@ from kinst.runtime.commandline.files import disk_parts
 from kinst.runtime.input.expression import Expression, expression
 from kinst.runtime.machine.configuration import FileAt, mapped
 from kinst.runtime.machine.disk import Disk, open_disk
-from kinst.runtime.tracing.quantities import seconds_of, size_of
+from kinst.runtime.tracing.programs.quantities import seconds_of, size_of
 from kinst.targets.errors import UsageError
 
 _ELF: Final = b"\x7fELF"

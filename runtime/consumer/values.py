@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kinst.runtime.clauses.environment import Stack, SymbolName, Symbols, Value
-from kinst.runtime.clauses.frame_names import frame_names
+from kinst.runtime.clauses.guest.frame_names import frame_names
 from kinst.runtime.dlang.types.types import DType, Dynamic, String, bare
 from kinst.targets.c_types import size_of
 

@@ -16,7 +16,7 @@ from kinst.runtime.trap.delivery import Delivery, Way
 from kinst.runtime.trap.trap import registers_unknown
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.instruction import Flow, Verdict
-from kinst.targets.manifest import Manifest, Method, ProbeKind
+from kinst.targets.manifest.packed import Manifest, Method, ProbeKind
 
 ArgumentRegisters = Callable[[int], Sequence[int] | None]  # see `Enabling.registers`
 _CALLS: Final = (Flow.CALL, Flow.INDIRECT_CALL)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kinst.runtime.machine.exception_model import ExceptionModel
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.machine import Machine
 
 

@@ -21,8 +21,8 @@ from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
 from kinst.runtime.machine.host_alarm import host_alarm
+from kinst.runtime.machine.loading.placed_files import PlacedFiles
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
-from kinst.runtime.machine.placed_files import PlacedFiles
 from kinst.runtime.machine.progress import Progress
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.machine.timed import TimedDevices

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kinst.runtime.engine.block_counters import PLACES
 from kinst.runtime.engine.host.blocks import SLACK
 from kinst.runtime.hits.actions import Batched
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.code_copies import CodeCopies
 from kinst.runtime.patched.sites import SiteTable

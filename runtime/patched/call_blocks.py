@@ -21,7 +21,7 @@ from kinst.runtime.patched.ways_back import WaysBack
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.targets.image import Image
-from kinst.targets.kernel_tables import words_at
+from kinst.targets.kernels.kernel_tables import words_at
 from kinst.targets.static_probes import Callees, PlaceKind, StaticPlace, StaticProbe
 
 _LIMIT: Final = 100_000  # instructions of a block and of what it calls

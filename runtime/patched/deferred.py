@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.derive import disjoint
-from kinst.rewriter.refusals import Refusals
-from kinst.runtime.machine.loaded import Loaded
+from kinst.rewriter.naming.refusals import Refusals
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
 from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.trap.trap import Hit
 from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
-from kinst.targets.manifest import Method
+from kinst.targets.manifest.packed import Method
 
 SHADOW_FRAMES: Final = 1 << 45  # physical pages that no guest uses, like `address_space.TRAMPOLINE_FRAMES`
 _PAGE: Final = 4096

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.write import patched_sizes
-from kinst.runtime.machine.loaded import Loaded
+from kinst.rewriter.writing.write import patched_sizes
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
 from kinst.runtime.patched.relocated import moved_site
@@ -20,7 +20,7 @@ from kinst.runtime.patched.surroundings import REACHES, CodeText, Surroundings, 
 from kinst.runtime.trap.trap import Hit
 from kinst.targets.errors import MachineError
 from kinst.targets.image import Image
-from kinst.targets.patched_at_boot import written_by_kernel
+from kinst.targets.kernels.patched_at_boot import written_by_kernel
 
 _PAGE: Final = 4096
 _SEEN: Final = 16  # bytes from a site on by which it is known again

@@ -5,7 +5,7 @@ This is only for machines whose trampolines jump back: one that ends with a brea
 
 from typing import Final
 
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.trap.arch.registry import MovedTrampoline, moved_trampoline
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.memory import PAGE, PhysicalMemory
 from kinst.targets.elf.header import PF_X, PT_LOAD
 

@@ -13,14 +13,14 @@ import numpy as np
 
 from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.exception_model import ExceptionModel
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
 from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.patched.surroundings import Surroundings, texts_of
 from kinst.runtime.trap.trap import Hit, Site, TrapPath
 from kinst.targets.errors import MachineError
-from kinst.targets.manifest import Method
+from kinst.targets.manifest.packed import Method
 
 _PAGE: Final = 4096
 

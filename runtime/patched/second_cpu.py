@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 from kinst.runtime.engine.qiling_machine import QilingMachine
 from kinst.runtime.engine.reports import Stop
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import Access, PageFault, Permission
 from kinst.runtime.trap.trap_frame import TrapFrame

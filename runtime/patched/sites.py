@@ -16,7 +16,7 @@ from kinst.runtime.hits.actions import called_at, delivery_of, reads_of
 from kinst.runtime.hits.deciding import ArgumentRegisters, Displaced, ProbeActions, SiteDeliveries
 from kinst.runtime.machine.address_space import AddressSpace
 from kinst.runtime.machine.exception_model import ExceptionModel
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.runtime.patched.call_blocks import Block, no_blocks
 from kinst.runtime.patched.guest_ram import GuestRam
@@ -30,7 +30,7 @@ from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import MachineError
 from kinst.targets.instruction import Flow, Verdict
-from kinst.targets.manifest import Manifest, Method, ProbeKind
+from kinst.targets.manifest.packed import Manifest, Method, ProbeKind
 from kinst.targets.static_probes import StaticProbe
 
 Action = Callable[[Firing], None]

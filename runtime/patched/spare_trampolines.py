@@ -7,7 +7,7 @@ to where it is.
 
 from typing import Final
 
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.moved_trampolines import MovedTrampolines
 from kinst.runtime.trap.arch.registry import aside_trampoline

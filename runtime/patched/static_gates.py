@@ -6,7 +6,7 @@ code that makes the arguments. The function that all of them call fires the righ
 
 from collections.abc import Callable, Iterable, Sequence
 
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.patched.call_blocks import Block, block_at
 from kinst.runtime.patched.guest_ram import GuestRam
 from kinst.runtime.trap.arch.emulator import Emulation

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from kinst.rewriter.control_flow import ControlFlow, ControlFlows
+from kinst.rewriter.naming.control_flow import ControlFlow, ControlFlows
+from kinst.rewriter.naming.sites import decoded
 from kinst.rewriter.program import Program, instructions_of
-from kinst.rewriter.sites import decoded
 
 
 class WaysBack:

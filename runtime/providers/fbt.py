@@ -19,7 +19,7 @@ from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import Function, Void, strip
-from kinst.targets.manifest import ProbeKind
+from kinst.targets.manifest.packed import ProbeKind
 
 FBT: Final = Registration("fbt", ProviderAttributes(EVOLVING_ISA, PRIVATE, PRIVATE, EVOLVING_ISA, PRIVATE_ISA))
 Prototype = Callable[[str, str], Function | None]  # ImageTypes.function: (name, module) -> the type of a function

@@ -18,7 +18,7 @@ from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import ProbeError
 from kinst.targets.image import Image
-from kinst.targets.manifest import PROBE_FORM, Manifest, ProbeKind
+from kinst.targets.manifest.packed import PROBE_FORM, Manifest, ProbeKind
 from kinst.targets.probe import ProbeName, parse_probe_names
 
 Called = Callable[[Firing], None]

@@ -8,7 +8,7 @@ from kinst.runtime.providers.provider import Registration
 from kinst.runtime.providers.site_provider import SiteProvider
 from kinst.runtime.providers.stability import EVOLVING, PRIVATE, PRIVATE_ISA, ProviderAttributes
 from kinst.runtime.trap.trap import Firing
-from kinst.targets.manifest import ProbeKind
+from kinst.targets.manifest.packed import ProbeKind
 
 KINST: Final = Registration("kinst", ProviderAttributes(EVOLVING, PRIVATE, PRIVATE, EVOLVING, PRIVATE_ISA))
 

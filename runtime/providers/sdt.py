@@ -20,7 +20,7 @@ from kinst.runtime.providers.provider import Action, Probes, Registration
 from kinst.runtime.providers.stability import EVOLVING, PRIVATE, ProviderAttributes
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.facts import ArchFacts
-from kinst.targets.manifest import ProbeKind
+from kinst.targets.manifest.packed import ProbeKind
 from kinst.targets.probe import ProbeName
 from kinst.targets.static_probes import PlaceKind
 from kinst.targets.tracepoints import FUNCTION

@@ -11,7 +11,7 @@ from kinst.runtime.patched.sites import ArgumentAt, SiteTable
 from kinst.runtime.providers.probe_table import Identifiers, Probe
 from kinst.runtime.providers.provider import Action, Argument, Probes, Registration
 from kinst.runtime.trap.trap import Firing
-from kinst.targets.manifest import PROBE_FORM, Manifest, ProbeKind
+from kinst.targets.manifest.packed import PROBE_FORM, Manifest, ProbeKind
 from kinst.targets.probe import ProbeName, matching
 
 Rows = NDArray[np.intp]

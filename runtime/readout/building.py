@@ -1,6 +1,6 @@
 """All that was prepared, and memory that is somewhere else -> what its standalone image has found, traced.
 
-Like `kinst.runtime.tracing.building`, for a guest that runs elsewhere, or ran.
+Like `kinst.runtime.tracing.guests.building`, for a guest that runs elsewhere, or ran.
 """
 
 import math
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kinst.runtime.machine.configuration import ClockKind, End
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.readout.memory import Source
 from kinst.runtime.readout.placement import Placement
 from kinst.runtime.readout.readings import Readings
-from kinst.runtime.tracing.ending import Ending, Outcome, bare_ending
-from kinst.runtime.tracing.host import NoGuest
-from kinst.runtime.tracing.limits import Limits
-from kinst.runtime.tracing.plug_ins import PlugIns
-from kinst.runtime.tracing.preparing import Prepared
+from kinst.runtime.tracing.host.contract import NoGuest
+from kinst.runtime.tracing.host.ending import Ending, Outcome, bare_ending
+from kinst.runtime.tracing.host.limits import Limits
+from kinst.runtime.tracing.host.surroundings import Surroundings
+from kinst.runtime.tracing.images.plug_ins import PlugIns
+from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes
-from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import UsageError
@@ -27,7 +27,7 @@ from kinst.targets.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Readout:
-    """See `kinst.runtime.tracing.built.Built`."""
+    """See `kinst.runtime.tracing.guests.built.Built`."""
 
     prepared: Prepared
     surroundings: Surroundings
@@ -52,7 +52,7 @@ class Readout:
 
 
 class ReadoutBuilding:
-    """Makes a `Readout` of what was prepared: a `kinst.runtime.tracing.built.Build`."""
+    """Makes a `Readout` of what was prepared: a `kinst.runtime.tracing.guests.built.Build`."""
 
     def __init__(self, source: Source, interval: int | None, end: float = math.inf) -> None:
         """Read `source` once, or again every `interval` ns, up to `end`, of time.monotonic()."""

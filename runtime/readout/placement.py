@@ -16,7 +16,7 @@ from kinst.runtime.readout.memory import Memory, Space, UnreadableError
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
 from kinst.targets.image import Image
-from kinst.targets.manifest import Manifest
+from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import WORD, Standalone
 
 Read = Callable[[int, int], bytes]  # link address, size -> bytes

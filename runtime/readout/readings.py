@@ -7,8 +7,8 @@ from collections.abc import Callable
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.readout.memory import Source
 from kinst.runtime.readout.placement import Placement
-from kinst.runtime.tracing.host import NoGuest
-from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.host.contract import NoGuest
+from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.running import PAUSES
 from kinst.runtime.tracing.standalone.findings import Found
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes

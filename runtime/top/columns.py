@@ -9,7 +9,7 @@ from rich.text import Text
 from kinst.runtime.clauses.environment import TaskState
 from kinst.runtime.top.ranking import HISTORY, RankedRow
 from kinst.runtime.top.sample import CpuView
-from kinst.runtime.tracing.ending import CpuState
+from kinst.runtime.tracing.host.ending import CpuState
 
 _NUMBER: Final = 12
 _RATE: Final = 9

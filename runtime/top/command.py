@@ -12,17 +12,17 @@ from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.top.guest_run import Copied, GuestRun
 from kinst.runtime.top.sample import Sample
 from kinst.runtime.top.scrollback import Notes, Scrollback
-from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.host.limits import Limits
+from kinst.runtime.tracing.images.preparing import source_of
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.outputs import Consumer, opened_file
-from kinst.runtime.tracing.preparing import source_of
-from kinst.runtime.tracing.program_text import Origin, ProgramText
+from kinst.runtime.tracing.programs.program_text import Origin, ProgramText
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.run_command import Wishes, enable, page_file, status_of, with_report
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import KinstError, UsageError
 from kinst.targets.image import open_image
-from kinst.targets.manifest import find_manifest
+from kinst.targets.manifest.packed import find_manifest
 
 _NAME: Final = "kinst-run"
 _FUNCTIONS: Final = "fbt:::entry { @calls[probefunc] = count(); }"

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
-from kinst.rewriter.fresh_file import fresh_file
-from kinst.runtime.consumer.csv_output import csv_writer
+from kinst.rewriter.shell.fresh_file import fresh_file
+from kinst.runtime.consumer.documents.csv_output import csv_writer
 from kinst.runtime.top.ranking import RankedRow
 
 

@@ -10,9 +10,9 @@ from kinst.runtime.top.interludes import Interludes
 from kinst.runtime.top.sample import Sample
 from kinst.runtime.top.sampler import Sampler
 from kinst.runtime.top.scrollback import Scrollback
-from kinst.runtime.tracing.ending import Ending
-from kinst.runtime.tracing.guest import Guest
-from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.guests.guest import Guest
+from kinst.runtime.tracing.host.ending import Ending
+from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.tracer import Output
 from kinst.runtime.tracing.tracing import Tracing
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.clauses.environment import TaskState
-from kinst.runtime.tracing.ending import CpuPlace
+from kinst.runtime.tracing.host.ending import CpuPlace
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kinst.runtime.clauses.aggregations import Key
-from kinst.runtime.consumer.json_values import JsonValues, Style
+from kinst.runtime.consumer.documents.json_values import JsonValues, Style
 from kinst.runtime.consumer.totals import Cell, is_distribution
 from kinst.runtime.dlang.program import Aggregate, AggregatingFunction, Aggregation
 from kinst.runtime.machine.cpu import VirtualCpu
 from kinst.runtime.top.ranking import sparkline
 from kinst.runtime.top.sample import CpuView, Sample, Table
-from kinst.runtime.tracing.ending import CpuPlace, CpuState
-from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.guests.guest import Guest
+from kinst.runtime.tracing.host.ending import CpuPlace, CpuState
 from kinst.runtime.tracing.tracer import Output, Tracer
 from kinst.targets.visible import visible
 

@@ -3,14 +3,14 @@
 import sys
 from typing import BinaryIO, Final
 
-from kinst.runtime.consumer.document_output import Document, DocumentOutput
-from kinst.runtime.consumer.flame_graph import FlameGraph
-from kinst.runtime.consumer.folded_stacks import StackDocument, StackReader, with_stacks
-from kinst.runtime.consumer.heat_map_output import HeatMapDocument, distributions_of
-from kinst.runtime.consumer.json_lines import JsonLines
-from kinst.runtime.consumer.json_output import JsonOutput
-from kinst.runtime.consumer.json_values import JsonValues
-from kinst.runtime.consumer.table import RowWriter, TableDocument, shape_of
+from kinst.runtime.consumer.documents.document_output import Document, DocumentOutput
+from kinst.runtime.consumer.documents.json_lines import JsonLines
+from kinst.runtime.consumer.documents.json_output import JsonOutput
+from kinst.runtime.consumer.documents.json_values import JsonValues
+from kinst.runtime.consumer.documents.table import RowWriter, TableDocument, shape_of
+from kinst.runtime.consumer.pictures.flame_graph import FlameGraph
+from kinst.runtime.consumer.pictures.folded_stacks import StackDocument, StackReader, with_stacks
+from kinst.runtime.consumer.pictures.heat_map_output import HeatMapDocument, distributions_of
 from kinst.runtime.tracing.looking import look_often
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.request import Request
@@ -66,10 +66,10 @@ def _heat_map(tracing: Tracing, output: BinaryIO) -> Document:
 def _rows(form: Format, tracing: Tracing, output: BinaryIO) -> RowWriter:
     shape = shape_of(tracing.tracer.clauses)
     if form is Format.CSV:
-        from kinst.runtime.consumer.csv_output import CsvWriter
+        from kinst.runtime.consumer.documents.csv_output import CsvWriter
 
         return CsvWriter(output, shape, is_safe=tracing.request.csv_is_safe)
-    from kinst.runtime.consumer.arrow_output import ArrowWriter  # an extra
+    from kinst.runtime.consumer.documents.arrow_output import ArrowWriter  # an extra
 
     return ArrowWriter(output, shape, is_parquet=form is Format.PARQUET)
 
@@ -87,7 +87,7 @@ def _of_stacks(form: Format, tracing: Tracing, output: BinaryIO) -> Document:
 
 
 def _perfetto(tracer: Tracer, output: BinaryIO) -> Document:
-    from kinst.runtime.consumer.perfetto_output import PerfettoDocument  # an extra
+    from kinst.runtime.consumer.perfetto.output import PerfettoDocument  # an extra
 
     assert tracer.tasks is not None, "this format asks for them"
     values = JsonValues(tracer.symbols)

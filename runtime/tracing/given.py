@@ -10,7 +10,7 @@ from kinst.runtime.dlang.options import Options as DOptions
 from kinst.runtime.machine.configuration import ClockKind, Configuration, FileAt, mapped
 from kinst.runtime.machine.disk import Disk, DiskMode, open_disk
 from kinst.runtime.tracing.hits import Hit, PythonAction
-from kinst.runtime.tracing.program_text import Origin, ProgramText, read_script
+from kinst.runtime.tracing.programs.program_text import Origin, ProgramText, read_script
 from kinst.targets.errors import UsageError
 from kinst.targets.method import Method
 from kinst.targets.nearest import nearest

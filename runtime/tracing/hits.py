@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from kinst.runtime.clauses.environment import Environment, Stack
-from kinst.runtime.clauses.frame_names import frame_names
+from kinst.runtime.clauses.guest.frame_names import frame_names
 from kinst.runtime.providers.provider import Action, Probe
-from kinst.runtime.tracing.guest_view import GuestView
+from kinst.runtime.tracing.host.guest_view import GuestView
 from kinst.runtime.trap.faults import FAULT_TEXTS, Fault
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.errors import MachineError, UsageError

@@ -3,28 +3,28 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from kinst.rewriter.inline_probes import is_inline
-from kinst.rewriter.resolve import numbering_of
+from kinst.rewriter.naming.inline_probes import is_inline
+from kinst.rewriter.naming.resolve import numbering_of
+from kinst.rewriter.naming.static_sites import static_records
 from kinst.rewriter.rewriting import Opened, open_source
-from kinst.rewriter.static_sites import static_records
 from kinst.runtime.dlang.builtins import FREEBSD
 from kinst.runtime.providers.plugged import asks_for
 from kinst.runtime.systems.registry import constants_of
-from kinst.runtime.tracing.building import build
-from kinst.runtime.tracing.built import Build, Built
-from kinst.runtime.tracing.guest import Guest
-from kinst.runtime.tracing.inline_clauses import InlineClauses
-from kinst.runtime.tracing.plug_ins import PlugIns
-from kinst.runtime.tracing.preparing import prepare, source_of
-from kinst.runtime.tracing.program_text import Origin, ProgramText
-from kinst.runtime.tracing.programs import site_names
+from kinst.runtime.tracing.guests.building import build
+from kinst.runtime.tracing.guests.built import Build, Built
+from kinst.runtime.tracing.guests.guest import Guest
+from kinst.runtime.tracing.images.plug_ins import PlugIns
+from kinst.runtime.tracing.images.preparing import prepare, source_of
+from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
+from kinst.runtime.tracing.programs.program_text import Origin, ProgramText
+from kinst.runtime.tracing.programs.programs import site_names
 from kinst.runtime.tracing.request import Request
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.arch.registry import NO_IMAGE_ARCH
 from kinst.targets.c_types import ImageTypes, NoImageTypes
 from kinst.targets.debuginfo.image_types import image_types
 from kinst.targets.image import open_image
-from kinst.targets.manifest import find_manifest
+from kinst.targets.manifest.packed import find_manifest
 from kinst.targets.probe import PROVIDERS, ProbeName
 
 _WITH_PLACES: Final = ("fbt", "kinst")  # their probes are places in code, as those of an image's static probes are

@@ -8,7 +8,7 @@ fault with the text "optimised out". Beyond the last parameter, arguments are 0 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kinst.rewriter.inline_probes import InlineSite
+from kinst.rewriter.naming.inline_probes import InlineSite
 from kinst.runtime.patched.sites import Argument
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Firing

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from kinst.runtime.clauses.aggregations import Contents
 from kinst.runtime.clauses.time_bins import MOST
-from kinst.runtime.tracing.schedule import SOONEST
+from kinst.runtime.tracing.host.schedule import SOONEST
 from kinst.runtime.tracing.tracer import Tracer
 
 

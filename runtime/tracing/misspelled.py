@@ -15,8 +15,8 @@ from kinst.rewriter.unknown_functions import unknown_functions
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.types.scope import TypeScope
-from kinst.runtime.tracing.program_text import ProgramText
-from kinst.runtime.tracing.programs import ProgramError, ProgramReader
+from kinst.runtime.tracing.programs.program_text import ProgramText
+from kinst.runtime.tracing.programs.programs import ProgramError, ProgramReader
 from kinst.runtime.tracing.request import Request
 from kinst.targets.c_types import NoImageTypes
 from kinst.targets.errors import KinstError, ProbeNameError

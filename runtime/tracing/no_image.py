@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from kinst.runtime.clauses.guest_memory import no_guest
-from kinst.runtime.clauses.no_guest import NoStacks, NoSymbols, NoUserSymbols
+from kinst.runtime.clauses.guest.guest_memory import no_guest
+from kinst.runtime.clauses.guest.no_guest import NoStacks, NoSymbols, NoUserSymbols
 from kinst.runtime.clauses.profiles import BareProfile
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.dlang.builtins import FREEBSD
@@ -11,11 +11,11 @@ from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.providers.dtrace import DtraceProvider
 from kinst.runtime.providers.profile import ProfileProvider
 from kinst.runtime.providers.provider import Providers
-from kinst.runtime.tracing.ending import Ending, Outcome, bare_ending
-from kinst.runtime.tracing.host import NoGuest
-from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.host.contract import NoGuest
+from kinst.runtime.tracing.host.ending import Ending, Outcome, bare_ending
+from kinst.runtime.tracing.host.limits import Limits
+from kinst.runtime.tracing.host.surroundings import SCRATCH, Surroundings
 from kinst.runtime.tracing.request import Request
-from kinst.runtime.tracing.surroundings import SCRATCH, Surroundings
 from kinst.targets.arch.registry import NO_IMAGE_ARCH
 from kinst.targets.c_types import NoImageTypes
 

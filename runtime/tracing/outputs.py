@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from kinst.rewriter.fresh_file import replaced_file
+from kinst.rewriter.shell.fresh_file import replaced_file
 from kinst.runtime.consumer.output import TextOutput
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.tracer import Output
@@ -35,9 +35,9 @@ class Streams:
 def check_possible(form: Format, path: Path | None) -> None:
     """Say before anything is loaded that there cannot be such an output. Raises KinstError."""
     if form is Format.PERFETTO:
-        import kinst.runtime.consumer.perfetto_trace  # which says what is missing
+        import kinst.runtime.consumer.perfetto.trace  # which says what is missing
     if form in (Format.PARQUET, Format.ARROW):
-        import kinst.runtime.consumer.arrow_output  # noqa: F401  # which says what is missing
+        import kinst.runtime.consumer.documents.arrow_output  # noqa: F401  # which says what is missing
     if form.is_binary and path is None and sys.stdout.isatty():
         raise UsageError(f"--format {form.value}: a terminal cannot show it: give -o FILE, or a pipe")
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kinst.rewriter.progress import Progress, silent
+from kinst.rewriter.shell.progress import Progress, silent
 from kinst.runtime.dlang.options import Options
 from kinst.runtime.machine.configuration import Configuration
-from kinst.runtime.tracing.program_text import ProgramText
+from kinst.runtime.tracing.programs.program_text import ProgramText
 from kinst.targets.method import Method
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import click
 from kinst.runtime.input.expression import Expression
 from kinst.runtime.input.standard_input import NOTICE, StandardInput, connected, standard_input
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.tracing.ending import Ending
-from kinst.runtime.tracing.limits import Limits
+from kinst.runtime.tracing.host.ending import Ending
+from kinst.runtime.tracing.host.limits import Limits
 from kinst.runtime.tracing.listing import table
 from kinst.runtime.tracing.output_format import Format
 from kinst.runtime.tracing.outputs import Consumer, check_possible, opened, output_of, whole_file
@@ -25,7 +25,7 @@ from kinst.targets.errors import GuestError, KinstError
 from kinst.targets.signals import caught
 
 if TYPE_CHECKING:
-    from kinst.runtime.tracing.built import Build
+    from kinst.runtime.tracing.guests.built import Build
 
 _NAME = "kinst-run"
 
@@ -150,7 +150,7 @@ def with_report(output: Consumer, tracing: Tracing, page: BinaryIO | None, wishe
     """The output, with what writes the page of --report beside it."""
     if page is None:
         return output
-    from kinst.runtime.tracing.reporting import Reporting  # few runs have a report
+    from kinst.runtime.tracing.results.reporting import Reporting  # few runs have a report
 
     return Reporting(output, tracing, page, wishes.command)
 

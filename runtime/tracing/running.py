@@ -11,10 +11,10 @@ from typing import Final, Protocol
 from kinst.runtime.input.expression import Expression
 from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.tracing.drain_timer import DrainTimer
-from kinst.runtime.tracing.ending import Ending, Outcome
-from kinst.runtime.tracing.exit_status import exit_status
-from kinst.runtime.tracing.limits import Limits
-from kinst.runtime.tracing.surroundings import Surroundings
+from kinst.runtime.tracing.host.ending import Ending, Outcome
+from kinst.runtime.tracing.host.exit_status import exit_status
+from kinst.runtime.tracing.host.limits import Limits
+from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.runtime.tracing.tracer import Output, Tracer
 from kinst.targets.errors import MachineError
 from kinst.targets.visible import visible
@@ -24,7 +24,7 @@ PAUSES: Final = frozenset({End.UNTIL, End.TIMEOUT, End.WALL_TIMEOUT, End.INTERRU
 
 
 class Traced(Protocol):
-    """What is traced: `kinst.runtime.tracing.guest.Guest`, or `kinst.runtime.tracing.idle.Idle` without an image."""
+    """What is traced: `kinst.runtime.tracing.guests.guest.Guest`, or a machine without an image."""
 
     @property
     def surroundings(self) -> Surroundings:

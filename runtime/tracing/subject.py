@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kinst.runtime.tracing.no_image import NoImage
-from kinst.runtime.tracing.program_text import ProgramText
+from kinst.runtime.tracing.programs.program_text import ProgramText
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.running import Traced
 from kinst.targets.arch.facts import ArchFacts
@@ -12,8 +12,8 @@ from kinst.targets.c_types import ImageTypes
 
 if TYPE_CHECKING:
     from kinst.rewriter.rewriting import Opened
-    from kinst.runtime.tracing.guest import Guest
-    from kinst.runtime.tracing.inline_clauses import InlineClauses
+    from kinst.runtime.tracing.guests.guest import Guest
+    from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
 
 
 class Subject(Protocol):

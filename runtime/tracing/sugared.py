@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from kinst.runtime.dlang.syntax import tree, unparse
-from kinst.runtime.tracing.matching import Matching
+from kinst.runtime.tracing.programs.matching import Matching
 from kinst.runtime.tracing.tracing import Tracing
 
 

@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from kinst.runtime.machine.call import Call, FunctionCall, call_of, find_function
-from kinst.runtime.machine.call_memory import CallMemory
+from kinst.runtime.machine.calling.call import Call, FunctionCall, call_of, find_function
+from kinst.runtime.machine.calling.call_memory import CallMemory
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.tracing import Tracing
 from kinst.targets.errors import MachineError

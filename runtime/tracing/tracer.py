@@ -41,13 +41,13 @@ from kinst.runtime.machine.configuration import ClockKind, End
 from kinst.runtime.providers.dtrace import BEGIN, END, ERROR, TRACER_THREAD
 from kinst.runtime.providers.provider import Action, Identifiers, Probe
 from kinst.runtime.tracing.enablings import Enabled, Enablings
-from kinst.runtime.tracing.ending import Ending
 from kinst.runtime.tracing.hits import Hit, PythonAction, enclosed
-from kinst.runtime.tracing.host import blank_firing
-from kinst.runtime.tracing.matching import Matching
+from kinst.runtime.tracing.host.contract import blank_firing
+from kinst.runtime.tracing.host.ending import Ending
+from kinst.runtime.tracing.host.schedule import Schedule
+from kinst.runtime.tracing.host.surroundings import Surroundings
+from kinst.runtime.tracing.programs.matching import Matching
 from kinst.runtime.tracing.repeated_errors import RepeatedErrors
-from kinst.runtime.tracing.schedule import Schedule
-from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.runtime.trap.delivery import Delivery, Way
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Enabling, Firing

@@ -14,21 +14,21 @@ from kinst.runtime.dlang.context import CheckContext, EveryProbe
 from kinst.runtime.dlang.program import Program
 from kinst.runtime.dlang.syntax.errors import DError
 from kinst.runtime.dlang.types.scope import TypeScope
-from kinst.runtime.tracing import library_files
 from kinst.runtime.tracing.listing import report
-from kinst.runtime.tracing.matching import Matching
-from kinst.runtime.tracing.program_text import Origin, ProgramText
-from kinst.runtime.tracing.programs import ParsedProgram, ProgramReader
+from kinst.runtime.tracing.programs import library_files
+from kinst.runtime.tracing.programs.matching import Matching
+from kinst.runtime.tracing.programs.program_text import Origin, ProgramText
+from kinst.runtime.tracing.programs.programs import ParsedProgram, ProgramReader
+from kinst.runtime.tracing.programs.type_texts import TypeTexts
 from kinst.runtime.tracing.request import Request
 from kinst.runtime.tracing.running import Running
 from kinst.runtime.tracing.subject import Subject, subject_of
 from kinst.runtime.tracing.tracer import Output, Tracer
-from kinst.runtime.tracing.type_texts import TypeTexts
 from kinst.targets.errors import KinstError
 
 if TYPE_CHECKING:
     from kinst.rewriter.rewriting import Opened
-    from kinst.runtime.tracing.guest import Guest
+    from kinst.runtime.tracing.guests.guest import Guest
 
 _EVERYTHING: Final = ("dtrace:::", "profile:::", "fbt:::", "sdt:::")  # what -l lists
 

@@ -16,7 +16,7 @@ import numpy as np
 from kinst.rewriter.program import Program
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.debuginfo.call_frames import CallFrames, FrameRow, Lost, Moved, RegisterRule, Saved
-from kinst.targets.functions import Functions
+from kinst.targets.functions.found import Functions
 from kinst.targets.instruction import Flow, Instructions
 
 LINK: Final = "link"  # the return address is in the link register

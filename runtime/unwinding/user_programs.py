@@ -12,7 +12,7 @@ from typing import Final
 
 from kinst.rewriter.rewriting import Opened, Source, open_source
 from kinst.runtime.clauses.environment import CALLER, Memory, Stack, SymbolName
-from kinst.runtime.clauses.symbols import ImageSymbols
+from kinst.runtime.clauses.guest.symbols import ImageSymbols
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.unwinding.arch.registry import stack_effects
 from kinst.runtime.unwinding.unwind import Unwinder

@@ -17,7 +17,7 @@ import numpy as np
 from elftools.dwarf.constants import DW_CFA
 
 from kinst.targets.errors import ImageError
-from kinst.targets.frames import Cie, FrameTable, frame_tables
+from kinst.targets.functions.frames import Cie, FrameTable, frame_tables
 from kinst.targets.image import Image
 from kinst.targets.leb128 import leb, signed_leb
 

@@ -38,8 +38,8 @@ class Callers:
     def at(self, address: int) -> tuple[str, int]:
         """Name and start of the function that holds an address; "" and 0 if none does.
 
-        Of several names the one that `kinst.targets.named_functions` makes the primary one: global before local before
-        weak, fewer leading underscores, alphabet.
+        Of several names the one that `kinst.targets.functions.named_functions` makes the primary one: global before
+        local before weak, fewer leading underscores, alphabet.
         """
         last = int(np.searchsorted(self._address, np.uint64(address), "right")) - 1
         if last < 0:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kinst.runtime import Machine
 from kinst.runtime.api import open_image
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from tests.agree.places import APPEND, FOLDER, MARKER, initrd, place
 from tests.system.cases import KERNELS
 from tests.system.counting import Trace, Window

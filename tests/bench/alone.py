@@ -5,12 +5,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from kinst.rewriter.resolve import resolve
+from kinst.rewriter.naming.resolve import resolve
 from kinst.rewriter.rewriting import Source, open_source
 from kinst.rewriter.standalone.plan import plan_standalone
 from kinst.rewriter.standalone.request import parse_request
-from kinst.rewriter.write import write_image
-from kinst.runtime.tracing.surroundings import Surroundings
+from kinst.rewriter.writing.write import write_image
+from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.probe import parse_probe_name
 from tests.bench.ours import OurRun

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from kinst.targets.image import open_image
-from kinst.targets.manifest import find_manifest
+from kinst.targets.manifest.packed import find_manifest
 from tests.boundaries import OBJDUMP
 from tests.images import CACHE
 

@@ -53,7 +53,7 @@ for name in names:
     assert found is not None, name
     getattr(found, "members", None)
 """
-_INLINECALL: Final = "from kinst.rewriter.inlinecall_cli import inlinecall; inlinecall()"
+_INLINECALL: Final = "from kinst.rewriter.inlining.inlinecall_cli import inlinecall; inlinecall()"
 _DRGN: Final = """
 import sys
 import drgn

@@ -21,12 +21,12 @@ from typing import Final
 
 import numpy as np
 
-from kinst.rewriter.plan import manifest_of
-from kinst.rewriter.resolve import resolve
+from kinst.rewriter.naming.resolve import resolve
+from kinst.rewriter.planning.plan import manifest_of
 from kinst.rewriter.rewriting import Source, open_source
 from kinst.rewriter.standalone.plan import plan_standalone
 from kinst.rewriter.standalone.request import parse_request
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.write import write_image
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import PlacementError
 from kinst.targets.image import open_image

@@ -9,7 +9,7 @@ from kinst.runtime.api import open_image
 from kinst.runtime.hits.actions import NOTHING, Batched, Reads, counting
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.given import MethodName
-from kinst.runtime.tracing.surroundings import Surroundings
+from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.runtime.trap.trap import Enabling, Firing
 from tests.bench.baselines import STACK, STOP, Record
 from tests.bench.workload import Workload

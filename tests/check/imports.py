@@ -24,7 +24,9 @@ TREES: Final[Mapping[str, str]] = {
     "tests": "tests",
 }
 _NAME: Final = re.compile(r"\b(?:kinst|docs|tests)(?:\.\w+)+\.?")
-_COMMANDS: Final = "kinst.rewriter.entry"  # the console scripts, which nobody imports who runs them as a process
+_COMMANDS: Final = (
+    "kinst.rewriter.commandline.entry"  # the console scripts, which nobody imports who runs them as a process
+)
 _RUNS_COMMANDS: Final = re.compile(r"\[\"project\"\]\[\"scripts\"\]|\btests\.commands\.launchers\b")
 
 

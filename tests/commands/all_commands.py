@@ -2,8 +2,9 @@
 
 from click.testing import CliRunner, Result
 
-from kinst.rewriter import cli, inlinecall_cli
+from kinst.rewriter import cli
 from kinst.rewriter.commandline.command import Command
+from kinst.rewriter.inlining import inlinecall_cli
 from kinst.runtime.batch.cli import batch as kinst_batch
 from kinst.runtime.cli import run as kinst_run
 

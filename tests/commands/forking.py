@@ -26,8 +26,8 @@ from tests.commands.launchers import ENVIRONMENT
 
 _IMPORTED: Final = (
     *("lief", "capstone", "keystone", "qiling", "unicorn", "zstandard", "elftools.elf.elffile"),
-    *("kinst.rewriter.cli", "kinst.rewriter.inlinecall_cli", "kinst.rewriter.diff_report"),
-    *("kinst.rewriter.inlinecall_answer", "kinst.rewriter.list_command", "kinst.rewriter.rewrite_command"),
+    *("kinst.rewriter.cli", "kinst.rewriter.inlining.inlinecall_cli", "kinst.rewriter.diffing.diff_report"),
+    *("kinst.rewriter.inlining.inlinecall_answer", "kinst.rewriter.list_command", "kinst.rewriter.rewrite_command"),
     *("kinst.runtime.cli", "kinst.runtime.api", "kinst.runtime.engine.qiling_machine", "kinst.runtime.batch.cli"),
     *("kinst.runtime.tracing.run_command", "kinst.samples.command"),
 )

@@ -17,7 +17,8 @@ def environment_with_commands(folder: Path) -> dict[str, str]:
     scripts.mkdir()
     for name in COMMANDS:
         function = name.replace("-", "_")
-        code = f"import sys; from kinst.rewriter.entry import {function} as main; sys.argv[0] = {name!r}; main()"
+        entry = f"from kinst.rewriter.commandline.entry import {function} as main"
+        code = f"import sys; {entry}; sys.argv[0] = {name!r}; main()"
         launcher = scripts / name
         launcher.write_text(f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(code)} "$@"\n')
         launcher.chmod(0o755)

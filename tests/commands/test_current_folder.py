@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.rewriter.own_process import own_environment
+from kinst.rewriter.shell.own_process import own_environment
 from tests.commands.launchers import ENVIRONMENT, ROOT
 from tests.rewriter.programs import small
 
@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_no_command_imports_from_it(folder: Path) -> None:
     for function, *arguments in COMMANDS:
-        code = f"from kinst.rewriter.entry import {function} as main; main()"
+        code = f"from kinst.rewriter.commandline.entry import {function} as main; main()"
         # As the scripts that pip installs: they lie elsewhere, and Python looks beside them.
         command = [sys.executable, "-P", "-c", code, *arguments]
         done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.rewriter.file_name import FileName, OutputFile, TextWithFile
+from kinst.rewriter.shell.file_name import FileName, OutputFile, TextWithFile
 from tests.commands.all_commands import COMMANDS, run
 from tests.rewriter.programs import small
 

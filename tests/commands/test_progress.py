@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.rewriter.progress import bars
+from kinst.rewriter.shell.progress import bars
 from tests.commands.launchers import environment_with_commands
 from tests.images import real_image
 from tests.runtime.terminal_session import TerminalSession

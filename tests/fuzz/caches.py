@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 from hypothesis import strategies as st
 
-from kinst.rewriter.inlinecall_cli import inlinecall as kinst_inlinecall
+from kinst.rewriter.inlining.inlinecall_cli import inlinecall as kinst_inlinecall
 from tests.fuzz.kind import Finding, Kind, command
 
 _SAMPLE: Final = Path(__file__).parent.parent.parent / "samples" / "kernel-amd64.elf"

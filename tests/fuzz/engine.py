@@ -29,7 +29,7 @@ from tests.fuzz.kind import Hang, Kind, signature
 _BATCH: Final = 200  # inputs of a process
 _PATIENCE: Final = 12  # times as long as an input may compute, until a process is ended that does not answer
 _IMPORTED_LATE = (
-    *("lief", "capstone", "kinst.rewriter.diff_report", "kinst.rewriter.inlinecall_answer"),
+    *("lief", "capstone", "kinst.rewriter.diffing.diff_report", "kinst.rewriter.inlining.inlinecall_answer"),
     *("kinst.rewriter.list_command", "kinst.rewriter.rewrite_command"),
 )
 _LAST: Final = "last"  # file that holds the input of a process

@@ -10,10 +10,10 @@ from typing import Final
 from kinst.rewriter.cli import diff as kinst_diff
 from kinst.rewriter.cli import list_probes as kinst_list
 from kinst.rewriter.cli import rewrite as kinst_rewrite
-from kinst.rewriter.inlinecall_cli import inlinecall as kinst_inlinecall
+from kinst.rewriter.inlining.inlinecall_cli import inlinecall as kinst_inlinecall
 from kinst.runtime.cli import run as kinst_run
 from kinst.targets.image import open_image
-from kinst.targets.manifest import SECTION
+from kinst.targets.manifest.packed import SECTION
 from tests.fuzz.bytes_changed import Damage, damages
 from tests.fuzz.kind import Kind, command
 from tests.rewriter.programs import small
@@ -93,7 +93,7 @@ def _patched(base: int, folder: Path) -> tuple[bytes, range]:
 
 
 def sealed_again(manifest: bytes) -> bytes:
-    """With digests that fit, as one would have them who means harm: `kinst.targets.manifest_seal` says how."""
+    """With digests that fit, as one would have them who means harm: `kinst.targets.manifest.seal` says how."""
     first, sizes, body = manifest[:12], manifest[16:32], manifest[64:]
     digest = hashlib.sha256(first + sizes + body).digest()
     return first + struct.pack("<I", zlib.crc32(first + sizes + digest + body)) + sizes + digest + body

@@ -13,7 +13,7 @@ from kinst.rewriter.cli import list_probes as kinst_list
 from kinst.rewriter.cli import rewrite as kinst_rewrite
 from kinst.runtime.cli import run as kinst_run
 from kinst.targets.image import open_image
-from kinst.targets.manifest import SECTION
+from kinst.targets.manifest.packed import SECTION
 from tests.fuzz.bytes_changed import Damage, damages
 from tests.fuzz.images import sealed_again
 from tests.fuzz.kind import Kind, command

@@ -21,10 +21,10 @@ from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Device, Timed
 from kinst.runtime.machine.disk import Disk
 from kinst.runtime.machine.exception_model import Event, Source
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.loading.placed_files import PlacedFiles
 from kinst.runtime.machine.machine import Machine
 from kinst.runtime.machine.memory import PhysicalMemory
-from kinst.runtime.machine.placed_files import PlacedFiles
 from kinst.runtime.machine.serial_line import SerialLine
 from kinst.runtime.paging.walker import Access, PageFault
 from kinst.targets.arch.registry import arch_by_name

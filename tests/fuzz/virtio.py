@@ -9,10 +9,10 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from kinst.runtime.machine.devices.virtio_block import VirtioBlock
-from kinst.runtime.machine.devices.virtio_console import VirtioConsole
-from kinst.runtime.machine.devices.virtio_device import Model
-from kinst.runtime.machine.devices.virtio_entropy import VirtioEntropy
+from kinst.runtime.machine.devices.virtio.block import VirtioBlock
+from kinst.runtime.machine.devices.virtio.console import VirtioConsole
+from kinst.runtime.machine.devices.virtio.device import Model
+from kinst.runtime.machine.devices.virtio.entropy import VirtioEntropy
 from kinst.runtime.machine.disk import SECTOR, DiskMode, open_disk
 from kinst.runtime.machine.serial_line import SerialLine
 from tests.fuzz.kind import Finding, Kind

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kinst.rewriter import cli
-from kinst.rewriter.progress import bars
+from kinst.rewriter.shell.progress import bars
 from kinst.targets.image import open_image
-from kinst.targets.manifest import find_manifest
+from kinst.targets.manifest.packed import find_manifest
 from tests.contract import check_contract
 from tests.rewriter.programs import TEXT, small
 from tests.writers.elf import EM_X86_64, Part, Symbol, elf64

@@ -7,9 +7,9 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from kinst.rewriter.control_flow import ControlFlows
-from kinst.rewriter.sites import Decoded, decoded
-from kinst.targets.functions import Functions
+from kinst.rewriter.naming.control_flow import ControlFlows
+from kinst.rewriter.naming.sites import Decoded, decoded
+from kinst.targets.functions.found import Functions
 from kinst.targets.instruction import Flow, Instructions
 
 START = 0x1000

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import zstandard
 
-from kinst.rewriter.diff import Diff, compare
-from kinst.rewriter.diff_report import json_lines, text_lines
+from kinst.rewriter.diffing.diff import Diff, compare
+from kinst.rewriter.diffing.diff_report import json_lines, text_lines
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.rewriter.write import write_image
-from kinst.targets import manifest_tables
+from kinst.rewriter.writing.write import write_image
 from kinst.targets.errors import ImageError, KinstError
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Flow
-from kinst.targets.manifest import find_manifest, pack_manifest
-from kinst.targets.manifest_seal import opened, sealed
+from kinst.targets.manifest import tables as manifest_tables
+from kinst.targets.manifest.packed import find_manifest, pack_manifest
+from kinst.targets.manifest.seal import opened, sealed
 from kinst.targets.probe import parse_probe_names
 from tests.rewriter.programs import small
 from tests.writers.manifests import with_manifest

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from kinst.rewriter.cli import diff, rewrite
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Verdict
-from kinst.targets.manifest import find_manifest, pack_manifest
+from kinst.targets.manifest.packed import find_manifest, pack_manifest
 from tests.chromium import used
 from tests.samples.machines import MACHINES
 from tests.writers.elf import EM_RISCV, Part, Symbol, elf64

@@ -10,7 +10,8 @@ import pytest
 from click import Command
 from click.testing import CliRunner
 
-from kinst.rewriter import cli, inlinecall_cli
+from kinst.rewriter import cli
+from kinst.rewriter.inlining import inlinecall_cli
 from kinst.runtime.batch.cli import batch
 from kinst.runtime.cli import run
 
@@ -33,7 +34,7 @@ class Finder:
         if name == "click":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Finder())
-from kinst.rewriter.entry import {command} as start
+from kinst.rewriter.commandline.entry import {command} as start
 start()
 print("survived")
 """

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from kinst.rewriter.fresh_file import fresh_file, replaced_file
+from kinst.rewriter.shell.fresh_file import fresh_file, replaced_file
 from tests.rewriter.test_cli import ROOT
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from kinst.rewriter.fresh_file import fresh_file
+from kinst.rewriter.shell.fresh_file import fresh_file
 with fresh_file(Path(sys.argv[1])) as file:
     file.write(b"half")
     file.flush()
@@ -93,7 +93,7 @@ def test_what_an_option_names_keeps_its_permissions_and_links_stay(tmp_path: Pat
 
 def test_standard_output_is_not_replaced_by_its_name(tmp_path: Path) -> None:
     """/dev/stdout leads to the file that a shell opened, of which there must not be another."""
-    code = "import pathlib; from kinst.rewriter.fresh_file import replaced_file\n"
+    code = "import pathlib; from kinst.rewriter.shell.fresh_file import replaced_file\n"
     code += "with replaced_file(pathlib.Path('/dev/stdout')) as file: file.write(b'new')"
     path = tmp_path / "out"
     path.write_text("old ")

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from kinst.rewriter import cli
 from kinst.rewriter.commandline.command import Command
-from kinst.rewriter.inlinecall_cli import inlinecall
+from kinst.rewriter.inlining.inlinecall_cli import inlinecall
 from tests.images import at_hand, real_image
 
 COMMANDS: dict[str, Command] = {

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinst.rewriter.control_flow import ControlFlows
-from kinst.rewriter.inline_exits import common, exits
-from kinst.rewriter.plan import manifest_of
+from kinst.rewriter.naming.control_flow import ControlFlows
+from kinst.rewriter.naming.inline_exits import common, exits
+from kinst.rewriter.naming.resolve import Outcome, resolve
+from kinst.rewriter.naming.sites import Decoded, decoded
+from kinst.rewriter.planning.plan import manifest_of
 from kinst.rewriter.program import Program, instructions_of
-from kinst.rewriter.resolve import Outcome, resolve
-from kinst.rewriter.sites import Decoded, decoded
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, Matching, SourceLine
 from kinst.targets.errors import ProbeError
-from kinst.targets.inlined_names import InlinedName
 from kinst.targets.instruction import Reason
+from kinst.targets.manifest.inlined_names import InlinedName
 from kinst.targets.probe import parse_probe_name
 from tests.rewriter.programs import STEP, TEXT, program, small
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kinst.rewriter.inlinecall import inlinecall_lines, inlinecall_values
-from kinst.rewriter.inlinecall_cli import inlinecall
+from kinst.rewriter.inlining.inlinecall import inlinecall_lines, inlinecall_values
+from kinst.rewriter.inlining.inlinecall_cli import inlinecall
 from kinst.targets.debuginfo.debug_sections import DebugSections
 from kinst.targets.debuginfo.inlined import InlinedCopy, InlineFunction, SourceLine
 from kinst.targets.debuginfo.units import Units

@@ -9,7 +9,7 @@ import pytest
 
 from kinst.rewriter.rewriting import Source, open_source, plan_of, plan_probes
 from kinst.rewriter.standalone.request import COUNT
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.write import write_image
 from kinst.targets.elf.dynamic import dynamic_entries, is_library
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import Image, open_image

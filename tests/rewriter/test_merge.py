@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from kinst.rewriter.merge import merge
-from kinst.targets.manifest import Manifest, pack_manifest, unpack_manifest
+from kinst.rewriter.planning.merge import merge
+from kinst.targets.manifest.packed import Manifest, pack_manifest, unpack_manifest
 from tests.targets.test_manifest import manifest_of
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from kinst.rewriter.cli import diff, list_probes, rewrite
 from kinst.targets.errors import ManifestError
 from kinst.targets.image import open_image
-from kinst.targets.manifest import find_manifest
+from kinst.targets.manifest.packed import find_manifest
 from tests.contract import check_contract
 
 SOURCE = """

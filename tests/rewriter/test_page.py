@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from kinst.rewriter.page import page_file, page_lines
+from kinst.rewriter.shell.page import page_file, page_lines
 
 COLOURS = dict(
     zip(("light", "dark"), re.findall(r":root[^{]*\{([^}]*)\}", page_file("kinst.rewriter", "page.css")), strict=True)

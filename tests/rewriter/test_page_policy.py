@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kinst.runtime.batch.page import batch_page_lines
-from kinst.runtime.consumer.heat_map import HeatRow, Panel, heat_map
+from kinst.runtime.consumer.pictures.heat_map import HeatRow, Panel, heat_map
 from tests.chromium import used
 
 INJECTED = """<script>document.documentElement.setAttribute("data-bad", "1")</script>

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kinst.targets.image import open_image
-from kinst.targets.manifest import find_manifest
+from kinst.targets.manifest.packed import find_manifest
 from tests.contract import check_contract
 from tests.rewriter.programs import TEXT, small
 from tests.rewriter.test_cli import alone, rewrite, run

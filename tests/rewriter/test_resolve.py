@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinst.rewriter.plan import manifest_of
+from kinst.rewriter.naming.resolve import Resolution, resolve
+from kinst.rewriter.planning.plan import manifest_of
 from kinst.rewriter.program import Program
-from kinst.rewriter.resolve import Resolution, resolve
 from kinst.targets.errors import ProbeError, ProbeNameError
-from kinst.targets.functions import Functions
+from kinst.targets.functions.found import Functions
 from kinst.targets.instruction import DEFERRED, Reason
-from kinst.targets.manifest import Manifest
+from kinst.targets.manifest.packed import Manifest
 from kinst.targets.probe import parse_probe_name
 from tests.rewriter.programs import DATA, FUNCTIONS, TEXT, program, small
 from tests.writers.elf import Symbol

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kinst.rewriter.diff import compare
-from kinst.rewriter.restore import restore
+from kinst.rewriter.diffing.diff import compare
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.restore import restore
+from kinst.rewriter.writing.write import write_image
 from kinst.targets.errors import ImageError
 from kinst.targets.image import open_image
-from kinst.targets.manifest import Manifest, find_manifest
+from kinst.targets.manifest.packed import Manifest, find_manifest
 from kinst.targets.probe import parse_probe_names
 from tests.contract import check_contract
 from tests.images import SMALL, real_image

@@ -4,10 +4,10 @@ import resource
 import time
 from pathlib import Path
 
-from kinst.rewriter.diff import compare
-from kinst.rewriter.restore import restore
+from kinst.rewriter.diffing.diff import compare
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.restore import restore
+from kinst.rewriter.writing.write import write_image
 from kinst.targets.image import open_image
 from kinst.targets.probe import parse_probe_names
 from tests.writers.elf import EM_X86_64, Part, Symbol, elf64

@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 
 from kinst.rewriter.cli import list_probes
-from kinst.rewriter.diff import compare
+from kinst.rewriter.diffing.diff import compare
 from kinst.rewriter.listing import probe_rows
+from kinst.rewriter.naming.resolve import resolve
+from kinst.rewriter.naming.static_sites import provider_names, static_records
 from kinst.rewriter.program import open_program
-from kinst.rewriter.resolve import resolve
-from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Source, listed_probes, open_source, plan_probes
-from kinst.rewriter.static_sites import provider_names, static_records
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.restore import restore
+from kinst.rewriter.writing.write import write_image
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.errors import KinstError, ManifestError, ProbeError, ProbeNameError
 from kinst.targets.image import Image, open_image
 from kinst.targets.instruction import Reason
-from kinst.targets.manifest import Manifest, ProbeKind, find_manifest, pack_manifest, unpack_manifest
+from kinst.targets.manifest.packed import Manifest, ProbeKind, find_manifest, pack_manifest, unpack_manifest
 from kinst.targets.probe import ProbeName, parse_probe_names
 from kinst.targets.static_probes import static_notes
 from tests.targets.test_static_probes import TEXT, image_with, note

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kinst.rewriter.layout import Layout, lay_out
-from kinst.rewriter.plan import Plan, make_plan
-from kinst.rewriter.progress import Done, Progress
-from kinst.rewriter.resolve import resolve
+from kinst.rewriter.naming.resolve import resolve
+from kinst.rewriter.planning.layout import Layout, lay_out
+from kinst.rewriter.planning.plan import Plan, make_plan
 from kinst.rewriter.rewriting import Source, open_source
-from kinst.rewriter.second_look import DefectError, check_written
-from kinst.rewriter.write import write_image
+from kinst.rewriter.shell.progress import Done, Progress
+from kinst.rewriter.writing.second_look import DefectError, check_written
+from kinst.rewriter.writing.write import write_image
 from kinst.targets.elf.header import PROGRAM_HEADER, SECTION_HEADER, SHT_NOTE, Tables, read_tables
 from kinst.targets.image import open_image
 from kinst.targets.probe import parse_probe_name

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kinst.rewriter.slots import CHUNK, GRANULE, Placement, place, trampoline_alloc
+from kinst.rewriter.planning.slots import CHUNK, GRANULE, Placement, place, trampoline_alloc
 from kinst.targets.arch.registry import ARCHES
 from kinst.targets.errors import PlacementError
 from kinst.targets.image import Segment

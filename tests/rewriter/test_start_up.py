@@ -21,8 +21,8 @@ def at_exit():
     print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})), file=sys.stderr)
 atexit.register(at_exit)
 command, *sys.argv = sys.argv[1:]
-import kinst.rewriter.entry
-getattr(kinst.rewriter.entry, command)()
+import kinst.rewriter.commandline.entry
+getattr(kinst.rewriter.commandline.entry, command)()
 """
 
 

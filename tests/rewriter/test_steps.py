@@ -7,14 +7,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kinst.rewriter.plan import manifest_of
+from kinst.rewriter.naming.resolve import resolve
+from kinst.rewriter.planning.plan import manifest_of
 from kinst.rewriter.program import Program
-from kinst.rewriter.resolve import resolve
-from kinst.rewriter.restore import restore
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.restore import restore
+from kinst.rewriter.writing.write import write_image
 from kinst.targets.image import open_image
-from kinst.targets.manifest import find_manifest
+from kinst.targets.manifest.packed import find_manifest
 from kinst.targets.probe import parse_probe_name
 from tests.contract import check_contract
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kinst.rewriter.cli import list_probes, rewrite
-from kinst.rewriter.resolve import resolve
+from kinst.rewriter.naming.resolve import resolve
 from kinst.rewriter.rewriting import Source, open_source
 from kinst.rewriter.unknown_functions import unknown_functions
 from kinst.runtime.cli import run

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinst.rewriter.layout import Layout, lay_out
-from kinst.rewriter.plan import Plan
-from kinst.rewriter.restore import open_original, restore
+from kinst.rewriter.planning.layout import Layout, lay_out
+from kinst.rewriter.planning.plan import Plan
 from kinst.rewriter.rewriting import Opened, Source, open_source, plan_probes
-from kinst.rewriter.write import new_file, write_image
+from kinst.rewriter.writing.restore import open_original, restore
+from kinst.rewriter.writing.write import new_file, write_image
 from kinst.targets.errors import KinstError, ManifestError, PlacementError, ProbeError, UsageError
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Reason, Verdict
-from kinst.targets.manifest import Manifest, find_manifest
+from kinst.targets.manifest.packed import Manifest, find_manifest
 from kinst.targets.probe import parse_probe_names
 from tests.contract import check_contract, read_elf
 from tests.rewriter.programs import FUNCTIONS, Small, small

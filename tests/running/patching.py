@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.resolve import Outcome, Resolution, resolve
+from kinst.rewriter.naming.resolve import Outcome, Resolution, resolve
 from kinst.rewriter.rewriting import Opened, Source, open_source, plan_of
 from kinst.rewriter.standalone.request import parse_request
-from kinst.rewriter.write import write_image
-from kinst.targets.manifest import Manifest
+from kinst.rewriter.writing.write import write_image
+from kinst.targets.manifest.packed import Manifest
 from kinst.targets.probe import parse_probe_names
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.image import open_image
-from kinst.targets.manifest import find_manifest
+from kinst.targets.manifest.packed import find_manifest
 from kinst.targets.standalone import Action
 
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)

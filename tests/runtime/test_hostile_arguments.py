@@ -12,7 +12,7 @@ from click import Command, Option
 from click.testing import CliRunner
 
 from kinst.rewriter import cli
-from kinst.rewriter.inlinecall_cli import inlinecall
+from kinst.rewriter.inlining.inlinecall_cli import inlinecall
 from kinst.runtime.cli import run
 from tests.rewriter.programs import LOAD
 from tests.runtime.test_cli import ENVIRONMENT, SAMPLE
@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[Command, tuple[str, ...]]] = {
     "kinst-inlinecall": (inlinecall, ("v2_limits", str(SAMPLE), "--no-cache")),
 }
 OF_D = ("-b", "-x", "-D", "-U", "-I")  # tests/dlang has these
-ENTRY = "import sys; sys.argv[0] = 'kinst-list'; from kinst.rewriter.entry import kinst_list as run; run()"
+ENTRY = "import sys; sys.argv[0] = 'kinst-list'; from kinst.rewriter.commandline.entry import kinst_list as run; run()"
 LIST = (sys.executable, "-W", "ignore", "-c", ENTRY)
 
 

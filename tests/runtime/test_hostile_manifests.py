@@ -11,7 +11,7 @@ from click import Command
 from click.testing import CliRunner, Result
 
 from kinst.rewriter import cli
-from kinst.rewriter.inlinecall_cli import inlinecall
+from kinst.rewriter.inlining.inlinecall_cli import inlinecall
 from kinst.runtime.cli import run
 from tests.hostile_manifests import Mutants
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinst.rewriter.plan import manifest_of
-from kinst.rewriter.resolve import numbering_of, resolve
+from kinst.rewriter.naming.resolve import numbering_of, resolve
+from kinst.rewriter.planning.plan import manifest_of
 from kinst.rewriter.rewriting import Source, open_source
 from kinst.targets.probe import parse_probe_name
 from kinst.targets.probe_ids import FIRST_PROBE_ID

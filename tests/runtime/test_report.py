@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from kinst.runtime import Machine, Options, open_image
 from kinst.runtime.clauses.environment import ErrorRecord
 from kinst.runtime.cli import run
-from kinst.runtime.consumer.json_values import JsonValues
+from kinst.runtime.consumer.documents.json_values import JsonValues
 from kinst.runtime.consumer.report.collected import MOST_ROWS, Collected, FirstAndLast
 from kinst.runtime.consumer.report.coverage import coverage
 from kinst.runtime.machine.configuration import End

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kinst.rewriter.progress import silent
+from kinst.rewriter.shell.progress import silent
 from kinst.samples import fetching
 from kinst.samples.command import copy_samples
 from kinst.samples.debian_images import IMAGES

@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 import unicorn
 
+from kinst.rewriter.naming.select import base_name
 from kinst.rewriter.program import Program, instructions_of
 from kinst.rewriter.rewriting import Opened, plan_probes
-from kinst.rewriter.select import base_name
-from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.guests.guest import Guest
 from kinst.targets.instruction import Flow
 from kinst.targets.probe import parse_probe_names
 

@@ -15,7 +15,7 @@ import numpy as np
 import unicorn
 from numpy.typing import NDArray
 
-from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.guests.guest import Guest
 
 # State words: address and size of the window; counters, 4 bytes for each byte of it; the instruction before and the
 # address behind it; where the next (from, to) pair goes, and the end of that space.

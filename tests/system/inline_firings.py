@@ -7,10 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from kinst.rewriter.inline_probes import InlineSite
+from kinst.rewriter.naming.inline_probes import InlineSite
 from kinst.rewriter.rewriting import Opened, Source, open_source
 from kinst.runtime import Machine, Options, api
-from kinst.runtime.tracing.guest import Guest as Ran
+from kinst.runtime.tracing.guests.guest import Guest as Ran
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.unwinding.location_operations import OPTIMISED_OUT

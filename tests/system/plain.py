@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.runtime.machine.memory import Region
-from kinst.runtime.tracing.guest import Guest
-from kinst.targets.manifest import Manifest
+from kinst.runtime.tracing.guests.guest import Guest
+from kinst.targets.manifest.packed import Manifest
 from kinst.targets.probe import parse_probe_names
 from tests.system.cases import Case
 from tests.system.counting import Trace, Window

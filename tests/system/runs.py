@@ -13,9 +13,9 @@ from kinst.runtime.machine.configuration import End
 from kinst.runtime.patched.sites import SiteTable
 from kinst.runtime.trace import Trace
 from kinst.runtime.tracing.given import ClockName, MethodName
-from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.hits import Hit
-from kinst.targets.manifest import Manifest
+from kinst.targets.manifest.packed import Manifest
 from tests.system.cases import Case
 
 LIMIT = 60.0  # seconds of the machine's time; every case ends long before

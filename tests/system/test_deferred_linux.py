@@ -11,17 +11,17 @@ import pytest
 from numpy.typing import NDArray
 
 from kinst.rewriter.arch.registry import dissector
-from kinst.rewriter.plan import manifest_of
-from kinst.rewriter.resolve import resolve
+from kinst.rewriter.naming.resolve import resolve
+from kinst.rewriter.planning.plan import manifest_of
 from kinst.rewriter.rewriting import Source, open_source
 from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.instruction import DEFERRED, Reason, Verdict
-from kinst.targets.manifest import Manifest
+from kinst.targets.manifest.packed import Manifest
 from kinst.targets.probe import parse_probe_names
 from tests.images import at_hand, real_image
 from tests.system.counting import Trace, Window

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kinst.targets.manifest import Manifest
+from kinst.targets.manifest.packed import Manifest
 from tests.gated import long_where
 from tests.system.cases import CASES, Case, takes_longest
 from tests.system.control import Way, repetitions, steps, way_at

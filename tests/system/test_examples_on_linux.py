@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from kinst.rewriter import cli as rewriter
-from kinst.rewriter.inlinecall_cli import inlinecall
+from kinst.rewriter.inlining.inlinecall_cli import inlinecall
 from kinst.runtime import cli as runtime
 from tests.docs.pages import PAGES
 from tests.images import at_hand, real_image

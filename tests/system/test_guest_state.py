@@ -18,7 +18,7 @@ import pytest
 import kinst.runtime.machine.clock
 import kinst.runtime.machine.system
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.write import write_image
 from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kinst.rewriter.inline_probes import InlineSite
+from kinst.rewriter.naming.inline_probes import InlineSite
 from kinst.runtime import Machine, Options
 from kinst.runtime.api import open_image
 from kinst.runtime.tracing.hits import Hit

@@ -14,7 +14,7 @@ from kinst.rewriter.rewriting import Source, open_source, plan_probes
 from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.hits import Hit
 from kinst.targets.image import Image
 from kinst.targets.probe import parse_probe_names

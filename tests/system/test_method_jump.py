@@ -11,7 +11,7 @@ from kinst.runtime import Machine, Options
 from kinst.runtime.api import open_image
 from kinst.runtime.cli import run
 from kinst.targets.image import open_image as read_image
-from kinst.targets.manifest import find_manifest
+from kinst.targets.manifest.packed import find_manifest
 from tests.images import real_image
 from tests.samples.machines import MACHINES, expected_console
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from kinst.rewriter.cli import diff, rewrite
 from kinst.runtime.cli import run
 from kinst.targets.image import open_image
-from kinst.targets.manifest import Manifest, find_manifest
+from kinst.targets.manifest.packed import Manifest, find_manifest
 from tests.images import at_hand, real_image
 from tests.linux_programs import qemu
 from tests.runtime.readout.qemu import emulator

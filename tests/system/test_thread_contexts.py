@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from kinst.runtime.clauses.environment import GuestProfile
 from kinst.runtime.clauses.profiles import BareProfile, Guest
 from kinst.runtime.cli import run
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
-from kinst.runtime.tracing import building
-from kinst.runtime.tracing.preparing import Prepared
+from kinst.runtime.tracing.guests import building
+from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.trap.faults import Fault
 from kinst.runtime.trap.trap import Firing
 from tests.gated import long_after_first

@@ -14,15 +14,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.rewriter.plan import manifest_of
-from kinst.rewriter.resolve import resolve
+from kinst.rewriter.naming.resolve import resolve
+from kinst.rewriter.planning.plan import manifest_of
 from kinst.rewriter.rewriting import Source, open_source
 from kinst.runtime import Machine, Options, api, trace
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.machine.loaded import Loaded
-from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.hits import Hit
-from kinst.targets.manifest import Manifest
+from kinst.targets.manifest.packed import Manifest
 from kinst.targets.probe import parse_probe_names
 from tests.images import modules_of, real_image
 from tests.linux_programs import PROGRAMS, START, initial_file_system, qemu, qemu_program

@@ -8,7 +8,7 @@ import numpy as np
 
 from kinst.rewriter.arch.registry import dissector, uses_of
 from kinst.targets.elf.symbols import Symbols
-from kinst.targets.functions import Functions, find_functions
+from kinst.targets.functions.found import Functions, find_functions
 from kinst.targets.image import Image, open_image
 from tests.images import real_image
 

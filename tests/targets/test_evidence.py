@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kinst.rewriter.naming.resolve import resolve
 from kinst.rewriter.program import Program, instructions_of, open_program
-from kinst.rewriter.resolve import resolve
 from kinst.rewriter.rewriting import Source, open_source
 from kinst.runtime import KinstError, api
 from kinst.targets.errors import UsageError
-from kinst.targets.evidence import Evidence
+from kinst.targets.functions.evidence import Evidence
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Reason
 from kinst.targets.probe import parse_probe_name

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kinst.targets.elf.symbols import STT_FUNC
-from kinst.targets.frames import frame_ranges
+from kinst.targets.functions.frames import frame_ranges
 from kinst.targets.image import Image, open_image
 from tests.images import real_image
 from tests.writers.elf import EM_RISCV, Part, elf64

@@ -8,11 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from kinst.targets.elf.symbols import STT_FUNC, STT_OBJECT
-from kinst.targets.frames import frame_ranges
-from kinst.targets.functions import Evidence, Functions
+from kinst.targets.functions.found import Evidence, Functions
+from kinst.targets.functions.frames import frame_ranges
+from kinst.targets.functions.named_functions import NamedFunctions, data_in_code, named_functions
+from kinst.targets.functions.startup import entry_point, startup32
 from kinst.targets.image import Image, open_image
-from kinst.targets.named_functions import NamedFunctions, data_in_code, named_functions
-from kinst.targets.startup import entry_point, startup32
 from tests.images import CACHE, real_image
 from tests.targets.inputs import functions_of, stripped, symbol_table
 from tests.writers.elf import EM_AARCH64, EM_RISCV, EM_X86_64, Part, Symbol, elf64

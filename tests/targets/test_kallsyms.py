@@ -10,7 +10,7 @@ from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.elf.symbols import STT_FUNC, STT_NOTYPE, STT_OBJECT
 from kinst.targets.image import open_image
 from kinst.targets.kallsyms import Kernel, KernelSymbols, kernel_symbols
-from kinst.targets.kernel_names import own_names
+from kinst.targets.kernels.kernel_names import own_names
 from tests.images import at_hand, real_image
 from tests.writers.boot_images import Layout, kallsyms
 

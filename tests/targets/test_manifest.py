@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from kinst.targets.errors import ManifestError
-from kinst.targets.manifest import (
+from kinst.targets.manifest.packed import (
     ENABLING,
     FORMAT_VERSION,
     FUNCTION,
@@ -23,8 +23,8 @@ from kinst.targets.manifest import (
     pack_manifest,
     unpack_manifest,
 )
-from kinst.targets.manifest_seal import sealed
-from kinst.targets.manifest_tables import packed_table, read_tables
+from kinst.targets.manifest.seal import sealed
+from kinst.targets.manifest.tables import packed_table, read_tables
 from kinst.targets.patch import LONGEST, Patch
 from kinst.targets.standalone import WORD, Action, Standalone
 

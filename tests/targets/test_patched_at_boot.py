@@ -8,10 +8,10 @@ import pytest
 from numpy.typing import NDArray
 
 from kinst.rewriter.arch.registry import dissector
+from kinst.targets.functions.sweeping import Swept, sweep_spans
 from kinst.targets.image import Image, open_image
 from kinst.targets.instruction import Flow, Reason
-from kinst.targets.patched_at_boot import boot_patched_ranges
-from kinst.targets.sweeping import Swept, sweep_spans
+from kinst.targets.kernels.patched_at_boot import boot_patched_ranges
 from tests.gated import long_after_first
 from tests.images import CACHE, real_image
 from tests.targets.inputs import functions_of

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinst.targets.elf.header import SECTION_HEADER
 from kinst.targets.image import open_image
-from kinst.targets.manifest import SECTION
+from kinst.targets.manifest.packed import SECTION
 
 
 def with_manifest(patched: Path, content: bytes) -> bytes:

@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any, Final
 
-from kinst.runtime.consumer.folded_stacks import FrameKind, Stacks
+from kinst.runtime.consumer.pictures.folded_stacks import FrameKind, Stacks
 
 _FUNCTIONS: Final = 3000  # in a page: those in which most was counted
 _NEIGHBOURS: Final = 100  # of each

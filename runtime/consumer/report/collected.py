@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Final
 
 from kinst.runtime.clauses.environment import ErrorRecord, Record
-from kinst.runtime.consumer.json_values import JsonValues
+from kinst.runtime.consumer.documents.json_values import JsonValues
 from kinst.runtime.consumer.messages import Drop, drop_message, error_message
 from kinst.runtime.consumer.report.rows import table_row
 from kinst.runtime.consumer.totals import Totals

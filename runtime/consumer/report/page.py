@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from kinst.rewriter.page import page_lines
-from kinst.runtime.consumer.flame_graph import flame_graph_code
-from kinst.runtime.consumer.heat_map import heat_map_code
+from kinst.rewriter.shell.page import page_lines
+from kinst.runtime.consumer.pictures.flame_graph import flame_graph_code
+from kinst.runtime.consumer.pictures.heat_map import heat_map_code
 from kinst.runtime.consumer.report.collected import FirstAndLast
 from kinst.runtime.consumer.report.coverage import Coverage
 from kinst.targets.visible import visible_lines

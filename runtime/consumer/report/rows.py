@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kinst.runtime.consumer.json_values import JsonValues, bucket_bounds
+from kinst.runtime.consumer.documents.json_values import JsonValues, bucket_bounds
+from kinst.runtime.consumer.documents.table import cell
 from kinst.runtime.consumer.sorting import divide
-from kinst.runtime.consumer.table import cell
 from kinst.runtime.consumer.totals import Cell, Row, is_distribution
 from kinst.runtime.dlang.program import Aggregation
 

@@ -5,12 +5,12 @@ from itertools import islice
 from typing import Any, Final
 
 from kinst.runtime.clauses.environment import Record, Symbols
-from kinst.runtime.consumer.json_values import JsonValues
-from kinst.runtime.consumer.recorded_values import RecordedValues
+from kinst.runtime.consumer.documents.json_values import JsonValues
+from kinst.runtime.consumer.documents.recorded_values import RecordedValues
+from kinst.runtime.consumer.documents.table import VALUES, cell
 from kinst.runtime.consumer.records import NOT_RECORDED, Recorded
 from kinst.runtime.consumer.report.collected import MOST_ROWS, Collected
 from kinst.runtime.consumer.report.rows import table_row
-from kinst.runtime.consumer.table import VALUES, cell
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import Aggregate, Aggregation, Clause

@@ -14,7 +14,7 @@ from typing import Final
 from kinst.runtime.machine.boards.acpi_pci import root_bridge
 from kinst.runtime.machine.boards.aml import named, package
 from kinst.runtime.machine.boards.multiboot import Piece
-from kinst.runtime.machine.devices.lapic import BASE as LOCAL_APICS
+from kinst.runtime.machine.devices.pc.lapic import BASE as LOCAL_APICS
 from kinst.targets.machines.machine import DeviceFacts
 
 _MAKER: Final = b"KINST "

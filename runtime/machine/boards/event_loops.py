@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
 from kinst.runtime.paging.walker import PageFault
 from kinst.targets.errors import NothingLeftError

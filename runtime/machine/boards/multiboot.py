@@ -22,7 +22,7 @@ from kinst.targets.elf.header import (
 )
 from kinst.targets.elf.notes import notes_in
 from kinst.targets.image import Image
-from kinst.targets.manifest import Manifest, find_manifest
+from kinst.targets.manifest.packed import Manifest, find_manifest
 
 LOADER_MAGIC: Final = 0x2BAD_B002  # in EAX
 _PVH_MAGIC: Final = 0x336E_C578

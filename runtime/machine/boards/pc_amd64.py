@@ -12,23 +12,23 @@ from kinst.runtime.machine.boards.multiboot import Information, MemoryKind, Memo
 from kinst.runtime.machine.boards.virtio import attach_pci, has_devices, pci_interrupts
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.machine.device import Device, Line
-from kinst.runtime.machine.devices.i8042 import I8042
-from kinst.runtime.machine.devices.ioapic import IoApic
-from kinst.runtime.machine.devices.lapic import LocalApics, Wiring
-from kinst.runtime.machine.devices.pic8259 import Pic8259
-from kinst.runtime.machine.devices.pit8254 import Pit8254, SpeakerPort
-from kinst.runtime.machine.devices.port_io import AcpiEvents, AcpiPowerControl, DebugExit, PostCode, ResetControl
-from kinst.runtime.machine.devices.rtc import Rtc
+from kinst.runtime.machine.devices.pc.i8042 import I8042
+from kinst.runtime.machine.devices.pc.ioapic import IoApic
+from kinst.runtime.machine.devices.pc.lapic import LocalApics, Wiring
+from kinst.runtime.machine.devices.pc.pic8259 import Pic8259
+from kinst.runtime.machine.devices.pc.pit8254 import Pit8254, SpeakerPort
+from kinst.runtime.machine.devices.pc.port_io import AcpiEvents, AcpiPowerControl, DebugExit, PostCode, ResetControl
+from kinst.runtime.machine.devices.pc.rtc import Rtc
 from kinst.runtime.machine.devices.uart16550 import Uart16550
 from kinst.runtime.machine.exceptions.amd64 import EXTERNAL, Amd64Exceptions
 from kinst.runtime.machine.exceptions.amd64_model_specific import ModelSpecificRegisters
 from kinst.runtime.machine.exceptions.amd64_segments import enter_long_mode, enter_protected_mode, enter_real_mode
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
 from kinst.runtime.paging.amd64 import LARGE, PRESENT, WRITABLE
 from kinst.targets.errors import MachineError, NothingLeftError
+from kinst.targets.kernels.multiboot import BootHeader, Version, boot_header
 from kinst.targets.machines.machine import Space
-from kinst.targets.multiboot import BootHeader, Version, boot_header
 
 _INFORMATION: Final = 0x1_0000  # the address of the loader's information: low memory in which no kernel starts
 _TABLES: Final = 0x7_0000  # page tables of images that start in 64-bit mode

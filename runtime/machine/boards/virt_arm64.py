@@ -8,22 +8,22 @@ from kinst.runtime.machine.boards.given_tree import adapted
 from kinst.runtime.machine.boards.initrd import place_below
 from kinst.runtime.machine.boards.virt_arm64_tree import device_tree, interrupt_of
 from kinst.runtime.machine.boards.virtio import virtio_slots
-from kinst.runtime.machine.devices.arm_timer import INTERRUPTS, GenericTimer
+from kinst.runtime.machine.devices.arm.arm_timer import INTERRUPTS, GenericTimer
+from kinst.runtime.machine.devices.arm.gic_virtual import HypervisorInterface, VirtualCpuInterface
+from kinst.runtime.machine.devices.arm.gicv2 import CpuInterface, Distributor, Gic
+from kinst.runtime.machine.devices.arm.gicv2m import Gicv2m
+from kinst.runtime.machine.devices.arm.pl011 import Pl011
+from kinst.runtime.machine.devices.arm.pl031 import Pl031
+from kinst.runtime.machine.devices.arm.pl061 import Pl061
+from kinst.runtime.machine.devices.arm.psci import Psci
 from kinst.runtime.machine.devices.cfi_flash import CfiFlash
 from kinst.runtime.machine.devices.fdt import flatten
 from kinst.runtime.machine.devices.fw_cfg import FirmwareConfiguration, configuration
-from kinst.runtime.machine.devices.gic_virtual import HypervisorInterface, VirtualCpuInterface
-from kinst.runtime.machine.devices.gicv2 import CpuInterface, Distributor, Gic
-from kinst.runtime.machine.devices.gicv2m import Gicv2m
 from kinst.runtime.machine.devices.pci_ecam import PciEcam
-from kinst.runtime.machine.devices.pl011 import Pl011
-from kinst.runtime.machine.devices.pl031 import Pl031
-from kinst.runtime.machine.devices.pl061 import Pl061
-from kinst.runtime.machine.devices.psci import Psci
-from kinst.runtime.machine.devices.virtio_mmio import SLOT_SIZE, VirtioSlots
+from kinst.runtime.machine.devices.virtio.mmio import SLOT_SIZE, VirtioSlots
 from kinst.runtime.machine.exceptions.arm64 import LINE_FIQ, LINE_IRQ, MPIDR, Arm64Exceptions
-from kinst.runtime.machine.linux_image import HEADER_SIZE, has_boot_header
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.linux_image import HEADER_SIZE, has_boot_header
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
 from kinst.targets.errors import MachineError
 

@@ -3,9 +3,9 @@
 from typing import Final
 
 from kinst.runtime.machine.boards.initrd import tell
-from kinst.runtime.machine.devices.arm_timer import INTERRUPTS, Timer
+from kinst.runtime.machine.devices.arm.arm_timer import INTERRUPTS, Timer
 from kinst.runtime.machine.devices.fdt import Node, Value, cells64
-from kinst.runtime.machine.devices.virtio_mmio import SLOT_SIZE
+from kinst.runtime.machine.devices.virtio.mmio import SLOT_SIZE
 from kinst.runtime.machine.machine import Machine
 from kinst.targets.machines.machine import DeviceFacts
 

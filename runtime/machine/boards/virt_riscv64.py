@@ -13,16 +13,16 @@ from kinst.runtime.machine.boards.virt_riscv64_tree import VIRTIO_SLOT, device_t
 from kinst.runtime.machine.boards.virtio import virtio_slots
 from kinst.runtime.machine.device import Line
 from kinst.runtime.machine.devices.cfi_flash import CfiFlash
-from kinst.runtime.machine.devices.clint import Clint
 from kinst.runtime.machine.devices.fdt import flatten
 from kinst.runtime.machine.devices.fw_cfg import FirmwareConfiguration, configuration
-from kinst.runtime.machine.devices.goldfish_rtc import GoldfishRtc
 from kinst.runtime.machine.devices.pci_ecam import PciEcam
-from kinst.runtime.machine.devices.plic import Plic
-from kinst.runtime.machine.devices.sbi import Sbi
-from kinst.runtime.machine.devices.sifive_test import SifiveTest
+from kinst.runtime.machine.devices.riscv.clint import Clint
+from kinst.runtime.machine.devices.riscv.goldfish_rtc import GoldfishRtc
+from kinst.runtime.machine.devices.riscv.plic import Plic
+from kinst.runtime.machine.devices.riscv.sbi import Sbi
+from kinst.runtime.machine.devices.riscv.sifive_test import SifiveTest
 from kinst.runtime.machine.devices.uart16550 import Uart16550
-from kinst.runtime.machine.devices.virtio_mmio import VirtioSlots
+from kinst.runtime.machine.devices.virtio.mmio import VirtioSlots
 from kinst.runtime.machine.exceptions.riscv64 import (
     MEIP,
     MSIP,
@@ -34,8 +34,8 @@ from kinst.runtime.machine.exceptions.riscv64 import (
     Riscv64Exceptions,
     machine_mode,
 )
-from kinst.runtime.machine.linux_image import HEADER_SIZE, has_boot_header
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.linux_image import HEADER_SIZE, has_boot_header
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.machine import Cpu, Machine
 from kinst.targets.errors import MachineError
 from kinst.targets.machines.machine import DeviceFacts

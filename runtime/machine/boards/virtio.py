@@ -4,19 +4,19 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kinst.runtime.machine.device import Line
-from kinst.runtime.machine.devices.pci_bus import (
+from kinst.runtime.machine.devices.pc.pci_bus import (
     ConfigurationAddress,
     ConfigurationData,
     HostBridge,
     PciFunction,
     PciMemory,
 )
-from kinst.runtime.machine.devices.virtio_block import VirtioBlock
-from kinst.runtime.machine.devices.virtio_console import VirtioConsole
-from kinst.runtime.machine.devices.virtio_device import Model, VirtioDevice
-from kinst.runtime.machine.devices.virtio_entropy import VirtioEntropy
-from kinst.runtime.machine.devices.virtio_mmio import VirtioSlots
-from kinst.runtime.machine.devices.virtio_pci import SIZE, VirtioPci
+from kinst.runtime.machine.devices.virtio.block import VirtioBlock
+from kinst.runtime.machine.devices.virtio.console import VirtioConsole
+from kinst.runtime.machine.devices.virtio.device import Model, VirtioDevice
+from kinst.runtime.machine.devices.virtio.entropy import VirtioEntropy
+from kinst.runtime.machine.devices.virtio.mmio import VirtioSlots
+from kinst.runtime.machine.devices.virtio.pci import SIZE, VirtioPci
 from kinst.runtime.machine.machine import Machine
 from kinst.targets.errors import MachineError
 

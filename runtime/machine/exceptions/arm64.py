@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
-from kinst.runtime.machine.devices.arm_timer import TIMER_REGISTERS
+from kinst.runtime.machine.devices.arm.arm_timer import TIMER_REGISTERS
 from kinst.runtime.machine.exception_model import Event, Outcome, Source, SystemRegister
 from kinst.runtime.machine.exceptions.arm64_debug import REGISTERS, DebugRegisters
 from kinst.runtime.machine.exceptions.arm64_syndrome import (

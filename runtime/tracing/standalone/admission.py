@@ -11,7 +11,7 @@ from kinst.runtime.dlang.program import Clause
 from kinst.runtime.trap.delivery import Delivery, Way
 from kinst.targets.arch.facts import ArchFacts
 from kinst.targets.errors import KinstError
-from kinst.targets.manifest import Manifest, ProbeKind
+from kinst.targets.manifest.packed import Manifest, ProbeKind
 from kinst.targets.standalone import TIME, Action, Standalone
 
 _LOOKS: Final = "it looks at arguments or registers"

@@ -1,6 +1,6 @@
 """An image -> the memory that clauses may read though no guest is there: what nobody writes to."""
 
-from kinst.runtime.clauses.guest_memory import no_guest
+from kinst.runtime.clauses.guest.guest_memory import no_guest
 from kinst.runtime.clauses.scratch import TAG, Scratch
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.targets.elf.header import PF_W, PT_LOAD, SHF_ALLOC, SHF_WRITE, SHT_NOBITS

@@ -4,9 +4,9 @@ import re
 from typing import Final
 
 from kinst.rewriter.standalone.report import may_move
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.memory import PhysicalMemory
-from kinst.targets.manifest import Manifest
+from kinst.targets.manifest.packed import Manifest
 
 _LOOKED_FOR: Final = 64  # bytes from a jump on: another one has another distance in it
 

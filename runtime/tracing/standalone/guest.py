@@ -6,14 +6,14 @@ from dataclasses import replace
 from kinst.runtime.clauses.environment import Symbols
 from kinst.runtime.clauses.profiles import user_mode
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
-from kinst.runtime.tracing.guest_host import GuestHost
+from kinst.runtime.tracing.host.guest_host import GuestHost
+from kinst.runtime.tracing.host.surroundings import Surroundings
 from kinst.runtime.tracing.running import PAUSES
 from kinst.runtime.tracing.standalone.copies import copy_of
 from kinst.runtime.tracing.standalone.probes import StandaloneProbes
 from kinst.runtime.tracing.standalone.untouched import Untouched
-from kinst.runtime.tracing.surroundings import Surroundings
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError

@@ -6,28 +6,28 @@ Nothing is known of a hit but what the image kept: no stacks, no threads, and of
 from collections.abc import Callable
 from typing import Final
 
-from kinst.runtime.clauses.no_guest import NoStacks, NoUserSymbols
+from kinst.runtime.clauses.guest.no_guest import NoStacks, NoUserSymbols
+from kinst.runtime.clauses.guest.symbols import ImageSymbols
 from kinst.runtime.clauses.profiles import BareProfile
 from kinst.runtime.clauses.scratch import Scratch
-from kinst.runtime.clauses.symbols import ImageSymbols
 from kinst.runtime.machine.boards.registry import new_board
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.patched.sites import Patched, SiteTable
 from kinst.runtime.providers.dtrace import DtraceProvider
-from kinst.runtime.tracing.host import Host, blank_firing
-from kinst.runtime.tracing.image_probes import providers_of
-from kinst.runtime.tracing.preparing import Prepared
+from kinst.runtime.tracing.host.contract import Host, blank_firing
+from kinst.runtime.tracing.host.surroundings import SCRATCH, Surroundings
+from kinst.runtime.tracing.images.image_probes import providers_of
+from kinst.runtime.tracing.images.preparing import Prepared
 from kinst.runtime.tracing.standalone.admission import Admission
 from kinst.runtime.tracing.standalone.constants import ConstantMemory
 from kinst.runtime.tracing.standalone.findings import Findings, Found, Read
 from kinst.runtime.tracing.standalone.recorded import RecordedHits
-from kinst.runtime.tracing.surroundings import SCRATCH, Surroundings
 from kinst.runtime.trap.arch.registry import emulator
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.c_types import ImageTypes
 from kinst.targets.errors import KinstError
 from kinst.targets.machines.registry import default_machine
-from kinst.targets.manifest import Manifest
+from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import Action, Standalone
 
 _CPU: Final = 0  # the one that is shown for all

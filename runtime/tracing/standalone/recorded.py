@@ -16,7 +16,7 @@ from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Enabling, Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.facts import ArchFacts
-from kinst.targets.manifest import ProbeKind
+from kinst.targets.manifest.packed import ProbeKind
 from kinst.targets.standalone import TIME, Standalone
 
 _NANOSECONDS: Final = 1_000_000_000

@@ -16,12 +16,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.memory import PAGE
 from kinst.runtime.machine.system import System
 from kinst.targets.elf.header import PT_LOAD
 from kinst.targets.errors import MachineError
-from kinst.targets.manifest import Manifest
+from kinst.targets.manifest.packed import Manifest
 from kinst.targets.standalone import WORD, Action, Standalone
 
 _MOST: Final = np.uint64(1 << 44)  # hits: hours of nothing else

@@ -12,8 +12,8 @@ from typing import Final
 
 from kinst.rewriter.arch.arm64 import IMM14, IMM19, IMM21, IMM21_PAGE
 from kinst.rewriter.arch.patterns import Immediate
-from kinst.rewriter.standalone.arm64_words import address_of, jump, word
-from kinst.rewriter.standalone.trampoline import ImmovableError
+from kinst.rewriter.standalone.arm64.words import address_of, jump, word
+from kinst.rewriter.standalone.code.trampoline import ImmovableError
 from kinst.targets.arch.arm64 import ARM64, Kind
 
 _PAGE: Final = 4096

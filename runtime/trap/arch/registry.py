@@ -37,5 +37,5 @@ def jump(facts: ArchFacts) -> Jump | None:
     """A function that makes a jump for the end of a trampoline; None if the machine's trampolines jump back anyway."""
     if facts.return_breakpoint is None:
         return None
-    found: Jump = import_module(f"kinst.rewriter.standalone.{facts.name}_words").jump
+    found: Jump = import_module(f"kinst.rewriter.standalone.{facts.name}.words").jump
     return found

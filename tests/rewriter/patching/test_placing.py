@@ -12,7 +12,7 @@ from kinst.rewriter.program import Program, instructions_of, open_program, with_
 from kinst.targets.errors import PatchError
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Reason
-from kinst.targets.manifest import SITE
+from kinst.targets.manifest.packed import SITE
 from kinst.targets.patch import Patch
 from tests.rewriter.programs import STEP, TEXT, program, small
 from tests.writers.elf import Symbol

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from kinst.rewriter.liveness.effects import effector
-from kinst.rewriter.standalone.trampoline import maker
+from kinst.rewriter.standalone.code.trampoline import maker
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.instruction import Flow
 from kinst.targets.standalone import RING_HEAD, WORD

@@ -9,7 +9,7 @@ import numpy as np
 
 from kinst.rewriter.arch.dissector import Dissector
 from kinst.rewriter.liveness.effects import Effector
-from kinst.rewriter.standalone.trampoline import Constant, ImmovableError, Maker, Register
+from kinst.rewriter.standalone.code.trampoline import Constant, ImmovableError, Maker, Register
 from kinst.targets.instruction import Flow, Instructions, Verdict
 from kinst.targets.standalone import RING_HEAD
 from tests.rewriter.standalone.single import Count, Covered, Record, jump_to, trampoline_of

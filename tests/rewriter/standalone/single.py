@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinst.rewriter.standalone import jumping, trampoline
-from kinst.rewriter.standalone.groups import Groups
-from kinst.rewriter.standalone.laying import Laid, lay
-from kinst.rewriter.standalone.material import Material
-from kinst.rewriter.standalone.parts import CELL, FIRST, RING, SITE, Numbers
-from kinst.rewriter.standalone.pieces import pieces
-from kinst.rewriter.standalone.templates import Templates
-from kinst.rewriter.standalone.trampoline import ImmovableError, Maker, Rows, Tasks, Word
+from kinst.rewriter.standalone import jumping
+from kinst.rewriter.standalone.code import trampoline
+from kinst.rewriter.standalone.code.groups import Groups
+from kinst.rewriter.standalone.code.laying import Laid, lay
+from kinst.rewriter.standalone.code.material import Material
+from kinst.rewriter.standalone.code.parts import CELL, FIRST, RING, SITE, Numbers
+from kinst.rewriter.standalone.code.pieces import pieces
+from kinst.rewriter.standalone.code.templates import Templates
+from kinst.rewriter.standalone.code.trampoline import ImmovableError, Maker, Rows, Tasks, Word
 from kinst.targets.instruction import KEPT, Flow
 from kinst.targets.standalone import RING_HEAD
 

@@ -11,7 +11,7 @@ from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.liveness.effects import effector
-from kinst.rewriter.standalone.trampoline import ImmovableError
+from kinst.rewriter.standalone.code.trampoline import ImmovableError
 from kinst.targets.arch.amd64 import AMD64, RCX
 from kinst.targets.instruction import Flow, Instructions, Verdict
 from kinst.targets.standalone import WORD

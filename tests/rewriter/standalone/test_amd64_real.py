@@ -10,10 +10,10 @@ import pytest
 from kinst.rewriter.jumps.decide import decide
 from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.program import instructions_of, open_program
-from kinst.rewriter.standalone.groups import Groups, groups
-from kinst.rewriter.standalone.material import Material
-from kinst.rewriter.standalone.stacks import without_stack
-from kinst.rewriter.standalone.trampoline import Clock, ImmovableError, Register
+from kinst.rewriter.standalone.code.groups import Groups, groups
+from kinst.rewriter.standalone.code.material import Material
+from kinst.rewriter.standalone.code.stacks import without_stack
+from kinst.rewriter.standalone.code.trampoline import Clock, ImmovableError, Register
 from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RDI, RSP
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Verdict

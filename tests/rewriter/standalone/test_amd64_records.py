@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from kinst.rewriter.disassemble import disassemble
-from kinst.rewriter.standalone.trampoline import Clock, Constant, ImmovableError, Register
+from kinst.rewriter.standalone.code.trampoline import Clock, Constant, ImmovableError, Register
 from kinst.targets.arch.amd64 import AMD64, GENERAL, RAX, RIP, RSP, Kind
 from kinst.targets.instruction import Flow
 from kinst.targets.standalone import RING_HEAD, WORD

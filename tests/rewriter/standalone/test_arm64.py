@@ -8,8 +8,8 @@ import pytest
 
 from kinst.rewriter.arch.arm64 import DISSECTOR, TABLE
 from kinst.rewriter.liveness.arm64 import EFFECTOR
-from kinst.rewriter.standalone.arm64 import MAKER
-from kinst.rewriter.standalone.trampoline import Clock, ImmovableError
+from kinst.rewriter.standalone.arm64.maker import MAKER
+from kinst.rewriter.standalone.code.trampoline import Clock, ImmovableError
 from kinst.targets.arch.arm64 import BREAKPOINT, Kind
 from kinst.targets.instruction import Verdict
 from kinst.targets.standalone import WORD

@@ -7,11 +7,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kinst.rewriter.cli import rewrite
-from kinst.rewriter.plan import manifest_of
-from kinst.rewriter.resolve import resolve
+from kinst.rewriter.naming.resolve import resolve
+from kinst.rewriter.planning.plan import manifest_of
 from kinst.rewriter.rewriting import Source, open_source
 from kinst.targets.image import open_image
-from kinst.targets.manifest import Manifest, find_manifest
+from kinst.targets.manifest.packed import Manifest, find_manifest
 from kinst.targets.probe import parse_probe_name
 from tests.samples.machines import MACHINES
 

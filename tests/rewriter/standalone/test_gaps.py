@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kinst.rewriter.cli import diff, rewrite
-from kinst.rewriter.standalone.gaps import gaps, slacks
+from kinst.rewriter.standalone.places.gaps import gaps, slacks
 from kinst.runtime.cli import run
 from kinst.targets.image import open_image
-from kinst.targets.manifest import Manifest, find_manifest
+from kinst.targets.manifest.packed import Manifest, find_manifest
 from tests.images import real_image
 from tests.samples.machines import MACHINES
 from tests.writers.elf import EM_RISCV, PT_GNU_STACK, Part, Symbol, elf64

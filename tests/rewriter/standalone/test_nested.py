@@ -10,7 +10,7 @@ import unicorn
 from kinst.rewriter.arch.arm64 import DISSECTOR as ARM64_DISSECTOR
 from kinst.rewriter.arch.riscv64 import DISSECTOR as RISCV64_DISSECTOR
 from kinst.rewriter.liveness.effects import effector
-from kinst.rewriter.standalone.trampoline import Register, maker
+from kinst.rewriter.standalone.code.trampoline import Register, maker
 from kinst.targets.standalone import RING_HEAD, WORD
 from tests.rewriter.standalone.displaced import Machine, Place, covered
 from tests.rewriter.standalone.single import Count, Record, trampoline_of

@@ -14,10 +14,10 @@ from kinst.rewriter.jumps.decide import decide
 from kinst.rewriter.liveness.dead import dead_before
 from kinst.rewriter.liveness.effects import Masks, effector
 from kinst.rewriter.program import instructions_of, open_program
-from kinst.rewriter.standalone.groups import groups
-from kinst.rewriter.standalone.material import Material
-from kinst.rewriter.standalone.stacks import without_stack
-from kinst.rewriter.standalone.trampoline import ImmovableError, maker
+from kinst.rewriter.standalone.code.groups import groups
+from kinst.rewriter.standalone.code.material import Material
+from kinst.rewriter.standalone.code.stacks import without_stack
+from kinst.rewriter.standalone.code.trampoline import ImmovableError, maker
 from kinst.targets.image import open_image
 from kinst.targets.instruction import Instructions, Verdict
 from tests.gated import long_where

@@ -11,9 +11,9 @@ from kinst.rewriter.arch.riscv64 import COMPRESSED, DISSECTOR, TABLE
 from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.liveness.riscv64 import EFFECTOR
 from kinst.rewriter.patching.riscv64 import encode
-from kinst.rewriter.standalone.riscv64 import MAKER
-from kinst.rewriter.standalone.riscv64_short import shortened
-from kinst.rewriter.standalone.trampoline import Clock, ImmovableError
+from kinst.rewriter.standalone.code.trampoline import Clock, ImmovableError
+from kinst.rewriter.standalone.riscv64.maker import MAKER
+from kinst.rewriter.standalone.riscv64.short import shortened
 from kinst.targets.arch.riscv64 import RISCV64
 from kinst.targets.instruction import Verdict
 from kinst.targets.standalone import WORD

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.rewriter.standalone.rooms import code_gap, data_rooms
+from kinst.rewriter.standalone.places.rooms import code_gap, data_rooms
 from kinst.targets.image import Image, open_image
 from tests.writers.elf import EM_AARCH64, Part, Symbol, elf64
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
+from kinst.rewriter.naming.select import Names
 from kinst.rewriter.program import instructions_of, open_program
-from kinst.rewriter.select import Names
-from kinst.rewriter.standalone.stacks import without_stack
-from kinst.rewriter.standalone.trampoline import maker
+from kinst.rewriter.standalone.code.stacks import without_stack
+from kinst.rewriter.standalone.code.trampoline import maker
 from kinst.targets.image import open_image
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "kernel-arm64.elf"

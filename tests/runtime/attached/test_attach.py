@@ -13,9 +13,9 @@ from qiling import Qiling
 from qiling.const import QL_ARCH, QL_ENDIAN, QL_OS
 
 import kinst.runtime
-from kinst.rewriter.probe_choice import probe_names
+from kinst.rewriter.naming.probe_choice import probe_names
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.write import write_image
 from kinst.runtime import Options
 from kinst.runtime.attached.attach import Attached
 from kinst.runtime.tracing.hits import Hit

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.rewriter.progress import silent
+from kinst.rewriter.shell.progress import silent
 from kinst.runtime.batch.batch_file import Batch, Maker
 from kinst.runtime.batch.input_files import FileTable
 from kinst.runtime.batch.tasks import Call, Rewrite, Run

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from click import Command, Context
 
-from kinst.rewriter.progress import silent
+from kinst.rewriter.shell.progress import silent
 from kinst.runtime.batch.command import Place, Wishes, by_digest, carry_out
 from kinst.runtime.batch.pool import Results, Tasks
 from kinst.runtime.batch.rows import Answer, Outcome

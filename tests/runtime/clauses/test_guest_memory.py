@@ -2,7 +2,7 @@
 
 import pytest
 
-from kinst.runtime.clauses.guest_memory import GuestMemory, no_guest
+from kinst.runtime.clauses.guest.guest_memory import GuestMemory, no_guest
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.trap.faults import Fault, FaultKind
 from tests.runtime.clauses.compile.running import Ram

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kinst.runtime.clauses.kernel_tables import with_kernel
+from kinst.runtime.clauses.guest.kernel_tables import with_kernel
 
 KERNEL = 0xFFFF_8000_0000_0000
 TASK, OTHER = KERNEL + 0x1000, KERNEL + 0x2000

@@ -5,11 +5,11 @@ from typing import cast
 
 import pytest
 
-from kinst.runtime.clauses.guest_memory import GuestMemory
+from kinst.runtime.clauses.guest.guest_memory import GuestMemory
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import PageFault
 from kinst.runtime.trap.faults import Fault, FaultKind

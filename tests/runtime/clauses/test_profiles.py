@@ -3,7 +3,7 @@
 import pytest
 
 from kinst.runtime.clauses.profiles import BareProfile, Guest, OperatingSystem, profile_for, user_mode
-from kinst.runtime.tracing.host import blank_firing
+from kinst.runtime.tracing.host.contract import blank_firing
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.targets.arch.registry import arch_by_name

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinst.runtime.clauses.guest_memory import GuestMemory
+from kinst.runtime.clauses.guest.guest_memory import GuestMemory
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.clauses.subroutines import Context, Subroutine, table
 from kinst.runtime.dlang.check.functions import SUBROUTINES

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kinst.runtime.clauses.moved_image import MovedImage
-from kinst.runtime.clauses.symbols import ImageSymbols
+from kinst.runtime.clauses.guest.moved_image import MovedImage
+from kinst.runtime.clauses.guest.symbols import ImageSymbols
 from kinst.targets.image import Image, open_image
 from tests.images import real_image
 from tests.targets.inputs import symbol_table

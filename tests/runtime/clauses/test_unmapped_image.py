@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kinst.runtime.clauses.unmapped_image import with_unmapped_image
+from kinst.runtime.clauses.guest.unmapped_image import with_unmapped_image
 from kinst.runtime.cli import run
 from kinst.runtime.machine.address_space import Stage
 

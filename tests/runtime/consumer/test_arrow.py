@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 from pyarrow import parquet
 
 from kinst.runtime.cli import run
-from kinst.runtime.consumer.arrow_output import ArrowWriter
-from kinst.runtime.consumer.table import Row, Shape
+from kinst.runtime.consumer.documents.arrow_output import ArrowWriter
+from kinst.runtime.consumer.documents.table import Row, Shape
 from tests.runtime.consumer.test_tables import PROGRAM, SAMPLE, output
 
 MIXED = """

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from kinst.rewriter.cli import diff
-from kinst.runtime.consumer.flame_difference import difference, read_folded
-from kinst.runtime.consumer.folded_stacks import Frame, FrameKind, Stacks
+from kinst.runtime.consumer.pictures.flame_difference import difference, read_folded
+from kinst.runtime.consumer.pictures.folded_stacks import Frame, FrameKind, Stacks
 from kinst.runtime.consumer.report.callers import callers_and_callees
 from kinst.targets.errors import ImageError
 

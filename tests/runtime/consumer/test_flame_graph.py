@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 from kinst.runtime.clauses.environment import CALLER, Stack
 from kinst.runtime.cli import run
-from kinst.runtime.consumer.flame_graph import FlameGraph
-from kinst.runtime.consumer.flame_tree import boxes
-from kinst.runtime.consumer.folded_stacks import Frame, FrameKind, StackDocument, StackReader
+from kinst.runtime.consumer.pictures.flame_graph import FlameGraph
+from kinst.runtime.consumer.pictures.flame_tree import boxes
+from kinst.runtime.consumer.pictures.folded_stacks import Frame, FrameKind, StackDocument, StackReader
 from kinst.runtime.dlang.program import AggregatingFunction
 from kinst.runtime.dlang.types.types import STACK, String
 from tests.chromium import used

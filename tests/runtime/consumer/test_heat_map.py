@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from kinst.runtime.clauses.time_bins import MOST, TimeBins
 from kinst.runtime.cli import run
-from kinst.runtime.consumer.heat_map import HeatRow, Panel, duration, heat_map
+from kinst.runtime.consumer.pictures.heat_map import HeatRow, Panel, duration, heat_map
 from tests.chromium import used
 
 SVG = "{http://www.w3.org/2000/svg}"

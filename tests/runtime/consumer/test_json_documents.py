@@ -1,4 +1,4 @@
-"""--format json: documents of whole programs against the schema that `kinst.runtime.consumer.json_output` documents."""
+"""--format json: documents of whole programs against the schema of `kinst.runtime.consumer.documents.json_output`."""
 
 import json
 from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kinst.runtime.clauses.environment import ErrorRecord, Stack, SymbolName
-from kinst.runtime.consumer.json_output import JsonOutput
+from kinst.runtime.consumer.documents.json_output import JsonOutput
 from kinst.runtime.consumer.messages import Drop, DropKind
 from kinst.runtime.dlang import program
 from kinst.runtime.dlang.program import AggregatingFunction, ChangeAggregation, Printa

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from kinst.runtime.clauses.tasks_seen import Task
 from kinst.runtime.cli import run
-from kinst.runtime.consumer.json_values import JsonValues
-from kinst.runtime.consumer.perfetto_output import PerfettoDocument
+from kinst.runtime.consumer.documents.json_values import JsonValues
+from kinst.runtime.consumer.perfetto.output import PerfettoDocument
 from kinst.runtime.consumer.totals import Totals
 from kinst.runtime.dlang.options import Options
 from tests.runtime.consumer.perfetto_reading import Track, tracks_of

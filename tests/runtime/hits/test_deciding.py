@@ -15,7 +15,7 @@ from kinst.runtime.tracing.given import MethodName
 from kinst.runtime.trap.delivery import Delivery, Way
 from kinst.targets.arch.registry import arch_by_name
 from kinst.targets.instruction import Flow, Verdict
-from kinst.targets.manifest import Manifest, Method, ProbeKind
+from kinst.targets.manifest.packed import Manifest, Method, ProbeKind
 from tests.system.cases import SAMPLES, Case
 from tests.system.runs import let_go
 

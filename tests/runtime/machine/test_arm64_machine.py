@@ -11,8 +11,8 @@ import pytest
 from kinst.rewriter.assemble import assemble
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
-from kinst.runtime.machine.loaded import Loaded
-from kinst.runtime.machine.loader import load_image
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
 from kinst.targets.arch.arm64 import ARM64
 from kinst.targets.image import Image, open_image

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from kinst.runtime.machine.bus import PortBus
-from kinst.runtime.machine.devices.port_io import AcpiPowerControl
+from kinst.runtime.machine.devices.pc.port_io import AcpiPowerControl
 
 
 @dataclass

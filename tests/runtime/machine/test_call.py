@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kinst.runtime.api import open_image
-from kinst.runtime.machine.call import parse_call
+from kinst.runtime.machine.calling.call import parse_call
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.trace import Trace
 from kinst.targets.arch.registry import NAMES

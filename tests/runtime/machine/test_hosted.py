@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.runtime.machine.hosted import refuse_program
+from kinst.runtime.machine.loading.hosted import refuse_program
 from kinst.targets.errors import MachineError
 from kinst.targets.image import open_image
 from tests.runtime.test_command_line import kinst_run

@@ -6,8 +6,8 @@ import pytest
 
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.configuration import ClockKind, Configuration
-from kinst.runtime.machine.loaded import Loaded
-from kinst.runtime.machine.loader import load_image
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.targets.arch.amd64 import Kind

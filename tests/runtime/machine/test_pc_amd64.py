@@ -14,8 +14,8 @@ from kinst.rewriter.assemble import assemble
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
 from kinst.runtime.machine.exceptions.amd64_segments import load_flat_code, load_flat_stack
-from kinst.runtime.machine.loaded import Loaded
-from kinst.runtime.machine.loader import load_image
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.walker import PageFault
 from kinst.targets.arch.amd64 import AMD64

@@ -6,10 +6,10 @@ import pytest
 
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
-from kinst.runtime.machine.devices.sbi import Extension
+from kinst.runtime.machine.devices.riscv.sbi import Extension
 from kinst.runtime.machine.exceptions.riscv64 import SUPERVISOR, machine_mode
-from kinst.runtime.machine.loaded import Loaded
-from kinst.runtime.machine.loader import load_image
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
 from kinst.targets.image import Image, open_image
 from kinst.targets.machines.registry import machine_facts

@@ -12,7 +12,7 @@ import pytest
 
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
-from kinst.runtime.machine.loaded import Loaded
+from kinst.runtime.machine.loading.loaded import Loaded
 from kinst.runtime.machine.system import System
 from kinst.runtime.paging.registry import new_walker
 from kinst.runtime.paging.walker import Access, PageFault, Permission

@@ -13,21 +13,21 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from kinst.rewriter.assemble import assemble
-from kinst.rewriter.diff import compare
-from kinst.rewriter.diff_report import text_lines
-from kinst.rewriter.restore import restore
+from kinst.rewriter.diffing.diff import compare
+from kinst.rewriter.diffing.diff_report import text_lines
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.restore import restore
+from kinst.rewriter.writing.write import write_image
 from kinst.runtime import Machine, api
 from kinst.runtime.cli import run as run_command
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.patched.deferred import DeferredSites, _Page
-from kinst.runtime.tracing.guest import Guest as Ran
+from kinst.runtime.tracing.guests.guest import Guest as Ran
 from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.arm64 import ARM64
 from kinst.targets.image import open_image
-from kinst.targets.manifest import find_manifest
+from kinst.targets.manifest.packed import find_manifest
 from kinst.targets.probe import parse_probe_name
 from tests.runtime.machine import riscv_words as rv
 from tests.writers.elf import EM_AARCH64, EM_RISCV, EM_X86_64, Part, Symbol, elf64

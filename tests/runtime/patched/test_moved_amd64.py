@@ -9,12 +9,12 @@ import pytest
 
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.write import write_image
 from kinst.runtime import Machine, Options
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.tracing.given import MethodName
-from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.errors import MachineError

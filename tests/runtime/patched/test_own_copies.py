@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from kinst.runtime.cli import run
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.configuration import ClockKind, Configuration
-from kinst.runtime.machine.loader import load_image
+from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.own_copies import OwnCopies
 from kinst.targets.image import open_image

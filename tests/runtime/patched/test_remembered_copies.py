@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kinst.targets.image import open_image
-from kinst.targets.manifest import find_manifest, pack_manifest, unpack_manifest
+from kinst.targets.manifest.packed import find_manifest, pack_manifest, unpack_manifest
 from tests.commands.in_process import command, kinst_run
 from tests.runtime.test_given_names import SAMPLE, stripped
 

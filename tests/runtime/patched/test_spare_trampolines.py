@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from kinst.rewriter.assemble import assemble
 from kinst.runtime.cli import run as run_command
 from kinst.runtime.hits.actions import Batched
-from kinst.runtime.tracing import preparing
+from kinst.runtime.tracing.images import preparing
 from kinst.runtime.trap.trap import Firing
 from kinst.targets.arch.arm64 import ARM64
 from tests.writers.elf import EM_AARCH64, Part, Symbol, elf64

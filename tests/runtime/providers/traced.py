@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kinst.rewriter.naming.static_sites import provider_names
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.rewriter.static_sites import provider_names
-from kinst.runtime.clauses.guest_memory import GuestMemory
+from kinst.runtime.clauses.guest.guest_memory import GuestMemory
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.configuration import ClockKind, Configuration, End
-from kinst.runtime.machine.loader import load_image
+from kinst.runtime.machine.loading.loader import load_image
 from kinst.runtime.machine.system import System
 from kinst.runtime.patched.moved_trampolines import moved_trampolines
 from kinst.runtime.patched.relocated import RelocatedCopies

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from kinst.rewriter.cli import rewrite
 from kinst.runtime.cli import run
 from kinst.targets.image import Image, open_image
-from kinst.targets.manifest import Manifest, find_manifest
+from kinst.targets.manifest.packed import Manifest, find_manifest
 from kinst.targets.standalone import Standalone
 from tests.runtime.readout.qemu import emulator
 from tests.samples.machines import MACHINES

@@ -12,7 +12,7 @@ from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.cli import run
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.tracing.exit_status import exit_status
+from kinst.runtime.tracing.host.exit_status import exit_status
 from kinst.targets.arch.amd64 import AMD64
 from kinst.targets.arch.arm64 import ARM64
 from tests.runtime.machine.riscv_words import A0, A1, A6, A7, ECALL, T0, T1, T2, WFI, ZERO, addi, code, jal, li, store

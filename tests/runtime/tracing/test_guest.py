@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.write import write_image
 from kinst.runtime import Machine, api
 from kinst.runtime.machine.configuration import End
 from kinst.runtime.trace import Trace

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kinst.runtime.clauses.moved_image import MovedImage
+from kinst.runtime.clauses.guest.moved_image import MovedImage
 from kinst.runtime.cli import run
 from kinst.targets.image import open_image
 from tests.targets.debuginfo.compiled import compiled

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.runtime.tracing.nearby import nearby
+from kinst.runtime.tracing.images.nearby import nearby
 from kinst.runtime.trap.arch.registry import jump
 from kinst.targets.arch.arm64 import ARM64
 from kinst.targets.image import open_image

@@ -13,7 +13,7 @@ import pytest
 from kinst.runtime import Aggregated, Machine, Place, Probe, Record, Records, open_image
 from kinst.runtime.dlang.program import AggregatingFunction, Aggregation
 from kinst.runtime.dlang.types.types import String
-from kinst.runtime.tracing.rich_display import bar
+from kinst.runtime.tracing.results.rich_display import bar
 from kinst.targets.errors import UsageError
 from tests.runtime.test_cli import ENVIRONMENT
 

@@ -10,7 +10,7 @@ import numpy as np
 import unicorn
 
 from kinst.rewriter.program import Program, instructions_of
-from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.guests.guest import Guest
 from kinst.targets.instruction import Flow
 
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)

@@ -15,7 +15,7 @@ import pytest
 from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.machine.configuration import End
-from kinst.runtime.tracing.guest import Guest
+from kinst.runtime.tracing.guests.guest import Guest
 from kinst.runtime.tracing.hits import Hit
 from kinst.targets.arch.registry import NAMES
 from kinst.targets.errors import MachineError

@@ -15,7 +15,7 @@ from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.clauses.environment import Memory
 from kinst.runtime.trace import Trace
-from kinst.runtime.tracing.host import blank_firing
+from kinst.runtime.tracing.host.contract import blank_firing
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.trap.trap_frame import TrapFrame
 from kinst.runtime.unwinding.arch.registry import stack_effects

@@ -9,7 +9,7 @@ import pytest
 from kinst.runtime import Machine
 from kinst.runtime.api import open_image
 from kinst.runtime.clauses.environment import Stack, SymbolName
-from kinst.runtime.tracing.host import blank_firing
+from kinst.runtime.tracing.host.contract import blank_firing
 from kinst.runtime.trap.faults import Fault, FaultKind
 from kinst.runtime.trap.trap import Firing
 from kinst.runtime.trap.trap_frame import TrapFrame

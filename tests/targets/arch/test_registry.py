@@ -12,7 +12,7 @@ from kinst.rewriter.arch.registry import dissector
 from kinst.rewriter.assemble import assemble
 from kinst.rewriter.disassemble import disassemble
 from kinst.rewriter.liveness.effects import Effector, effector
-from kinst.rewriter.standalone.trampoline import Maker, maker
+from kinst.rewriter.standalone.code.trampoline import Maker, maker
 from kinst.runtime.machine.boards.registry import new_board
 from kinst.runtime.machine.exception_model import ExceptionModel
 from kinst.runtime.paging.registry import new_walker

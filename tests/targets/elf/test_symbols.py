@@ -19,8 +19,8 @@ from kinst.targets.elf.symbols import (
     read_symbol_table,
 )
 from kinst.targets.errors import ImageError
+from kinst.targets.functions.named_functions import data_in_code, named_functions
 from kinst.targets.image import open_image
-from kinst.targets.named_functions import data_in_code, named_functions
 from tests.images import real_image
 from tests.targets.inputs import functions_of, symbol_table
 from tests.writers.elf import EM_RISCV, Part, elf64

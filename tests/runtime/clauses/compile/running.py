@@ -8,7 +8,7 @@ from kinst.runtime.clauses.aggregations import AggregationStore
 from kinst.runtime.clauses.buffers import Buffers
 from kinst.runtime.clauses.compile.clause import compile_clause
 from kinst.runtime.clauses.environment import Record, Stack, SymbolName, TaskState
-from kinst.runtime.clauses.guest_memory import GuestMemory
+from kinst.runtime.clauses.guest.guest_memory import GuestMemory
 from kinst.runtime.clauses.scratch import Scratch
 from kinst.runtime.clauses.speculations import Speculations
 from kinst.runtime.clauses.state import State

@@ -12,7 +12,7 @@ import pytest
 
 from kinst.runtime.machine.boards.acpi import acpi_tables
 from kinst.runtime.machine.boards.aml import integer, scope
-from kinst.runtime.machine.devices.port_io import AcpiEvents
+from kinst.runtime.machine.devices.pc.port_io import AcpiEvents
 from kinst.targets.machines.registry import machine_facts
 
 AT = 0xF_0000

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kinst.rewriter.rewriting import Source, open_source, plan_probes
-from kinst.rewriter.write import write_image
+from kinst.rewriter.writing.write import write_image
 from kinst.runtime.machine.boards.multiboot import (
     Information,
     multiboot_information,
@@ -20,7 +20,7 @@ from kinst.runtime.machine.boards.multiboot2 import multiboot2_information
 from kinst.runtime.machine.boards.pc_amd64 import memory_map
 from kinst.targets.elf.header import SECTION_HEADER, SHT_STRTAB, SHT_SYMTAB
 from kinst.targets.image import open_image
-from kinst.targets.multiboot import BootHeader, Version, boot_header
+from kinst.targets.kernels.multiboot import BootHeader, Version, boot_header
 from kinst.targets.probe import parse_probe_names
 from tests.images import at_hand, real_image
 from tests.runtime.machine.test_pc_amd64 import SAMPLES, console

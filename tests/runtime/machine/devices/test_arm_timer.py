@@ -2,7 +2,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from kinst.runtime.machine.devices.arm_timer import (
+from kinst.runtime.machine.devices.arm.arm_timer import (
     COUNTER,
     ENABLE,
     FREQUENCY,

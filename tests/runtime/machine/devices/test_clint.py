@@ -1,6 +1,6 @@
 """The CLINT: msip, mtime and mtimecmp of several harts, in words and halves."""
 
-from kinst.runtime.machine.devices.clint import Clint
+from kinst.runtime.machine.devices.riscv.clint import Clint
 from tests.runtime.machine.devices.bench import StillClock, Wire
 
 TIMEBASE = 10_000_000

@@ -15,12 +15,12 @@ from typing import Any, Final, cast
 import pytest
 
 from kinst.runtime.machine import devices
-from kinst.runtime.machine.devices.clint import Clint
-from kinst.runtime.machine.devices.sbi import Error, Extension, Sbi
-from kinst.runtime.machine.devices.virtio_block import VirtioBlock
-from kinst.runtime.machine.devices.virtio_console import RECEIVE, TRANSMIT, VirtioConsole
-from kinst.runtime.machine.devices.virtio_device import Model
-from kinst.runtime.machine.devices.virtio_entropy import VirtioEntropy
+from kinst.runtime.machine.devices.riscv.clint import Clint
+from kinst.runtime.machine.devices.riscv.sbi import Error, Extension, Sbi
+from kinst.runtime.machine.devices.virtio.block import VirtioBlock
+from kinst.runtime.machine.devices.virtio.console import RECEIVE, TRANSMIT, VirtioConsole
+from kinst.runtime.machine.devices.virtio.device import Model
+from kinst.runtime.machine.devices.virtio.entropy import VirtioEntropy
 from kinst.runtime.machine.disk import DiskMode, open_disk
 from kinst.runtime.machine.serial_line import SerialLine
 from tests.fuzz.traffic import IdleCpu

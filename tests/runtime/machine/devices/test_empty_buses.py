@@ -1,7 +1,7 @@
 """Buses with nothing on them: what drivers read before they give up."""
 
 from kinst.runtime.machine.devices.pci_ecam import PciEcam
-from kinst.runtime.machine.devices.virtio_mmio import SLOT_SIZE, VirtioSlots
+from kinst.runtime.machine.devices.virtio.mmio import SLOT_SIZE, VirtioSlots
 
 
 def test_every_virtio_slot_says_that_it_is_empty() -> None:

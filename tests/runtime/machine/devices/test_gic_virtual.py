@@ -1,4 +1,4 @@
-from kinst.runtime.machine.devices.gic_virtual import ELRSR, HCR, LR, VTR, HypervisorInterface, VirtualCpuInterface
+from kinst.runtime.machine.devices.arm.gic_virtual import ELRSR, HCR, LR, VTR, HypervisorInterface, VirtualCpuInterface
 
 
 def test_each_cpu_keeps_its_own_list_registers() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from kinst.runtime.machine.device import Line
-from kinst.runtime.machine.devices.gicv2 import CpuInterface, Distributor, Gic
+from kinst.runtime.machine.devices.arm.gicv2 import CpuInterface, Distributor, Gic
 
 CTLR, TYPER, GROUP, SET_ENABLE, CLEAR_ENABLE = 0x000, 0x004, 0x080, 0x100, 0x180
 SET_PENDING, CLEAR_PENDING, SET_ACTIVE, CLEAR_ACTIVE = 0x200, 0x280, 0x300, 0x380

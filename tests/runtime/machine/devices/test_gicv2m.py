@@ -1,4 +1,4 @@
-from kinst.runtime.machine.devices.gicv2m import SETSPI, TYPER, Gicv2m
+from kinst.runtime.machine.devices.arm.gicv2m import SETSPI, TYPER, Gicv2m
 
 
 def test_a_message_is_an_edge_of_its_interrupt() -> None:

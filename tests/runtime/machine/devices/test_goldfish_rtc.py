@@ -1,6 +1,6 @@
 """Goldfish RTC: the time in two halves, set and read, and its alarm."""
 
-from kinst.runtime.machine.devices.goldfish_rtc import (
+from kinst.runtime.machine.devices.riscv.goldfish_rtc import (
     ALARM_HIGH,
     ALARM_LOW,
     ALARM_STATUS,

@@ -1,7 +1,7 @@
 """The keyboard controller and the ports that end a run."""
 
-from kinst.runtime.machine.devices.i8042 import I8042
-from kinst.runtime.machine.devices.port_io import AcpiPowerControl, DebugExit, PostCode, ResetControl
+from kinst.runtime.machine.devices.pc.i8042 import I8042
+from kinst.runtime.machine.devices.pc.port_io import AcpiPowerControl, DebugExit, PostCode, ResetControl
 from tests.runtime.machine.devices.bench import Wire
 
 

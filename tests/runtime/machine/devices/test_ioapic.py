@@ -2,8 +2,8 @@
 
 import pytest
 
-from kinst.runtime.machine.devices.ioapic import IoApic
-from kinst.runtime.machine.devices.lapic import Register
+from kinst.runtime.machine.devices.pc.ioapic import IoApic
+from kinst.runtime.machine.devices.pc.lapic import Register
 from tests.runtime.machine.devices.test_lapic import Bench
 
 SELECT, WINDOW, EOI = 0x00, 0x10, 0x40

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from kinst.runtime.machine.devices.lapic import LocalApics, Register, Wiring
+from kinst.runtime.machine.devices.pc.lapic import LocalApics, Register, Wiring
 from tests.runtime.machine.devices.bench import StillClock, Wire
 
 ENABLED = 0x1FF

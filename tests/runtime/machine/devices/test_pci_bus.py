@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kinst.runtime.machine.bus import PortBus
-from kinst.runtime.machine.devices.pci_bus import ConfigurationAddress, ConfigurationData, HostBridge, PciMemory
-from kinst.runtime.machine.devices.port_io import ResetControl
-from kinst.runtime.machine.devices.virtio_entropy import VirtioEntropy
-from kinst.runtime.machine.devices.virtio_pci import SIZE
+from kinst.runtime.machine.devices.pc.pci_bus import ConfigurationAddress, ConfigurationData, HostBridge, PciMemory
+from kinst.runtime.machine.devices.pc.port_io import ResetControl
+from kinst.runtime.machine.devices.virtio.entropy import VirtioEntropy
+from kinst.runtime.machine.devices.virtio.pci import SIZE
 from tests.runtime.machine.devices.virtio_driver import DATA, Driver
 
 ADDRESS, DATA_PORT, RESET_PORT = 0xCF8, 0xCFC, 0xCF9

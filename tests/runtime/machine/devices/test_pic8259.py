@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from kinst.runtime.machine.devices.pic8259 import Pic8259
+from kinst.runtime.machine.devices.pc.pic8259 import Pic8259
 from tests.runtime.machine.devices.bench import Wire
 
 HIGH, LOW = True, False

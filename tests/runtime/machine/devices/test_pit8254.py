@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from kinst.runtime.machine.devices.pit8254 import FREQUENCY, Pit8254, SpeakerPort
+from kinst.runtime.machine.devices.pc.pit8254 import FREQUENCY, Pit8254, SpeakerPort
 from tests.runtime.machine.devices.bench import StillClock, Wire
 
 

@@ -1,6 +1,6 @@
 from dataclasses import dataclass, field
 
-from kinst.runtime.machine.devices.pl011 import (
+from kinst.runtime.machine.devices.arm.pl011 import (
     CR,
     DR,
     FR,

@@ -1,6 +1,6 @@
 from dataclasses import dataclass, field
 
-from kinst.runtime.machine.devices.pl031 import DR, ICR, IMSC, LR, MIS, MR, RIS, Pl031
+from kinst.runtime.machine.devices.arm.pl031 import DR, ICR, IMSC, LR, MIS, MR, RIS, Pl031
 
 SECOND = 1_000_000_000
 

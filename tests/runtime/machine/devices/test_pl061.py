@@ -1,4 +1,4 @@
-from kinst.runtime.machine.devices.pl061 import DIR, IC, IE, IEV, IS, MIS, RIS, Pl061
+from kinst.runtime.machine.devices.arm.pl061 import DIR, IC, IE, IEV, IS, MIS, RIS, Pl061
 
 
 def test_outputs_read_as_written_and_inputs_as_zero() -> None:

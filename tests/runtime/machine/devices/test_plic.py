@@ -1,6 +1,6 @@
 """The PLIC: priorities, thresholds, claim and complete, several contexts."""
 
-from kinst.runtime.machine.devices.plic import Plic
+from kinst.runtime.machine.devices.riscv.plic import Plic
 from tests.runtime.machine.devices.bench import Wire
 
 PENDING, ENABLE, CONTEXT, STRIDE = 0x1000, 0x2000, 0x200000, 0x1000

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kinst.runtime.machine.devices.rtc import Rtc
+from kinst.runtime.machine.devices.pc.rtc import Rtc
 from tests.runtime.machine.devices.bench import StillClock, Wire
 
 SECOND = 1_000_000_000

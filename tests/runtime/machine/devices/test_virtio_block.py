@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kinst.runtime.machine.devices.virtio_block import ERROR, OK, UNSUPPORTED, Kind, VirtioBlock
+from kinst.runtime.machine.devices.virtio.block import ERROR, OK, UNSUPPORTED, Kind, VirtioBlock
 from kinst.runtime.machine.disk import SECTOR, DiskMode, open_disk
 from tests.runtime.machine.devices.virtio_driver import DATA, NEEDS_RESET, Driver
 

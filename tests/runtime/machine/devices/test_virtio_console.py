@@ -2,7 +2,7 @@
 
 import pytest
 
-from kinst.runtime.machine.devices.virtio_console import RECEIVE, TRANSMIT, VirtioConsole
+from kinst.runtime.machine.devices.virtio.console import RECEIVE, TRANSMIT, VirtioConsole
 from kinst.runtime.machine.serial_line import SerialLine
 from tests.runtime.machine.devices.virtio_driver import DATA, Driver
 

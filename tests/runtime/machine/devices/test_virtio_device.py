@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from kinst.runtime.machine.devices.split_queue import Chain, pieces
-from kinst.runtime.machine.devices.virtio_device import Prompt, Work
+from kinst.runtime.machine.devices.virtio.device import Prompt, Work
+from kinst.runtime.machine.devices.virtio.split_queue import Chain, pieces
 from tests.runtime.machine.devices.virtio_driver import (
     ACKNOWLEDGED,
     DATA,

@@ -1,6 +1,6 @@
 """Random numbers for the guest: the same for the same seed, and never more than was asked for."""
 
-from kinst.runtime.machine.devices.virtio_entropy import VirtioEntropy
+from kinst.runtime.machine.devices.virtio.entropy import VirtioEntropy
 from tests.runtime.machine.devices.virtio_driver import DATA, NEEDS_RESET, Driver
 
 

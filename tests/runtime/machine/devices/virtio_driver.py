@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any, Final, cast
 
 from kinst.runtime.machine.device import Device, Timed
-from kinst.runtime.machine.devices.virtio_device import Model, VirtioDevice
-from kinst.runtime.machine.devices.virtio_mmio import SLOT_SIZE, VirtioSlots
-from kinst.runtime.machine.devices.virtio_pci import SIZE, VirtioPci
+from kinst.runtime.machine.devices.virtio.device import Model, VirtioDevice
+from kinst.runtime.machine.devices.virtio.mmio import SLOT_SIZE, VirtioSlots
+from kinst.runtime.machine.devices.virtio.pci import SIZE, VirtioPci
 from kinst.runtime.machine.machine import Machine
 from kinst.runtime.machine.memory import PhysicalMemory
 from tests.runtime.machine.devices.bench import StillClock, Wire

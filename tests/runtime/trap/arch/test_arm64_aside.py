@@ -2,7 +2,7 @@
 
 import pytest
 
-from kinst.rewriter.standalone.arm64_words import jump
+from kinst.rewriter.standalone.arm64.words import jump
 from kinst.runtime.trap.arch.arm64_aside import aside_trampoline
 from kinst.targets.arch.arm64 import ARM64, Kind
 from kinst.targets.instruction import Verdict

@@ -1,0 +1,191 @@
+"""Decoded functions -> the instructions at which their probes fire: kinst, FBT entry, FBT return."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.naming.refusals import Refusals
+from kinst.rewriter.naming.select import base_name
+from kinst.targets.functions.found import Functions
+from kinst.targets.instruction import Flow, Instructions, Reason, Verdict
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Instructions of some functions, and the range that each function has among them (first, last + 1; by its row)."""
+
+    functions: Functions
+    instructions: Instructions
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+    def of(self, rows: Rows) -> tuple[Rows, NDArray[np.int64]]:
+        """All instructions of the functions `rows`, and for each the position in `rows` of its function."""
+        counts = self.last[rows] - self.first[rows]
+        position = np.repeat(np.arange(len(rows)), counts)
+        within = np.arange(len(position)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return self.first[rows][position] + within, position
+
+    def starts(self, row: int) -> NDArray[np.int64]:
+        """Offsets of the instructions of one function."""
+        addresses = self.instructions.address[self.first[row] : self.last[row]]
+        starts: NDArray[np.int64] = (addresses - self.functions.address[row]).astype(np.int64)
+        return starts
+
+    def around(self, address: int) -> str:
+        """``; kinst::f:4 before and kinst::f:9 behind it can be probed``: the nearest neighbours of a refused
+        instruction. Empty if its function has none."""
+        function = self.functions.row_at(address)
+        if function is None:
+            return ""
+        start = int(self.functions.address[function])
+        verdicts = self.instructions.verdict[self.first[function] : self.last[function]]
+        offsets = self.starts(function)[verdicts != Verdict.REFUSE]
+        at = int(np.searchsorted(offsets, address - start))
+        near = [(offsets[at - 1 : at], "before"), (offsets[at : at + 1], "behind")]
+        name = self.functions.names[function]
+        found = " and ".join(f"kinst::{name}:{offset[0]} {side}" for offset, side in near if len(offset))
+        return f"; {found} it can be probed" if found else ""
+
+
+def decoded(functions: Functions, instructions: Instructions) -> Decoded:
+    """Index instructions, which are in the order of their functions."""
+    rows = np.arange(len(functions))
+    first = np.searchsorted(instructions.function, rows, "left")
+    last = np.searchsorted(instructions.function, rows, "right")
+    return Decoded(functions, instructions, first.astype(np.int64), last.astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """Chosen instructions, and for each the position of its function in the rows that were asked for."""
+
+    instructions: Rows
+    position: NDArray[np.int64]
+    refusals: Refusals
+
+
+def kinst_sites(code: Decoded, rows: Rows) -> Sites:
+    """The sites of ``kinst::f:``: every instruction of some functions, and those that are refused."""
+    return _split(code, *code.of(rows))
+
+
+def kinst_sites_at(code: Decoded, rows: Rows, offset: int) -> Sites:
+    """The instruction at one offset of each function; functions without an instruction start there have none."""
+    start = code.functions.address[rows] + np.uint64(offset)
+    position = np.flatnonzero(np.uint64(offset) < code.functions.size[rows])
+    found = np.searchsorted(code.instructions.address, start[position])
+    exact = found < code.last[rows[position]]
+    exact[exact] = code.instructions.address[found[exact]] == start[position][exact]
+    return _split(code, found[exact], position[exact])
+
+
+def entry_sites(code: Decoded, rows: Rows) -> Sites:
+    """The first instruction of each function that can be probed.
+
+    Only landing pads and the room for calls of the kernel's function tracer are skipped: control always passes through
+    them, so the probe still fires once per call. If nothing after that room can be probed, or if the function returns
+    to it in a loop, the room itself is probed.
+    """
+    first, last = code.first[rows], code.last[rows]
+    position = np.flatnonzero(first < last)
+    at = first[position]
+    room = np.full(len(at), -1)
+    moving = np.ones(len(at), np.bool_)
+    while moving.any():
+        moving &= stepped_over(code.instructions, at) & (at + 1 < last[position])
+        room = np.where(moving & (room < 0) & (code.instructions.verdict[at] == Verdict.DEFER), at, room)
+        at += moving
+    is_loop = (at > first[position]) & _is_among(code.instructions.address[at], _branched_to(code, rows))
+    is_refused = (code.instructions.verdict[at] == Verdict.REFUSE) | is_loop
+    is_unsure = is_refused | (code.instructions.verdict[at] == Verdict.DEFER)  # paravirt calls become sti, for example
+    at, is_refused = np.where(is_unsure & (room >= 0), room, at), is_refused & (room < 0)
+    good = ~is_refused
+    refused = at[is_refused]
+    inner = np.where(is_loop[is_refused], np.uint8(Reason.LOOP_HEAD), code.instructions.reason[refused])
+    excluded = inner == Reason.EXCLUDED_FUNCTION
+    reason = np.where(excluded, inner, np.uint8(Reason.NO_PROLOGUE))
+    refusals = _refusals(code.instructions, refused, reason, np.where(excluded, np.uint8(0), inner))
+    return Sites(at[good], position[good], refusals)
+
+
+def _is_among(address: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which addresses are among others, which may be many: numpy's own way takes ten times as long."""
+    ordered = np.append(np.sort(others), np.uint64(0))
+    place = np.searchsorted(ordered[:-1], address)
+    result: NDArray[np.bool_] = (place < len(others)) & (ordered[place] == address)
+    return result
+
+
+def _branched_to(code: Decoded, rows: Rows) -> NDArray[np.uint64]:
+    """Where direct branches of functions go within them."""
+    found, position = code.of(rows)
+    target, flow = code.instructions.target[found], code.instructions.flow[found]
+    within = target - code.functions.address[rows][position] < code.functions.size[rows][position]
+    result: NDArray[np.uint64] = target[((flow == Flow.JUMP) | (flow == Flow.BRANCH)) & within]
+    return result
+
+
+def stepped_over(found: Instructions, at: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of some instructions the entry of a function may be behind: landing pads, room for the function tracer."""
+    reason, flow = found.reason[at], found.flow[at]
+    passes = (flow == Flow.NEXT) | (flow == Flow.CALL)
+    result: NDArray[np.bool_] = (reason == Reason.LANDING_PAD) | ((reason == Reason.TRACER_CALL) & passes)
+    return result
+
+
+def return_sites(code: Decoded, rows: Rows) -> Sites:
+    """Every way out of each function: returns, and tail calls.
+
+    Whether a conditional or an indirect jump leaves the function is known only when its next PC is. The runtime
+    computes that for an emulated one and fires only then; a copied one runs in its trampoline unseen, so it is refused.
+    """
+    found, position = code.of(rows)
+    flow = code.instructions.flow[found]
+    leaves = flow == Flow.RETURN
+    direct = (flow == Flow.JUMP) | (flow == Flow.BRANCH)
+    leaves[direct] = _leaves(code, found[direct])
+    leaves |= flow == Flow.INDIRECT_JUMP
+    return _split(code, found[leaves], position[leaves], at_return=True)
+
+
+def _leaves(code: Decoded, at: Rows) -> NDArray[np.bool_]:
+    """Direct jumps out of their function, but for those between the parts into which the compiler split one.
+
+    Where an alternative jumps to code that no function holds, that is its function's own, out of line: static_cpu_has()
+    of Linux tests there and jumps back.
+    """
+    functions = code.functions
+    own, target = code.instructions.function[at], code.instructions.target[at]
+    outside = target - functions.address[own] >= functions.size[own]
+    other = np.searchsorted(functions.address, target, "right") - 1
+    inside_other = (other >= 0) & (target - functions.address[other] < functions.size[other])
+    is_detour = ~inside_other & (code.instructions.reason[at] == Reason.PATCHED_AT_BOOT)
+    leaves: NDArray[np.bool_] = outside & ~is_detour
+    between = np.flatnonzero(leaves & inside_other)
+    names = functions.names
+    pairs = zip(own[between].tolist(), other[between].tolist(), strict=True)
+    leaves[between] = [base_name(names[here]) != base_name(names[there]) for here, there in pairs]
+    return leaves
+
+
+def _split(code: Decoded, at: Rows, position: NDArray[np.int64], *, at_return: bool = False) -> Sites:
+    found = code.instructions
+    verdict, reason = found.verdict[at], found.reason[at]
+    if at_return:
+        flow = found.flow[at]
+        unseen = (verdict == Verdict.COPY) & ((flow == Flow.BRANCH) | (flow == Flow.INDIRECT_JUMP))
+        verdict, reason = verdict.copy(), reason.copy()
+        verdict[unseen], reason[unseen] = Verdict.REFUSE, Reason.UNSEEN_TAIL_CALL
+    good = verdict != Verdict.REFUSE
+    if good.all():
+        return Sites(at, position, _refusals(found, at[:0], reason[:0], reason[:0]))
+    refused = at[~good]
+    return Sites(at[good], position[good], _refusals(found, refused, reason[~good], np.zeros(len(refused), np.uint8)))
+
+
+def _refusals(found: Instructions, at: Rows, reason: NDArray[np.uint8], inner: NDArray[np.uint8]) -> Refusals:
+    return Refusals(found.address[at], found.function[at], reason, inner)

@@ -1,0 +1,139 @@
+"""arm64: instructions at other addresses than their own, with the effects that they had there.
+
+What it does is that of `kinst.runtime.trap.arch.arm64`; diagrams are those of `kinst.rewriter.arch.arm64`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+
+from kinst.rewriter.arch.arm64 import IMM14, IMM19, IMM21, IMM26
+from kinst.rewriter.arch.patterns import Immediate
+from kinst.rewriter.standalone.arm64 import tasks as tasks
+from kinst.rewriter.standalone.arm64.holes import address_hole, jump_hole, page_hole
+from kinst.rewriter.standalone.arm64.words import word
+from kinst.rewriter.standalone.code.parts import BEHIND, TARGET, Hole, Parts
+from kinst.rewriter.standalone.code.trampoline import ImmovableError, Rows, Shape, Shapes
+from kinst.rewriter.standalone.code.word_forms import near
+from kinst.targets.arch.arm64 import Kind
+from kinst.targets.columns import is_one_of
+
+_LINK: Final = 30
+_ZERO: Final = 31
+_BR: Final = 0xD61F_0000
+_ALWAYS: Final = 14  # this condition and the next
+_OPPOSITE: Final = 1 << 24  # of cbz and tbz; of a condition it is bit 0
+# A literal's load: the mnemonic and the register's first letter.
+_LITERALS: Final = {
+    Kind.LDR_LITERAL_W: "ldr w",
+    Kind.LDR_LITERAL_X: "ldr x",
+    Kind.LDRSW_LITERAL: "ldrsw x",
+    Kind.LDR_LITERAL_S: "ldr s",
+    Kind.LDR_LITERAL_D: "ldr d",
+    Kind.LDR_LITERAL_Q: "ldr q",
+}
+_LAYOUTS: Final = {
+    **dict.fromkeys((Kind.B, Kind.BL), IMM26),
+    **dict.fromkeys((Kind.B_COND, Kind.CBZ, Kind.CBNZ, Kind.PRFM_LITERAL, *_LITERALS), IMM19),
+    **dict.fromkeys((Kind.TBZ, Kind.TBNZ), IMM14),
+    **dict.fromkeys((Kind.ADR, Kind.ADRP), IMM21),
+}
+
+
+def shapes(rows: Rows) -> Shapes:
+    """What tells the code of instructions apart: all but distances. Only loads look at dead registers, and a stack."""
+    code = rows.code.copy()
+    words, masks = code.view("<u4")[:, 0], np.zeros(256, np.uint32)
+    masks[[*_LAYOUTS]] = [layout.mask for layout in _LAYOUTS.values()]
+    words &= ~masks[rows.kind]
+    loads, nothing = is_one_of(rows.kind, [*_LITERALS]), np.zeros(len(rows), np.uint8)
+    is_own = ~is_one_of(rows.kind, [*_MOVES])
+    return Shapes(is_own, code, rows.dead * loads, rows.has_stack & loads, nothing, nothing.astype(np.uint64))
+
+
+def moved(shape: Shape) -> Parts:
+    """The code for any address.
+
+    Raises:
+        ImmovableError: there is none.
+    """
+    return _MOVES[Kind(shape.kind)](shape)
+
+
+def _word(one: Shape) -> int:
+    return int.from_bytes(one.code, "little")
+
+
+def _b(_one: Shape) -> Parts:
+    """Where it goes may be no landing pad, to which hardware may not let go by a register."""
+    return (jump_hole(TARGET, "it goes farther than a jump reaches"),)
+
+
+def _bl(one: Shape) -> Parts:
+    return address_hole(_LINK, BEHIND), *_b(one)
+
+
+def _blr(one: Shape) -> Parts:
+    register = _word(one) >> 5 & 31
+    if register == _LINK:
+        raise ImmovableError("it goes by the register in which it leaves where it was")
+    return address_hole(_LINK, BEHIND), word(_BR | register << 5)
+
+
+def _branch(layout: Immediate, opposite: int) -> "_Move":
+    """A branch if it reaches; else the opposite one over a jump."""
+
+    def move(one: Shape) -> Parts:
+        bare = _word(one)
+        if one.kind == Kind.B_COND and bare & 15 >= _ALWAYS:
+            return (Hole(near(layout), TARGET, bare, _b(one)),)
+        over = word((bare ^ opposite) | layout.bits_of(8))
+        return (Hole(near(layout), TARGET, bare, (over, *_b(one))),)
+
+    return move
+
+
+def _adr(one: Shape) -> Parts:
+    """Nothing if it is forgotten: as the result of add, number 31 would be sp."""
+    register = _word(one) & 31
+    return () if register == _ZERO else (address_hole(register, TARGET),)
+
+
+def _adrp(one: Shape) -> Parts:
+    return (page_hole(_word(one) & 31, TARGET),)
+
+
+def _load(one: Shape) -> Parts:
+    """By its own register, or one that is free, if it does not reach."""
+    register, load = _word(one) & 31, _LITERALS[Kind(one.kind)]
+    is_general = load[-1] in "wx"
+    otherwise: Parts | str
+    try:
+        if is_general and register != _ZERO:
+            otherwise = tasks.load(one, f"{load}{register}", register)
+        else:
+            otherwise = tasks.load(one, f"{load}zr" if is_general else f"{load}{register}", None)
+    except ImmovableError as error:
+        otherwise = str(error)
+    return (Hole(near(IMM19), TARGET, _word(one), otherwise),)
+
+
+def _prefetch(_one: Shape) -> Parts:
+    """A hint, without which all is the same."""
+    return ()
+
+
+_Move = Callable[[Shape], Parts]
+_MOVES: Final[Mapping[Kind, _Move]] = {
+    Kind.B: _b,
+    Kind.BL: _bl,
+    Kind.BLR: _blr,
+    Kind.B_COND: _branch(IMM19, 1),
+    **dict.fromkeys((Kind.CBZ, Kind.CBNZ), _branch(IMM19, _OPPOSITE)),
+    **dict.fromkeys((Kind.TBZ, Kind.TBNZ), _branch(IMM14, _OPPOSITE)),
+    Kind.ADR: _adr,
+    Kind.ADRP: _adrp,
+    **dict.fromkeys(_LITERALS, _load),
+    Kind.PRFM_LITERAL: _prefetch,
+}

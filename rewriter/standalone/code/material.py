@@ -1,0 +1,46 @@
+"""A program -> the instructions of groups, as columns that trampolines are made of."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinst.rewriter.planning.plan import instruction_bytes
+from kinst.rewriter.program import Program
+from kinst.rewriter.standalone.code.groups import Groups
+from kinst.rewriter.standalone.code.parts import Mask, Numbers, ranges
+from kinst.rewriter.standalone.code.trampoline import Masks, Rows
+from kinst.targets.instruction import Instructions
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Columns for all instructions of a program."""
+
+    program: Program
+    found: Instructions
+    dead: Masks
+    has_no_stack: Mask
+
+    def rows(self, some: Groups) -> tuple[Numbers, Rows]:
+        """The instructions of groups: which they are, and what they are like."""
+        found, group = self.found, np.repeat(np.arange(len(some)), some.count)
+        numbers = ranges(some.first, some.count)
+        address, size = found.address[numbers], found.size[numbers]
+        return numbers, Rows(
+            address=address,
+            size=size.astype(np.int64),
+            target=found.target[numbers],
+            kind=found.kind[numbers],
+            flow=found.flow[numbers],
+            code=instruction_bytes(self.program.image, address, size),
+            dead=self.dead[numbers],
+            dead_behind=self._dead_at(numbers + 1, address + size),
+            has_stack=~self.has_no_stack[numbers],
+            group=group,
+        )
+
+    def _dead_at(self, numbers: Numbers, address: NDArray[np.uint64]) -> Masks:
+        """What is dead before instructions, which have these numbers if they are known."""
+        numbers = np.minimum(numbers, len(self.found) - 1)
+        return np.where(self.found.address[numbers] == address, self.dead[numbers], np.uint32(0))

@@ -1,0 +1,62 @@
+"""Instructions of groups and their tasks -> the templates that their trampolines are made of, or why there is none."""
+
+import numpy as np
+
+from kinst.rewriter.standalone.code.laying import Pieces, first_of_groups
+from kinst.rewriter.standalone.code.parts import BEHIND, HERE, OPERAND, TARGET, Mask, Numbers
+from kinst.rewriter.standalone.code.templates import NOTHING, Templates
+from kinst.rewriter.standalone.code.trampoline import Rows, Tasks
+from kinst.targets.columns import is_one_of
+from kinst.targets.instruction import Flow
+
+_FALLS = (Flow.NEXT, Flow.BRANCH)
+_DIRECT = (Flow.JUMP, Flow.BRANCH, Flow.CALL)
+
+
+def pieces(templates: Templates, rows: Rows, tasks: Tasks, sites: Numbers) -> tuple[Pieces, Numbers]:
+    """For each row its task, itself, and what is behind the last one of a group.
+
+    Args:
+        templates: the machine's.
+        rows: whole groups.
+        tasks: of sites.
+        sites: the number of the site that each row is, or -1.
+
+    Returns:
+        The pieces, and the reason of each group that cannot be, 0 elsewhere.
+    """
+    rules, is_last = templates.maker.rules, np.append(rows.group[1:] != rows.group[:-1], True)
+    compact = np.unique(rows.group[rows.size == rules.compact])
+    shapes = templates.maker.shapes(rows)
+    template = np.full((len(rows), 3), NOTHING)
+    template[:, 0] = templates.tasks(tasks, sites, rows, np.isin(rows.group, compact))
+    template[:, 1] = templates.moved(rows, shapes)
+    leaves = np.flatnonzero(is_last & is_one_of(rows.flow, _FALLS))
+    template[leaves, 2] = templates.leaving(rows.dead_behind[leaves])
+    goal, is_lost = _inside(rows, follows=rules.follows)
+    why = np.zeros((len(rows), 5), np.int64)
+    why[:, :3] = templates.columns().refused[template]
+    why[:, 3] = (~is_last & is_one_of(rows.flow, rules.unfinished)) * templates.reason(rules.why_unfinished)
+    why[:, 4] = is_lost * templates.reason(rules.why_inside)
+    row = np.repeat(np.arange(len(rows)), 3)
+    values = {name: column[np.maximum(sites, 0)] for name, column in tasks.values.items()}
+    values |= {HERE: rows.address, BEHIND: rows.address + rows.size.view(np.uint64)}
+    values |= {TARGET: rows.target, OPERAND: shapes.operand}
+    found = Pieces(template.reshape(-1), row, rows.group[row], rows.code, rows.size, goal, values)
+    return found, first_of_groups(why.reshape(-1), np.repeat(rows.group, why.shape[1]), int(rows.group[-1]) + 1)
+
+
+def _inside(rows: Rows, *, follows: bool) -> tuple[Numbers, Mask]:
+    """The row that an instruction leads to if that is of its group, else -1; and which lead to what moves, and is not
+    found again. At the first one of a group is the jump to its trampoline: unless branches follow, they come by it."""
+    first = np.searchsorted(rows.group, rows.group)
+    last = np.searchsorted(rows.group, rows.group, "right") - 1
+    start = rows.address[first] + np.uint64(not follows)
+    is_inside = is_one_of(rows.flow, _DIRECT) & (start <= rows.target)
+    is_inside &= rows.target < rows.address[last] + rows.size[last].view(np.uint64)
+    inside = np.flatnonzero(is_inside)
+    at = np.minimum(np.searchsorted(rows.address, rows.target[inside]), len(rows) - 1)
+    is_found = follows & (rows.address[at] == rows.target[inside]) & (rows.group[at] == rows.group[inside])
+    goal, lost = np.full(len(rows), -1), np.zeros(len(rows), np.bool_)
+    goal[inside], lost[inside] = np.where(is_found, at, -1), ~is_found
+    return goal, lost

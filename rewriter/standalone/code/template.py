@@ -1,0 +1,52 @@
+"""Assembly text of a task -> parts of a trampoline.
+
+A text is as readers of the machine's assembly know it, but for two kinds of lines, which differ from site to site:
+
+    la REGISTER, NAME        an address, by how far away it is from there
+    number REGISTER, NAME    a number below 2**31
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from kinst.rewriter.standalone.code.parts import Hole, Parts, joined
+
+_ADDRESS: Final = "la"
+_NUMBER: Final = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """One machine's. `encode` gives the bytes of lines; `address` and `number` what is to stand for ``la`` and
+    ``number``, by register and name."""
+
+    encode: Callable[[str], bytes]
+    address: Callable[[int, str], Hole]
+    number: Callable[[int, str], Hole]
+    registers: Mapping[str, int]
+
+
+def assembled(assembly: Assembly, text: str) -> Parts:
+    """The parts of a text."""
+    lines = filter(None, map(str.strip, text.splitlines()))
+    return joined(*(_parts(assembly, [*some]) for _, some in groupby(lines, _is_hole)))
+
+
+def _is_hole(line: str) -> bool:
+    return line.startswith((f"{_ADDRESS} ", f"{_NUMBER} "))
+
+
+def _parts(assembly: Assembly, lines: list[str]) -> Parts:
+    """Of lines that are all holes, or all none."""
+    if _is_hole(lines[0]):
+        return tuple(_hole(assembly, line) for line in lines)
+    return (assembly.encode("\n".join(lines)),)
+
+
+def _hole(assembly: Assembly, line: str) -> Hole:
+    what, _, operands = line.partition(" ")
+    register, name = operands.split(", ")
+    make = assembly.address if what == _ADDRESS else assembly.number
+    return make(assembly.registers[register], name)

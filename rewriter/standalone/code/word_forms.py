@@ -1,0 +1,18 @@
+"""Forms of holes that machines have in common whose instructions are words."""
+
+from functools import cache
+
+from kinst.rewriter.arch.patterns import Immediate
+from kinst.rewriter.standalone.code.parts import Addresses, Filled, Form, Numbers, as_bytes, distances
+
+
+@cache
+def near(layout: Immediate, size: int = 4) -> Form:
+    """An instruction, which is the operand but for how far it is."""
+
+    def fill(at: Addresses, value: Addresses, operand: Numbers) -> Filled:
+        away = distances(at, value)
+        bits = layout.bits_of(away)
+        return as_bytes(operand | bits, size), layout.of(bits) == away
+
+    return Form(size, fill)

@@ -1,0 +1,153 @@
+"""An image -> what of it is there, and mapped, only for alignment: room that nobody else uses.
+
+A kernel maps itself and nothing behind it, so what is added to it must be inside. Linux for amd64 has such room: its
+entry code begins at a multiple of 2 MiB and is followed by one, and so does a part of .bss. Linux for arm64 has less:
+what its code and its memory are filled up with to a multiple of 64 KiB. Linux for riscv64 fills its code up to a
+multiple of 2 MiB, and its memory to a page.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kinst.rewriter.planning.slots import CHUNK
+from kinst.targets.elf.header import PF_X, PT_LOAD, SHF_ALLOC, SHF_WRITE, SHT_NOBITS
+from kinst.targets.functions.found import Functions
+from kinst.targets.image import Image
+from kinst.targets.module_code import code_of
+
+LEAST: Final = 1 << 16  # bytes that are taken for alignment
+_ALIGNMENT: Final = 64  # of data: a line of the cache
+_CLOSING: Final = ("_end", "_stop", "_stack")  # how labels behind something are named
+# Up to where Linux maps code that stays: on arm64; on riscv64, where the first is right behind the code.
+_CODE_ENDS: Final = ("_etext", "__init_text_begin")
+_PAGE: Final = 1 << 12
+_MARGIN: Final = 512  # bytes at both ends: a short jump of a site may lead to a long one there
+
+Room = tuple[int, int]  # its first address, and the one behind it
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Room for code that is in the file, in address order; room that is not, but mapped with the code; and room for
+    data, the largest first."""
+
+    code: tuple[Room, ...]
+    gap: Room | None
+    data: tuple[Room, ...]
+
+    def data_place(self, size: int) -> int | None:
+        """Where so many bytes of data have room; None if nowhere."""
+        places = ((start + -start % _ALIGNMENT, end) for start, end in self.data)
+        return next((start for start, end in places if start + size <= end), None)
+
+    def has(self, address: int, size: int) -> bool:
+        """Whether these bytes are room for data."""
+        return any(start <= address and address + size <= end for start, end in self.data)
+
+
+def code_rooms(image: Image, functions: Functions) -> tuple[Room, ...]:
+    """Room in the file, between functions and behind the last of them, in address order."""
+    behind = _behind_code(image)
+    is_zero = behind is not None and _is_loaded(image, behind) and not any(image.read(behind[0], behind[1] - behind[0]))
+    return tuple(sorted({*_filled(image, functions), *([behind] if behind and is_zero else ())}))
+
+
+def code_gap(image: Image) -> Room | None:
+    """Room that is mapped and not in the file, behind the last function."""
+    behind = _behind_code(image)
+    return behind if behind and not _is_loaded(image, behind) else None
+
+
+def _is_loaded(image: Image, room: Room) -> bool:
+    """Whether a segment's bytes in the file begin in it, end in it, or hold it."""
+    return any(
+        one.address < room[1] and room[0] < one.address + one.file_size for one in image.segments if one.kind == PT_LOAD
+    )
+
+
+def _filled(image: Image, functions: Functions) -> tuple[Room, ...]:
+    """Long runs of breakpoints: what linkers fill code up with, if at all."""
+    breakpoint_ = image.facts.breakpoints.get(1)
+    if breakpoint_ is None:
+        return ()
+    found = []
+    for region in image.code_regions:
+        is_filler = code_of(image, region) == breakpoint_[0]
+        edges = np.flatnonzero(np.diff(is_filler, prepend=False, append=False))
+        for start, end in edges.reshape(-1, 2).tolist():
+            room = region.address + start + _MARGIN, region.address + end - _MARGIN
+            if end - start >= LEAST and not _is_entered(functions, room):
+                found.append(room)
+    return tuple(found)
+
+
+def _is_entered(functions: Functions, room: Room) -> bool:
+    """Whether a function begins in it: then it is code that only breaks. One may end in it, by its symbol's size."""
+    first, last = np.searchsorted(functions.address, np.array(room, np.uint64)).tolist()
+    return bool(first < last)
+
+
+def _behind_code(image: Image) -> Room | None:
+    """From the last section of code to a label up to which kernels map code: no section has it, so that nothing refers
+    to it but by that label."""
+    labels = (image.symbols.address_of(name) for name in _CODE_ENDS)
+    end = next((label for label in labels if label is not None and label % LEAST == 0), None)
+    if end is None:
+        return None
+    ends = [one.address + one.size for one in image.sections if one.flags & SHF_ALLOC and one.address < end]
+    behind = max(ends, default=end)
+    start = behind + -behind % CHUNK
+    is_code = any(
+        one.flags & PF_X and one.address < behind <= one.address + one.size
+        for one in image.segments
+        if one.kind == PT_LOAD
+    )
+    return (start, end) if is_code and start < end else None
+
+
+def data_rooms(image: Image) -> tuple[Room, ...]:
+    """Memory that may be written and that nothing has; the largest first."""
+    return tuple(sorted({*_paddings(image), *_behind_data(image)}, key=lambda one: one[0] - one[1]))
+
+
+def _behind_data(image: Image) -> Iterator[Room]:
+    """From the last label of a kernel to ``_end``, up to which it maps and keeps memory: for a label that ends a range,
+    or a stack, which grows away from there."""
+    symbols, end = image.symbols, image.symbols.address_of("_end")
+    if end is None or end % _PAGE or not len(image.segments):
+        return
+    below = symbols.address[symbols.address < np.uint64(end)]
+    last = int(below.max(initial=0))
+    names = symbols.names(np.flatnonzero(symbols.address == np.uint64(last)))
+    if end - last < LEAST and any(name.endswith(_CLOSING) for name in names):
+        yield last, end
+
+
+def _paddings(image: Image) -> Iterator[Room]:
+    """Between an object of .bss and a multiple of `LEAST`. Not behind a label: what has a name and no size is
+    somebody's range."""
+    symbols = image.symbols
+    if not len(symbols.address):
+        return
+    order = np.lexsort((symbols.size, symbols.address))
+    start, size = symbols.address[order], symbols.size[order]
+    end = np.maximum.accumulate(start + size)
+    for row in np.flatnonzero((start[1:] > end[:-1]) & (start[1:] - end[:-1] >= np.uint64(LEAST))).tolist():
+        first, last = int(end[row]), int(start[row + 1])
+        owner = int(np.flatnonzero((start + size)[: row + 1] == end[row])[-1])
+        is_padding = last % LEAST == 0 and size[owner] > 0
+        if is_padding and any(
+            one.kind == SHT_NOBITS and one.flags & SHF_WRITE and one.address <= first and last <= one.address + one.size
+            for one in image.sections
+        ):
+            yield first, last
+
+
+def from_address(rooms: Sequence[Room], address: int) -> tuple[Room, ...]:
+    """What of the rooms is behind an address that is in one; nothing if it is in none."""
+    if not any(start <= address < end for start, end in rooms):
+        return ()
+    return tuple((max(start, address), end) for start, end in rooms if address < end)

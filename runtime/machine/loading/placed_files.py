@@ -1,0 +1,83 @@
+"""Files for physical memory, `--load` -> RAM; and whether what a loader puts there besides lies over one of them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from kinst.runtime.machine.configuration import FileAt
+from kinst.runtime.machine.loading.linux_image import HEADER_SIZE, room_of
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.memory import PhysicalMemory
+from kinst.targets.arch.facts import ArchFacts
+from kinst.targets.errors import MachineError
+
+_MOST_SHOWN: Final = 60  # characters of a file's name
+
+
+class PlacedFiles:
+    """The files of `--load`, in the order of the command line."""
+
+    def __init__(self, files: Sequence[FileAt], arch: ArchFacts) -> None:
+        """Nothing is written yet."""
+        self._files = files
+        self._ranges = [_range(file, arch) for file in files]
+
+    @property
+    def first(self) -> int | None:
+        """Where the first file starts, which firmware starts that asks what to start; None: there is no file."""
+        return next((file.address if file.entry is None else file.entry for file in self._files), None)
+
+    @property
+    def starts(self) -> frozenset[int]:
+        """Where files are."""
+        return frozenset(where.start for where in self._ranges)
+
+    def write(self, image: Loaded, memory: PhysicalMemory) -> None:
+        """Write the files beside the image.
+
+        Raises:
+            MachineError: a file is not in RAM, or over the image or another file.
+        """
+        for number, (file, where) in enumerate(zip(self._files, self._ranges, strict=True)):
+            if memory.find(where.start, len(where)) is None:
+                ram = memory.regions[0]
+                raise MachineError(
+                    f"{_told(file, where)} is not in RAM, {ram.base:#x} to {ram.base + ram.size:#x}: see --memory"
+                )
+            for _, physical, size in image.segments:
+                _refuse(file, where, range(physical, physical + size), image.image.path.name)
+            for other, taken in zip(self._files[:number], self._ranges, strict=False):
+                _refuse(file, where, taken, other.name)
+            memory.write(file.address, file.content)
+
+    def refuse(self, place: range, what: str) -> None:
+        """Raise MachineError if something else that a loader writes, at these physical addresses, lies over a file."""
+        for file, where in zip(self._files, self._ranges, strict=True):
+            _refuse(file, where, place, what)
+
+    def changes(self, address: int, memory: PhysicalMemory) -> str | None:
+        """What the guest has changed of the file at an address, and of the room behind it; None if nothing."""
+        file, where = next(one for one in zip(self._files, self._ranges, strict=True) if one[1].start == address)
+        before = np.zeros(len(where), np.uint8)
+        before[: len(file.content)] = np.frombuffer(file.content, np.uint8)
+        changed = np.flatnonzero(np.frombuffer(memory.read(address, len(where)), np.uint8) != before)
+        if not len(changed):
+            return None
+        first, last = (address + int(changed[row]) for row in (0, -1))
+        return f"{_told(file, where)}: before it started, the guest wrote over {first:#x} to {last + 1:#x} of it"
+
+
+def _range(file: FileAt, arch: ArchFacts) -> range:
+    """What a file takes: a Linux kernel also needs the room behind it that its header asks for."""
+    size = max(len(file.content), room_of(bytes(file.content[:HEADER_SIZE]), arch))
+    return range(file.address, file.address + size)
+
+
+def _refuse(file: FileAt, where: range, place: range, what: str) -> None:
+    if max(where.start, place.start) < min(where.stop, place.stop):
+        raise MachineError(f"{_told(file, where)} overlaps {what}, {place.start:#x} to {place.stop:#x}")
+
+
+def _told(file: FileAt, where: range) -> str:
+    return f"--load {file.name[-_MOST_SHOWN:]}@{file.address:#x}: {where.start:#x} to {where.stop:#x}"

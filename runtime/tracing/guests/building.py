@@ -1,0 +1,211 @@
+"""What was prepared -> a guest: the machine, the image in it, and what clauses can see. Nothing runs yet."""
+
+from collections.abc import Callable, Sequence
+
+from kinst.rewriter.standalone.in_memory import contents
+from kinst.runtime.clauses.guest.guest_memory import GuestMemory
+from kinst.runtime.clauses.guest.kernel_tables import with_kernel
+from kinst.runtime.clauses.guest.moved_image import MovedImage
+from kinst.runtime.clauses.guest.no_guest import NoUserSymbols
+from kinst.runtime.clauses.guest.symbols import ImageSymbols
+from kinst.runtime.clauses.guest.unmapped_image import with_unmapped_image
+from kinst.runtime.clauses.profiles import Guest as Known
+from kinst.runtime.clauses.profiles import profile_for, user_mode
+from kinst.runtime.clauses.scratch import Scratch
+from kinst.runtime.machine.boards.registry import new_board
+from kinst.runtime.machine.calling.call import load_for_call
+from kinst.runtime.machine.interrupts import Interrupt, Interrupts
+from kinst.runtime.machine.loading.hosted import refuse_program
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.loading.loader import load_image, misplaced
+from kinst.runtime.machine.started_files import watch_started_files
+from kinst.runtime.machine.system import System
+from kinst.runtime.patched.module_sites import ModuleSites
+from kinst.runtime.patched.own_copies import OwnCopies
+from kinst.runtime.patched.sites import Patched, trampoline_code
+from kinst.runtime.providers.dtrace import DtraceProvider
+from kinst.runtime.systems.linux import LINUX
+from kinst.runtime.systems.registry import SYSTEMS
+from kinst.runtime.tracing.guests.guest import Guest
+from kinst.runtime.tracing.host.contract import blank_firing
+from kinst.runtime.tracing.host.guest_host import GuestHost
+from kinst.runtime.tracing.host.replaying import replays_of
+from kinst.runtime.tracing.host.surroundings import SCRATCH, Surroundings
+from kinst.runtime.tracing.images.image_probes import inline_clauses, providers_of, register_module
+from kinst.runtime.tracing.images.modules import module_sites
+from kinst.runtime.tracing.images.patched_code import PatchedCode
+from kinst.runtime.tracing.images.plug_ins import PlugIns
+from kinst.runtime.tracing.images.preparing import Prepared
+from kinst.runtime.tracing.standalone.guest import StandaloneGuest
+from kinst.runtime.tracing.standalone.probes import StandaloneProbes
+from kinst.runtime.trap.trap import Firing
+from kinst.runtime.unwinding.contexts import Contexts
+from kinst.runtime.unwinding.frame_rules import FrameRules
+from kinst.runtime.unwinding.stack_regions import StackRegions, stack_size
+from kinst.runtime.unwinding.stacks import MachineStacks
+from kinst.runtime.unwinding.user_programs import UserPrograms
+from kinst.runtime.unwinding.user_stacks import UserStackWalker
+from kinst.targets.c_types import ImageTypes
+from kinst.targets.errors import MachineError
+
+
+def build(prepared: Prepared, types: ImageTypes, plug_ins: PlugIns, warn: Callable[[str], None]) -> Guest:
+    """Make the machine and load the image.
+
+    Args:
+        prepared: the image, its manifest and the request.
+        types: prototypes of functions, for args[].
+        plug_ins: the providers of other packages that are wanted.
+        warn: called at once with warnings that cannot wait for the output.
+
+    Raises:
+        KinstError: the image does not fit the machine.
+    """
+    request = prepared.request
+    system = System(prepared.facts, new_board(prepared.facts.name), request.configuration)
+    loaded = _loaded(prepared, system)
+    wrong = None if prepared.call is not None else misplaced(loaded, prepared.facts)
+    if wrong is not None:
+        warn(wrong)
+    watch_started_files(system, warn)
+    if prepared.manifest is not None and prepared.manifest.standalone is not None:
+        _write_jumps(prepared, system, loaded)
+        probes = StandaloneProbes(prepared, prepared.manifest, prepared.manifest.standalone)
+        standalone = StandaloneGuest(probes, system, loaded, is_made_here=prepared.planned.plan is not None)
+        return Guest(prepared, system, loaded, None, standalone.surroundings(types, warn), None, standalone, warn=warn)
+    code = _patched_code(prepared, system, loaded, warn)
+    moved = _moved(system, loaded) if code is None else code.moved
+    is_user = user_mode(system.arch, system.engine.live.get)
+    host, dtrace = GuestHost(system, is_user), DtraceProvider()
+    sites = None if code is None else code.sites
+    providers = providers_of(dtrace, host, sites, loaded, types)
+    modules = [] if code is None else [module_sites(one, system, loaded, code) for one in prepared.modules]
+    for module in modules:
+        register_module(providers, module.table, host, types)
+    scratch = Scratch(SCRATCH)
+    observe = with_unmapped_image(system.space.observe, loaded.segments, system.space.stage)
+    task = prepared.original.symbols.address_of(LINUX.evidence)
+    mapped = None if task is None else task + loaded.bias
+    tables = system.arch.linux.user_tables
+    observe = with_kernel(observe, system.space.observe_without, system.engine.live.get, tables, mapped)
+    memory = GuestMemory(scratch, observe, system.space.observe_write, system.memory)
+    plug_ins.register(providers, sites, memory, loaded.bias)
+    if code is None:
+        rules = FrameRules(system.arch, prepared.program, lambda address: moved.original(address) - loaded.bias)
+    else:
+        rules = code.frame_rules
+    stacks = MachineStacks(system.arch, memory, rules, is_user=is_user)
+    size = stack_size(prepared.original.symbols)
+    contexts = _contexts(system, stacks, size)
+    known = Known(
+        name=prepared.path.name,
+        arch=system.arch,
+        types=types,
+        memory=memory,
+        is_user=is_user,
+        threads=contexts,
+        symbol=prepared.original.symbols.address_of,
+        register=system.engine.live.get,
+        bias=loaded.bias,
+        stack_size=size,
+    )
+    profile = profile_for(known, SYSTEMS, request.system)
+    stacks.cross(profile.interrupted)
+    functions = lambda: prepared.program().functions  # noqa: E731  # read when they are asked for
+    symbols = ImageSymbols(
+        prepared.original,
+        functions,
+        bias=loaded.bias,
+        moved=moved.original,
+        follows_call=rules.unwinder.follows_call,
+    )
+    programs = UserPrograms(request.users, system.arch, memory)
+    surroundings = Surroundings(
+        host=host,
+        providers=providers,
+        dtrace=dtrace,
+        scratch=scratch,
+        memory=memory,
+        stacks=stacks,
+        user_stacks=UserStackWalker(system.arch, memory, profile.user_registers, programs),
+        symbols=symbols,
+        user_symbols=programs if request.users else NoUserSymbols(symbols.object_start),
+        locate=moved.locate,
+        profile=profile,
+        arm=lambda: _arm(prepared, code, modules),
+        fold=(lambda: None) if code is None else code.fold,
+        replays=replays_of(system, profile),
+    )
+    inlines = inline_clauses(prepared, sites, stacks, rules, memory, loaded.bias)
+    return Guest(prepared, system, loaded, code, surroundings, inlines, warn=warn)
+
+
+def _arm(prepared: Prepared, code: PatchedCode | None, modules: Sequence[ModuleSites]) -> None:
+    """What a run begins with; lists of probes and --call need no image that can be booted."""
+    if prepared.call is None:
+        refuse_program(prepared.original)
+    if code is not None:
+        code.arm()
+    for one in modules:
+        one.arm()
+
+
+def _loaded(prepared: Prepared, system: System) -> Loaded:
+    """The image in the machine's memory. The file's trampolines are left out: `SiteTable` maps them."""
+    manifest, request = prepared.manifest, prepared.request
+    skip = None
+    if manifest is not None and manifest.standalone is None and prepared.planned.plan is None:
+        skip = manifest.trampolines[0] if manifest.trampolines[1] else None  # a file with patches alone has none
+    if prepared.call is not None:
+        return load_for_call(prepared.image, system, skip=skip)
+    seed = request.configuration.kaslr_seed
+    patches = () if manifest is None else manifest.patches
+    loaded = load_image(prepared.image, prepared.facts, system.memory, skip=skip, kaslr_seed=seed, patches=patches)
+    system.files.write(loaded, system.memory)
+    return loaded
+
+
+def _write_jumps(prepared: Prepared, system: System, loaded: Loaded) -> None:
+    """Those of an image that was not read with them: after its relocations, which know nothing of them."""
+    plan = prepared.planned.plan
+    for address, code in () if plan is None else contents(plan):
+        place = loaded.physical(address)
+        if place is None:  # a Multiboot header has said what is loaded, whatever segments there are
+            raise MachineError(f"{prepared.path}: its loader leaves out {address:#x}, and with it --method jump's code")
+        system.memory.write(place, code)
+
+
+def _patched_code(
+    prepared: Prepared, system: System, loaded: Loaded, warn: Callable[[str], None]
+) -> PatchedCode | None:
+    manifest, plan = prepared.manifest, prepared.planned.plan
+    if manifest is None:
+        return None
+    trampolines = trampoline_code(loaded, manifest) if plan is None else plan.trampolines.tobytes()
+    return PatchedCode(Patched(manifest, loaded, trampolines), system, prepared.program, warn)
+
+
+def _moved(system: System, loaded: Loaded) -> MovedImage:
+    """Where an image without sites is."""
+    distances = [loaded.bias]
+    find = OwnCopies(loaded, system.memory, system.space.observe).finder(lambda: distances, distances.append)
+    return MovedImage(loaded.image, lambda: distances, find)
+
+
+def _contexts(system: System, stacks: MachineStacks, size: int | None) -> Contexts:
+    """What tells the guest's threads apart."""
+    observe, sp = system.space.observe, system.arch.stack_pointer
+
+    def where(interrupt: Interrupt) -> Firing:
+        system.engine.frame.read()
+        firing = blank_firing(system.trap.firing.frame, system.current.number, 0)
+        system.engine.frame.regs[sp], firing.site = interrupt.sp, interrupt.pc
+        return firing
+
+    return Contexts(
+        StackRegions(lambda address: observe(address) is not None, size),
+        sp,
+        stacks.reach,
+        where,
+        lambda begun, ended: Interrupts(system, begun, ended).drop,
+    )

@@ -1,0 +1,27 @@
+"""What the makers of guests have in common: from an image and its probes to something that can be traced."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from kinst.runtime.tracing.images.plug_ins import PlugIns
+from kinst.runtime.tracing.images.preparing import Prepared
+from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
+from kinst.runtime.tracing.running import Traced
+from kinst.targets.c_types import ImageTypes
+
+
+class Built(Traced, Protocol):
+    """An image with probes in a machine: ours, or a Qiling object that somebody else made."""
+
+    @property
+    def prepared(self) -> Prepared:
+        """What was decided before."""
+        ...
+
+    @property
+    def inlines(self) -> InlineClauses | None:
+        """What descriptions of inlined copies mean; None: they cannot be told."""
+        ...
+
+
+Build = Callable[[Prepared, ImageTypes, PlugIns, Callable[[str], None]], Built]  # the last is told of what cannot wait

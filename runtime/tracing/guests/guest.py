@@ -1,0 +1,138 @@
+"""An image in a machine, with providers of its probes. It has not run yet, or it has stopped and can continue."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from kinst.runtime.engine.bare_qiling import BareQiling
+from kinst.runtime.input.typist import Typist
+from kinst.runtime.machine.calling.call import FunctionCall, find_function
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.system import System
+from kinst.runtime.systems.registry import panic_of
+from kinst.runtime.tracing.guests.panic_watch import PanicWatch
+from kinst.runtime.tracing.guests.stuck_watch import StuckWatch
+from kinst.runtime.tracing.host.ending import Ending, Outcome
+from kinst.runtime.tracing.host.limits import Limits
+from kinst.runtime.tracing.host.surroundings import Surroundings
+from kinst.runtime.tracing.host.whereabouts import Whereabouts
+from kinst.runtime.tracing.images.patched_code import PatchedCode
+from kinst.runtime.tracing.images.preparing import Prepared
+from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
+from kinst.runtime.tracing.programs.until import UntilWatch
+from kinst.runtime.tracing.standalone.guest import StandaloneGuest
+
+
+class Guest:
+    """A guest that is traced; implements `kinst.runtime.tracing.running.Traced`."""
+
+    has_guest = True
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        system: System,
+        loaded: Loaded,
+        code: PatchedCode | None,
+        surroundings: Surroundings,
+        inlines: InlineClauses | None,
+        standalone: StandaloneGuest | None = None,
+        *,
+        warn: Callable[[str], None],
+    ) -> None:
+        """Made by `build`. `code` is None for an image without probes, and for one whose probes are its own. `warn` is
+        called at once with what cannot wait."""
+        self.prepared = prepared
+        self.system = system
+        self.loaded = loaded
+        self.code = code
+        self.surroundings = surroundings
+        self.inlines = inlines
+        self.result: int | None = None  # the result of a call that has returned
+        request = prepared.request
+        signs_of = lambda image: panic_of(image, request.system) if request.ends_on_panic else ()  # noqa: E731
+        self._panic = PanicWatch(system, prepared.original, loaded, signs_of)
+        self._watch = UntilWatch(system)
+        system.attach_observer(self._watch)
+        self.typist = Typist(system)
+        self.whereabouts = Whereabouts(system, loaded, surroundings.symbols)
+        self._stuck = StuckWatch(system, self.whereabouts, warn)
+        self._standalone = standalone
+        self._call: FunctionCall | None = None
+        self._is_started = False
+
+    @property
+    def ql(self) -> BareQiling:
+        """The machine as a Qiling object: `mem`, `arch.regs`, hooks, `stop`, `save`, `restore`."""
+        return self.system.engine.ql
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that the guest gave when it switched itself off."""
+        return self.system.exit_code
+
+    @property
+    def answer(self) -> str:
+        """The result of the call, as a line; empty if there was no call."""
+        return "" if self.result is None else f"{self.prepared.request.call} = {self.result:#x}"
+
+    def on_turn(self, callback: Callable[[], None]) -> None:
+        """Let `callback` be called now and then, between two instructions."""
+        callbacks = [callback, self._panic.look]
+        if self.prepared.call is None:
+            callbacks.append(self._stuck.look)
+        if self._standalone is not None:
+            callbacks.append(self._standalone.after_turn)
+
+        def after_turn() -> None:
+            for one in callbacks:
+                one()
+
+        self.system.after_turn = after_turn
+
+    def go(self, limits: Limits, console: Callable[[bytes], None]) -> End:
+        """Start the board or make the call, or continue. What the guest prints goes to `console`.
+
+        Raises:
+            MachineError: the guest stopped for good.
+        """
+        system, watch, panic, typist, stuck = self.system, self._watch, self._panic, self.typist, self._stuck
+
+        def sink(data: bytes) -> None:
+            console(data)
+            panic.hear(data)
+            stuck.hear()
+            watch.look(data)
+            typist.hear(data)
+
+        system.console_sink = sink
+        watch.look_for(limits.until)
+        if not self._is_started:
+            self._is_started = True
+            self._start()
+        end = system.run(limits.timeout, limits.wall_timeout)
+        if self._call is not None and end is End.RETURNED:
+            self.result = self._call.result
+        if self._standalone is not None:
+            self._standalone.look(end)
+        return end
+
+    def _start(self) -> None:
+        call = self.prepared.call
+        if call is None:
+            self.system.board.start(self.system, self.loaded)
+            self.system.space.start()
+        else:
+            address = find_function(self.loaded.image, call.function, self.discovered)
+            self._call = FunctionCall(self.system, self.loaded, call, address)
+
+    def discovered(self) -> dict[str, int]:
+        """The names and addresses of all functions, with those that have no symbol."""
+        functions = self.prepared.opened().program.functions
+        return dict(zip(functions.names, functions.address.tolist(), strict=True))
+
+    def ending(self, outcome: Outcome) -> Ending:
+        """What is known about the end of the run."""
+        ending = self.whereabouts.ending(outcome, is_verbose=self.prepared.request.is_verbose)
+        ending = replace(ending, stuck=self._stuck.found)
+        return ending if self.code is None else replace(ending, passed_over=self.code.passed_over())

@@ -1,0 +1,79 @@
+"""A guest whose system is known -> the end of the run when its kernel has panicked for good.
+
+What tells it are variables of the kernel's own (`PanicSign`), read in memory where the image was loaded. No text of the
+console does, which any program may print; no code is hooked, which every hit of it would pay for; and nothing of the
+guest changes. A kernel that restarts after a panic never comes that far.
+
+A stripped kernel that runs without a program has not been asked for its names, which takes as long as to open it. There
+the console tells when to ask for them, and then the variables decide.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from kinst.runtime.clauses.profiles import PanicSign
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.system import System
+from kinst.runtime.tracing.now_and_then import NowAndThen
+from kinst.targets.elf.symbols import STT_FUNC
+from kinst.targets.image import Image
+from kinst.targets.kernels.kernel_names import own_names
+
+_PERIOD: Final = 10_000_000  # ns of the machine's time between two looks
+_REST: Final = 20_000_000  # ns without a word on the console: its last line may come behind the signs
+_SUSPICIOUS: Final = b"end Kernel panic"
+SignsOf = Callable[[Image], tuple[PanicSign, ...]]
+
+
+class PanicWatch:
+    """Looks between two turns of the CPUs, rarely enough to cost nothing."""
+
+    def __init__(self, system: System, image: Image, loaded: Loaded, signs_of: SignsOf) -> None:
+        """`image` has the symbols, `signs_of` gives the signs of its system."""
+        self._system, self._loaded, self._signs_of = system, loaded, signs_of
+        self._nameless = None if (image.symbols.kind == STT_FUNC).any() else image
+        self._heard = b""
+        self._words: list[tuple[int, PanicSign]] = []
+        self._pace = NowAndThen(_PERIOD)
+        self._quiet_since: int | None = None  # None: it has not panicked
+        self._find_signs(image)
+
+    def hear(self, data: bytes) -> None:
+        """The guest prints something."""
+        if self._quiet_since is not None:
+            self._quiet_since = self._system.clock.now()
+        if self._nameless is not None:
+            self._heard = (self._heard + data)[-len(_SUSPICIOUS) - len(data) :]
+            if _SUSPICIOUS in self._heard:
+                image, self._nameless = self._nameless, None
+                self._find_signs(replace(image, symbols=image.symbols.joined(own_names(image))))
+
+    def look(self) -> None:
+        """End the run if the kernel has panicked and has said all that it had to say."""
+        now = self._system.clock.now()
+        if not self._pace.is_due(now):
+            return
+        if self._quiet_since is None:
+            self._quiet_since = now if self._has_panicked() else None
+        elif now - self._quiet_since >= _REST:
+            self._pace.stop()
+            self._system.finish(End.GUEST_PANIC)
+
+    def _find_signs(self, image: Image) -> None:
+        """Where the variables are in physical memory. Without all of them nothing is looked at."""
+        signs = self._signs_of(image)
+        addresses = [image.symbols.address_of(sign.symbol) for sign in signs]
+        places = [None if address is None else self._loaded.physical(address) for address in addresses]
+        self._words = [(place, sign) for place, sign in zip(places, signs, strict=True) if place is not None]
+        if signs and len(self._words) == len(signs):
+            self._pace.begin()
+        else:
+            self._pace.stop()
+
+    def _has_panicked(self) -> bool:
+        memory = self._system.memory
+        return all(
+            int.from_bytes(memory.read(place, sign.size), "little") != sign.before for place, sign in self._words
+        )

@@ -1,0 +1,44 @@
+"""The surroundings of a tracer: a guest's machine, or none."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kinst.runtime.clauses.environment import GuestProfile, Memory, Stacks, Symbols, UserStacks, UserSymbols
+from kinst.runtime.clauses.scratch import Scratch
+from kinst.runtime.dlang.program import Clause
+from kinst.runtime.hits.combining import Replays
+from kinst.runtime.providers.dtrace import DtraceProvider
+from kinst.runtime.providers.provider import Identifiers, Providers
+from kinst.runtime.tracing.host.contract import Host
+from kinst.runtime.trap.delivery import Delivery
+
+Admit = Callable[[Clause, Identifiers, Delivery], None]  # clause, its probes, how its hits are delivered
+SCRATCH: Final = 16 << 20  # bytes that one clause may use
+
+
+def _all(_clause: Clause, _probes: Identifiers, _delivery: Delivery) -> None:
+    """What a hit is, clauses can look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What clauses can see besides their own program, and what makes their probes fire."""
+
+    host: Host
+    providers: Providers
+    dtrace: DtraceProvider
+    scratch: Scratch
+    memory: Memory
+    stacks: Stacks
+    user_stacks: UserStacks
+    symbols: Symbols
+    user_symbols: UserSymbols
+    locate: Callable[[int, int], int]  # a link address, for the code at another address -> where it is now
+    profile: GuestProfile
+    arm: Callable[[], None]  # writes the breakpoints of what is enabled into memory
+    fold: Callable[[], None]  # gives hits that were only counted to the actions (`Counting`)
+    admit: Admit = _all  # raises KinstError for a clause that looks at what is not known of hits
+    timestamp: Callable[[], int] | None = None  # what clauses see as time (ns), if it is not the host's
+    replays: Replays | None = None  # None: nothing is replayed
+    take_drops: Callable[[], Mapping[int, int]] = dict  # hits that were lost since the last time, by CPU

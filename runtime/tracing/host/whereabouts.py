@@ -1,0 +1,105 @@
+"""A guest that stopped -> where each CPU is, and which instructions it executed that the CPUs lack."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from kinst.rewriter.disassemble import disassemble
+from kinst.runtime.clauses.environment import Symbols
+from kinst.runtime.machine.configuration import End
+from kinst.runtime.machine.cpu import VirtualCpu
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.machine.nobodys import nothing_at
+from kinst.runtime.machine.system import System
+from kinst.runtime.tracing.host.ending import CpuPlace, CpuState, Ending, Outcome, bare_ending
+from kinst.targets.errors import MachineError
+
+_LONGEST: Final = 15  # bytes of an instruction
+_WANTED = frozenset({End.TIMEOUT, End.WALL_TIMEOUT, End.INTERRUPTED, End.PANIC, End.BREAKPOINT, End.GUEST_PANIC})
+
+
+class Whereabouts:
+    """Where the CPUs of a stopped machine are."""
+
+    def __init__(self, system: System, loaded: Loaded, symbols: Symbols) -> None:
+        """`symbols` are those of the running image."""
+        self._system = system
+        self._loaded = loaded
+        self._symbols = symbols
+
+    def ending(self, outcome: Outcome, *, is_verbose: bool) -> Ending:
+        """What is known about the end of the run."""
+        is_wanted = self._system.has_run and (isinstance(outcome, MachineError) or outcome in _WANTED)
+        places = self.places() if is_wanted else ()
+        lacking = tuple(self._lacking()) if is_wanted or is_verbose else ()
+        if is_wanted and isinstance(outcome, MachineError):
+            lacking += tuple(self._nothing_there())
+        never = tuple(cpu.number for cpu in self._system.cpus if not cpu.was_started)
+        return replace(bare_ending(outcome), places=places, lacking=lacking, not_started=never)
+
+    def places(self) -> tuple[CpuPlace, ...]:
+        """Where each CPU is, between two turns. The last one stays loaded."""
+        return tuple(map(self._place, self._system.cpus))
+
+    def _place(self, cpu: VirtualCpu) -> CpuPlace:
+        if not cpu.is_on:
+            return CpuPlace(cpu.number, CpuState.OFF)
+        system = self._system
+        system.show(cpu.number)
+        return self.at(cpu, system.engine.pc())
+
+    def at(self, cpu: VirtualCpu, address: int) -> CpuPlace:
+        """What the CPU that runs finds at an address."""
+        address = self._system.trap.original(address)
+        state = CpuState.WAITS if cpu.is_waiting else CpuState.RUNS
+        return CpuPlace(cpu.number, state, address, self._symbol(address), self._text(address, self._code(address)))
+
+    def is_loaded(self, address: int) -> bool:
+        """Whether an address is, for the CPU that runs, in what was loaded."""
+        physical = self._system.space.observe(address)
+        return any(physical is not None and 0 <= physical - start < size for _, start, size in self._loaded.segments)
+
+    def _code(self, address: int) -> bytes:
+        """The code at an address as the CPU sees it; what was loaded there if its translation tables are broken."""
+        code = self._system.instruction(address)
+        for virtual, physical, size in () if code else self._loaded.segments:
+            left = virtual + size - address
+            if 0 < left <= size:
+                content = self._system.memory.read(physical + size - left, min(left, _LONGEST))
+                return self._system.pristine(address, content)
+        return code
+
+    def _text(self, address: int, code: bytes) -> str:
+        """The first instruction of `code`."""
+        lines = disassemble(self._system.arch, code, address) if code else []
+        return lines[0].text if lines and self._system.exceptions.is_native(self._system.current) else ""
+
+    def _symbol(self, address: int) -> str:
+        """The symbol of an address, or of what is loaded at the place to which the CPU's tables translate it."""
+        found = self._symbols.describe(address, "stack")
+        if "`" in found:
+            return found
+        physical = self._system.space.observe(address)
+        for virtual, start, size in self._loaded.segments:
+            if physical is not None and 0 <= physical - start < size:
+                found = self._symbols.describe(virtual + physical - start, "stack")
+                return found if "`" in found else ""
+        return ""
+
+    def _nothing_there(self) -> Iterator[str]:
+        """What the CPU asked for that nobody has, if that is its last fault."""
+        system, fault = self._system, self._system.progress.last
+        address = None if fault is None else fault.address
+        nothing = nothing_at(address, system.space, system.facts, system.memory)
+        if nothing is not None:
+            yield f"{system.facts.name} has nothing at {nothing.start:#x} to {nothing.stop:#x}"
+
+    def _lacking(self) -> Iterator[str]:
+        """One sentence for each kind of missing instruction, with the place of the first."""
+        told = set()
+        for address, code in self._system.undefined.items():
+            why = self._system.exceptions.lacks(self._system.current, code, self._text(address, code))
+            if why is not None and why not in told:
+                told.add(why)
+                symbol = self._symbol(address)
+                yield f"{why}: the guest executed it at {address:#x}{symbol and f' ({symbol})'}"

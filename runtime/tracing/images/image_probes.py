@@ -1,0 +1,78 @@
+"""The sites of an image in any machine -> its providers, and what descriptions of inlined copies mean."""
+
+from kinst.runtime.clauses.environment import Memory
+from kinst.runtime.machine.loading.loaded import Loaded
+from kinst.runtime.patched.sites import SiteTable
+from kinst.runtime.providers.dtrace import DtraceProvider
+from kinst.runtime.providers.fbt import fbt_provider
+from kinst.runtime.providers.kinst import kinst_provider
+from kinst.runtime.providers.profile import ProfileProvider
+from kinst.runtime.providers.provider import Providers
+from kinst.runtime.providers.sdt import sdt_providers
+from kinst.runtime.tracing.host.contract import Host
+from kinst.runtime.tracing.images.preparing import Prepared
+from kinst.runtime.tracing.inline_arguments import InlineArguments
+from kinst.runtime.tracing.programs.inline_clauses import InlineClauses
+from kinst.runtime.unwinding.call_instructions import CallInstructions
+from kinst.runtime.unwinding.caller_frames import CallerFrames
+from kinst.runtime.unwinding.entry_values import EntryValues
+from kinst.runtime.unwinding.frame_rules import FrameRules
+from kinst.runtime.unwinding.locations import Machine
+from kinst.runtime.unwinding.stacks import MachineStacks
+from kinst.targets.c_types import ImageTypes
+
+
+def providers_of(
+    dtrace: DtraceProvider, host: Host, sites: SiteTable | None, loaded: Loaded, types: ImageTypes
+) -> Providers:
+    """In the order of their identifiers. `sites` is None where nothing was patched."""
+    providers = Providers([dtrace])
+    if sites is not None:
+        symbols = loaded.image.symbols
+
+        def find(symbol: str) -> int | None:
+            address = symbols.address_of(symbol)
+            return None if address is None else address + loaded.bias
+
+        providers.register(kinst_provider(sites))
+        providers.register(fbt_provider(sites, host.arch, types.function))
+        for provider in sdt_providers(sites, host.arch, find, types.function):
+            providers.register(provider)
+        providers.skip_to(sites.manifest.next_identifier)
+    providers.register(ProfileProvider(host))
+    return providers
+
+
+def register_module(providers: Providers, sites: SiteTable, host: Host, types: ImageTypes) -> None:
+    """Add the probes of a module that the guest may load."""
+    module = sites.manifest.module
+    providers.register(kinst_provider(sites))
+    providers.register(fbt_provider(sites, host.arch, lambda name, _: types.function(name, module)))
+    providers.skip_to(sites.manifest.next_identifier)
+
+
+def inline_clauses(
+    prepared: Prepared,
+    sites: SiteTable | None,
+    stacks: MachineStacks,
+    rules: FrameRules,
+    memory: Memory,
+    bias: int,
+) -> InlineClauses:
+    """How clauses run in inlined copies, and where the arguments of those are found.
+
+    Args:
+        prepared: the image and what its descriptions mean.
+        sites: what was patched.
+        stacks: the machine's.
+        rules: how to leave the frames of the image.
+        memory: the guest's.
+        bias: by how much the image was moved when it was loaded.
+    """
+    arch = prepared.image.facts
+    frames = CallerFrames(arch, rules, memory)
+    instructions = CallInstructions(prepared.program)
+    entries = EntryValues(frames, memory, instructions, lambda: prepared.opened.inlines().call_sites, bias=bias)
+    machine = Machine(arch.unwind.dwarf_registers, stacks.frame_address, memory.read, bias, entries.of_firing)
+    arguments = InlineArguments(machine, lambda unit: prepared.opened.inlines().call_sites.terms(unit))
+    return InlineClauses(prepared.planned.expansions, prepared.planned.own_code, sites, arguments)

@@ -1,0 +1,116 @@
+"""A loaded image with probes -> its sites in the running machine: armed, found in moved code, or deferred."""
+
+from collections.abc import Callable
+
+from kinst.rewriter.naming.refusals import summary
+from kinst.rewriter.program import Program
+from kinst.runtime.clauses.guest.moved_image import MovedImage
+from kinst.runtime.hits.explained import explained
+from kinst.runtime.machine.calling.call import CALL_RETURNS_TO
+from kinst.runtime.machine.system import System
+from kinst.runtime.patched.block_sites import BlockSites
+from kinst.runtime.patched.call_blocks import CallBlocks
+from kinst.runtime.patched.deferred import DeferredSites
+from kinst.runtime.patched.mode_check import ModeCheck
+from kinst.runtime.patched.moved_trampolines import moved_trampolines
+from kinst.runtime.patched.own_copies import OwnCopies
+from kinst.runtime.patched.relocated import RelocatedCopies
+from kinst.runtime.patched.second_cpu import SecondCpu
+from kinst.runtime.patched.sites import Patched, SiteTable
+from kinst.runtime.patched.spare_trampolines import spare_trampolines
+from kinst.runtime.patched.ways_back import WaysBack
+from kinst.runtime.trap.arch.registry import emulator
+from kinst.runtime.unwinding.arch.registry import stack_effects
+from kinst.runtime.unwinding.frame_rules import FrameRules
+from kinst.runtime.unwinding.pending_returns import PendingReturns
+from kinst.runtime.unwinding.return_addresses import ReturnAddresses, named, reader
+from kinst.targets.method import Method
+
+
+class PatchedCode:
+    """The sites of one image in one machine."""
+
+    def __init__(
+        self, patched: Patched, system: System, program: Callable[[], Program], warn: Callable[[str], None]
+    ) -> None:
+        """Map the trampolines and add the handlers to the trap path. Nothing is armed yet.
+
+        Args:
+            patched: the image as it was loaded, and its manifest.
+            system: the machine.
+            program: gives the image taken apart, which is needed to know how functions are left.
+            warn: called at once for a site that was read in the wrong mode.
+        """
+        self._system = system
+        loaded = self._loaded = patched.loaded
+        if patched.manifest.method == Method.TRAP:
+            system.trap.counted = None
+        self.sites = SiteTable(patched, system.arch, emulator(system.arch), system.exceptions)
+        self.sites.map_trampolines(system.space, system.trap, system.engine)
+        trampolines = moved_trampolines(system, loaded, patched.manifest.trampolines[0])
+        self.sites.spare = spare_trampolines(system, loaded, patched.manifest.trampolines[0])
+        copies = RelocatedCopies(self.sites, loaded, system.trap, trampolines, system.exceptions, system.space)
+        system.pristine = copies.pristine
+        find = OwnCopies(loaded, system.memory, system.space.observe).finder(lambda: copies.distances, copies.add)
+        self.moved = MovedImage(loaded.image, lambda: copies.distances, find)
+        system.trap.dtrace_invop_add(ModeCheck(copies.claim, copies.pristine, system, warn).claim)
+        self.frame_rules = FrameRules(system.arch, program, self._link_address)
+        self.pending_returns = self._pending_returns(copies)
+        self.sites.returning = self.pending_returns.waiting
+        self.sites.at_block = CallBlocks(
+            SecondCpu(system, loaded), WaysBack(program), system.arch.nops, loaded.image
+        ).enabling
+        self._blocks = None
+        if patched.manifest.method == Method.BLOCK and system.trap.counted is not None:
+            self._blocks = BlockSites(self.sites, loaded, system)
+        self._deferred: DeferredSites | None = None
+        if self.sites.manifest.is_deferred.any():
+            self._deferred = DeferredSites(self.sites, loaded, system, trampolines)
+            system.trap.dtrace_invop_add(self._deferred.claim)
+            if self._blocks is not None:
+                self._blocks.refresh = self._deferred.refresh
+
+    def _pending_returns(self, copies: RelocatedCopies) -> PendingReturns:
+        system, arch = self._system, self._system.arch
+        symbols = named(self._loaded.image, self._link_address)
+        returns = ReturnAddresses(
+            arch,
+            stack_effects(arch),
+            system.exceptions.armed,
+            reader(system, copies.pristine),
+            lambda address: address == CALL_RETURNS_TO or symbols(address),
+            self.frame_rules.here,
+        )
+        pending = PendingReturns(arch, system.trap.firing, system.engine.frame.read, returns)
+        pending.marks = system.engine.look_at_blocks(pending.look)
+        return pending
+
+    def _link_address(self, address: int) -> int:
+        return self.moved.original(address) - self._loaded.bias
+
+    def arm(self) -> None:
+        """Write the breakpoints of enabled probes into memory, and the original bytes at all other sites."""
+        if self._blocks is not None:
+            self._blocks.fold()
+        self.sites.arm(self._system.memory, self._system.trap)
+        if self._blocks is not None:
+            self._blocks.arm()
+        if self._deferred is not None:
+            self._deferred.refresh()
+
+    def fold(self) -> None:
+        """Give what was counted to the actions."""
+        if self._blocks is not None:
+            self._blocks.fold()
+        if self._system.trap.counted is not None:
+            self._system.trap.counted.fold()
+
+    def explained(self) -> list[str]:
+        """How the hits of sites are delivered, and why: a line each."""
+        if self._system.trap.counted is None:
+            return ["hits are dispatched everywhere: --method trap, or a host without the code for anything else"]
+        return explained(self.sites.deliveries, self.sites.active_sites, self.sites.manifest.is_deferred)
+
+    def passed_over(self) -> str:
+        """The enabled sites that hold what cannot be probed because the guest wrote there; empty if there are none."""
+        return "" if self._deferred is None else summary(*self._deferred.passed_over())

@@ -1,0 +1,214 @@
+"""A request and its image -> everything that is decided before there is a machine: no state, and nothing is loaded."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from kinst.rewriter.naming.inline_lookup import DebugInlines
+from kinst.rewriter.naming.inline_probes import Expansion
+from kinst.rewriter.naming.resolve import Resolution, numbering_of, resolve
+from kinst.rewriter.outcome_report import summary_lines, without_trampolines
+from kinst.rewriter.planning.plan import Plan
+from kinst.rewriter.program import Program, with_names
+from kinst.rewriter.rewriting import Opened, Source, open_source, plan_of
+from kinst.rewriter.standalone.in_memory import with_segment
+from kinst.rewriter.standalone.report import moving_text, no_jump_summary, without_jumps
+from kinst.rewriter.standalone.request import IN_OUR_MACHINE
+from kinst.runtime.machine.calling.call import Call, parse_call
+from kinst.runtime.tracing.images.modules import PatchedModule, has_sites, patched_modules
+from kinst.runtime.tracing.images.nearby import nearby
+from kinst.runtime.tracing.programs.inline_clauses import OwnCode
+from kinst.runtime.tracing.request import Request
+from kinst.targets.c_types import ImageTypes
+from kinst.targets.elf.header import FileKind
+from kinst.targets.errors import PlacementError, UsageError
+from kinst.targets.image import Image, open_image
+from kinst.targets.machines.machine import MachineFacts
+from kinst.targets.machines.registry import default_machine, machine_facts
+from kinst.targets.manifest.packed import Manifest, find_manifest
+from kinst.targets.method import Method
+from kinst.targets.probe import ProbeName
+
+
+class LateOpened:
+    """An image taken apart: at once if its names are needed, otherwise at the first use."""
+
+    def __init__(self, source: Source, opened: Opened | None, inlines: DebugInlines | None) -> None:
+        self.path = source.path
+        self._source = source
+        self._opened = opened
+        self._inlines = inlines
+
+    def __call__(self) -> Opened:
+        """The image taken apart. Raises KinstError if it cannot be read."""
+        if self._opened is None:
+            self._opened = open_source(self._source)
+        return self._opened
+
+    def inlines(self) -> DebugInlines:
+        """What debug information says about inlined functions and calls. Raises KinstError if it cannot be read."""
+        if self._inlines is None:
+            self._inlines = self().inlines()
+        return self._inlines
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The result of planning patches in memory for some names. Names that came to nothing have a reason."""
+
+    plan: Plan | None = None  # None: there is nothing to patch
+    reasons: Mapping[ProbeName, str] = field(default_factory=dict)
+    refusals: tuple[str, ...] = ()  # what was refused for the others: a line each
+    expansions: Mapping[ProbeName, Expansion] = field(default_factory=dict)  # for names that mean inlined copies
+    own_code: Mapping[ProbeName, tuple[OwnCode, ...]] = field(default_factory=dict)  # functions that they also mean
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What to load into which machine, and what is known about its probes."""
+
+    request: Request
+    image: Image  # the image that is loaded
+    manifest: Manifest | None  # None: it has no probes
+    planned: Planned
+    facts: MachineFacts
+    call: Call | None
+    opened: LateOpened
+    original: Image  # the image without patches, if it was taken apart; else the one that is loaded
+    modules: tuple[PatchedModule, ...] = ()  # that the guest may load
+
+    @property
+    def path(self) -> Path:
+        """The path of the image."""
+        return self.opened.path
+
+    def program(self) -> Program:
+        """The original, taken apart. Raises KinstError if it cannot be read."""
+        return self.opened().program
+
+
+def prepare(request: Request, opened: Opened | None, names: Sequence[ProbeName], types: ImageTypes) -> Prepared:
+    """Decide what to patch, and for which machine.
+
+    Args:
+        request: what the user asks for; it has an image.
+        opened: the image taken apart, if programs need its names; None if it runs as it is.
+        names: what programs, actions and other packages' providers may enable. What matches nothing is no error.
+        types: prototypes of functions, for args[].
+
+    Raises:
+        KinstError: the image cannot be used, or not in this way.
+    """
+    planned, inlines = Planned(), None
+    opened, modules = _with_modules(request, opened)
+    is_finished = opened is not None and opened.manifest is not None and opened.manifest.standalone is not None
+    if opened is not None and (names or modules) and not is_finished:
+        inlines = opened.inlines(with_parameters=True, types=types)
+        planned = _planned(opened, names, inlines, request, has_modules=bool(modules))
+    late = LateOpened(source_of(request), opened, inlines)
+    image, manifest = _as_it_is(request) if planned.plan is None else _as_planned(planned.plan)
+    facts = machine_facts(request.machine or default_machine(image.facts.name))
+    if facts.arch != image.facts.name:
+        raise UsageError(f"{request.image}: is for {image.facts.name}, and {facts.name} is not")
+    if image.kind is FileKind.REL:
+        raise UsageError(f"{request.image}: is a module: give the kernel that loads it, and the module with --module")
+    _check_call(request)
+    call = None if request.call is None else parse_call(request.call)
+    if manifest is not None and request.method is not None:
+        manifest = replace(manifest, method=request.method.value)
+    original = image if opened is None else opened.program.image
+    return Prepared(
+        request=request,
+        image=image,
+        manifest=manifest,
+        planned=planned,
+        facts=facts,
+        call=call,
+        opened=late,
+        original=original,
+        modules=modules,
+    )
+
+
+def _with_modules(request: Request, opened: Opened | None) -> tuple[Opened | None, tuple[PatchedModule, ...]]:
+    """The patched ones among the modules that the guest may load. If there are any, the image is taken apart."""
+    if not any(has_sites(path) for _, path in request.modules):
+        return opened, ()
+    opened = opened or open_source(source_of(request), progress=request.progress)
+    if opened.manifest is not None and opened.manifest.standalone is not None:
+        raise UsageError(f"{request.image}: is standalone, and has no handler: its modules' probes need one")
+    if request.method is Method.JUMP:
+        raise UsageError("--method jump: has no handler, and the probes of modules need one")
+    first = numbering_of(opened.program).end
+    return opened, tuple(patched_modules(request.modules, opened.program.image.facts.name, first))
+
+
+def _check_call(request: Request) -> None:
+    if request.call is not None and request.configuration.cpus > 1:
+        raise UsageError("--call runs a function on one CPU: --cpus is for an image that boots")
+    if request.call is not None and (request.configuration.files or request.configuration.device_tree is not None):
+        raise UsageError("--call runs a function by itself: --load and --dtb are for an image that boots")
+
+
+def source_of(request: Request) -> Source:
+    """The image, and where names for it come from."""
+    assert request.image is not None, "there is an image"
+    return Source(request.image, request.name, request.symbols, request.debug_file, request.code, request.own_names)
+
+
+def _as_it_is(request: Request) -> tuple[Image, Manifest | None]:
+    """The image in the file, with the module and the names that it was patched with."""
+    assert request.image is not None
+    image = open_image(request.image, module=request.name)
+    manifest = find_manifest(image)
+    if manifest is not None:
+        image = replace(with_names(image, manifest.given), module=request.name or manifest.module)
+    return image, manifest
+
+
+def _as_planned(plan: Plan) -> tuple[Image, Manifest]:
+    """The image that is loaded. What is patched in it is written into memory."""
+    return plan.image if plan.manifest.standalone is None else with_segment(plan), plan.manifest
+
+
+def _planned(
+    opened: Opened, names: Sequence[ProbeName], inlines: DebugInlines, request: Request, *, has_modules: bool
+) -> Planned:
+    resolution = resolve(opened.program, names, inlines=inlines, progress=request.progress)
+    reasons = {
+        outcome.name: str(outcome.error).removeprefix(f"{outcome.name}: ")
+        for outcome in resolution.outcomes
+        if outcome.error is not None
+    }
+    useful = tuple(outcome for outcome in resolution.outcomes if outcome.error is None)
+    if not useful and not has_modules:  # what comes from these needs a plan to fit in
+        return Planned(reasons=reasons)
+    resolution = replace(resolution, outcomes=useful)
+    is_far = opened.manifest is not None or request.method is Method.JUMP
+    base = None if is_far else nearby(opened.program.image)
+    try:
+        plan = plan_of(
+            *(opened, resolution),
+            alone=IN_OUR_MACHINE if request.method is Method.JUMP else None,
+            trampoline_base=base,
+            method=request.method,
+            progress=request.progress,
+        )
+    except PlacementError as error:
+        if request.method is Method.JUMP:  # it names options that are not here
+            raise PlacementError(f"{error}, of kinst-rewrite --standalone") from None
+        raise
+    reasons |= without_trampolines(resolution, plan)
+    reasons |= without_jumps(resolution, plan)
+    kept = len(plan.manifest.sites)
+    told = (*summary_lines(resolution, plan.lost, kept), no_jump_summary(plan.no_jumps, kept), moving_text(plan))
+    refusals = tuple(filter(None, told))
+    expansions = {one.name: one.expansion for one in useful if one.expansion is not None}
+    own = {name: _own_code(expansion, resolution) for name, expansion in expansions.items()}
+    return Planned(plan, reasons, refusals, expansions, own)
+
+
+def _own_code(expansion: Expansion, resolution: Resolution) -> tuple[OwnCode, ...]:
+    address, fbt = resolution.program.functions.address, expansion.fbt
+    pairs = zip(fbt.rows.tolist(), fbt.names.tolist(), strict=True)
+    return tuple(OwnCode(int(address[row]), resolution.names.text_of(number)) for row, number in pairs)
